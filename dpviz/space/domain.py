@@ -1,0 +1,172 @@
+"""The public rectangle where points may lie, and the lattice that cuts it into cells."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import shapely
+from numpy.typing import ArrayLike, NDArray
+from pyproj import CRS, Transformer
+from pyproj.exceptions import CRSError
+
+from dpviz.errors import DomainError
+
+EQUAL_AREA = "+proj=cea +ellps=WGS84 +units=m"
+FINEST_ORDER = 24
+GEOGRAPHIC_LIMITS = (-180.0, -90.0, 180.0, 90.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Domain:
+    """A rectangle declared in public, cut into ``2**order`` x ``2**order`` lattice cells.
+
+    There is no way to make one from data, on purpose: the bounding box of private points is itself
+    private.
+
+    Attributes:
+        bounds: west, south, east, north in the units of `crs` (degrees for a geographic one).
+        crs: anything that pyproj understands, kept as text; None is a plain plane without a map.
+        order: the lattice has ``2**order`` columns and rows; 1 to 24.
+
+    Raises:
+        DomainError: bounds that are not finite or enclose no area, an unknown CRS, an order out of range.
+
+    >>> domain = Domain(bounds=(0, 0, 8, 4), crs=None, order=2)
+    >>> domain.side, domain.cell_size
+    (4, (2.0, 1.0))
+    """
+
+    bounds: tuple[float, float, float, float]
+    crs: str | None
+    order: int = 10
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "crs", _crs_text(self.crs))
+        object.__setattr__(self, "bounds", _checked_bounds(self.bounds, self.is_geographic))
+        if isinstance(self.order, bool) or not isinstance(self.order, int | np.integer) or not 1 <= self.order <= FINEST_ORDER:
+            raise DomainError(f"The lattice's order must be a whole number from 1 to {FINEST_ORDER}.")
+        object.__setattr__(self, "order", int(self.order))
+        west, south, east, north = self.bounds
+        width, height = self.cell_size
+        if min(width / math.ulp(max(abs(west), abs(east))), height / math.ulp(max(abs(south), abs(north)))) < 16:
+            raise DomainError("The cells are finer than floating-point coordinates; choose a lower order or wider bounds.")
+
+    @property
+    def side(self) -> int:
+        """Columns, and rows, of the lattice."""
+        return 1 << self.order
+
+    @property
+    def cell_size(self) -> tuple[float, float]:
+        """Width and height of one lattice cell, in the units of the CRS."""
+        west, south, east, north = self.bounds
+        return (east - west) / self.side, (north - south) / self.side
+
+    @property
+    def is_geographic(self) -> bool:
+        """Whether coordinates are longitude and latitude in degrees."""
+        return self.crs is not None and CRS(self.crs).is_geographic
+
+    def coordinates(self, lattice: ArrayLike) -> NDArray[np.float64]:
+        """Coordinates of lattice rectangles.
+
+        Args:
+            lattice: (..., 4) west, south, east, north as lattice lines, 0 to `side`.
+
+        Returns:
+            (..., 4) west, south, east, north in the units of the CRS; outer lines are exactly `bounds`.
+        """
+        share = np.asarray(lattice, np.float64) / self.side
+        low, high = np.array(self.bounds[:2] * 2), np.array(self.bounds[2:] * 2)
+        return np.asarray(low * (1 - share) + high * share)
+
+    def lattice(self, boxes: ArrayLike) -> NDArray[np.float64]:
+        """Boxes in lattice units, cut to the domain.
+
+        Args:
+            boxes: (q, 4) west, south, east, north in the units of the CRS.
+
+        Returns:
+            (q, 4) the same in columns and rows, 0.0 to `side`; whole where a box follows lattice lines.
+
+        Raises:
+            DomainError: the shape is not (q, 4), a bound is not finite, or west > east or south > north.
+        """
+        boxes = np.asarray(boxes, np.float64)
+        if boxes.ndim != 2 or boxes.shape[1] != 4:
+            raise DomainError("Boxes must be an array of shape (q, 4): west, south, east, north.")
+        if not np.isfinite(boxes).all():
+            raise DomainError("Boxes must have finite bounds.")
+        if (boxes[:, :2] > boxes[:, 2:]).any():
+            raise DomainError("A box has west > east or south > north.")
+        low, high = np.array(self.bounds[:2] * 2), np.array(self.bounds[2:] * 2)
+        exact = (boxes - low) * (self.side / (high - low))
+        whole = np.rint(exact)
+        near = np.abs(exact - whole) <= 1e-9 * np.maximum(1.0, np.abs(whole))
+        return np.asarray(np.clip(np.where(near, whole, exact), 0.0, self.side))
+
+    def areas_km2(self, lattice: ArrayLike) -> NDArray[np.float64]:
+        """Area on the ellipsoid of lattice rectangles.
+
+        Args:
+            lattice: (n, 4) west, south, east, north as lattice lines.
+
+        Returns:
+            (n,) km2, by an equal-area projection of the outline; in squared units of the plane if `crs` is None.
+        """
+        boxes = self.coordinates(lattice)
+        west, south, east, north = boxes.T
+        if self.crs is None:
+            return np.asarray((east - west) * (north - south))
+        if self.is_geographic:
+            x, y = self._to_equal_area.transform(np.stack([west, east]), np.stack([south, north]))
+            return np.asarray((x[1] - x[0]) * (y[1] - y[0]) / 1e6)
+        x, y = self._to_equal_area.transform(*_outline(boxes))
+        return np.asarray(np.abs((x * np.roll(y, -1, 0) - np.roll(x, -1, 0) * y).sum(0)) / 2e6)
+
+    def boxes(self, lattice: ArrayLike) -> NDArray[np.object_]:
+        """(n,) shapely rectangles of (n, 4) lattice rectangles, in the CRS."""
+        return np.asarray(shapely.box(*self.coordinates(lattice).T))
+
+    @cached_property
+    def _to_equal_area(self) -> Transformer:
+        return Transformer.from_crs(self.crs, EQUAL_AREA, always_xy=True)
+
+
+def _outline(boxes: NDArray[np.float64], steps: int = 16) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(4 steps, n) x and y of the corners and of points along the edges, counter-clockwise."""
+    share = np.arange(steps)[:, None] / steps
+    west, south, east, north = boxes.T
+    across, up = west + share * (east - west), south + share * (north - south)
+    x = np.concatenate([across, east + 0 * up, west + east - across, west + 0 * up])
+    y = np.concatenate([south + 0 * across, up, north + 0 * across, south + north - up])
+    return x, y
+
+
+def _crs_text(crs: object) -> str | None:
+    if crs is None:
+        return None
+    try:
+        return str(CRS.from_user_input(crs).to_string())
+    except CRSError:
+        raise DomainError("The CRS is not known; give an EPSG code such as 'EPSG:4326', or None for a plain plane.") from None
+
+
+def _checked_bounds(bounds: object, geographic: bool) -> tuple[float, float, float, float]:
+    try:
+        west, south, east, north = (float(value) for value in bounds)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise DomainError("Bounds must be four numbers: west, south, east, north.") from None
+    if not all(map(math.isfinite, (west, south, east, north))):
+        raise DomainError("Bounds must be finite numbers: west, south, east, north.")
+    if not (west < east and south < north):
+        raise DomainError("A domain needs an area: west < east and south < north.")
+    if not (math.isfinite(east - west) and math.isfinite(north - south) and (east - west) * (north - south) > 0):
+        raise DomainError("Bounds are too far apart or too close together for floating-point numbers.")
+    low, high = GEOGRAPHIC_LIMITS[:2], GEOGRAPHIC_LIMITS[2:]
+    if geographic and (west < low[0] or south < low[1] or east > high[0] or north > high[1]):
+        raise DomainError("Degrees must lie within -180 to 180 and -90 to 90; are x and y swapped, or is the CRS another one?")
+    return west, south, east, north
