@@ -1,0 +1,164 @@
+"""What a mechanism is: settings declared once, and one method from private counts to a public release."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from dpviz.data.points import PointCounts
+from dpviz.errors import SettingError
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.release import Release
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One setting as the range check, the app's widget and the documentation see it.
+
+    Attributes:
+        name: the argument's name.
+        default: its default.
+        label: a short title.
+        help: one sentence.
+        low: smallest value, None without one.
+        high: largest value, None without one.
+        choices: allowed texts or numbers, empty if any in the range.
+        optional: None is allowed and means "chosen by the mechanism".
+        when: names another setting and the value it must have for this one to matter.
+    """
+
+    name: str
+    default: Any
+    label: str
+    help: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[Any, ...] = ()
+    optional: bool = False
+    when: tuple[str, Any] | None = None
+
+
+def setting(
+    default: Any,
+    label: str,
+    *,
+    help: str,  # noqa: A002
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[Any, ...] = (),
+    optional: bool = False,
+    when: tuple[str, Any] | None = None,
+) -> Any:
+    """Declare a setting: `side: int = setting(16, "Cells per side", help="...", low=1, high=1024)`; see `Rule`."""
+    rule = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "optional": optional, "when": when}
+    return field(default=default, metadata={"rule": rule})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Base of every mechanism: frozen settings, checked on creation.
+
+    Class attributes:
+        key: its name in tables, addresses and files.
+        title: its name on screen.
+        summary: one sentence on what it does.
+        private: False for references that must never be published.
+
+    Raises:
+        SettingError: a setting of the wrong type or out of its range.
+    """
+
+    key: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    private: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for rule, declared in zip(self.rules(), fields(self), strict=True):
+            object.__setattr__(self, rule.name, _checked(rule, declared, getattr(self, rule.name)))
+
+    @classmethod
+    def rules(cls) -> Iterator[Rule]:
+        """The settings, in order of declaration."""
+        return (Rule(name=f.name, default=f.default, **f.metadata["rule"]) for f in fields(cls) if f.default is not MISSING)
+
+    def chosen(self) -> dict[str, Any]:
+        """Every setting and its value."""
+        return {declared.name: getattr(self, declared.name) for declared in fields(self)}
+
+
+def _checked(rule: Rule, declared: Field[Any], value: Any) -> Any:
+    if value is None and rule.optional:
+        return None
+    kind = str(declared.type).split(" ")[0]
+    value = _CONVERT[kind](value, rule.label)
+    if rule.choices and value not in rule.choices:
+        raise SettingError(f"{rule.label} must be one of {', '.join(map(str, rule.choices))}.")
+    numbers = value if isinstance(value, tuple) else (value,)
+    for number in numbers:
+        if isinstance(number, int | float) and not isinstance(number, bool):
+            if (rule.low is not None and number < rule.low) or (rule.high is not None and number > rule.high):
+                raise SettingError(f"{rule.label} must be {_range(rule)}.")
+    return value
+
+
+def _range(rule: Rule) -> str:
+    low, high = (None if bound is None else f"{bound:,.12g}" for bound in (rule.low, rule.high))
+    if low is not None and high is not None:
+        return f"from {low} to {high}"
+    return f"at least {low}" if high is None else f"at most {high}"
+
+
+def _whole(value: Any, label: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer) or value != math.floor(value):
+        raise SettingError(f"{label} must be a whole number.")
+    return int(value)
+
+
+def _real(value: Any, label: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not math.isfinite(value):
+        raise SettingError(f"{label} must be a finite number.")
+    return float(value)
+
+
+def _text(value: Any, label: str) -> str:
+    if not isinstance(value, str):
+        raise SettingError(f"{label} must be a text.")
+    return value
+
+
+def _switch(value: Any, label: str) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise SettingError(f"{label} must be on or off (True or False).")
+    return bool(value)
+
+
+def _several(value: Any, label: str) -> tuple[float, ...]:
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise SettingError(f"{label} must be a list of numbers.")
+    return tuple(_real(part, label) for part in value)
+
+
+_CONVERT: dict[str, Callable[[Any, str], Any]] = {
+    "int": _whole,
+    "float": _real,
+    "str": _text,
+    "bool": _switch,
+    "tuple[float,": _several,
+}
+
+
+@runtime_checkable
+class PointMechanism(Protocol):
+    """Anything that turns private lattice counts into a public release."""
+
+    key: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]
+
+    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+        """Spend `budget` on `points` with noise from `entropy`."""

@@ -1,0 +1,136 @@
+"""The steps that every mechanism on a tree shares: count with noise, keep the receipt, hand out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.base import Settings
+from dpviz.privacy.budget import PureBudget, Receipt, Step
+from dpviz.privacy.consistency import add_up, least_squares
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import discrete_laplace, laplace_variance
+from dpviz.release.release import Release
+from dpviz.space.tree import Tree
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a release says about itself beyond its counts.
+
+    Attributes:
+        mechanism: the settings that made it.
+        budget: what was handed in.
+        unprotected: what it took as public, beyond the domain and the settings.
+        notes: settings that had to be cut, and why less than the budget was spent.
+    """
+
+    mechanism: Settings
+    budget: PureBudget
+    unprotected: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """One run on private points: draws the noise and writes the receipt beside it.
+
+    Attributes:
+        points: the private input; its contribution bound scales every sensitivity.
+        entropy: where randomness comes from.
+        steps: the spendings so far.
+    """
+
+    points: PointCounts
+    entropy: Entropy
+    steps: list[Step] = field(default_factory=list)
+
+    def count(self, purpose: str, true: Integers, epsilon: Fraction, level: int | None = None) -> tuple[Integers, float]:
+        """Count disjoint places with exact noise.
+
+        Args:
+            purpose: for the receipt.
+            true: (k,) true counts of places no two of which share a record.
+            epsilon: what one unit loses here.
+            level: level of the tree, for the receipt.
+
+        Returns:
+            (k,) noisy counts, and the variance of the noise on each.
+        """
+        bound = self.points.contributions
+        scale = bound / epsilon
+        self.steps.append(
+            Step(
+                purpose=purpose,
+                amount=epsilon,
+                sensitivity=Fraction(bound),
+                noise="discrete Laplace",
+                scale=scale,
+                level=level,
+                counts=len(true),
+            )
+        )
+        return discrete_laplace(true, PureBudget(epsilon), self.entropy, bound), laplace_variance(scale)
+
+    def count_levels(self, tree: Tree, epsilons: Sequence[Fraction]) -> tuple[Floats, Floats]:
+        """Count every node of the levels that have a budget.
+
+        Args:
+            tree: public structure.
+            epsilons: one per depth, root first; 0 measures nothing there.
+
+        Returns:
+            (n,) noisy counts, NaN where not measured, and (n,) variances, infinite there.
+        """
+        true = tree.sums(self.points.column, self.points.row, self.points.count)
+        noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
+        for depth, epsilon in enumerate(epsilons):
+            if epsilon:
+                here = tree.at_depth(depth)
+                noisy[here], variance[here] = self.count("counts", true[here], epsilon, tree.height - depth)
+        return noisy, variance
+
+    def hand_out(self, plan: Plan, tree: Tree, noisy: Floats, variance: Floats, *, consistent: bool = True) -> Release:
+        """The release of noisy counts on a tree, made consistent by least squares or left as they are."""
+        if consistent:
+            count, spread = least_squares(tree, noisy, variance)
+        else:
+            (count, variance), spread = add_up(tree, noisy, variance), None
+        several = np.isfinite(variance).sum() > len(tree.leaves)
+        return Release(
+            mechanism=plan.mechanism.key,
+            settings=plan.mechanism.chosen(),
+            domain=self.points.domain,
+            tree=tree,
+            noisy=noisy,
+            noise_variance=variance,
+            count=count,
+            spread=spread,
+            receipt=self.receipt(plan),
+            steps=("least squares",) if consistent and several else (),
+            simulation=self.entropy.simulation,
+        )
+
+    def receipt(self, plan: Plan) -> Receipt:
+        """The receipt of all steps so far."""
+        return Receipt(
+            total=plan.budget,
+            steps=tuple(self.steps),
+            unit=self.points.unit,
+            contributions=self.points.contributions,
+            unprotected=(*Receipt.unprotected, *plan.unprotected),
+            notes=plan.notes,
+        )
+
+
+def on_leaves(tree: Tree, epsilon: Fraction) -> list[Fraction]:
+    """Budgets per depth that spend everything on the leaves of a balanced tree."""
+    return [Fraction(0)] * tree.height + [epsilon]

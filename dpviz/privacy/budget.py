@@ -1,0 +1,288 @@
+"""Privacy budgets as exact fractions, one type per privacy definition, and the receipt of what was spent on what."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Self
+
+from scipy import optimize
+
+from dpviz.errors import BudgetError
+
+Number = Fraction | float | str
+
+GRAIN = 2**32
+_SAFETY = 1e-9
+
+
+def exact(value: object, name: str) -> Fraction:
+    """The fraction that a person means: 0.1 is one tenth, not the nearest binary number.
+
+    Raises:
+        BudgetError: no number, NaN or infinite.
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        if isinstance(value, str | int | Fraction):
+            return Fraction(value)
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise BudgetError(f"{name} must be a number.") from None
+    if not math.isfinite(number):
+        raise BudgetError(f"{name} must be finite: NaN and infinity are refused.")
+    return Fraction(repr(number))
+
+
+def _positive(value: object, name: str) -> Fraction:
+    number = exact(value, name)
+    if number <= 0:
+        raise BudgetError(f"{name} must be greater than 0.")
+    return number
+
+
+def _split(total: Fraction, weights: Sequence[float]) -> list[Fraction]:
+    """Shares of `total` in proportion to `weights`, multiples of total / 2**32; the last positive one gets the remainder."""
+    parts = [exact(weight, "A share") for weight in weights]
+    if not parts or min(parts) < 0 or max(parts) == 0:
+        raise BudgetError("Shares must be numbers of at least 0, and one of them greater than 0.")
+    whole = sum(parts)
+    shares = [total * (GRAIN * part // whole) / GRAIN for part in parts]
+    if any(part > 0 and share == 0 for part, share in zip(parts, shares, strict=True)):
+        raise BudgetError("A share is so small that nothing of the budget is left for it; raise it or set it to 0.")
+    last = max(place for place, part in enumerate(parts) if part > 0)
+    shares[last] += total - sum(shares)
+    return shares
+
+
+@dataclass(frozen=True)
+class PureBudget:
+    """Pure differential privacy: epsilon, exact (`PureBudget(0.1).epsilon` is 1/10).
+
+    Raises:
+        BudgetError: epsilon is 0, negative, NaN, infinite or no number.
+    """
+
+    epsilon: Fraction
+
+    def __init__(self, epsilon: Number) -> None:
+        object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
+
+    def split(self, weights: Sequence[float]) -> list[Fraction]:
+        """Epsilons in proportion to `weights`; they add up to `epsilon` exactly, zeros are allowed."""
+        return _split(self.epsilon, weights)
+
+    def to_zcdp(self) -> ZcdpBudget:
+        """rho = epsilon**2 / 2. Source: Bun, Steinke, TCC 2016, Proposition 1.4."""
+        return ZcdpBudget(self.epsilon**2 / 2)
+
+    def __str__(self) -> str:
+        return f"epsilon {float(self.epsilon):.6g}"
+
+
+@dataclass(frozen=True)
+class ZcdpBudget:
+    """Zero-concentrated differential privacy: rho, exact.
+
+    Raises:
+        BudgetError: rho is 0, negative, NaN, infinite or no number.
+    """
+
+    rho: Fraction
+
+    def __init__(self, rho: Number) -> None:
+        object.__setattr__(self, "rho", _positive(rho, "rho"))
+
+    def split(self, weights: Sequence[float]) -> list[Fraction]:
+        """Rhos in proportion to `weights`; they add up to `rho` exactly, zeros are allowed."""
+        return _split(self.rho, weights)
+
+    def to_approx(self, delta: Number, conversion: str = "tight") -> ApproxBudget:
+        """The smallest epsilon, rounded up, for which rho implies (epsilon, delta); conversions as in `ApproxBudget.to_zcdp`."""
+        delta, rho = _delta(delta), float(self.rho)
+        if delta == 0:
+            raise BudgetError("zCDP implies no pure guarantee: delta must be greater than 0.")
+        log_delta = _log(delta)
+        epsilon = rho + 2 * math.sqrt(-rho * log_delta)
+        if _checked_conversion(conversion) == "tight":
+            low, high = 0.0, epsilon
+            for _ in range(200):
+                middle = (low + high) / 2
+                low, high = (low, middle) if log_delta_of(rho, middle) <= log_delta - _SAFETY else (middle, high)
+            epsilon = high
+        return ApproxBudget(Fraction(epsilon * (1 + _SAFETY)), delta)
+
+    def __str__(self) -> str:
+        return f"rho {float(self.rho):.6g}"
+
+
+@dataclass(frozen=True)
+class ApproxBudget:
+    """Approximate differential privacy: (epsilon, delta), both exact.
+
+    Raises:
+        BudgetError: epsilon as for `PureBudget`, delta outside [0, 1).
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, epsilon: Number, delta: Number) -> None:
+        object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
+        object.__setattr__(self, "delta", _delta(delta))
+
+    def to_zcdp(self, conversion: str = "tight") -> ZcdpBudget:
+        """The largest rho, rounded down, that implies (epsilon, delta).
+
+        Args:
+            conversion: "tight" minimises delta over the Renyi orders (Canonne, Kamath, Steinke, NeurIPS 2020,
+                Proposition 12); "simple" is epsilon = rho + 2 sqrt(rho ln(1 / delta)) (Bun, Steinke, TCC 2016,
+                Proposition 1.3; Lemma 3 of the InfTDA paper).
+
+        Raises:
+            BudgetError: delta is 0, or an unknown conversion.
+        """
+        if self.delta == 0:
+            raise BudgetError("delta = 0 cannot be met by Gaussian noise; give a delta greater than 0.")
+        epsilon, log_delta = float(self.epsilon), _log(self.delta)
+        simple = (math.sqrt(epsilon - log_delta) - math.sqrt(-log_delta)) ** 2
+        rho = simple
+        if _checked_conversion(conversion) == "tight":
+            low, high = 0.0, max(4 * simple, 2 * epsilon)
+            for _ in range(200):
+                middle = (low + high) / 2
+                low, high = (middle, high) if log_delta_of(middle, epsilon) <= log_delta - _SAFETY else (low, middle)
+            rho = low
+        if rho * (1 - _SAFETY) <= 0:
+            raise BudgetError("epsilon and delta are too small for any Gaussian noise.")
+        return ZcdpBudget(Fraction(rho * (1 - _SAFETY)))
+
+    def __str__(self) -> str:
+        return f"epsilon {float(self.epsilon):.6g}, delta {float(self.delta):.3g}"
+
+
+Budget = PureBudget | ApproxBudget | ZcdpBudget
+
+
+def log_delta_of(rho: float, epsilon: float) -> float:
+    """ln of the smallest delta for which rho-zCDP gives (epsilon, delta) by the tight conversion.
+
+    Any Renyi order alpha > 1 gives a valid bound, so an imperfect minimum errs towards less budget.
+
+    Source:
+        Canonne, Kamath, Steinke, NeurIPS 2020, Proposition 12: min over alpha of
+        exp((alpha - 1)(alpha rho - epsilon)) / (alpha - 1) (1 - 1 / alpha)**alpha, here in logarithms.
+    """
+    if rho <= 0:
+        return -math.inf
+
+    def at(log_order: float) -> float:
+        order = math.exp(log_order)
+        return order * ((order + 1) * rho - epsilon) - log_order - (order + 1) * math.log1p(1 / order)
+
+    centre = math.log(max((epsilon - rho) / (2 * rho), 1e-6))
+    found = optimize.minimize_scalar(at, bounds=(centre - 6, centre + 6), method="bounded", options={"xatol": 1e-9})
+    return float(found.fun)
+
+
+def _log(value: Fraction) -> float:
+    return math.log(value.numerator) - math.log(value.denominator)
+
+
+def _delta(value: object) -> Fraction:
+    delta = exact(value, "delta")
+    if not 0 <= delta < 1:
+        raise BudgetError("delta must be at least 0 and below 1.")
+    return delta
+
+
+def _checked_conversion(conversion: str) -> str:
+    if conversion not in ("tight", "simple"):
+        raise BudgetError("conversion must be 'tight' or 'simple'.")
+    return conversion
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One spending: enough for a stranger to recompute the guarantee.
+
+    Attributes:
+        purpose: what was measured or chosen.
+        amount: epsilon (or rho) that one unit loses here at most; disjoint counts are paid for once.
+        sensitivity: the largest total change that one unit causes.
+        noise: the law, for example "discrete Laplace".
+        scale: its exact parameter: sensitivity / epsilon for Laplace, the variance for Gaussian.
+        level: level of the tree, None where it has no level.
+        counts: how many numbers were measured; None where that number is private.
+    """
+
+    purpose: str
+    amount: Fraction
+    sensitivity: Fraction
+    noise: str
+    scale: Fraction
+    level: int | None = None
+    counts: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """What was spent on what. Steps compose sequentially; within a step the counts are disjoint.
+
+    Attributes:
+        total: the budget that was handed in.
+        steps: the spendings, in order.
+        unit: what is protected: "record" or "person".
+        neighbours: what may change: "add or remove one".
+        contributions: m, records per unit at most.
+        unprotected: what the release takes as public.
+        notes: settings that had to be cut, and why less than the total was spent.
+
+    Raises:
+        BudgetError: the steps add up to more than the total.
+    """
+
+    total: PureBudget
+    steps: tuple[Step, ...]
+    unit: str = "record"
+    neighbours: str = "add or remove one"
+    contributions: int = 1
+    unprotected: tuple[str, ...] = ("the domain and its lattice", "the mechanism and its settings")
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if self.spent.epsilon > self.total.epsilon:
+            raise BudgetError("The steps spend more than the budget: a bug in the mechanism, nothing was released.")
+
+    @property
+    def spent(self) -> PureBudget:
+        """The sum of all steps: what the worst unit loses."""
+        return PureBudget(sum((step.amount for step in self.steps), Fraction(0)))
+
+
+def require_pure(budget: object, mechanism: str) -> PureBudget:
+    """The budget itself if it is pure; else an error that names the right kind.
+
+    Raises:
+        BudgetError: any other budget.
+    """
+    if not isinstance(budget, PureBudget):
+        raise BudgetError(f"{mechanism} takes a PureBudget(epsilon), not {type(budget).__name__}.")
+    return budget
+
+
+__all__ = [
+    "GRAIN",
+    "ApproxBudget",
+    "Budget",
+    "PureBudget",
+    "Receipt",
+    "Step",
+    "ZcdpBudget",
+    "exact",
+    "log_delta_of",
+    "require_pure",
+]

@@ -1,0 +1,94 @@
+"""Where random bits come from: the operating system, or a seed for simulations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+
+
+class Entropy:
+    """A stream of uniform random bits. Two draws from one stream never repeat.
+
+    Make one with `Entropy.system()` for anything that is published, or `Entropy.seeded(seed)` for simulations:
+    whoever knows the seed can subtract the noise. A stream has state, so it cannot be copied or pickled; workers
+    get streams of their own from `spawn`.
+
+    >>> Entropy.seeded(7).below(10, 5).tolist() == Entropy.seeded(7).below(10, 5).tolist()
+    True
+    """
+
+    def __init__(self, read: Callable[[int], bytes], seeds: np.random.SeedSequence | None) -> None:
+        self._read = read
+        self._seeds = seeds
+
+    @classmethod
+    def system(cls) -> Entropy:
+        """The operating system's generator; the only one that a release may be published from."""
+        return cls(os.urandom, None)
+
+    @classmethod
+    def seeded(cls, seed: int) -> Entropy:
+        """A repeatable stream for simulations, demonstrations and tests; never for publication."""
+        return cls._from_seeds(np.random.SeedSequence(seed))
+
+    @classmethod
+    def _from_seeds(cls, seeds: np.random.SeedSequence) -> Entropy:
+        return cls(np.random.Generator(np.random.SFC64(seeds)).bytes, seeds)
+
+    @property
+    def simulation(self) -> bool:
+        """True if seeded: what is drawn from it is not private."""
+        return self._seeds is not None
+
+    def spawn(self, n: int) -> list[Entropy]:
+        """`n` independent streams, for workers or repeats; spawning again gives others."""
+        if self._seeds is None:
+            return [Entropy.system() for _ in range(n)]
+        return [self._from_seeds(child) for child in self._seeds.spawn(n)]
+
+    def words(self, n: int) -> Words:
+        """(n,) independent uniform 64-bit words."""
+        return np.frombuffer(self._read(8 * n), np.uint64)
+
+    def bits(self, n: int) -> NDArray[np.bool_]:
+        """(n,) independent fair coins."""
+        packed = np.frombuffer(self._read((n + 7) // 8), np.uint8)
+        return np.unpackbits(packed, count=n).view(np.bool_)
+
+    def bytes(self, n: int) -> bytes:
+        """`n` random bytes, for example a key for contribution bounding."""
+        return self._read(n)
+
+    def below(self, bound: int, n: int) -> NDArray[np.int64]:
+        """(n,) independent uniform whole numbers from 0 to `bound` - 1, without modulo bias.
+
+        Args:
+            bound: 1 to 2**63.
+            n: how many.
+        """
+        if not 1 <= bound <= 2**63:
+            raise ValueError("bound must be from 1 to 2**63")
+        shift = np.uint64(min(63, 64 - (bound - 1).bit_length()))
+        top = np.uint64(bound - 1)
+        values = self.words(n) >> shift
+        while (again := np.flatnonzero(values > top)).size:
+            values[again] = self.words(again.size) >> shift
+        return values.astype(np.int64)
+
+    def __copy__(self) -> NoReturn:
+        raise TypeError("an Entropy stream cannot be copied: the copy would repeat its draws; use spawn(n)")
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        self.__copy__()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an Entropy stream cannot be pickled: the copy would repeat its draws; use spawn(n)")
+
+    def __repr__(self) -> str:
+        return "Entropy.seeded(...): simulation, not private" if self.simulation else "Entropy.system()"

@@ -1,0 +1,134 @@
+"""Exact draws by inversion: integer thresholds, refined on demand until a draw is certain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.privacy.entropy import Entropy
+
+WORD = 64
+BASE = 256
+
+Integers = NDArray[np.int64]
+
+
+class Inversion:
+    """A law on 0, 1, 2, ..., K drawn from its cumulative probabilities c_0 < c_1 < ... < c_(K-1).
+
+    A uniform U in [0, 1) gives the number of thresholds c_v <= U. Of U only the first 64 bits u are drawn. For each
+    threshold the table holds an integer L with L <= 2**64 c < L + 2, so u >= L + 2 is certainly past it and u < L
+    certainly before it. In the remaining case, of probability 2**-63 per threshold, 64 more bits of U are drawn and the
+    thresholds are computed to as many bits, until the draw is certain. So the law is exact, whatever the table's length.
+
+    Attributes:
+        edges: gives the K integers L for a number of bits.
+        bits: of U drawn first; fewer than 64 only in tests, where refinement must happen often.
+    """
+
+    def __init__(self, edges: Callable[[int], list[int]], bits: int = WORD) -> None:
+        self.edges, self.bits = edges, bits
+        low = edges(bits)
+        top = 2**bits - 1
+        self._low = np.array([*low, 2**WORD - 1], np.uint64)
+        self._high = np.array([edge + 2 for edge in low if edge + 2 <= top], np.uint64)
+        self._last = len(low)
+
+    def draw(self, n: int, entropy: Entropy) -> Integers:
+        """(n,) independent draws."""
+        words = entropy.words(n)
+        if self.bits < WORD:
+            words = words >> np.uint64(WORD - self.bits)
+        values = np.searchsorted(self._high, words, side="right")
+        for place in np.flatnonzero(self._low[values] <= words):
+            values[place] = self._refined(int(words[place]), entropy)
+        return values
+
+    def _refined(self, word: int, entropy: Entropy) -> int:
+        bits = self.bits
+        while True:
+            low = self.edges(bits)
+            past = sum(word >= edge + 2 for edge in low)
+            if past == sum(word >= edge for edge in low):
+                return past
+            bits += WORD
+            word = word << WORD | int(entropy.words(1)[0])
+
+
+@contextmanager
+def _digits_for(bits: int, terms: int = 1) -> Iterator[Context]:
+    """Decimal arithmetic whose errors stay far under 2**-bits after `terms` correctly rounded steps."""
+    with localcontext() as context:
+        context.prec = int(bits * 0.302) + 40 + len(str(terms))
+        context.Emin, context.Emax = MIN_EMIN, MAX_EMAX
+        yield context
+
+
+def _floor(value: Decimal, bits: int) -> int:
+    """L with L <= 2**bits c < L + 2, given c to within 2**-bits / 8."""
+    scaled = int((value * 2**bits - Decimal("0.25")).to_integral_value(ROUND_FLOOR))
+    return min(max(scaled, 0), 2**bits - 1)
+
+
+def _exp_minus(x: Fraction) -> Decimal:
+    """exp(-x), correctly rounded but for the division (relative error x units in the last place)."""
+    return (-Decimal(x.numerator) / Decimal(x.denominator)).exp() if x < 10**9 else Decimal(0)
+
+
+@lru_cache(maxsize=512)
+def geometric_digit(rate: Fraction) -> Inversion:
+    """A base-256 digit of a geometric number: P(v) proportional to exp(-rate v) on 0..255."""
+
+    def edges(bits: int) -> list[int]:
+        with _digits_for(bits, BASE):
+            ratio = _exp_minus(rate)
+            whole = 1 - _exp_minus(rate * BASE)
+            power, low = Decimal(1), []
+            for _ in range(BASE - 1):
+                power *= ratio
+                low.append(_floor((1 - power) / whole, bits))
+            return low
+
+    return Inversion(edges)
+
+
+@lru_cache(maxsize=512)
+def geometric_start(rate: Fraction) -> Inversion:
+    """A geometric number, P(v) proportional to exp(-rate v) on 0, 1, ...; 256 stands for 256 and more."""
+
+    def edges(bits: int) -> list[int]:
+        with _digits_for(bits, BASE):
+            ratio, power, low = _exp_minus(rate), Decimal(1), []
+            for _ in range(BASE):
+                power *= ratio
+                low.append(_floor(1 - power, bits))
+            return low
+
+    return Inversion(edges)
+
+
+@lru_cache(maxsize=64)
+def half_gaussian(variance: Fraction) -> Inversion:
+    """P(v) proportional to exp(-v**2 / (2 variance)) on 0, 1, ...; the table is as long as the bits can see."""
+
+    def edges(bits: int) -> list[int]:
+        reach = int((2 * float(variance) * 0.7 * (bits + 8)) ** 0.5) + 2
+        with _digits_for(bits, 4 * reach):
+            step, power, weight, weights = _exp_minus(1 / variance), _exp_minus(1 / (2 * variance)), Decimal(1), []
+            for _ in range(reach):
+                weights.append(weight)
+                weight *= power
+                power *= step
+            total, passed, low = sum(weights), Decimal(0), []
+            for weight in weights:
+                passed += weight
+                low.append(_floor(passed / total, bits))
+            return low
+
+    return Inversion(edges)

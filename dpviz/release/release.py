@@ -1,0 +1,219 @@
+"""What a point mechanism hands out: noisy counts on a tree, their spread and the receipt."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, overload
+
+import geopandas
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpviz.errors import DomainError
+from dpviz.privacy.budget import Receipt
+from dpviz.privacy.consistency import Spread
+from dpviz.space.domain import Domain
+from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, box_overlap, cumulative
+from dpviz.space.tree import Tree
+
+Floats = NDArray[np.float64]
+
+INTERVAL_WIDTH = math.log(20) / math.sqrt(2)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Release:
+    """Noisy counts on a tree of partitions. PUBLIC: everything here was released by a mechanism.
+
+    Attributes:
+        mechanism: the key of the mechanism, for example "quadtree".
+        settings: the mechanism's settings.
+        domain: the public frame.
+        tree: the partitions.
+        noisy: (n,) counts as first measured; NaN for nodes that were not measured.
+        noise_variance: (n,) variance of the noise on each; infinite where not measured. Without least squares, unmeasured
+            inner nodes have the sum of their children's.
+        count: (n,) counts after post-processing.
+        spread: how the errors of `count` hang together; None if they are independent, with `noise_variance`.
+        receipt: what was spent on what.
+        steps: post-processing, in order.
+        simulation: drawn from a seed, so not private; refused by export.
+        approximate: why the stated spread is only approximate; None if it is exact.
+    """
+
+    mechanism: str
+    settings: dict[str, Any]
+    domain: Domain
+    tree: Tree
+    noisy: Floats
+    noise_variance: Floats
+    count: Floats
+    spread: Spread | None
+    receipt: Receipt
+    steps: tuple[str, ...]
+    simulation: bool
+    approximate: str | None = None
+
+    def __repr__(self) -> str:
+        stamp = ", SIMULATION: not private" if self.simulation else ""
+        return f"Release({self.mechanism}, {len(self.tree.leaves):,} partitions, {self.receipt.total}{stamp})"
+
+    @cached_property
+    def stddev(self) -> Floats:
+        """(n,) standard deviation of each node's `count`: noise only, not the error of assuming uniformity."""
+        return np.sqrt(self.noise_variance if self.spread is None else self.spread.variances(self.tree))
+
+    @overload
+    def answer(self, boxes: ArrayLike, *, spread: Literal[False] = False) -> Floats: ...
+    @overload
+    def answer(self, boxes: ArrayLike, *, spread: Literal[True]) -> tuple[Floats, Floats]: ...
+    def answer(self, boxes: ArrayLike, *, spread: bool = False) -> Floats | tuple[Floats, Floats]:
+        """Estimated counts in boxes.
+
+        Args:
+            boxes: (q, 4) west, south, east, north in the domain's CRS; parts outside the domain count nothing.
+            spread: also give the standard deviations.
+
+        Returns:
+            (q,) estimates; with `spread` also (q,) standard deviations of the noise in them. Partitions that a box cuts
+            count by the share of their area (the uniformity assumption), whose error is not in the deviation.
+
+        Raises:
+            DomainError: malformed boxes.
+        """
+        lattice = self.domain.lattice(boxes)
+        if self._cumulative is not None and not spread:
+            return self._cumulative.boxes(lattice)
+        return self._answer(box_overlap(self.tree, lattice), len(lattice), spread)
+
+    @overload
+    def answer_areas(self, areas: geopandas.GeoDataFrame | geopandas.GeoSeries, *, spread: Literal[False] = False) -> Floats: ...
+    @overload
+    def answer_areas(
+        self, areas: geopandas.GeoDataFrame | geopandas.GeoSeries, *, spread: Literal[True]
+    ) -> tuple[Floats, Floats]: ...
+    def answer_areas(
+        self, areas: geopandas.GeoDataFrame | geopandas.GeoSeries, *, spread: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
+        """Estimated counts in polygons, as `answer` does for boxes; leaves count by the share of their area.
+
+        Args:
+            areas: (q,) polygons; reprojected to the domain's CRS.
+            spread: also give the standard deviations.
+
+        Raises:
+            DomainError: no CRS on polygons whose domain has one, or invalid or missing geometry.
+        """
+        geometry = areas.geometry
+        if self.domain.crs is not None:
+            if geometry.crs is None:
+                raise DomainError("The areas have no CRS; set it with set_crs(...), it is never guessed.")
+            geometry = geometry.to_crs(self.domain.crs)
+        if geometry.isna().any() or not geometry.is_valid.all() or not geometry.geom_type.isin(["Polygon", "MultiPolygon"]).all():
+            raise DomainError("Areas must be valid polygons; repair them with make_valid() first.")
+        return self._answer(area_overlap(self.tree, self.domain, geometry.to_numpy()), len(geometry), spread)
+
+    def blocks(self, zoom: int) -> Floats:
+        """(2**zoom, 2**zoom) estimates in equal blocks of the domain, [row, column], row 0 in the south."""
+        if self._cumulative is not None:
+            return self._cumulative.blocks(1 << zoom, self.domain.side)
+        lines = np.linspace(0, self.domain.side, (1 << zoom) + 1)
+        west, south = (part.ravel() for part in np.meshgrid(lines[:-1], lines[:-1]))
+        boxes = np.stack([west, south, west + lines[1], south + lines[1]], axis=1)
+        return np.asarray(self._answer(box_overlap(self.tree, boxes), len(boxes), False)).reshape(1 << zoom, 1 << zoom)
+
+    def to_frame(self, level: int = 0) -> geopandas.GeoDataFrame:
+        """The partitions as a table.
+
+        Args:
+            level: 0 gives the leaves; k the nodes of that level, and leaves that stand above it, so that they tile the domain.
+
+        Returns:
+            GeoDataFrame with partition_id, level, depth, count_noisy (as first measured, NaN if not measured), count, stddev,
+            ci_low, ci_high (whole numbers, at least 95 % for the noise) and geometry.
+
+        Raises:
+            DomainError: no such level.
+        """
+        if not 0 <= level <= self.tree.height:
+            raise DomainError(f"The release has levels 0 to {self.tree.height}.")
+        nodes = self.tree.leaves if level == 0 else self.tree.cut(self.tree.height - level)
+        low, high = self.interval(nodes)
+        columns = {
+            "partition_id": nodes,
+            "level": self.tree.height - self.tree.depth[nodes],
+            "depth": self.tree.depth[nodes],
+            "count_noisy": self.noisy[nodes],
+            "count": self.count[nodes],
+            "stddev": self.stddev[nodes],
+            "ci_low": low,
+            "ci_high": high,
+        }
+        geometry = self.domain.boxes(self.tree.rectangles(nodes))
+        return geopandas.GeoDataFrame(columns, geometry=geometry, crs=self.domain.crs)
+
+    def interval(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """(k,) lower and upper ends of an interval that holds the true count of each node with probability 0.95 at least.
+
+        ln(20) / sqrt(2) = 2.12 standard deviations, which is exact for one Laplace count and cautious for sums of them,
+        rounded outwards to whole numbers. Covers noise only.
+        """
+        width = INTERVAL_WIDTH * self.stddev[nodes]
+        return np.floor(self.count[nodes] - width), np.ceil(self.count[nodes] + width)
+
+    @cached_property
+    def _cumulative(self) -> Cumulative | None:
+        return None if self.spread is None else cumulative(self.tree, self.count)
+
+    def _answer(self, overlap: Overlap, queries: int, spread: bool) -> Floats | tuple[Floats, Floats]:
+        estimate, variance = np.zeros(queries), np.zeros(queries)
+        for part, fronts in batches(self.tree, overlap, queries):
+            for front in fronts:
+                share = np.where(front.ends, front.share, 0.0)
+                estimate[part] += np.bincount(front.query - part.start, share * self.count[front.node], part.stop - part.start)
+            if spread:
+                variance[part] = self._variance(fronts, part)
+        return (estimate, np.sqrt(np.maximum(variance, 0.0))) if spread else estimate
+
+    def _variance(self, fronts: list[Front], part: slice) -> Floats:
+        """Variances of a batch of answers, by one pass from the deepest front up to the root.
+
+        For the part of a query inside a node, slope is its change per change of the node's count and rest the variance
+        that is left when the node's count is fixed.
+        """
+        size = part.stop - part.start
+        if self.spread is None:
+            terms = (np.bincount(f.query - part.start, f.ends * f.share**2 * self.noise_variance[f.node], size) for f in fronts)
+            return np.asarray(sum(terms))
+        slope = rest = np.empty(0)
+        below: Front | None = None
+        for front in reversed(fronts):
+            slope_here, rest_here = front.share.copy(), np.zeros(len(front.share))
+            if below is not None:
+                self._collect(front, below, (slope, rest), (slope_here, rest_here))
+            slope, rest, below = slope_here, rest_here, front
+        variance = np.zeros(size)
+        if below is not None:
+            variance[below.query - part.start] = slope**2 * self.spread.root + rest
+        return variance
+
+    def _collect(self, front: Front, below: Front, known: tuple[Floats, Floats], here: tuple[Floats, Floats]) -> None:
+        """Slopes and rests of the pairs that go on below, from those of their children; untouched children have slope 0."""
+        assert self.spread is not None  # noqa: S101
+        (slope, rest), (slope_here, rest_here) = known, here
+        size, on = len(front.node), ~front.ends
+        slope_here[on] = np.bincount(below.origin, self.spread.share[below.node] * slope, size)[on]
+        own = self.spread.slack[below.node] * slope * (slope - 2 * slope_here[below.origin])
+        rest_here += np.bincount(below.origin, rest + own, size)
+        rest_here[on] += slope_here[on] ** 2 * self._slack_sums[front.node[on]]
+
+    @cached_property
+    def _slack_sums(self) -> Floats:
+        """(n,) sum of the children's slack of each node."""
+        assert self.spread is not None  # noqa: S101
+        total = np.zeros(len(self.tree))
+        for depth in range(self.tree.height):
+            total[self.tree.at_depth(depth)] = self.tree.sum_children(depth, self.spread.slack[self.tree.at_depth(depth + 1)])
+        return total

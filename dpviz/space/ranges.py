@@ -1,0 +1,183 @@
+"""Which nodes of a tree, and what share of each, answer a box or a polygon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpviz.space.domain import Domain
+from dpviz.space.tree import Tree
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Overlap = Callable[[Indices, Indices], Floats]
+
+MOST_RASTER_CELLS = 2**22
+QUERIES_AT_ONCE = 256
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Front:
+    """The nodes of one depth that a batch of queries touches.
+
+    Attributes:
+        query: (k,) which query.
+        node: (k,) which node.
+        share: (k,) part of the node that lies in the query, above 0; exact where the pair ends.
+        ends: (k,) the node is a leaf or lies wholly inside, so its count enters the answer; else its children are visited.
+        origin: (k,) place of the parent's pair in the front above.
+    """
+
+    query: Indices
+    node: Indices
+    share: Floats
+    ends: NDArray[np.bool_]
+    origin: Indices
+
+
+def fronts(tree: Tree, overlap: Overlap, queries: Indices) -> list[Front]:
+    """Canonical decomposition of many queries at once, depth by depth.
+
+    From the root down, a node wholly inside a query ends there, a leaf ends with its share, other touched nodes are
+    replaced by their children.
+
+    Args:
+        tree: any tree.
+        overlap: (k,) queries and (k,) nodes to (k,) shares; 0 for disjoint, 1 for wholly inside, exact for leaves.
+        queries: (q,) numbers handed to `overlap`.
+    """
+    query, node, origin = queries, np.zeros(len(queries), np.int64), np.arange(len(queries))
+    found = []
+    while len(node):
+        share = overlap(query, node)
+        touched = np.flatnonzero(share > 0)
+        query, node, share, origin = query[touched], node[touched], share[touched], origin[touched]
+        ends = (share == 1) | (tree.children[node] == 0)
+        found.append(Front(query=query, node=node, share=share, ends=ends, origin=origin))
+        origin = np.flatnonzero(~ends)
+        query, node, origin = _children(tree, query[origin], node[origin], origin)
+    return found
+
+
+def _children(tree: Tree, query: Indices, node: Indices, origin: Indices) -> tuple[Indices, Indices, Indices]:
+    fan = tree.children[node].astype(np.int64)
+    place = np.arange(fan.sum()) - np.repeat(np.cumsum(fan) - fan, fan)
+    return np.repeat(query, fan), np.repeat(tree.first_child[node], fan) + place, np.repeat(origin, fan)
+
+
+def batches(tree: Tree, overlap: Overlap, count: int) -> Iterator[tuple[slice, list[Front]]]:
+    """Fronts of `count` queries, a bounded number at a time, so that memory stays bounded."""
+    for start in range(0, count, QUERIES_AT_ONCE):
+        part = slice(start, min(start + QUERIES_AT_ONCE, count))
+        yield part, fronts(tree, overlap, np.arange(part.start, part.stop))
+
+
+def box_overlap(tree: Tree, boxes: Floats) -> Overlap:
+    """Shares of nodes in boxes; (q, 4) west, south, east, north in lattice units."""
+    west, south, east, north = np.ascontiguousarray(boxes.T)
+
+    def overlap(query: Indices, node: Indices) -> Floats:
+        low, high = tree.west[node], tree.east[node]
+        across = np.minimum(high, east[query]) - np.maximum(low, west[query])
+        share = np.maximum(across, 0) / (high - low)
+        touched = np.flatnonzero(share)
+        query, node = query[touched], node[touched]
+        low, high = tree.south[node], tree.north[node]
+        up = np.minimum(high, north[query]) - np.maximum(low, south[query])
+        share[touched] *= np.maximum(up, 0) / (high - low)
+        return share
+
+    return overlap
+
+
+def area_overlap(tree: Tree, domain: Domain, areas: NDArray[np.object_]) -> Overlap:
+    """Shares of nodes in polygons; (q,) shapely geometries in the domain's CRS. Shares are planar in that CRS."""
+    shapely.prepare(areas)
+
+    def overlap(query: Indices, node: Indices) -> Floats:
+        boxes = domain.boxes(tree.rectangles(node))
+        share = shapely.intersects(areas[query], boxes).astype(np.float64) * 0.5
+        share[shapely.covers(areas[query], boxes)] = 1.0
+        cut = np.flatnonzero((share == 0.5) & (tree.children[node] == 0))
+        parts = shapely.area(shapely.intersection(areas[query[cut]], boxes[cut]))
+        share[cut] = np.minimum(parts / shapely.area(boxes[cut]), 1.0)
+        return share
+
+    return overlap
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Cumulative:
+    """Running sums over a raster of leaf edges: any box is four look-ups, cut leaves counting by their share of area.
+
+    Attributes:
+        columns: (c,) lattice lines.
+        rows: (r,) lattice lines.
+        sums: (r, c) total south-west of each crossing.
+    """
+
+    columns: Floats
+    rows: Floats
+    sums: Floats
+
+    def at(self, x: Floats, y: Floats) -> Floats:
+        """Totals south-west of points in lattice units; bilinear between lines, which is exact for uniform leaves."""
+        (i, right), (j, up) = _between(self.columns, x), _between(self.rows, y)
+        low = self.sums[j, i] * (1 - right) + self.sums[j, i + 1] * right
+        high = self.sums[j + 1, i] * (1 - right) + self.sums[j + 1, i + 1] * right
+        return low * (1 - up) + high * up
+
+    def boxes(self, boxes: Floats) -> Floats:
+        """(q,) sums in (q, 4) boxes in lattice units."""
+        west, south, east, north = boxes.T
+        return self.at(east, north) - self.at(west, north) - self.at(east, south) + self.at(west, south)
+
+    def blocks(self, per_side: int, side: int) -> Floats:
+        """(per_side, per_side) sums in equal blocks of a lattice of `side` columns, [row, column], row 0 in the south."""
+        lines = np.linspace(0, side, per_side + 1)
+        x, y = np.meshgrid(lines, lines)
+        return np.diff(np.diff(self.at(x, y), axis=0), axis=1)
+
+
+def _between(lines: Floats, values: Floats) -> tuple[Indices, Floats]:
+    place = np.clip(np.searchsorted(lines, values, side="right") - 1, 0, len(lines) - 2)
+    return place, (values - lines[place]) / (lines[place + 1] - lines[place])
+
+
+def cumulative(tree: Tree, count: Floats) -> Cumulative | None:
+    """Running sums of the leaves' counts, for leaves that tile the domain; None if their raster would be too fine.
+
+    Args:
+        tree: leaves may have any sizes.
+        count: (n,) counts per node; only the leaves' are used.
+    """
+    rectangles = tree.rectangles(tree.leaves)
+    columns, rows = (_lines(rectangles[:, axis], rectangles[:, axis + 2]) for axis in (0, 1))
+    if (len(columns) - 1) * (len(rows) - 1) > MOST_RASTER_CELLS:
+        return None
+    edges = [np.searchsorted(lines, rectangles[:, axis]) for axis, lines in ((0, columns), (1, rows), (2, columns), (3, rows))]
+    leaf = _leaf_numbers(edges, len(columns), len(rows))
+    area = np.diff(rows)[:, None] * np.diff(columns)
+    density = count[tree.leaves] / tree.cells[tree.leaves]
+    sums = np.zeros((len(rows), len(columns)))
+    np.cumsum(np.cumsum(density[leaf] * area, axis=0), axis=1, out=sums[1:, 1:])
+    return Cumulative(columns=columns.astype(np.float64), rows=rows.astype(np.float64), sums=sums)
+
+
+def _lines(low: NDArray[np.int32], high: NDArray[np.int32]) -> NDArray[np.int32]:
+    used = np.zeros(int(high.max()) + 1, np.bool_)
+    used[low] = used[high] = True
+    return np.flatnonzero(used).astype(np.int32)
+
+
+def _leaf_numbers(edges: list[Indices], columns: int, rows: int) -> Indices:
+    """(rows - 1, columns - 1) which leaf covers each raster cell, by an integer difference array."""
+    west, south, east, north = edges
+    number = np.arange(len(west))
+    corners = np.concatenate([south * columns + west, north * columns + east, south * columns + east, north * columns + west])
+    steps = np.bincount(corners, weights=np.concatenate([number, number, -number, -number]), minlength=rows * columns)
+    return steps.astype(np.int64).reshape(rows, columns).cumsum(0).cumsum(1)[:-1, :-1]

@@ -1,0 +1,316 @@
+"""A hierarchy of nested lattice rectangles as flat arrays in breadth-first order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.errors import DomainError
+from dpviz.space.domain import Domain
+
+Lines = NDArray[np.int32]
+Indices = NDArray[np.int64]
+
+MOST_NODES = 2**25
+BYTES_PER_NODE = 120
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tree:
+    """Nested rectangles on a lattice; the root is the whole domain.
+
+    Nodes stand in breadth-first order: levels are contiguous, and so are the children of a node. Depth counts from
+    the root (0), level from the bottom: level = height - depth.
+
+    Attributes:
+        parent: (n,) index of the parent, -1 for the root.
+        first_child: (n,) index of the first child; meaningless where `children` is 0.
+        children: (n,) number of children, 0 for a leaf.
+        west: (n,) lattice lines of the rectangles, half-open: columns west..east-1, rows south..north-1.
+        south: (n,)
+        east: (n,)
+        north: (n,)
+        starts: (height + 2,) the nodes of depth d are starts[d]..starts[d + 1] - 1.
+        lines: the columns' and rows' lattice lines if all leaves form one grid, in Morton order; else None.
+    """
+
+    parent: NDArray[np.int32]
+    first_child: NDArray[np.int32]
+    children: NDArray[np.int32]
+    west: Lines
+    south: Lines
+    east: Lines
+    north: Lines
+    starts: tuple[int, ...]
+    lines: tuple[Lines, Lines] | None = None
+
+    def __post_init__(self) -> None:
+        for array in (self.parent, self.first_child, self.children, self.west, self.south, self.east, self.north):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    def __repr__(self) -> str:
+        return f"Tree({len(self):,} nodes, {len(self.leaves):,} leaves, height {self.height})"
+
+    @property
+    def height(self) -> int:
+        """Depth of the deepest node."""
+        return len(self.starts) - 2
+
+    @cached_property
+    def depth(self) -> NDArray[np.int8]:
+        """(n,) steps from the root."""
+        return np.repeat(np.arange(self.height + 1, dtype=np.int8), np.diff(self.starts))
+
+    @cached_property
+    def leaves(self) -> Indices:
+        """(leaves,) indices of the nodes without children."""
+        return np.flatnonzero(self.children == 0)
+
+    @cached_property
+    def cells(self) -> NDArray[np.float64]:
+        """(n,) lattice cells in each node."""
+        return (self.east - self.west).astype(np.float64) * (self.north - self.south)
+
+    def at_depth(self, depth: int) -> slice:
+        """The nodes of one depth."""
+        return slice(self.starts[depth], self.starts[depth + 1])
+
+    def rectangles(self, nodes: Indices | slice = slice(None)) -> NDArray[np.int32]:
+        """(k, 4) west, south, east, north of `nodes` as lattice lines."""
+        return np.stack([self.west[nodes], self.south[nodes], self.east[nodes], self.north[nodes]], axis=1)
+
+    def cut(self, depth: int) -> Indices:
+        """Nodes that tile the domain at `depth`: those of that depth, and leaves that stand above it."""
+        above = np.flatnonzero(self.children[: self.starts[depth]] == 0)
+        return np.concatenate([above, np.arange(self.starts[depth], self.starts[depth + 1])])
+
+    def leaf_of(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Indices:
+        """(k,) the leaf that each lattice cell lies in."""
+        if self.lines is not None:
+            return self._grid_leaf(column, row)
+        node = np.zeros(len(column), np.int64)
+        for _ in range(self.height):
+            node = self._child_of(node, column, row)
+        return node
+
+    def sums(self, column: NDArray[np.int32], row: NDArray[np.int32], count: Indices) -> Indices:
+        """(n,) exact sums of lattice counts in every node."""
+        total = np.bincount(self.leaf_of(column, row), weights=count, minlength=len(self)).astype(np.int64)
+        for depth in range(self.height - 1, -1, -1):
+            below, here = self.at_depth(depth + 1), self.at_depth(depth)
+            total[here] += self.sum_children(depth, total[below]).astype(np.int64)
+        return total
+
+    def sum_children(self, depth: int, values: NDArray[np.float64] | Indices) -> NDArray[np.float64] | Indices:
+        """Sums over siblings: (nodes of depth + 1,) values to (nodes of depth,), 0 for leaves."""
+        here, below = self.at_depth(depth), self.at_depth(depth + 1)
+        fan_out = self.fan_outs[depth]
+        if fan_out:
+            grouped = values.reshape(-1, fan_out)
+            total = grouped[:, 0] + grouped[:, 1] if fan_out > 1 else grouped[:, 0].copy()
+            for child in range(2, fan_out):
+                total += grouped[:, child]
+            return total
+        return np.bincount(self.parent[below] - here.start, weights=values, minlength=here.stop - here.start)
+
+    def to_children(self, depth: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Each parent's value at its children: (nodes of depth,) to (nodes of depth + 1,)."""
+        fan_out = self.fan_outs[depth]
+        if fan_out:
+            return np.repeat(values, fan_out)
+        return values[self.parent[self.at_depth(depth + 1)] - self.starts[depth]]
+
+    @cached_property
+    def fan_outs(self) -> tuple[int, ...]:
+        """Per depth, how many children every node has; 0 where that differs from node to node."""
+        return tuple(self._fan_out(depth) for depth in range(self.height))
+
+    def _fan_out(self, depth: int) -> int:
+        counts = self.children[self.at_depth(depth)]
+        return int(counts[0]) if (counts == counts[0]).all() else 0
+
+    def _grid_leaf(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Indices:
+        assert self.lines is not None  # noqa: S101
+        columns, rows = self.lines
+        i, j = _place(columns, column), _place(rows, row)
+        bottom = self.starts[self.height]
+        if len(columns) == len(rows) and (len(columns) - 1).bit_count() == 1:
+            return morton(i, j) + bottom
+        ordered = morton(_place(columns, self.west[bottom:]), _place(rows, self.south[bottom:]))
+        return np.searchsorted(ordered, morton(i, j)) + bottom
+
+    def _child_of(self, node: Indices, column: NDArray[np.int32], row: NDArray[np.int32]) -> Indices:
+        """One step down: the child that holds each cell; leaves stay."""
+        found = node.copy()
+        for child in range(int(self.children.max(initial=0))):
+            tried = self.first_child[node] + child
+            valid = child < self.children[node]
+            tried = np.where(valid, tried, 0)
+            inside = (self.west[tried] <= column) & (column < self.east[tried]) & (self.south[tried] <= row) & (row < self.north[tried])
+            found = np.where(valid & inside, tried, found)
+        return found
+
+
+def _place(lines: Lines, values: NDArray[np.int32]) -> Indices:
+    """Which interval between `lines` each value lies in; a shift where the lines are evenly spaced by a power of two."""
+    step = int(lines[1] - lines[0])
+    if step.bit_count() == 1 and int(lines[-1]) == step * (len(lines) - 1) and (np.diff(lines) == step).all():
+        return values.astype(np.int64) >> (step.bit_length() - 1)
+    return np.searchsorted(lines, values, side="right") - 1
+
+
+_SPREAD = np.zeros(1 << 12, np.int64)
+for _bit in range(12):
+    _SPREAD |= ((np.arange(1 << 12) >> _bit) & 1) << (2 * _bit)
+_CLOSED = np.zeros(1 << 12, np.int64)
+for _bit in range(6):
+    _CLOSED |= ((np.arange(1 << 12) >> (2 * _bit)) & 1) << _bit
+
+
+def morton(column: Indices, row: Indices) -> Indices:
+    """Z-order of lattice places below 2**24: siblings of a quadtree are neighbours, in the order SW, SE, NW, NE.
+
+    >>> morton(np.array([0, 1, 0, 1, 2]), np.array([0, 0, 1, 1, 0])).tolist()
+    [0, 1, 2, 3, 4]
+    """
+    low, high = 0xFFF, 12
+    code = _SPREAD[column & low] | _SPREAD[row & low] << 1
+    if column.size and max(column.max(), row.max()) > low:
+        code |= (_SPREAD[column >> high] | _SPREAD[row >> high] << 1) << (2 * high)
+    return code
+
+
+def _every_second_bit(code: Indices) -> Indices:
+    """The even bits of a Z-order code, closed up: its column; of code >> 1: its row."""
+    place = np.zeros_like(code)
+    for piece in range(4):
+        place |= _CLOSED[(code >> (12 * piece)) & 0xFFF] << (6 * piece)
+    return place
+
+
+def quadtree(domain: Domain, height: int, fan_out: int = 4) -> Tree:
+    """The complete quadtree: every node cut into equal quarters (or sixteenths).
+
+    Args:
+        domain: gives the lattice.
+        height: steps below the root; a step halves each side once (fan-out 4) or twice (16, the last one once if the
+            lattice has no more).
+        fan_out: 4 or 16.
+
+    Raises:
+        DomainError: finer than the lattice, or too large for memory.
+    """
+    halvings = 1 if fan_out == 4 else 2
+    steps = tuple(min(halvings, domain.order - halvings * step) for step in range(height))
+    if height < 1 or fan_out not in (4, 16) or min(steps) < 1:
+        raise DomainError(f"A quadtree of fan-out {fan_out} and height {height} does not fit a lattice of order {domain.order}.")
+    side = 1 << sum(steps)
+    return _pyramid(domain.order, side, side, steps)
+
+
+def grid(domain: Domain, columns: int, rows: int) -> Tree:
+    """`columns` x `rows` leaves of nearly equal size, edges snapped to lattice lines, under a pyramid of 2 x 2 groups.
+
+    The pyramid makes range queries and coarser zoom levels cheap; nothing in it needs to be measured.
+
+    Raises:
+        DomainError: finer than the lattice, or too large for memory.
+    """
+    if not (1 <= columns <= domain.side and 1 <= rows <= domain.side):
+        raise DomainError(f"A grid needs 1 to {domain.side} columns and rows on this lattice.")
+    height = max(1, (max(columns, rows) - 1).bit_length())
+    return _pyramid(domain.order, columns, rows, (1,) * height)
+
+
+@lru_cache(maxsize=4)
+def _pyramid(order: int, columns: int, rows: int, steps: tuple[int, ...]) -> Tree:
+    """A grid of leaves under nodes that group 2**step x 2**step of the next depth; public, so it may be kept."""
+    _check_size(columns, rows, steps)
+    xs, ys = _snapped(columns, 1 << order), _snapped(rows, 1 << order)
+    levels = []
+    for depth in range(len(steps) + 1):
+        width = 1 << sum(steps[depth:])
+        across, up = -(-columns // width), -(-rows // width)
+        i, j = (part.ravel() for part in np.meshgrid(np.arange(across), np.arange(up)))
+        code = np.sort(morton(i, j))
+        levels.append((width, _every_second_bit(code), _every_second_bit(code >> 1), code))
+    return _assembled(levels, xs, ys, steps)
+
+
+def _assembled(levels: list[tuple[int, Indices, Indices, Indices]], xs: Lines, ys: Lines, steps: tuple[int, ...]) -> Tree:
+    sizes = [len(level[1]) for level in levels]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    parents, fans = [np.array([-1])], []
+    for depth, step in enumerate(steps):
+        up = np.searchsorted(levels[depth][3], levels[depth + 1][3] >> (2 * step))
+        parents.append(up + starts[depth])
+        fans.append(np.bincount(up, minlength=sizes[depth]))
+    children = np.concatenate([*fans, np.zeros(sizes[-1], np.int64)])
+    edges = [
+        np.concatenate([lines[np.minimum((place[axis] + side) * place[0], len(lines) - 1)] for place in levels])
+        for axis, lines, side in ((1, xs, 0), (2, ys, 0), (1, xs, 1), (2, ys, 1))
+    ]
+    return Tree(
+        parent=np.concatenate(parents).astype(np.int32),
+        first_child=(np.cumsum(children) - children + 1).astype(np.int32),
+        children=children.astype(np.int32),
+        west=edges[0],
+        south=edges[1],
+        east=edges[2],
+        north=edges[3],
+        starts=tuple(starts.tolist()),
+        lines=(xs, ys),
+    )
+
+
+def _snapped(parts: int, side: int) -> Lines:
+    """(parts + 1,) lattice lines nearest to even spacing; distinct because parts <= side."""
+    return ((np.arange(parts + 1) * side + parts // 2) // parts).astype(np.int32)
+
+
+def _check_size(columns: int, rows: int, steps: tuple[int, ...]) -> None:
+    nodes = sum(-(-columns // (1 << sum(steps[depth:]))) * -(-rows // (1 << sum(steps[depth:]))) for depth in range(len(steps) + 1))
+    if nodes > MOST_NODES:
+        raise DomainError(
+            f"{columns:,} x {rows:,} partitions need {nodes:,} nodes and about {nodes * BYTES_PER_NODE / 2**30:,.0f} GiB of memory;"
+            f" at most {MOST_NODES:,} nodes are allowed. Choose a smaller height, side or order."
+        )
+
+
+def pruned(tree: Tree, stop: NDArray[np.bool_]) -> tuple[Tree, Indices]:
+    """Remove all descendants of marked nodes.
+
+    Args:
+        tree: any tree.
+        stop: (n,) nodes that shall become leaves.
+
+    Returns:
+        The smaller tree, and (k,) the indices of its nodes in `tree`.
+    """
+    keep = np.ones(len(tree), np.bool_)
+    for depth in range(tree.height):
+        here, below = tree.at_depth(depth), tree.at_depth(depth + 1)
+        keep[below] = tree.to_children(depth, (keep[here] & ~stop[here]).astype(np.float64)) > 0
+    kept = np.flatnonzero(keep)
+    renumbered = np.cumsum(keep) - 1
+    children = np.where(stop[kept], 0, tree.children[kept]).astype(np.int32)
+    starts = [int(keep[: tree.starts[depth]].sum()) for depth in range(tree.height + 2)]
+    starts = [start for place, start in enumerate(starts) if place == 0 or start > starts[place - 1]]
+    parent = np.where(kept > 0, renumbered[tree.parent[kept]], -1)
+    return Tree(
+        parent=parent.astype(np.int32),
+        first_child=np.where(children > 0, renumbered[np.minimum(tree.first_child[kept], len(tree) - 1)], 0).astype(np.int32),
+        children=children,
+        west=tree.west[kept],
+        south=tree.south[kept],
+        east=tree.east[kept],
+        north=tree.north[kept],
+        starts=tuple(starts),
+        lines=tree.lines if len(kept) == len(tree) else None,
+    ), kept
