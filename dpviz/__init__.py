@@ -1,10 +1,92 @@
-"""tmp"""
+"""See what a differentially private release of locations would look like, then publish it safely.
+
+The whole way, from private points to an answer:
+
+>>> import numpy as np
+>>> import dpviz as dv
+
+A public frame, declared and never taken from the data; private points, counted on its lattice.
+
+>>> domain = dv.Domain(bounds=(0.0, 0.0, 16.0, 16.0), crs=None, order=4)
+>>> x, y = np.random.default_rng(1).normal([[5.0], [9.0]], 2.0, (2, 1000))
+>>> points = dv.PointCounts.from_xy(x, y, domain=domain)
+
+A mechanism spends a budget once; a seed makes a simulation, `Entropy.system()` something that may be published.
+
+>>> release = dv.Quadtree(height=4).release(points, dv.PureBudget(0.5), dv.Entropy.seeded(7))
+>>> release.receipt.spent == release.receipt.total
+True
+
+A release holds nothing private: ask it anything, as often as you like.
+
+>>> count, stddev = release.answer([[0, 0, 8, 16]], spread=True)
+>>> bool(abs(count[0] - 930) < 4 * stddev[0])
+True
+>>> release.to_frame(level=2).columns.tolist()[:3]
+['partition_id', 'level', 'depth']
+"""
+
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036
+    sys.exit("dpviz needs Python 3.11 or newer; this is Python %d.%d." % sys.version_info[:2])  # noqa: UP031
+
+from dpviz.answers.metrics import Errors, Evaluation, error_by_size, evaluate, expected_error, true_answers, workload_errors
+from dpviz.data.load import inspect_points, read_points
 from dpviz.data.points import PointCounts
+from dpviz.data.samples import SAMPLES, gaussian_cluster, load_sample, los_angeles
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, SettingError
-from dpviz.privacy.budget import ApproxBudget, PureBudget, Receipt, ZcdpBudget
+from dpviz.mechanisms import POINT_MECHANISMS, Identity, Quadtree, UniformGrid
+from dpviz.mechanisms.base import PointMechanism
+from dpviz.privacy.budget import ApproxBudget, PureBudget, Receipt, Step, ZcdpBudget
+from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
-from dpviz.space.domain import Domain
-from dpviz.mechanisms import *
+from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, gaussian_variance, laplace_variance
 from dpviz.release.release import Release
-FLOW_MECHANISMS = {}
+from dpviz.space.domain import Domain
+from dpviz.space.tree import Tree
+from dpviz.space.workloads import area_share, fixed_size, random_rectangles
+
+__all__ = [
+    "POINT_MECHANISMS",
+    "SAMPLES",
+    "ApproxBudget",
+    "BudgetError",
+    "Domain",
+    "DomainError",
+    "DpvizError",
+    "Entropy",
+    "Errors",
+    "Evaluation",
+    "Identity",
+    "InputError",
+    "PointCounts",
+    "PointMechanism",
+    "PureBudget",
+    "Quadtree",
+    "Receipt",
+    "Release",
+    "SettingError",
+    "Step",
+    "Tree",
+    "UniformGrid",
+    "ZcdpBudget",
+    "area_share",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "error_by_size",
+    "evaluate",
+    "expected_error",
+    "fixed_size",
+    "gaussian_cluster",
+    "gaussian_variance",
+    "inspect_points",
+    "laplace_variance",
+    "least_squares",
+    "load_sample",
+    "los_angeles",
+    "random_rectangles",
+    "read_points",
+    "true_answers",
+    "workload_errors",
+]

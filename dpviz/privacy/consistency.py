@@ -63,17 +63,23 @@ def least_squares(tree: Tree, noisy: Floats, variance: Floats) -> tuple[Floats, 
         Srivastava, Shen, Yu, "Differentially private spatial decompositions", ICDE 2012; here for any tree, any variances
         and unmeasured nodes.
     """
-    known = np.isfinite(variance)
-    count = np.where(known, noisy, 0.0)
+    count = noisy.copy()
+    count[~np.isfinite(variance)] = 0.0
     combined = np.maximum(variance, SMALLEST_VARIANCE)
     sums = [_combine(tree, depth, count, combined) for depth in range(tree.height - 1, -1, -1)][::-1]
-    root = combined[0] if np.isfinite(combined[0]) else 0.0
-    share = np.ones(len(tree))
+    share, slack = np.ones(len(tree)), combined
+    if not np.isfinite(combined).all():
+        slack = np.where(np.isfinite(combined), combined, 0.0)
     for depth, (total, spread) in enumerate(sums):
         here, below = tree.at_depth(depth), tree.at_depth(depth + 1)
-        share[below] = _shares(tree, depth, combined[below], spread)
-        count[below] += share[below] * tree.to_children(depth, count[here] - total)
-    return count, Spread(share=share, slack=np.where(np.isfinite(combined), combined, 0.0), root=float(root))
+        if slack is combined:
+            np.divide(combined[below], tree.to_children(depth, spread), out=share[below])
+        else:
+            share[below] = _shares_with_unknowns(tree, depth, combined[below])
+        difference = tree.to_children(depth, count[here] - total)
+        difference *= share[below]
+        count[below] += difference
+    return count, Spread(share=share, slack=slack, root=float(slack[0]))
 
 
 def _combine(tree: Tree, depth: int, count: Floats, combined: Floats) -> tuple[Floats, Floats]:
@@ -90,14 +96,12 @@ def _combine(tree: Tree, depth: int, count: Floats, combined: Floats) -> tuple[F
     return total, spread
 
 
-def _shares(tree: Tree, depth: int, combined: Floats, spread: Floats) -> Floats:
-    """(nodes of depth + 1,) variance over the siblings' sum; by area among the unknown ones where there are any."""
-    if np.isfinite(combined).all():
-        return combined / tree.to_children(depth, spread)
+def _shares_with_unknowns(tree: Tree, depth: int, combined: Floats) -> Floats:
+    """(nodes of depth + 1,) shares by variance among siblings; by area among the unknown ones where there are any."""
     below = tree.at_depth(depth + 1)
+    known = np.where(np.isfinite(combined), combined, 0.0)
     unknown = np.where(np.isfinite(combined), 0.0, tree.cells[below])
     area = tree.to_children(depth, tree.sum_children(depth, unknown))
-    known = np.where(np.isfinite(combined), combined, 0.0)
     total = tree.to_children(depth, tree.sum_children(depth, known))
     return np.where(area > 0, unknown / np.maximum(area, 1.0), known / np.maximum(total, SMALLEST_VARIANCE))
 

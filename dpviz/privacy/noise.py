@@ -51,7 +51,9 @@ def discrete_laplace(counts: Integers, budget: PureBudget, entropy: Entropy, sen
     if scale > LARGEST_SCALE:
         raise BudgetError("The noise scale sensitivity / epsilon would exceed 1e15; spend a larger epsilon.")
     values = _whole(counts)
-    return values + _two_sided(lambda n: _geometric(1 / scale, n, entropy), values.size, entropy)
+    noise = _two_sided(lambda n: _geometric(1 / scale, n, entropy), values.size, entropy)
+    noise += values
+    return noise
 
 
 def discrete_gaussian(counts: Integers, budget: ZcdpBudget, entropy: Entropy, squared_sensitivity: int | Fraction = 1) -> Integers:
@@ -108,7 +110,7 @@ def _whole(counts: Integers) -> Integers:
         raise InputError("Exact noise is added to whole numbers; the counts must have an integer dtype.")
     if array.size and not -LARGEST_COUNT <= array.min() <= array.max() <= LARGEST_COUNT:
         raise InputError("Counts must lie within 2**60 of zero.")
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
 
 
 def _two_sided(magnitudes: Callable[[int], Integers], n: int, entropy: Entropy) -> Integers:
@@ -116,7 +118,8 @@ def _two_sided(magnitudes: Callable[[int], Integers], n: int, entropy: Entropy) 
     values, negative = magnitudes(n), entropy.bits(n)
     while (again := np.flatnonzero((values == 0) & negative)).size:
         values[again], negative[again] = magnitudes(again.size), entropy.bits(again.size)
-    return np.where(negative, -values, values)
+    np.negative(values, out=values, where=negative)
+    return values
 
 
 def _geometric(rate: Fraction, n: int, entropy: Entropy) -> Integers:

@@ -10,7 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from dpviz.space.domain import Domain
-from dpviz.space.tree import Tree
+from dpviz.space.tree import Tree, intervals
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -155,6 +155,8 @@ def cumulative(tree: Tree, count: Floats) -> Cumulative | None:
         tree: leaves may have any sizes.
         count: (n,) counts per node; only the leaves' are used.
     """
+    if tree.lines is not None:
+        return _grid_sums(tree, *tree.lines, count)
     rectangles = tree.rectangles(tree.leaves)
     columns, rows = (_lines(rectangles[:, axis], rectangles[:, axis + 2]) for axis in (0, 1))
     if (len(columns) - 1) * (len(rows) - 1) > MOST_RASTER_CELLS:
@@ -165,6 +167,16 @@ def cumulative(tree: Tree, count: Floats) -> Cumulative | None:
     density = count[tree.leaves] / tree.cells[tree.leaves]
     sums = np.zeros((len(rows), len(columns)))
     np.cumsum(np.cumsum(density[leaf] * area, axis=0), axis=1, out=sums[1:, 1:])
+    return Cumulative(columns=columns.astype(np.float64), rows=rows.astype(np.float64), sums=sums)
+
+
+def _grid_sums(tree: Tree, columns: NDArray[np.int32], rows: NDArray[np.int32], count: Floats) -> Cumulative:
+    bottom = tree.at_depth(tree.height)
+    sums = np.zeros((len(rows), len(columns)))
+    place = (intervals(rows, tree.south[bottom]) + 1) * len(columns) + intervals(columns, tree.west[bottom]) + 1
+    sums.ravel()[place] = count[bottom]
+    np.cumsum(sums, axis=0, out=sums)
+    np.cumsum(sums, axis=1, out=sums)
     return Cumulative(columns=columns.astype(np.float64), rows=rows.astype(np.float64), sums=sums)
 
 

@@ -138,11 +138,11 @@ class Tree:
     def _grid_leaf(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Indices:
         assert self.lines is not None  # noqa: S101
         columns, rows = self.lines
-        i, j = _place(columns, column), _place(rows, row)
+        i, j = intervals(columns, column), intervals(rows, row)
         bottom = self.starts[self.height]
         if len(columns) == len(rows) and (len(columns) - 1).bit_count() == 1:
             return morton(i, j) + bottom
-        ordered = morton(_place(columns, self.west[bottom:]), _place(rows, self.south[bottom:]))
+        ordered = morton(intervals(columns, self.west[bottom:]), intervals(rows, self.south[bottom:]))
         return np.searchsorted(ordered, morton(i, j)) + bottom
 
     def _child_of(self, node: Indices, column: NDArray[np.int32], row: NDArray[np.int32]) -> Indices:
@@ -157,8 +157,8 @@ class Tree:
         return found
 
 
-def _place(lines: Lines, values: NDArray[np.int32]) -> Indices:
-    """Which interval between `lines` each value lies in; a shift where the lines are evenly spaced by a power of two."""
+def intervals(lines: Lines, values: NDArray[np.int32]) -> Indices:
+    """(k,) which interval between `lines` each value lies in; a shift where the lines are a power of two apart."""
     step = int(lines[1] - lines[0])
     if step.bit_count() == 1 and int(lines[-1]) == step * (len(lines) - 1) and (np.diff(lines) == step).all():
         return values.astype(np.int64) >> (step.bit_length() - 1)

@@ -1,0 +1,91 @@
+"""Lists of questions: boxes on a public domain, drawn without looking at any data."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.errors import DomainError
+from dpviz.space.domain import Domain
+
+Floats = NDArray[np.float64]
+
+
+def random_rectangles(domain: Domain, count: int, seed: int) -> Floats:
+    """Rectangles between two random lattice lines each way.
+
+    Args:
+        domain: the public frame.
+        count: q, how many.
+        seed: the same seed gives the same boxes.
+
+    Returns:
+        (q, 4) west, south, east, north in the domain's CRS, on lattice lines.
+    """
+    generator = np.random.default_rng(seed)
+    south, north = _two_lines(generator, domain.side, count)
+    west, east = _two_lines(generator, domain.side, count)
+    return domain.coordinates(np.stack([west, south, east, north], axis=1))
+
+
+def area_share(domain: Domain, share: float, count: int, seed: int) -> Floats:
+    """Blocks with the domain's proportions that cover a fixed share of the lattice, anywhere in it.
+
+    Args:
+        domain: the public frame.
+        share: of all lattice cells, above 0 and at most 1; the side is rounded to whole cells, at least one.
+        count: q, how many.
+        seed: the same seed gives the same boxes.
+
+    Returns:
+        (q, 4) west, south, east, north in the domain's CRS, on lattice lines.
+
+    Raises:
+        DomainError: share out of range.
+    """
+    if not 0 < share <= 1:
+        raise DomainError("The share of the area must be above 0 and at most 1.")
+    side = max(1, round(math.sqrt(share) * domain.side))
+    return _placed(domain, side, side, count, seed)
+
+
+def fixed_size(domain: Domain, width: float, height: float, count: int, seed: int) -> Floats:
+    """Boxes of one width and height, anywhere in the domain.
+
+    Args:
+        domain: the public frame.
+        width: in units of the domain's CRS; rounded to whole lattice cells, at least one.
+        height: likewise.
+        count: q, how many.
+        seed: the same seed gives the same boxes.
+
+    Returns:
+        (q, 4) west, south, east, north in the domain's CRS, on lattice lines.
+
+    Raises:
+        DomainError: a size that is not positive, or larger than the domain.
+    """
+    cell_width, cell_height = domain.cell_size
+    if not (width > 0 and height > 0):
+        raise DomainError("Width and height must be greater than 0.")
+    columns, rows = max(1, round(width / cell_width)), max(1, round(height / cell_height))
+    if max(columns, rows) > domain.side:
+        raise DomainError("The boxes are larger than the domain.")
+    return _placed(domain, columns, rows, count, seed)
+
+
+def _placed(domain: Domain, columns: int, rows: int, count: int, seed: int) -> Floats:
+    generator = np.random.default_rng(seed)
+    south = generator.integers(0, domain.side - rows + 1, count)
+    west = generator.integers(0, domain.side - columns + 1, count)
+    return domain.coordinates(np.stack([west, south, west + columns, south + rows], axis=1))
+
+
+def _two_lines(generator: np.random.Generator, side: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Two different lattice lines per question, evenly over all pairs, smaller first."""
+    first = generator.integers(0, side + 1, count)
+    second = generator.integers(0, side, count)
+    second += second >= first
+    return np.minimum(first, second), np.maximum(first, second)
