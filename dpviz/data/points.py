@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,7 @@ class PointCounts:
         x, y = _vector(x, "x"), _vector(y, "y")
         if x.shape != y.shape:
             raise InputError("x and y must have the same length.")
-        if contributions < 1 or int(contributions) != contributions:
+        if isinstance(contributions, bool) or not isinstance(contributions, int | np.integer) or contributions < 1:
             raise InputError("contributions must be a whole number, at least 1.")
         if bad_rows not in ("refuse", "drop"):
             raise InputError("bad_rows must be 'refuse' or 'drop'.")
@@ -94,7 +95,7 @@ class PointCounts:
         good = _finite(x, y, bad_rows)
         if weight is not None:
             good &= weight >= 0
-        unit, total = "record", len(x) if weight is None else int(np.clip(weight, 0, None).sum())
+        unit, total = "record", len(x) if weight is None else int(np.abs(weight).sum())
         if person is not None:
             unit = "person"
             rows, weight = _bounded(person, good, weight, int(contributions), bad_rows, key or secrets.token_bytes(16))
@@ -170,10 +171,11 @@ def _sums(place: Integers, counts: Integers, size: int) -> Integers:
 
 
 def _vector(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    try:
+    array = None
+    with suppress(TypeError, ValueError, OverflowError):
         array = np.asarray(values, np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"Column {name} must hold numbers.") from None
+    if array is None:
+        raise InputError(f"Column {name} must hold numbers.")  # outside a handler: a context would quote the cell
     if array.ndim != 1:
         raise InputError(f"Column {name} must have one dimension.")
     return array
@@ -261,8 +263,9 @@ def _chunks(length: int) -> Iterator[slice]:
 
 def _places(values: NDArray[np.float64], low: float, high: float, side: int) -> tuple[Integers, NDArray[np.bool_] | None]:
     """Lattice places of one axis, and which lie outside (None if none does)."""
-    scaled = values - low
-    scaled *= side / (high - low)
+    with np.errstate(over="ignore"):
+        scaled = values - low
+        scaled *= side / (high - low)
     outside = None
     if not (scaled.min() >= 0 and scaled.max() < side):
         outside = ~((values >= low) & (values <= high))

@@ -115,7 +115,8 @@ class Domain:
             lattice: (n, 4) west, south, east, north as lattice lines.
 
         Returns:
-            (n,) km2, by an equal-area projection of the outline; in squared units of the plane if `crs` is None.
+            (n,) km2, by an equal-area projection of the outline; in squared units of the plane if `crs` is None;
+            NaN where the outline leaves the globe, as at the corners of some world maps.
         """
         boxes = self.coordinates(lattice)
         west, south, east, north = boxes.T
@@ -125,7 +126,8 @@ class Domain:
             x, y = self._to_equal_area.transform(np.stack([west, east]), np.stack([south, north]))
             return np.asarray((x[1] - x[0]) * (y[1] - y[0]) / 1e6)
         x, y = self._to_equal_area.transform(*_outline(boxes))
-        return np.asarray(np.abs((x * np.roll(y, -1, 0) - np.roll(x, -1, 0) * y).sum(0)) / 2e6)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.abs((x * np.roll(y, -1, 0) - np.roll(x, -1, 0) * y).sum(0)) / 2e6)
 
     def boxes(self, lattice: ArrayLike) -> NDArray[np.object_]:
         """(n,) shapely rectangles of (n, 4) lattice rectangles, in the CRS."""
@@ -133,7 +135,20 @@ class Domain:
 
     @cached_property
     def _to_equal_area(self) -> Transformer:
-        return Transformer.from_crs(self.crs, EQUAL_AREA, always_xy=True)
+        target = EQUAL_AREA if self.is_geographic else _equal_area(self.crs, self.bounds)
+        return Transformer.from_crs(self.crs, target, always_xy=True)
+
+
+def _equal_area(crs: str | None, bounds: tuple[float, float, float, float]) -> str:
+    """An equal-area projection that does not cut the domain: around the one pole inside it, else around its middle longitude."""
+    west, south, east, north = bounds
+    degrees = Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
+    x, y = degrees.transform([0.0, 0.0], [-90.0, 90.0], direction="INVERSE")
+    inside = [west <= x[pole] <= east and south <= y[pole] <= north for pole in (0, 1)]
+    if inside[0] != inside[1]:
+        return f"+proj=laea +lat_0={90 if inside[1] else -90} +ellps=WGS84 +units=m"
+    middle, _ = degrees.transform((west + east) / 2, (south + north) / 2)
+    return f"{EQUAL_AREA} +lon_0={middle if math.isfinite(middle) else 0}"
 
 
 def _outline(boxes: NDArray[np.float64], steps: int = 16) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -1,0 +1,305 @@
+import math
+import re
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpviz.data.points import PointCounts
+from dpviz.errors import DomainError, InputError
+from dpviz.space.domain import Domain
+from tests.strategies import domains, points_in
+
+few = settings(max_examples=40, deadline=None, derandomize=True)
+SQUARE = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
+
+
+def dense(points):
+    table = np.zeros((points.domain.side, points.domain.side), np.int64)
+    table[points.row, points.column] = points.count
+    return table
+
+
+def middles(cells, domain):
+    """(n,) x and (n,) y of the middles of (n,) lattice cells, numbered row by row."""
+    row, column = np.divmod(cells, domain.side)
+    west, south, east, north = domain.coordinates(np.stack([column, row, column + 1, row + 1], axis=1)).T
+    return (west + east) / 2, (south + north) / 2
+
+
+@few
+@given(st.data())
+def test_counts_agree_with_numpys_histogram(data):
+    domain = data.draw(domains(orders=(1, 8)))
+    cells = np.array(data.draw(st.lists(st.integers(0, domain.side**2 - 1), max_size=50)), np.int64)
+    x, y = middles(cells, domain)
+    west, south, east, north = domain.bounds
+    expected, _, _ = np.histogram2d(y, x, bins=domain.side, range=((south, north), (west, east)))
+    np.testing.assert_array_equal(dense(PointCounts.from_xy(x, y, domain=domain)), expected)
+
+
+@few
+@given(st.data())
+def test_occupied_cells_are_distinct_ordered_and_hold_every_point(data):
+    domain = data.draw(domains(orders=(1, 16)))
+    x, y = data.draw(points_in(domain))
+    points = PointCounts.from_xy(x, y, domain=domain)
+    place = points.row.astype(np.int64) * domain.side + points.column
+    assert (np.diff(place) > 0).all()
+    assert (points.count >= 1).all()
+    assert points.count.sum() == len(x)
+    assert points.dropped == 0
+
+
+@few
+@given(st.data())
+def test_the_sparse_path_equals_the_dense_path(data):
+    fine = data.draw(domains(orders=(16, 16)))
+    coarse = Domain(bounds=fine.bounds, crs=fine.crs, order=8)
+    x, y = data.draw(points_in(fine))
+    weight = np.arange(len(x)) % 3
+    for count in (None, weight):
+        sparse, packed = (PointCounts.from_xy(x, y, domain=domain, count=count) for domain in (fine, coarse))
+        np.testing.assert_array_equal(sparse.blocks(8), dense(packed))
+
+
+def test_large_inputs_are_counted_alike_in_one_chunk_and_in_many():
+    rng = np.random.default_rng(3)
+    x, y = rng.uniform(-1, 9, (2, 200_001))
+    whole = PointCounts.from_xy(x, y, domain=SQUARE)
+    parts = [dense(PointCounts.from_xy(x[start : start + 999], y[start : start + 999], domain=SQUARE)) for start in range(0, len(x), 999)]
+    np.testing.assert_array_equal(dense(whole), np.sum(parts, axis=0))
+
+
+@few
+@given(st.data())
+def test_a_counts_column_means_that_many_rows(data):
+    x, y = data.draw(points_in(SQUARE))
+    count = np.array(data.draw(st.lists(st.integers(0, 5), min_size=len(x), max_size=len(x))), np.int64)
+    one = PointCounts.from_xy(x, y, domain=SQUARE, count=count)
+    other = PointCounts.from_xy(np.repeat(x, count), np.repeat(y, count), domain=SQUARE)
+    np.testing.assert_array_equal(dense(one), dense(other))
+
+
+def test_counts_beyond_32_bits_stay_exact():
+    big = 2**52 + 1
+    assert PointCounts.from_xy([1.0], [1.0], domain=SQUARE, count=[big]).count.tolist() == [big]
+    with pytest.raises(InputError, match="adds up"):
+        PointCounts.from_xy([1.0, 1.0], [1.0, 1.0], domain=SQUARE, count=[2**53, 2**53])
+
+
+@pytest.mark.parametrize("count", [[0.5], [-1], [math.nan], [math.inf], [2**54], [np.uint64(2**63)]])
+def test_counts_that_are_not_whole_are_refused_or_dropped(count):
+    with pytest.raises(InputError, match="whole numbers"):
+        PointCounts.from_xy([1.0], [1.0], domain=SQUARE, count=count)
+    left = PointCounts.from_xy([1.0], [1.0], domain=SQUARE, count=count, bad_rows="drop")
+    assert left.count.sum() == 0
+    assert left.dropped == 1
+
+
+@pytest.mark.parametrize("count", [["1"], [True], [1j], [[1]], [1, 2], [None]])
+def test_counts_of_another_kind_are_refused(count):
+    with pytest.raises(InputError, match="counts column"):
+        PointCounts.from_xy([1.0], [1.0], domain=SQUARE, count=np.asarray(count), bad_rows="drop")
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_coordinates_that_are_not_finite_are_refused_or_dropped(bad, axis):
+    xy = np.full((2, 3), 4.0)
+    xy[axis, 1] = bad
+    with pytest.raises(InputError, match="drop"):
+        PointCounts.from_xy(*xy, domain=SQUARE)
+    left = PointCounts.from_xy(*xy, domain=SQUARE, bad_rows="drop")
+    assert (left.count.sum(), left.dropped) == (2, 1)
+
+
+def test_the_largest_floats_lie_outside_without_a_warning():
+    small = Domain(bounds=(0.0, 0.0, 1e-3, 1e-3), crs=None)
+    points = PointCounts.from_xy([1e308, -1e308], [0.0, 0.0], domain=small)
+    assert points.dropped == 2
+
+
+def test_dropped_adds_up_over_every_reason():
+    x = [1.0, 99.0, math.nan, 1.0, 1.0, 1.0]
+    person = ["a", "b", "c", None, "a", "d"]
+    points = PointCounts.from_xy(x, [1.0] * 6, domain=SQUARE, person=person, bad_rows="drop")
+    assert points.count.sum() == 2  # one of a's two, and d's
+    assert points.dropped == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        ({"contributions": 0}, "at least 1"),
+        ({"contributions": 1.5}, "whole"),
+        ({"contributions": math.nan}, "whole"),
+        ({"contributions": True}, "whole"),
+        ({"contributions": 2}, "person column"),
+        ({"bad_rows": "ignore"}, "bad_rows"),
+        ({"person": ["a"]}, "one entry per row"),
+        ({"person": ["a", None]}, "missing"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, rule):
+    with pytest.raises(InputError, match=rule):
+        PointCounts.from_xy([1.0, 2.0], [1.0, 2.0], domain=SQUARE, **options)
+
+
+@pytest.mark.parametrize(("x", "y"), [([1], [1, 2]), ([[1]], [[1]]), (["zq17"], [1]), ([None], ["zq17"]), ([10**400], [1])])
+def test_arrays_that_are_no_coordinates_are_refused_without_a_value(x, y):
+    with pytest.raises(InputError) as caught:
+        PointCounts.from_xy(x, y, domain=SQUARE)
+    assert "zq17" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def histories(draw):
+    people = draw(st.lists(st.sampled_from("abcde"), min_size=1, max_size=40))
+    return np.array(people), draw(st.integers(1, 4)), draw(st.binary(min_size=1, max_size=8))
+
+
+@few
+@given(st.data())
+def test_nobody_keeps_more_than_the_bound(data):
+    person, most, key = histories(data.draw)
+    domain = Domain(bounds=(0.0, 0.0, 64.0, 1.0), crs=None, order=6)
+    x = np.arange(len(person)) + 0.5  # one column of the lattice per record, so that kept records can be told apart
+    points = PointCounts.from_xy(x, np.full(len(x), 0.5), domain=domain, person=person, contributions=most, key=key)
+    owners, kept = np.unique(person[points.column], return_counts=True)
+    everyone, had = np.unique(person, return_counts=True)
+    assert owners.tolist() == everyone.tolist()
+    np.testing.assert_array_equal(kept, np.minimum(had, most))
+    assert (points.unit, points.contributions, points.dropped) == ("person", most, len(x) - kept.sum())
+
+
+@few
+@given(st.data())
+def test_the_key_decides_which_records_are_kept(data):
+    person, most, key = histories(data.draw)
+    x = np.arange(len(person)) % 8 + 0.5
+    one, two = (dense(PointCounts.from_xy(x, x, domain=SQUARE, person=person, contributions=most, key=key)) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_without_a_key_the_choice_differs_from_run_to_run():
+    x = np.arange(4096) / 512
+    kept = [PointCounts.from_xy(x, x, domain=SQUARE, person=np.zeros(4096)).row[0] for _ in range(60)]
+    assert len(set(kept)) > 1
+
+
+def test_everybodys_choice_is_even_and_does_not_depend_on_the_others():
+    """Law of the kept record of a: uniform, alone or in company of somebody else's records."""
+    runs, x = 4000, np.array([0.5, 1.5, 2.5, 3.5])
+    alone, together = np.zeros(4), np.zeros(4)
+    for run in range(runs):
+        key = run.to_bytes(4, "little")
+        alone[PointCounts.from_xy(x, x, domain=SQUARE, person=["a"] * 4, key=key).column[0]] += 1
+        both = PointCounts.from_xy(np.r_[x + 4, x], np.r_[x, x], domain=SQUARE, person=["b"] * 4 + ["a"] * 4, key=key)
+        together[both.column[both.column < 4][0]] += 1
+    for kept in (alone, together):  # chi-squared with 3 degrees of freedom: 21.1 is passed once in 10,000 keys
+        assert ((kept - runs / 4) ** 2 / (runs / 4)).sum() < 21.1
+
+
+@few
+@given(st.data())
+def test_one_more_person_changes_at_most_the_bound(data):
+    """Appended last, a person leaves the priorities of all others as they were: a coupling of the two runs."""
+    person, most, key = histories(data.draw)
+    x = np.arange(len(person)) % 8 + 0.5
+    extra = data.draw(st.integers(0, 6))
+    longer = np.r_[x, np.full(extra, 7.5)]
+    without = dense(PointCounts.from_xy(x, x, domain=SQUARE, person=person, contributions=most, key=key))
+    added = dense(
+        PointCounts.from_xy(
+            longer, np.r_[x, np.full(extra, 0.5)], domain=SQUARE, person=np.r_[person, ["new"] * extra], contributions=most, key=key
+        )
+    )
+    change = added - without
+    assert change.sum() == min(extra, most)
+    assert (change >= 0).all()
+
+
+def test_a_counts_column_is_bounded_per_person_too():
+    points = PointCounts.from_xy([1.0, 2.0], [1.0, 2.0], domain=SQUARE, count=[10**9, 4], person=["a", "b"], contributions=3)
+    assert points.count.tolist() == [3, 3]
+    assert points.dropped == 10**9 - 3 + 1
+
+
+def test_no_private_number_is_in_the_repr():
+    points = PointCounts.from_xy([1.0] * 7771, [1.0] * 7771, domain=SQUARE, count=np.full(7771, 13))
+    assert "7771" not in repr(points)
+    assert re.findall(r"count|dropped|column|row", repr(points)) == []
+
+
+def test_arrays_cannot_be_changed():
+    points = PointCounts.from_xy([1.0], [1.0], domain=SQUARE)
+    with pytest.raises(ValueError, match="read-only"):
+        points.count[0] = 5
+
+
+@few
+@given(st.data())
+def test_a_matrix_is_taken_as_it_is(data):
+    side = data.draw(st.sampled_from([2, 4, 8]))
+    matrix = np.array(data.draw(st.lists(st.integers(0, 9), min_size=side**2, max_size=side**2))).reshape(side, side)
+    for kind in (np.int64, np.uint8, np.float32):
+        points = PointCounts.from_matrix(matrix.astype(kind))
+        np.testing.assert_array_equal(dense(points), matrix)
+        assert points.domain == Domain(bounds=(0, 0, side, side), crs=None, order=side.bit_length() - 1)
+
+
+@pytest.mark.parametrize("matrix", [[1, 2], [[1, 2]], np.zeros((3, 3)), np.zeros((1, 1)), np.zeros((0, 0)), np.zeros((2, 2, 2)), 5])
+def test_matrices_of_a_wrong_shape_are_refused(matrix):
+    with pytest.raises(InputError, match="power of two"):
+        PointCounts.from_matrix(matrix)
+
+
+@pytest.mark.parametrize("bad", [-1, 0.5, math.nan, math.inf])
+def test_matrices_of_no_counts_are_refused(bad):
+    with pytest.raises(InputError, match="whole numbers"):
+        PointCounts.from_matrix([[0, 1], [2, bad]])
+
+
+def test_a_matrix_must_fit_its_domain():
+    assert PointCounts.from_matrix(np.ones((8, 8)), domain=SQUARE).domain == SQUARE
+    with pytest.raises(DomainError, match="same side"):
+        PointCounts.from_matrix(np.ones((4, 4)), domain=SQUARE)
+
+
+@few
+@given(st.data())
+def test_blocks_are_sums_of_cells_at_every_zoom(data):
+    domain = data.draw(domains(orders=(1, 6)))
+    x, y = data.draw(points_in(domain))
+    points = PointCounts.from_xy(x, y, domain=domain)
+    for zoom in range(domain.order + 1):
+        size = domain.side >> zoom
+        np.testing.assert_array_equal(points.blocks(zoom), dense(points).reshape(1 << zoom, size, 1 << zoom, size).sum(axis=(1, 3)))
+
+
+def test_geodataframes_are_reprojected_and_need_a_crs():
+    domain = Domain(bounds=(-2e6, -2e6, 2e6, 2e6), crs="EPSG:3857", order=2)
+    frame = gpd.GeoDataFrame(geometry=gpd.points_from_xy([10.0, -10.0], [10.0, -10.0]), crs="EPSG:4326")
+    points = PointCounts.from_geodataframe(frame, domain=domain)
+    assert list(zip(points.column, points.row, strict=True)) == [(0, 0), (3, 3)]
+    with pytest.raises(InputError, match="no CRS"):
+        PointCounts.from_geodataframe(frame.set_crs(None, allow_override=True), domain=domain)
+    with pytest.raises(InputError, match="points only"):
+        PointCounts.from_geodataframe(frame.set_geometry(shapely.box([0, 0], 0, 1, 1), crs="EPSG:4326"), domain=domain)
+
+
+def test_missing_geometries_are_bad_rows():
+    frame = gpd.GeoDataFrame(geometry=gpd.GeoSeries.from_wkt(["POINT (1 1)", None, "POINT EMPTY"]))
+    with pytest.raises(InputError, match="missing"):
+        PointCounts.from_geodataframe(frame, domain=SQUARE)
+    assert PointCounts.from_geodataframe(frame, domain=SQUARE, bad_rows="drop").dropped == 2
+
+
+def test_people_may_be_any_pandas_column():
+    for person in (pd.Series(["a", "a", "b"]), pd.Series([1, 1, 2]), pd.Series(["a", "a", "b"], dtype="category"), [1.0, 1.0, 2.0]):
+        assert PointCounts.from_xy([1.0] * 3, [1.0] * 3, domain=SQUARE, person=person).count.tolist() == [2]

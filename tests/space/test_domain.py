@@ -1,0 +1,180 @@
+import math
+
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyproj import CRS, Geod, Transformer
+
+from dpviz.data.points import PointCounts
+from dpviz.errors import DomainError
+from dpviz.space.domain import FINEST_ORDER, Domain
+from tests.strategies import domains, lattice_rectangles, points_in
+
+few = settings(max_examples=40, deadline=None, derandomize=True)
+
+
+@few
+@given(st.data())
+def test_lattice_undoes_coordinates(data):
+    domain = data.draw(domains(orders=(1, 20)))
+    rectangles = data.draw(lattice_rectangles(domain))
+    np.testing.assert_array_equal(domain.lattice(domain.coordinates(rectangles)), rectangles)
+
+
+@few
+@given(domains(orders=(1, 24)))
+def test_outer_lines_are_exactly_the_bounds(domain):
+    whole = [0, 0, domain.side, domain.side]
+    assert tuple(domain.coordinates(whole)) == domain.bounds
+    np.testing.assert_array_equal(domain.lattice([domain.bounds]), [whole])
+    assert shapely.area(domain.boxes([whole]))[0] == pytest.approx(math.prod(domain.cell_size) * domain.side**2)
+
+
+@few
+@given(st.data())
+def test_boxes_are_cut_to_the_domain_and_keep_their_order(data):
+    domain = data.draw(domains())
+    corner = st.floats(-1e9, 1e9)
+    x, y = sorted([data.draw(corner), data.draw(corner)]), sorted([data.draw(corner), data.draw(corner)])
+    west, south, east, north = domain.lattice([(x[0], y[0], x[1], y[1])])[0]
+    assert 0 <= west <= east <= domain.side
+    assert 0 <= south <= north <= domain.side
+
+
+@few
+@given(st.data())
+def test_a_domain_is_a_value(data):
+    domain = data.draw(domains())
+    again = Domain(bounds=list(domain.bounds), crs=domain.crs, order=np.int64(domain.order))
+    assert again == domain
+    assert hash(again) == hash(domain)
+
+
+def test_every_way_to_write_a_crs_is_the_same_crs():
+    one, two = (Domain(bounds=(0, 0, 1, 1), crs=crs) for crs in (4326, CRS("EPSG:4326")))
+    assert one == two
+    assert one.crs == "EPSG:4326"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "rule"),
+    [
+        ((1, 0, 1, 2), "area"),
+        ((2, 0, 1, 2), "area"),
+        ((0, 2, 1, 1), "area"),
+        ((0, 0, 1), "four numbers"),
+        ((0, 0, 1, 1, 1), "four numbers"),
+        ("abcd", "four numbers"),
+        (None, "four numbers"),
+        (7, "four numbers"),
+        ((math.nan, 0, 1, 1), "finite"),
+        ((0, 0, math.inf, 1), "finite"),
+        ((-1e308, 0, 1e308, 1), "too far apart"),
+        ((0, 0, 1e-200, 1e-200), "too close"),
+        ((1e9, 0, 1e9 + 1e-6, 1), "finer than floating-point"),
+    ],
+)
+def test_bounds_that_make_no_sense_are_refused(bounds, rule):
+    with pytest.raises(DomainError, match=rule):
+        Domain(bounds=bounds, crs=None)
+
+
+@pytest.mark.parametrize("bounds", [(-181, 0, 1, 1), (0, -91, 1, 1), (0, 0, 181, 1), (0, 0, 1, 91), (500000, 4e6, 600000, 5e6)])
+def test_degrees_beyond_the_globe_are_refused(bounds):
+    with pytest.raises(DomainError, match="swapped"):
+        Domain(bounds=bounds, crs="EPSG:4326")
+
+
+@pytest.mark.parametrize("order", [0, -1, FINEST_ORDER + 1, 2.0, True, "10", None, math.nan])
+def test_orders_out_of_range_are_refused(order):
+    with pytest.raises(DomainError, match="1 to 24"):
+        Domain(bounds=(0, 0, 1, 1), crs=None, order=order)
+
+
+@pytest.mark.parametrize("crs", ["EPSG:999999", "nonsense", "", 3.7])
+def test_an_unknown_crs_is_refused(crs):
+    with pytest.raises(DomainError, match="CRS"):
+        Domain(bounds=(0, 0, 1, 1), crs=crs)
+
+
+@pytest.mark.parametrize("boxes", [[0, 0, 1, 1], [[0, 0, 1]], [[0, 0, math.nan, 1]], [[0, 0, math.inf, 1]], [[1, 0, 0, 1]], [[0, 1, 1, 0]]])
+def test_boxes_that_make_no_sense_are_refused(boxes):
+    with pytest.raises(DomainError):
+        Domain(bounds=(0, 0, 1, 1), crs=None).lattice(boxes)
+
+
+def every_cell(domain):
+    row, column = np.divmod(np.arange(domain.side**2), domain.side)
+    return np.stack([column, row, column + 1, row + 1], axis=1)
+
+
+@few
+@given(domains(orders=(1, 5)))
+def test_areas_of_cells_add_up_to_the_area_of_the_whole(domain):
+    whole = domain.areas_km2(np.array([[0, 0, domain.side, domain.side]]))[0]
+    assert domain.areas_km2(every_cell(domain)).sum() == pytest.approx(whole, rel=2e-3)
+
+
+def geodesic_km2(domain, rectangle):
+    """The area of a rectangle's outline, many points along each edge, on the ellipsoid."""
+    box = shapely.segmentize(domain.boxes(rectangle[None])[0], max(domain.cell_size) / 64)
+    x, y = shapely.get_coordinates(box).T
+    lon, lat = Transformer.from_crs(domain.crs, "EPSG:4326", always_xy=True).transform(x, y)
+    return abs(Geod(ellps="WGS84").polygon_area_perimeter(lon, lat)[0]) / 1e6
+
+
+@few
+@given(st.data())
+def test_areas_agree_with_geodesic_polygons(data):
+    domain = data.draw(domains(crss=("EPSG:4326", "EPSG:3857", "EPSG:32633"), orders=(4, 6)))
+    column, row = data.draw(st.integers(0, domain.side - 1)), data.draw(st.integers(0, domain.side - 1))
+    cell = np.array([column, row, column + 1, row + 1])
+    assert domain.areas_km2(cell[None])[0] == pytest.approx(geodesic_km2(domain, cell), rel=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("crs", "bounds"),
+    [
+        ("EPSG:2193", (1.0e6, 4.7e6, 2.6e6, 6.2e6)),  # New Zealand with the Chatham Islands: over the antimeridian
+        ("EPSG:3031", (-3e6, -3e6, 3e6, 3e6)),  # the South Pole in the middle
+        ("EPSG:3413", (-3e6, -3e6, 3e6, 3e6)),  # the North Pole in the middle
+    ],
+)
+def test_areas_hold_over_the_antimeridian_and_at_the_poles(crs, bounds):
+    domain = Domain(bounds=bounds, crs=crs, order=3)
+    cells = every_cell(domain)
+    areas = domain.areas_km2(cells)
+    expected = [geodesic_km2(domain, cell) for cell in cells]
+    np.testing.assert_allclose(areas, expected, rtol=5e-3)
+    assert domain.areas_km2(np.array([[0, 0, 8, 8]]))[0] == pytest.approx(areas.sum(), rel=5e-3)
+
+
+def test_a_plain_plane_has_areas_in_its_own_units():
+    domain = Domain(bounds=(0, 0, 8, 4), crs=None, order=1)
+    np.testing.assert_array_equal(domain.areas_km2([[0, 0, 1, 1], [0, 0, 2, 2]]), [8.0, 32.0])
+
+
+@few
+@given(st.data())
+def test_points_on_any_edge_are_kept_in_the_outermost_cells(data):
+    domain = data.draw(domains())
+    west, south, east, north = domain.bounds
+    last = domain.side - 1
+    points = PointCounts.from_xy([east, west, east, west], [north, south, south, north], domain=domain)
+    assert sorted(zip(points.column.tolist(), points.row.tolist(), strict=True)) == [(0, 0), (0, last), (last, 0), (last, last)]
+    assert points.dropped == 0
+
+
+@few
+@given(st.data())
+def test_points_outside_are_dropped_and_points_inside_kept(data):
+    domain = data.draw(domains())
+    x, y = data.draw(points_in(domain))
+    west, south, east, north = domain.bounds
+    far_x = [np.nextafter(west, -np.inf), np.nextafter(east, np.inf), west, east]
+    far_y = [south, north, np.nextafter(south, -np.inf), np.nextafter(north, np.inf)]
+    points = PointCounts.from_xy(np.r_[x, far_x], np.r_[y, far_y], domain=domain)
+    assert points.dropped == 4
+    assert points.count.sum() == len(x)
