@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.errors import BudgetError, InputError
-from dpviz.privacy.budget import PureBudget, ZcdpBudget
+from dpviz.privacy.budget import PureBudget, ZcdpBudget, exact
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.inversion import BASE, geometric_digit, geometric_start, half_gaussian
 
@@ -36,7 +36,7 @@ def discrete_laplace(counts: Integers, budget: PureBudget, entropy: Entropy, sen
         (n,) int64 noisy counts, some of them negative. The law is exact: no floating-point number is involved.
 
     Raises:
-        BudgetError: not a PureBudget, or a scale sensitivity / epsilon over 1e15.
+        BudgetError: not a PureBudget, a sensitivity below 1, or a scale sensitivity / epsilon over 1e15.
         InputError: counts that are not whole numbers or exceed 2**60.
 
     Source:
@@ -47,7 +47,9 @@ def discrete_laplace(counts: Integers, budget: PureBudget, entropy: Entropy, sen
     """
     if not isinstance(budget, PureBudget):
         raise BudgetError("Discrete Laplace noise takes a PureBudget(epsilon).")
-    scale = sensitivity / budget.epsilon
+    if isinstance(sensitivity, bool) or not isinstance(sensitivity, int | np.integer) or sensitivity < 1:
+        raise BudgetError("The sensitivity must be a whole number, at least 1.")
+    scale = int(sensitivity) / budget.epsilon
     if scale > LARGEST_SCALE:
         raise BudgetError("The noise scale sensitivity / epsilon would exceed 1e15; spend a larger epsilon.")
     values = _whole(counts)
@@ -69,7 +71,7 @@ def discrete_gaussian(counts: Integers, budget: ZcdpBudget, entropy: Entropy, sq
         (n,) int64 noisy counts.
 
     Raises:
-        BudgetError: not a ZcdpBudget, or a variance over 1e16.
+        BudgetError: not a ZcdpBudget, a squared sensitivity of 0 or less, or a variance over 1e16.
         InputError: counts that are not whole numbers or exceed 2**60.
 
     Source:
@@ -79,7 +81,10 @@ def discrete_gaussian(counts: Integers, budget: ZcdpBudget, entropy: Entropy, sq
     """
     if not isinstance(budget, ZcdpBudget):
         raise BudgetError("Discrete Gaussian noise takes a ZcdpBudget(rho); ApproxBudget(...).to_zcdp() gives one.")
-    variance = Fraction(squared_sensitivity) / (2 * budget.rho)
+    squared = exact(squared_sensitivity, "The squared sensitivity")
+    if squared <= 0:
+        raise BudgetError("The squared sensitivity must be greater than 0.")
+    variance = squared / (2 * budget.rho)
     if variance > LARGEST_VARIANCE:
         raise BudgetError("The noise variance squared_sensitivity / (2 rho) would exceed 1e16; spend a larger rho.")
     values = _whole(counts)
