@@ -38,9 +38,20 @@ class Spread:
         for depth in range(tree.height):
             here, below = tree.at_depth(depth), tree.at_depth(depth + 1)
             share, slack = self.share[below], self.slack[below]
-            above = tree.to_children(depth, variance[here] + tree.sum_children(depth, slack))
-            variance[below] = slack + share * (share * above - 2 * slack)
+            above = tree.to_children(depth, variance[here])
+            variance[below] = share**2 * (above + _siblings(tree, depth, slack)) + (1 - share) ** 2 * slack
         return variance
+
+
+def _siblings(tree: Tree, depth: int, slack: Floats) -> Floats:
+    """(nodes of depth + 1,) sum of the slack of each node's siblings, to full precision also where it dwarfs theirs."""
+    total = tree.to_children(depth, tree.sum_children(depth, slack))
+    others = total - slack
+    dominant = 2 * slack > total
+    if dominant.any():
+        rest = tree.to_children(depth, tree.sum_children(depth, np.where(dominant, 0.0, slack)))
+        others[dominant] = rest[dominant]
+    return others
 
 
 def least_squares(tree: Tree, noisy: Floats, variance: Floats) -> tuple[Floats, Spread]:
@@ -63,7 +74,7 @@ def least_squares(tree: Tree, noisy: Floats, variance: Floats) -> tuple[Floats, 
         Srivastava, Shen, Yu, "Differentially private spatial decompositions", ICDE 2012; here for any tree, any variances
         and unmeasured nodes.
     """
-    count = noisy.copy()
+    count = np.array(noisy, np.float64)
     count[~np.isfinite(variance)] = 0.0
     combined = np.maximum(variance, SMALLEST_VARIANCE)
     sums = [_combine(tree, depth, count, combined) for depth in range(tree.height - 1, -1, -1)][::-1]
@@ -103,7 +114,7 @@ def _shares_with_unknowns(tree: Tree, depth: int, combined: Floats) -> Floats:
     unknown = np.where(np.isfinite(combined), 0.0, tree.cells[below])
     area = tree.to_children(depth, tree.sum_children(depth, unknown))
     total = tree.to_children(depth, tree.sum_children(depth, known))
-    return np.where(area > 0, unknown / np.maximum(area, 1.0), known / np.maximum(total, SMALLEST_VARIANCE))
+    return np.where(area > 0, unknown / np.maximum(area, 1.0), known / np.where(total > 0, total, 1.0))
 
 
 def add_up(tree: Tree, noisy: Floats, variance: Floats) -> tuple[Floats, Floats]:

@@ -1,0 +1,227 @@
+"""Least squares on trees: the dense solution, Theorem 5, spreads, unknown nodes, extreme variances."""
+
+import numpy as np
+import pytest
+
+from dpviz.privacy.consistency import SMALLEST_VARIANCE, add_up, least_squares
+from dpviz.space.domain import Domain
+from dpviz.space.tree import Tree, grid, quadtree
+from tests.trees import build, dense_solution, leaf_matrix, misfit, random_tree, random_variances
+
+LATTICE = Domain(bounds=(0, 0, 1, 1), crs=None, order=4)
+
+
+def observed(rng: np.random.Generator, tree: Tree, variance: np.ndarray) -> np.ndarray:
+    noisy = rng.normal(20, 10, len(tree))
+    noisy[~np.isfinite(variance)] = np.nan
+    return noisy
+
+
+def assert_adds_up(tree: Tree, count: np.ndarray) -> None:
+    inner = np.flatnonzero(tree.children)
+    sums = np.bincount(tree.parent[1:], count[1:], len(tree))
+    np.testing.assert_allclose(sums[inner], count[inner], atol=1e-9 * max(1.0, np.abs(count).max()))
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_least_squares_is_the_dense_weighted_solution_on_any_tree(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng)
+    variance = random_variances(rng, tree)
+    noisy = observed(rng, tree, variance)
+    count, _ = least_squares(tree, noisy, variance)
+    expected, _ = dense_solution(tree, noisy, variance)
+    np.testing.assert_allclose(count, expected, rtol=1e-8, atol=1e-8)
+    assert_adds_up(tree, count)
+
+
+@pytest.mark.parametrize("seed", range(200, 320))
+def test_stated_variances_are_the_diagonal_of_the_dense_covariance(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng)
+    variance = random_variances(rng, tree, spread=3)
+    _, spread = least_squares(tree, observed(rng, tree, variance), variance)
+    _, covariance = dense_solution(tree, np.zeros(len(tree)), variance)
+    np.testing.assert_allclose(spread.variances(tree), np.diag(covariance), rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(400, 500))
+def test_where_leaves_are_undetermined_the_objective_is_still_the_smallest(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng)
+    variance = np.exp(rng.uniform(-3, 3, len(tree)))
+    variance[rng.random(len(tree)) < 0.4] = np.inf
+    noisy = observed(rng, tree, variance)
+    count, _ = least_squares(tree, noisy, variance)
+    assert_adds_up(tree, count)
+    best = misfit(tree, dense_solution(tree, noisy, variance)[0], noisy, variance)
+    assert misfit(tree, count, noisy, variance) == pytest.approx(best, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_other_consistent_counts_fit_better(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng)
+    variance = random_variances(rng, tree, spread=2)
+    noisy = observed(rng, tree, variance)
+    count, _ = least_squares(tree, noisy, variance)
+    moved = count + leaf_matrix(tree) @ rng.normal(0, 1e-3, len(tree.leaves))
+    assert misfit(tree, moved, noisy, variance) > misfit(tree, count, noisy, variance)
+
+
+def theorem_5(fan_out: int, epsilons: list[float], noisy: list[np.ndarray]) -> list[np.ndarray]:
+    """Section V of Cormode et al., node by node: levels from the root down, `epsilons[i]` of level i (0 for the leaves)."""
+    height = len(epsilons) - 1
+    weight = [epsilon**2 for epsilon in epsilons]
+    e = [sum(fan_out**j * weight[j] for j in range(level + 1)) for level in range(height + 1)]
+    alpha = [np.zeros(len(level)) for level in noisy]
+    for depth, level in enumerate(noisy):
+        for place in range(len(level)):
+            above = alpha[depth - 1][place // fan_out] if depth else 0.0
+            alpha[depth][place] = above + weight[height - depth] * level[place]
+    z = [np.zeros(len(level)) for level in noisy]
+    z[height] = alpha[height]
+    for depth in range(height - 1, -1, -1):
+        for place in range(len(noisy[depth])):
+            z[depth][place] = sum(z[depth + 1][fan_out * place + child] for child in range(fan_out))
+    beta, f = ([np.zeros(len(level)) for level in noisy] for _ in range(2))
+    for depth in range(height + 1):
+        level = height - depth
+        for place in range(len(noisy[depth])):
+            if depth:
+                f[depth][place] = f[depth - 1][place // fan_out] + beta[depth - 1][place // fan_out] * weight[level + 1]
+            beta[depth][place] = (z[depth][place] - fan_out**level * f[depth][place]) / e[level]
+    return beta
+
+
+@pytest.mark.parametrize(("fan_out", "height"), [(4, 1), (4, 2), (4, 4), (16, 2)])
+@pytest.mark.parametrize("seed", range(5))
+def test_on_complete_trees_it_is_the_papers_three_phases(fan_out, height, seed):
+    rng = np.random.default_rng(seed)
+    tree = quadtree(LATTICE, height, fan_out)
+    epsilons = np.exp(rng.uniform(-1.5, 1.5, height + 1)).tolist()
+    noisy = [rng.normal(50, 20, fan_out**depth) for depth in range(height + 1)]
+    variance = np.concatenate([np.full(fan_out**depth, 2 / epsilons[height - depth] ** 2) for depth in range(height + 1)])
+    count, _ = least_squares(tree, np.concatenate(noisy), variance)
+    np.testing.assert_allclose(count, np.concatenate(theorem_5(fan_out, epsilons, noisy)), rtol=1e-10, atol=1e-9)
+
+
+def test_the_papers_example_of_one_root_and_four_children():
+    tree = quadtree(LATTICE, 1)
+    noisy, variance = np.array([10.0, 1, 2, 3, 9]), np.full(5, 8.0)
+    count, spread = least_squares(tree, noisy, variance)
+    assert count[0] == pytest.approx(4 / 5 * 10 + 15 / 5)
+    assert spread.root == pytest.approx(4 / 5 * 8)
+
+
+def one_family(rectangles: list[tuple[int, int, int, int]]) -> Tree:
+    return build([[(0, 0, 8, 8)], rectangles], [[-1], [0] * len(rectangles)])
+
+
+def test_unknown_children_share_what_is_left_by_area():
+    tree = one_family([(0, 0, 2, 8), (2, 0, 8, 2), (2, 2, 8, 8)])
+    noisy, variance = np.array([100.0, 20.0, np.nan, np.nan]), np.array([1.0, 1.0, np.inf, np.inf])
+    count, spread = least_squares(tree, noisy, variance)
+    np.testing.assert_allclose(count, [100, 20, 80 / 4, 80 * 3 / 4])
+    np.testing.assert_allclose(spread.variances(tree), [1, 1, 2 / 16, 2 * 9 / 16])
+
+
+def test_a_wholly_unknown_family_shares_its_parent_by_area():
+    tree = one_family([(0, 0, 2, 8), (2, 0, 8, 2), (2, 2, 8, 8)])
+    count, spread = least_squares(tree, np.array([64.0, np.nan, np.nan, np.nan]), np.array([4.0, np.inf, np.inf, np.inf]))
+    np.testing.assert_allclose(count, [64, 16, 12, 36])
+    np.testing.assert_allclose(spread.variances(tree), 4 * (np.array([64, 16, 12, 36]) / 64) ** 2)
+
+
+def test_unmeasured_inner_nodes_are_the_sums_of_their_children():
+    tree = quadtree(LATTICE, 2)
+    variance = np.full(len(tree), np.inf)
+    variance[5:] = 3.0
+    noisy = np.where(np.isfinite(variance), np.arange(len(tree), dtype=float), np.nan)
+    count, spread = least_squares(tree, noisy, variance)
+    np.testing.assert_allclose(count[5:], noisy[5:])
+    np.testing.assert_allclose(count[1:5], noisy[5:].reshape(4, 4).sum(1))
+    np.testing.assert_allclose(spread.variances(tree), np.repeat([48.0, 12.0, 3.0], [1, 4, 16]))
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_noise_free_counts_stay_as_they_are_even_with_variance_zero(seed, unknown):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng)
+    true = leaf_matrix(tree) @ rng.integers(0, 100, len(tree.leaves))
+    variance = np.zeros(len(tree))
+    if unknown:
+        variance[rng.random(len(tree)) < 0.3] = np.inf
+        variance[0] = 0.0
+    count, spread = least_squares(tree, np.where(np.isfinite(variance), true, np.nan), variance)
+    np.testing.assert_allclose(count[np.isfinite(variance)], true[np.isfinite(variance)], atol=1e-9)
+    assert_adds_up(tree, count)
+    shares = np.bincount(tree.parent[1:], spread.share[1:], len(tree))
+    np.testing.assert_allclose(shares[tree.children > 0], 1)
+    if not unknown:
+        assert spread.variances(tree).max() <= len(tree.leaves) * SMALLEST_VARIANCE
+
+
+@pytest.mark.parametrize("ratio", [1e8, 1e12, 1e16, 1e24, 1e30])
+@pytest.mark.parametrize("seed", range(8))
+def test_huge_ratios_of_variances_break_neither_counts_nor_spreads(seed, ratio):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng)
+    true = leaf_matrix(tree) @ rng.integers(0, 100, len(tree.leaves)).astype(float)
+    variance = np.where(rng.random(len(tree)) < 0.5, 1e-8, 1e-8 * ratio)
+    exact = variance < 1e-7
+    noisy = np.where(exact, true, true + rng.normal(0, 1, len(tree)))
+    count, spread = least_squares(tree, noisy, variance)
+    assert np.isfinite(count).all()
+    np.testing.assert_allclose(count[exact], true[exact], atol=1e-5)
+    assert_adds_up(tree, count)
+    stated = spread.variances(tree)
+    assert (stated >= 0).all()
+    assert (stated <= variance * (1 + 1e-9)).all()
+
+
+def test_the_spread_of_a_node_that_its_siblings_determine_survives_a_huge_own_variance():
+    tree = one_family([(0, 0, 4, 8), (4, 0, 8, 8)])
+    _, spread = least_squares(tree, np.zeros(3), np.array([1.0, 1e18, 2.0]))
+    np.testing.assert_allclose(spread.variances(tree), [1, 3, 2], rtol=1e-9)
+
+
+def test_chains_of_single_children_average_their_counts():
+    chain = build([[(0, 0, 8, 8)]] * 3, [[-1], [0], [0]])
+    count, spread = least_squares(chain, np.array([1.0, 2.0, 6.0]), np.array([1.0, 2.0, 4.0]))
+    mean = (1 / 1 + 2 / 2 + 6 / 4) / (1 + 1 / 2 + 1 / 4)
+    np.testing.assert_allclose(count, mean)
+    np.testing.assert_allclose(spread.variances(chain), 1 / 1.75)
+
+
+def test_a_lone_root_is_its_own_estimate():
+    root = build([[(0, 0, 8, 8)]], [[-1]])
+    count, spread = least_squares(root, np.array([7.0]), np.array([3.0]))
+    assert count.tolist() == [7]
+    assert spread.variances(root).tolist() == [3]
+
+
+def test_whole_counts_are_not_cut_to_whole_estimates_and_inputs_are_left_alone():
+    tree = quadtree(LATTICE, 1)
+    noisy, variance = np.array([10, 1, 2, 3, 9]), np.full(5, 8.0)
+    count, _ = least_squares(tree, noisy, variance)
+    assert count[0] == pytest.approx(11)
+    assert count[1] == pytest.approx(0)
+    assert noisy.tolist() == [10, 1, 2, 3, 9]
+    assert variance.tolist() == [8] * 5
+
+
+@pytest.mark.parametrize("parts", [(3, 5), (16, 16), (1, 7)])
+def test_adding_up_keeps_measured_counts_and_fills_the_others(parts):
+    tree = grid(LATTICE, *parts)
+    rng = np.random.default_rng(4)
+    variance = np.where((tree.children > 0) & (rng.random(len(tree)) < 0.6), np.inf, 2.0)
+    noisy = np.where(np.isfinite(variance), rng.normal(5, 2, len(tree)), np.nan)
+    count, spread = add_up(tree, noisy, variance)
+    seen = np.isfinite(variance)
+    np.testing.assert_array_equal(count[seen], noisy[seen])
+    for node in np.flatnonzero(~seen).tolist():
+        children = np.flatnonzero(tree.parent == node)
+        assert count[node] == pytest.approx(count[children].sum())
+        assert spread[node] == pytest.approx(spread[children].sum())

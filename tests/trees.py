@@ -1,0 +1,85 @@
+"""Random trees of every awkward shape, built straight as flat arrays, and slow definitions to hold fast code against."""
+
+import numpy as np
+
+from dpviz.space.tree import Tree
+
+
+def build(rectangles: list[list[tuple[int, int, int, int]]], parents: list[list[int]]) -> Tree:
+    """A tree from its levels: rectangles (west, south, east, north) and the place of each one's parent in the level above."""
+    sizes = [len(level) for level in rectangles]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    parent = np.array([-1] + [starts[depth] + place for depth, level in enumerate(parents[1:]) for place in level], np.int32)
+    children = np.bincount(parent[1:], minlength=len(parent)).astype(np.int32)
+    edges = np.array([rectangle for level in rectangles for rectangle in level], np.int32).T.copy()
+    return Tree(
+        parent=parent,
+        first_child=(np.cumsum(children) - children + 1).astype(np.int32),
+        children=children,
+        west=edges[0],
+        south=edges[1],
+        east=edges[2],
+        north=edges[3],
+        starts=tuple(starts.tolist()),
+    )
+
+
+def random_tree(rng: np.random.Generator, side: int = 64, most: int = 4, height: int = 5) -> Tree:
+    """Fan-outs 0 to `most`, leaves on any level, chains of fan-out 1, rectangles that tile a lattice of `side` columns."""
+    rectangles, parents = [[(0, 0, side, side)]], [[-1]]
+    for depth in range(height):
+        level, above = [], []
+        for place, rectangle in enumerate(rectangles[-1]):
+            pieces = cut(rng, rectangle, int(rng.integers(0 if depth else 1, most + 1)))
+            level += pieces
+            above += [place] * len(pieces)
+        if not level:
+            break
+        rectangles.append(level)
+        parents.append(above)
+    return build(rectangles, parents)
+
+
+def cut(rng: np.random.Generator, rectangle: tuple[int, int, int, int], parts: int) -> list[tuple[int, int, int, int]]:
+    """A rectangle in `parts` slices along a random axis; none if it is too thin, itself for one part."""
+    west, south, east, north = rectangle
+    across = bool(rng.integers(2))
+    low, high = (west, east) if across else (south, north)
+    if parts == 0 or high - low < parts:
+        return []
+    lines = [low, *np.sort(rng.choice(np.arange(low + 1, high), parts - 1, replace=False)).tolist(), high]
+    if across:
+        return [(a, south, b, north) for a, b in zip(lines[:-1], lines[1:], strict=True)]
+    return [(west, a, east, b) for a, b in zip(lines[:-1], lines[1:], strict=True)]
+
+
+def leaf_matrix(tree: Tree) -> np.ndarray:
+    """(n, leaves) 1 where a leaf lies under a node or is it: node counts = matrix @ leaf counts."""
+    matrix = np.zeros((len(tree), len(tree.leaves)))
+    for place, node in enumerate(tree.leaves.tolist()):
+        while node >= 0:
+            matrix[node, place] = 1
+            node = int(tree.parent[node])
+    return matrix
+
+
+def random_variances(rng: np.random.Generator, tree: Tree, unobserved: float = 0.4, spread: float = 6.0) -> np.ndarray:
+    """(n,) variances over e**-spread to e**spread; a share of inner nodes, but no leaf, unobserved (infinite)."""
+    variance = np.exp(rng.uniform(-spread, spread, len(tree)))
+    variance[(tree.children > 0) & (rng.random(len(tree)) < unobserved)] = np.inf
+    return variance
+
+
+def dense_solution(tree: Tree, noisy: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) least-squares node counts by `lstsq`, and their (n, n) covariance; meaningless if leaves are undetermined."""
+    matrix, seen = leaf_matrix(tree), np.isfinite(variance)
+    root = 1 / np.sqrt(variance[seen])
+    design = matrix[seen] * root[:, None]
+    leaves = np.linalg.lstsq(design, noisy[seen] * root, rcond=None)[0]
+    return matrix @ leaves, matrix @ np.linalg.pinv(design.T @ design) @ matrix.T
+
+
+def misfit(tree: Tree, count: np.ndarray, noisy: np.ndarray, variance: np.ndarray) -> float:
+    """What least squares minimises: the sum of squared corrections over variances, of observed nodes."""
+    seen = np.isfinite(variance[: len(tree)])
+    return float(((count[seen] - noisy[seen]) ** 2 / variance[seen]).sum())
