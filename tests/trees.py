@@ -1,5 +1,7 @@
 """Random trees of every awkward shape, built straight as flat arrays, and slow definitions to hold fast code against."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from dpviz.space.tree import Tree
@@ -49,14 +51,15 @@ def cut(rng: np.random.Generator, rectangle: tuple[int, int, int, int], parts: i
         return []
     lines = [low, *np.sort(rng.choice(np.arange(low + 1, high), parts - 1, replace=False)).tolist(), high]
     if across:
-        return [(a, south, b, north) for a, b in zip(lines[:-1], lines[1:], strict=True)]
-    return [(west, a, east, b) for a, b in zip(lines[:-1], lines[1:], strict=True)]
+        return [(a, south, b, north) for a, b in pairwise(lines)]
+    return [(west, a, east, b) for a, b in pairwise(lines)]
 
 
 def leaf_matrix(tree: Tree) -> np.ndarray:
     """(n, leaves) 1 where a leaf lies under a node or is it: node counts = matrix @ leaf counts."""
     matrix = np.zeros((len(tree), len(tree.leaves)))
-    for place, node in enumerate(tree.leaves.tolist()):
+    for place, leaf in enumerate(tree.leaves.tolist()):
+        node = leaf
         while node >= 0:
             matrix[node, place] = 1
             node = int(tree.parent[node])

@@ -1,0 +1,259 @@
+"""What every mechanism in the table must keep, whatever its method. A new row is tested without an edit here."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpviz.data.points import PointCounts
+from dpviz.errors import BudgetError, SettingError
+from dpviz.mechanisms import POINT_MECHANISMS
+from dpviz.mechanisms.base import PointMechanism
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.release import Release
+from dpviz.space.domain import Domain
+
+EVERY = pytest.mark.parametrize("mechanism", [pytest.param(row, id=key) for key, row in POINT_MECHANISMS.items()])
+BOUNDS = (-10.0, 40.0, 6.0, 56.0)
+
+
+def points_of(records: int, order: int = 6, **options) -> PointCounts:
+    """Two clusters on a background, always the same for the same number."""
+    rng = np.random.default_rng(records)
+    centre = np.array([[-6.0, 44.0], [2.0, 52.0], [-2.0, 48.0]])[rng.integers(0, 3, records)]
+    x, y = np.clip(rng.normal(centre, [1.2, 0.8]), BOUNDS[:2], BOUNDS[2:]).T if records else np.zeros((2, 0))
+    return PointCounts.from_xy(x, y, domain=Domain(bounds=BOUNDS, crs="EPSG:4326", order=order), **options)
+
+
+def true_counts(release: Release, points: PointCounts) -> np.ndarray:
+    """(n,) true counts by looking at every lattice cell of every node."""
+    side = points.domain.side
+    sums = np.zeros((side + 1, side + 1), np.int64)
+    sums[points.row + 1, points.column + 1] = points.count
+    sums = sums.cumsum(0).cumsum(1)
+    west, south, east, north = release.tree.rectangles().T
+    return sums[north, east] - sums[north, west] - sums[south, east] + sums[south, west]
+
+
+@EVERY
+def test_it_names_itself_and_keeps_the_protocol(mechanism):
+    assert isinstance(mechanism(), PointMechanism)
+    assert POINT_MECHANISMS[mechanism.key] is mechanism
+    assert mechanism.private
+    assert mechanism.title
+    assert mechanism.summary.endswith(".")
+    assert "Source:" in mechanism.__doc__
+    assert "Protects:" in mechanism.__doc__
+    assert all(rule.label and rule.help for rule in mechanism.rules())
+
+
+@EVERY
+@pytest.mark.parametrize("epsilon", ["0.1", "1/3", "1e-3", "7.000000000000000000001"])
+def test_it_spends_all_of_the_budget_and_never_more(mechanism, epsilon):
+    receipt = mechanism().release(points_of(200), PureBudget(epsilon), Entropy.seeded(1)).receipt
+    assert receipt.total.epsilon == Fraction(epsilon)
+    assert receipt.spent.epsilon == receipt.total.epsilon
+    assert sum(step.amount for step in receipt.steps) == Fraction(epsilon)
+    for step in receipt.steps:
+        assert step.scale == step.sensitivity / step.amount
+        assert (step.sensitivity, step.noise) == (1, "discrete Laplace")
+
+
+@EVERY
+@pytest.mark.parametrize("records", [0, 1, 1000])
+@pytest.mark.parametrize("entropy", [Entropy.system(), Entropy.seeded(2)], ids=["system", "seeded"])
+def test_it_works_on_no_one_and_a_thousand_records(mechanism, records, entropy):
+    points = points_of(records)
+    release = mechanism().release(points, PureBudget(0.5), entropy)
+    nodes = len(release.tree)
+    assert release.domain == points.domain
+    assert (release.mechanism, release.settings) == (mechanism.key, mechanism().chosen())
+    assert release.noisy.shape == release.noise_variance.shape == release.count.shape == release.stddev.shape == (nodes,)
+    assert np.isfinite(release.count).all()
+    assert np.isfinite(release.stddev).all()
+    assert (release.stddev > 0).all()
+    assert abs(release.count[0] - records) < 60 * release.stddev[0]
+
+
+@EVERY
+@pytest.mark.parametrize("order", [1, 2, 6, 10, 16])
+def test_its_default_settings_work_on_every_lattice(mechanism, order):
+    points = points_of(500, order)
+    release = mechanism().release(points, PureBudget(1), Entropy.seeded(3))
+    leaves = release.tree.rectangles(release.tree.leaves).astype(np.int64)
+    assert ((leaves[:, 2] - leaves[:, 0]) * (leaves[:, 3] - leaves[:, 1])).sum() == points.domain.side**2
+    assert release.receipt.spent.epsilon == 1
+    assert len(release.answer([BOUNDS])) == 1
+
+
+@EVERY
+def test_the_same_seed_gives_the_same_release_and_another_seed_another(mechanism):
+    one, same, other = (mechanism().release(points_of(300), PureBudget(0.5), Entropy.seeded(seed)) for seed in (4, 4, 5))
+    for name in ("noisy", "noise_variance", "count", "stddev"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(same, name))
+    np.testing.assert_array_equal(one.tree.rectangles(), same.tree.rectangles())
+    assert one.receipt == same.receipt
+    assert len(one.count) != len(other.count) or (one.count != other.count).any()
+
+
+@EVERY
+def test_two_releases_from_one_stream_of_entropy_differ(mechanism):
+    entropy = Entropy.seeded(6)
+    one, other = (mechanism().release(points_of(300), PureBudget(0.5), entropy) for _ in range(2))
+    assert len(one.count) != len(other.count) or (one.count != other.count).any()
+
+
+@EVERY
+def test_it_leaves_its_input_alone(mechanism):
+    points = points_of(300)
+    before = [part.copy() for part in (points.column, points.row, points.count)]
+    release = mechanism().release(points, PureBudget(10**6), Entropy.seeded(7))
+    release.count[:] = -1
+    for part, copy in zip((points.column, points.row, points.count), before, strict=True):
+        np.testing.assert_array_equal(part, copy)
+
+
+@EVERY
+def test_it_marks_seeded_releases_as_simulation_and_only_those(mechanism):
+    assert mechanism().release(points_of(10), PureBudget(1), Entropy.seeded(8)).simulation
+    assert not mechanism().release(points_of(10), PureBudget(1), Entropy.system()).simulation
+
+
+@EVERY
+def test_children_add_up_to_their_parents(mechanism):
+    release = mechanism().release(points_of(1000), PureBudget(0.3), Entropy.seeded(9))
+    tree = release.tree
+    sums = np.bincount(tree.parent[1:], release.count[1:], len(tree))
+    np.testing.assert_allclose(sums[tree.children > 0], release.count[tree.children > 0], atol=1e-6)
+
+
+@EVERY
+@pytest.mark.parametrize("order", [2, 6])
+def test_with_a_huge_budget_every_count_is_that_of_the_cells_it_stands_for(mechanism, order):
+    points = points_of(1000, order)
+    release = mechanism().release(points, PureBudget(10**7), Entropy.seeded(10))
+    np.testing.assert_allclose(release.count, true_counts(release, points), atol=1e-6)
+    assert release.count[0] == pytest.approx(1000)
+
+
+@EVERY
+@pytest.mark.parametrize("contributions", [1, 3])
+def test_it_is_unbiased_and_its_stated_spread_that_of_many_runs_where_it_claims_so(mechanism, contributions):
+    points, runs = replace(points_of(400, 3), contributions=contributions), 400
+    first = mechanism().release(points, PureBudget(0.8), Entropy.seeded(11))
+    if first.approximate is not None:
+        assert len(first.approximate) > 20
+        return
+    scores = []
+    for entropy in Entropy.seeded(11).spawn(runs):
+        release = mechanism().release(points, PureBudget(0.8), entropy)
+        leaves = release.tree.leaves
+        chosen = [0, leaves[0], leaves[-1], leaves[len(leaves) // 3], len(release.tree) // 2]
+        scores.append(((release.count - true_counts(release, points)) / release.stddev)[chosen])
+    scores = np.array(scores)
+    assert (np.abs(scores.mean(0)) < 5 / np.sqrt(runs)).all()
+    assert (np.abs((scores**2).mean(0) - 1) < 5 * np.sqrt(5 / runs)).all()
+
+
+@EVERY
+def test_the_stated_spread_of_box_answers_is_that_of_many_runs(mechanism):
+    points, runs = points_of(400, 3), 400
+    boxes = np.array([BOUNDS, (-8, 42, 4, 54), (-10, 40, -2, 48), (-4, 46, -2, 56)])
+    scores = []
+    for entropy in Entropy.seeded(12).spawn(runs):
+        release = mechanism().release(points, PureBudget(0.8), entropy)
+        truth = replace(release, count=true_counts(release, points).astype(float))
+        answer, stddev = release.answer(boxes, spread=True)
+        scores.append((answer - truth.answer(boxes)) / stddev)
+    if release.approximate is None:
+        assert (np.abs((np.array(scores) ** 2).mean(0) - 1) < 5 * np.sqrt(5 / runs)).all()
+    assert (np.abs(np.mean(scores, axis=0)) < (5 / np.sqrt(runs) if release.approximate is None else 1)).all()
+
+
+@EVERY
+@pytest.mark.parametrize("contributions", [2, 5])
+def test_every_sensitivity_grows_with_the_records_per_person(mechanism, contributions):
+    rng = np.random.default_rng(13)
+    x, y = rng.uniform(BOUNDS[0], BOUNDS[2], 400), rng.uniform(BOUNDS[1], BOUNDS[3], 400)
+    domain = Domain(bounds=BOUNDS, crs=None, order=5)
+    points = PointCounts.from_xy(x, y, domain=domain, person=np.arange(400) // 2, contributions=contributions)
+    one = mechanism().release(replace(points, contributions=1, unit="record"), PureBudget(0.5), Entropy.seeded(14))
+    many = mechanism().release(points, PureBudget(0.5), Entropy.seeded(14))
+    assert (many.receipt.unit, many.receipt.contributions) == ("person", contributions)
+    assert (one.receipt.unit, one.receipt.contributions) == ("record", 1)
+    for alone, step in zip(one.receipt.steps, many.receipt.steps, strict=True):
+        assert (step.purpose, step.amount) == (alone.purpose, alone.amount)
+        assert step.sensitivity == contributions * alone.sensitivity
+        assert step.scale == contributions * alone.scale
+
+
+@EVERY
+@pytest.mark.parametrize("budget", [ApproxBudget(1, 1e-6), ZcdpBudget(0.5), 0.5, None])
+def test_another_kind_of_budget_is_refused_and_the_right_one_named(mechanism, budget):
+    with pytest.raises(BudgetError, match=r"PureBudget\(epsilon\)") as refusal:
+        mechanism().release(points_of(10), budget, Entropy.seeded(1))
+    assert mechanism.title in str(refusal.value)
+    assert type(budget).__name__ in str(refusal.value)
+
+
+def bad_values(rule) -> list:
+    """Values that a rule must refuse: just outside its range, not finite, of another kind."""
+    kind = type(rule.choices[0] if rule.choices else rule.default)
+    if kind is bool:
+        return ["yes", 1, 0.0]
+    if kind is str:
+        return ["no such choice", 3, ""]
+    beyond = [
+        bound
+        for bound in (
+            rule.low and rule.low * 0.99,
+            rule.low is not None and rule.low - 1,
+            rule.high and rule.high + max(1, rule.high * 0.01),
+        )
+        if bound
+    ]
+    if kind is tuple:
+        return [*((1.0, number) for number in beyond), "1,2", 3, (float("nan"),), (None,)]
+    return [
+        *beyond,
+        float("nan"),
+        float("inf"),
+        -float("inf"),
+        "5",
+        True,
+        *([] if rule.optional else [None]),
+        *([99] if rule.choices else []),
+    ]
+
+
+RULES = [pytest.param(row, rule, id=f"{key}-{rule.name}") for key, row in POINT_MECHANISMS.items() for rule in row.rules()]
+
+
+@pytest.mark.parametrize(("mechanism", "rule"), RULES)
+def test_settings_out_of_range_are_refused_by_their_label(mechanism, rule):
+    values = bad_values(rule)
+    assert len(values) >= 3
+    for value in values:
+        with pytest.raises(SettingError) as refusal:
+            mechanism(**{rule.name: value})
+        assert str(refusal.value).startswith(rule.label)
+
+
+@pytest.mark.parametrize(("mechanism", "rule"), RULES)
+def test_the_ends_of_a_range_its_choices_and_its_default_are_accepted(mechanism, rule):
+    values = [rule.default, *rule.choices]
+    if not isinstance(rule.default, tuple):
+        values += [bound for bound in (rule.low, rule.high) if bound is not None]
+    for value in values:
+        assert getattr(mechanism(**{rule.name: value}), rule.name) == value
+
+
+@EVERY
+def test_settings_are_frozen_and_unknown_ones_refused(mechanism):
+    with pytest.raises(TypeError):
+        mechanism(no_such_setting=1)
+    for rule in mechanism.rules():
+        with pytest.raises(AttributeError):
+            setattr(mechanism(), rule.name, rule.default)
