@@ -1,0 +1,31 @@
+"""The Streamlit app: the only folder that imports Streamlit."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dpviz.app.points_page import points_page
+from dpviz.app.start_page import start_page
+from dpviz.bundled import folder
+
+_STYLE = """<style>
+.block-container, [data-testid="stMainBlockContainer"] { padding: 3.2rem 1.4rem 1rem; max-width: none; }
+[data-testid="stSidebarContent"] { font-size: 0.9rem; }
+.st-key-map [data-testid="stDeckGlJsonChart"], .st-key-map_before [data-testid="stDeckGlJsonChart"] {
+  height: max(420px, calc(100vh - 330px)) !important; }
+.dpviz-legend, .dpviz-note { font-size: 0.82rem; line-height: 1.5; }
+.dpviz-note { opacity: 0.75; }
+.dpviz-bar { display: inline-block; height: 0.7em; border-radius: 2px; outline: 1px solid rgba(128,128,128,.35); vertical-align: baseline; }
+.dpviz-gap { display: inline-block; width: 1.2em; }
+.dpviz-mark { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 2px; margin-left: 1em; }
+</style>"""
+
+
+def main() -> None:
+    """Set the page up and run the one that was chosen."""
+    st.set_page_config(page_title="dpviz", page_icon=str(folder("assets") / "logo.svg"), layout="wide")
+    st.logo(folder("assets") / "logo.svg", size="small")
+    st.html(_STYLE)
+    points = st.Page(points_page, title="Points", url_path="points")
+    start = st.Page(lambda: start_page(points), title="Start", url_path="start", default=True)
+    st.navigation([start, points], position="top").run()

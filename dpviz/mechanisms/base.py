@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from dpviz.errors import SettingError
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
+from dpviz.space.domain import Domain
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
@@ -40,6 +41,21 @@ class Rule:
     choices: tuple[Any, ...] = ()
     optional: bool = False
     when: tuple[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """One part of the budget as a person sees and moves it.
+
+    Attributes:
+        label: what it buys.
+        share: of the budget, 0 to 1.
+        structure: it decides where partitions lie, rather than counting them.
+    """
+
+    label: str
+    share: float
+    structure: bool = False
 
 
 def setting(
@@ -86,6 +102,14 @@ class Settings:
         """The settings, in order of declaration."""
         return (Rule(name=f.name, default=f.default, **f.metadata["rule"]) for f in fields(cls) if f.default is not MISSING)
 
+    def shares(self, domain: Domain) -> list[Share]:  # noqa: ARG002
+        """How the budget is split on a domain; one part unless a mechanism says otherwise."""
+        return [Share(label="counts", share=1.0)]
+
+    def with_shares(self, shares: Sequence[float]) -> Self:  # noqa: ARG002
+        """The same mechanism with another split, in the order of `shares`; itself if there is nothing to split."""
+        return self
+
     def chosen(self) -> dict[str, Any]:
         """Every setting and its value."""
         return {declared.name: getattr(self, declared.name) for declared in fields(self)}
@@ -114,7 +138,7 @@ def _range(rule: Rule) -> str:
 
 
 def _whole(value: Any, label: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer) or value != math.floor(value):
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer) or not float(value).is_integer():
         raise SettingError(f"{label} must be a whole number.")
     return int(value)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, setting
+from dpviz.mechanisms.base import Settings, Share, setting
 from dpviz.mechanisms.measure import Plan, Study
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import PureBudget, require_pure
@@ -60,17 +61,29 @@ class Quadtree(Settings):
         return prune(release, self.prune) if self.prune else release
 
     def level_weights(self, domain: Domain) -> tuple[list[float], tuple[str, ...]]:
-        """Weights per depth, root first, for the tree that fits the lattice; and notes on what was cut."""
-        halvings = 1 if self.fan_out == 4 else 2
-        height = min(self.height, -(-domain.order // halvings))
+        """Weights per depth, root first, down to the deepest measured level; and notes on what was cut."""
+        weights = self._all_weights(domain)
+        height = len(weights) - 1
         notes = [f"The height is {height}: the lattice is no finer."] if height < self.height else []
-        weights = level_weights(self.split, height, fan_out=self.fan_out, custom=self.weights)
-        if not self.count_root and self.split != "custom":
-            weights[0] = 0.0
         deepest = max(depth for depth, weight in enumerate(weights) if weight > 0)
         if deepest < height:
-            notes.append(f"The tree ends at depth {max(deepest, 1)}: nothing is measured below.")
+            notes.append(f"The tree ends at zoom level {max(deepest, 1)}: nothing is measured below.")
         return weights[: max(deepest, 1) + 1], tuple(notes)
+
+    def _all_weights(self, domain: Domain) -> list[float]:
+        halvings = 1 if self.fan_out == 4 else 2
+        height = min(self.height, -(-domain.order // halvings))
+        weights = level_weights(self.split, height, fan_out=self.fan_out, custom=self.weights)
+        return weights if self.count_root or self.split == "custom" else [0.0, *weights[1:]]
+
+    def shares(self, domain: Domain) -> list[Share]:
+        """One part per zoom level, whole domain first."""
+        weights = self._all_weights(domain)
+        return [Share(label=f"zoom {depth}", share=weight / sum(weights)) for depth, weight in enumerate(weights)]
+
+    def with_shares(self, shares: Sequence[float]) -> Quadtree:
+        """Custom weights, one per zoom level."""
+        return replace(self, split="custom", weights=tuple(shares))
 
 
 def prune(release: Release, least: float) -> Release:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, setting
+from dpviz.mechanisms.base import Settings, Share, setting
 from dpviz.mechanisms.measure import Plan, Study, on_leaves
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
+from dpviz.space.domain import Domain
 from dpviz.space.tree import grid
 
 
@@ -87,6 +89,19 @@ class UniformGrid(Settings):
         share, rest = budget.split([self.total_share, 1 - self.total_share])
         total, _ = study.count("total, for the size of the grid", np.array([study.points.count.sum()]), share)
         return self.rule(int(total[0]), rest), rest
+
+    def shares(self, domain: Domain) -> list[Share]:
+        """The total against the cells, where the total is bought."""
+        if self.side is not None or self.declared_total is not None:
+            return super().shares(domain)
+        return [
+            Share(label="total", share=self.total_share, structure=True),
+            Share(label="cells", share=1 - self.total_share),
+        ]
+
+    def with_shares(self, shares: Sequence[float]) -> UniformGrid:
+        """The first part becomes the share for the total, within its range."""
+        return replace(self, total_share=min(max(shares[0], 0.001), 0.5)) if len(shares) == 2 else self
 
     def rule(self, total: int, epsilon: Fraction) -> int:
         """m = sqrt(N epsilon / c), at least 1."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,44 @@ def level_weights(strategy: str, height: int, *, fan_out: int = 4, custom: Seque
     if not np.isfinite(weights).all() or min(weights) < 0 or max(weights) == 0:
         raise BudgetError("Custom weights must be finite, at least 0, and one of them greater than 0.")
     return weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """How a real deployment split its budget, to be laid over a tree.
+
+    Attributes:
+        title: for a menu.
+        parts: shares from the coarsest level to the finest.
+        source: where it was published.
+    """
+
+    title: str
+    parts: tuple[float, ...]
+    source: str
+
+    def weights(self, height: int) -> list[float]:
+        """height + 1 weights with the published levels spread evenly from the root to the leaves; merged where too many."""
+        weights = [0.0] * (height + 1)
+        for place, part in zip(np.linspace(0, height, len(self.parts)).round().astype(int).tolist(), self.parts, strict=True):
+            weights[place] += part
+        return weights
+
+
+PUBLISHED = (
+    Published(
+        title="Google mobility reports",
+        parts=(0.11, 0.11, 0.22),
+        source="Aktay et al., Google COVID-19 Community Mobility Reports: Anonymization Process Description, 2020:"
+        " epsilon 0.11 for countries, 0.11 for their first and 0.22 for their second subdivisions",
+    ),
+    Published(
+        title="US Census 2020 (persons)",
+        parts=(104, 1440, 447, 687, 1256, 165),
+        source="US Census Bureau, 2020 Redistricting Data, production settings of the TopDown algorithm, 2021: shares of rho"
+        " out of 4,099 for nation, state, county, tract, block group and block; used here as shares of epsilon",
+    ),
+)
 
 
 def nodes_touched(height: int) -> NDArray[np.int64]:

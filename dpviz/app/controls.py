@@ -1,0 +1,186 @@
+"""Mechanism and privacy: widgets made from what a mechanism declares, and the split of the budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app.split_bar import split_bar
+from dpviz.app.state import LARGEST_EPSILON, SMALLEST_EPSILON, change, config
+from dpviz.mechanisms import POINT_MECHANISMS
+from dpviz.mechanisms.base import Rule, Share
+from dpviz.privacy.allocation import PUBLISHED
+from dpviz.privacy.shares import redistribute
+from dpviz.space.domain import Domain
+
+EPSILONS = [step * 10.0**power for power in (-2, -1, 0) for step in (1, 1.5, 2, 3, 5, 7)] + [10.0]
+SPLIT_SETTINGS = ("split", "weights")
+SHAPE_SETTINGS = ("height", "fan_out")
+
+
+def mechanism_controls() -> None:
+    """Choose the mechanism and its settings."""
+    how = config()
+    st.markdown("##### 2 Mechanism")
+    st.session_state["mechanism"] = how.mechanism
+    st.selectbox(
+        "Mechanism",
+        list(POINT_MECHANISMS),
+        key="mechanism",
+        format_func=lambda key: str(POINT_MECHANISMS[key].title),
+        label_visibility="collapsed",
+        on_change=lambda: change(mechanism=st.session_state["mechanism"], settings={}, zoom=None),
+    )
+    mechanism = POINT_MECHANISMS[how.mechanism]
+    st.caption(mechanism.summary)
+    rules = [rule for rule in mechanism.rules() if rule.name not in SPLIT_SETTINGS]
+    values = how.built().chosen()
+    shown = [rule for rule in rules if rule.when is None or values[rule.when[0]] == rule.when[1]]
+    _setting(shown[0], values[shown[0].name])
+    if len(shown) > 1:
+        with st.expander("More settings"):
+            for rule in shown[1:]:
+                _setting(rule, values[rule.name])
+
+
+def _setting(rule: Rule, value: Any) -> None:
+    """The widget of one setting."""
+    key = f"setting {config().mechanism} {rule.name}"
+    st.session_state[key] = value
+    common = {"key": key, "help": rule.help, "on_change": lambda: _set(rule, st.session_state[key])}
+    if rule.choices:
+        st.segmented_control(rule.label, rule.choices, required=True, **common)
+    elif isinstance(value, bool):
+        st.toggle(rule.label, **common)
+    else:
+        whole = rule.optional or isinstance(rule.default, int)
+        kind: Callable[[float], float] = int if whole else float
+        low, high = (None if bound is None else kind(bound) for bound in (rule.low, rule.high))
+        step = 1 if whole else 0.01 if (rule.high or 0) <= 1 else 1.0
+        st.number_input(rule.label, low, high, step=step, placeholder="automatic" if rule.optional else None, **common)
+
+
+def _set(rule: Rule, value: Any) -> None:
+    settings = {**config().settings, rule.name: value}
+    if value == rule.default:
+        settings.pop(rule.name)
+    if rule.name in SHAPE_SETTINGS:
+        for name in SPLIT_SETTINGS:
+            if settings.get("split") == "custom" or name == "weights":
+                settings.pop(name, None)
+    change(settings=settings, zoom=None)
+
+
+def privacy_controls(domain: Domain | None) -> None:
+    """Choose epsilon and how it is split."""
+    st.markdown("##### 3 Privacy")
+    _epsilon()
+    if domain is not None:
+        _split(domain)
+
+
+def _epsilon() -> None:
+    epsilon = config().epsilon
+    st.session_state["epsilon slider"] = min(EPSILONS, key=lambda option: abs(math.log(option / epsilon)))
+    st.session_state["epsilon"] = epsilon
+    slider, typed = st.columns([2, 1], vertical_alignment="bottom")
+    slider.select_slider(
+        "Privacy budget ε",
+        EPSILONS,
+        key="epsilon slider",
+        format_func=lambda value: f"{value:g}",
+        help="Smaller is more private and noisier. The scale is logarithmic.",
+        on_change=lambda: change(epsilon=st.session_state["epsilon slider"]),
+    )
+    typed.number_input(
+        "ε exactly",
+        SMALLEST_EPSILON,
+        LARGEST_EPSILON,
+        key="epsilon",
+        format="%.4g",
+        step=0.1,
+        label_visibility="collapsed",
+        on_change=lambda: change(epsilon=st.session_state["epsilon"]),
+    )
+    st.caption(f"Nobody's odds of being in the data change by more than e^ε = {math.exp(min(epsilon, 50)):,.3g} times.")
+    if epsilon < 0.05:
+        st.warning("So small a budget buries all but very large counts in noise.")
+    elif epsilon > 3:
+        st.warning("So large a budget promises little: an attacker may become nearly certain.")
+
+
+def _split(domain: Domain) -> None:
+    mechanism = config().built()
+    parts = mechanism.shares(domain)
+    _presets(mechanism, len(parts) - 1)
+    if len(parts) < 2:
+        st.caption(f"All of ε buys {parts[0].label}.")
+        return
+    locks = st.session_state.setdefault("locks", [])
+    if len(locks) != len(parts):
+        locks[:] = [False] * len(parts)
+    shares = [part.share for part in parts]
+    split_bar([part.label for part in parts], shares, locked=list(locks), key=f"split {config().mechanism}", on_change=_use_shares)
+    structure = sum(part.share for part in parts if part.structure)
+    st.caption(f"Structure {structure:.1%}, counts {1 - structure:.1%} of ε.")
+    with st.expander("Type the shares"):
+        _typed(parts, locks)
+
+
+def _presets(mechanism: Any, height: int) -> None:
+    """Ways to split over levels by name, published ones included."""
+    names = [rule.choices for rule in mechanism.rules() if rule.name == "split"]
+    if not names:
+        return
+    published = {each.title: each for each in PUBLISHED}
+    st.session_state["preset"] = mechanism.split
+    st.selectbox(
+        "Budget over zoom levels",
+        [*names[0], *published],
+        key="preset",
+        format_func=lambda name: name if name in published else name.capitalize(),
+        on_change=lambda: _use_preset(st.session_state["preset"], published, height),
+    )
+
+
+def _use_preset(name: str, published: dict[str, Any], height: int) -> None:
+    if name in published:
+        _use_shares(published[name].weights(height))
+    elif name != "custom":
+        settings = {key: value for key, value in config().settings.items() if key not in SPLIT_SETTINGS}
+        change(settings=settings if name == "geometric" else {**settings, "split": name})
+
+
+def _use_shares(shares: list[float]) -> None:
+    """Take over shares that were dragged, typed or chosen."""
+    mechanism = config().built()
+    changed = mechanism.with_shares([round(share, 6) for share in shares])
+    defaults = {rule.name: rule.default for rule in mechanism.rules()}
+    change(settings={name: value for name, value in changed.chosen().items() if value != defaults[name]})
+
+
+def _typed(parts: list[Share], locks: list[bool]) -> None:
+    shares = [part.share for part in parts]
+    for place, part in enumerate(parts):
+        key, lock = f"share {place}", f"lock {place}"
+        st.session_state[key], st.session_state[lock] = round(100 * part.share, 2), locks[place]
+        number, locked = st.columns([3, 1], vertical_alignment="bottom")
+        number.number_input(
+            f"{part.label}, %",
+            0.0,
+            100.0,
+            key=key,
+            step=1.0,
+            format="%.2f",
+            on_change=lambda place=place, key=key: _use_shares(redistribute(shares, locks, place, st.session_state[key] / 100)),
+        )
+        locked.checkbox("Lock", key=lock, on_change=lambda place=place, lock=lock: locks.__setitem__(place, st.session_state[lock]))
+
+
+def without_settings() -> None:
+    """Back to the mechanism's defaults, after settings that do not fit."""
+    st.session_state["config"] = replace(config(), settings={})

@@ -1,0 +1,194 @@
+"""The data part of the Points page: a sample, an upload or a path, on a domain that a person declares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from dpviz.app import cached
+from dpviz.app.state import CURATE, SOURCES, Data, change, config
+from dpviz.data.load import PointsFile
+from dpviz.data.samples import SAMPLES
+from dpviz.errors import DpvizError, InputError
+from dpviz.space.domain import Domain
+
+TYPES = ("csv", "tsv", "geojson", "json", "gpkg", "parquet", "geoparquet", "zip")
+LARGEST_FILE = 512 * 2**20
+FRAMES = {
+    "Type the bounds": None,
+    "Contiguous United States": (-125.0, 24.0, -66.0, 50.0),
+    "Europe": (-25.0, 34.0, 45.0, 72.0),
+    "World": (-180.0, -90.0, 180.0, 90.0),
+}
+NONE = "(none)"
+
+
+def data_controls() -> Data | None:
+    """Draw the controls; give what is loaded, or None with a word on what is missing."""
+    how = config()
+    st.markdown("##### 1 Data")
+    st.session_state["source"] = how.source
+    st.segmented_control(
+        "Where from",
+        SOURCES,
+        key="source",
+        required=True,
+        format_func=str.capitalize,
+        label_visibility="collapsed",
+        on_change=lambda: change(source=st.session_state["source"]),
+    )
+    if how.source == "sample":
+        return _sample()
+    content = _uploaded() if how.source == "upload" else _from_path()
+    if content is None:
+        return None
+    name, body = content
+    digest = cached.digest_of(body)
+    return _file(name, body, digest, cached.inspected(digest, name, body))
+
+
+def _sample() -> Data:
+    how = config()
+    st.session_state["sample"] = how.sample
+    st.selectbox(
+        "Sample",
+        list(SAMPLES),
+        key="sample",
+        format_func=lambda key: SAMPLES[key].title,
+        on_change=lambda: change(sample=st.session_state["sample"], size=None, zoom=None),
+    )
+    about = SAMPLES[how.sample]
+    if about.synthetic:
+        usual = 200_000 if how.sample == "la_residents" else 1_000_000
+        st.session_state["size"] = how.size or usual
+        st.number_input(
+            f"How many {about.unit}",
+            1,
+            10_000_000,
+            key="size",
+            step=100_000,
+            on_change=lambda: change(size=None if st.session_state["size"] == usual else st.session_state["size"]),
+        )
+    _order()
+    size = how.size if about.synthetic else None
+    points = cached.sample(how.sample, size, how.order)
+    st.caption(f"{about.description} {_frame_text(points.domain)} {about.source}")
+    return Data(points=points, digest=f"{how.sample} {size} {how.order}", title=about.title, unit=about.unit, public=True)
+
+
+def _order() -> None:
+    st.session_state["order"] = config().order
+    st.slider(
+        "Order of the lattice",
+        1,
+        16,
+        key="order",
+        help="The domain is cut into 2^order cells per side; nothing finer than a cell is ever looked at.",
+        on_change=lambda: change(order=st.session_state["order"]),
+    )
+
+
+def _frame_text(domain: Domain) -> str:
+    west, south, east, north = domain.bounds
+    crs = domain.crs or "a plain plane"
+    return f"Domain {west:g}, {south:g} to {east:g}, {north:g} ({crs}), {domain.side:,} x {domain.side:,} cells."
+
+
+def _uploaded() -> tuple[str, bytes] | None:
+    st.file_uploader("Points file", TYPES, key="file", on_change=_keep_upload, help="CSV, GeoJSON, GeoPackage, GeoParquet or a zipped Shapefile.")
+    kept: tuple[str, bytes] | None = st.session_state.get("uploaded")
+    if kept is None:
+        st.info("Choose a file with one row per record: longitude and latitude columns, or point geometries.")
+    elif st.session_state["file"] is None and st.button("Forget the uploaded file"):
+        st.session_state["uploaded"] = kept = None
+    return kept
+
+
+def _keep_upload() -> None:
+    """Keep the bytes for the session: an upload widget is emptied when a person visits another page."""
+    file = st.session_state["file"]
+    st.session_state["uploaded"] = None if file is None else (file.name, file.getvalue())
+
+
+def _from_path() -> tuple[str, bytes] | None:
+    text = st.text_input("Path on this computer", placeholder="for example data/homes.csv", key="path", persist_state="session")
+    if not text:
+        st.info("Type the path of a points file on the computer that runs this app.")
+        return None
+    path = Path(text).expanduser()
+    if not path.is_file():
+        raise InputError("There is no file at this path.")
+    if path.suffix.lower().lstrip(".") not in TYPES:
+        raise InputError(f"The file's ending must be one of {', '.join(TYPES)}.")
+    if path.stat().st_size > LARGEST_FILE:
+        raise InputError(f"The file is larger than {LARGEST_FILE // 2**20} MiB.")
+    return path.name, path.read_bytes()
+
+
+def _file(name: str, body: bytes, digest: str, about: PointsFile) -> Data | None:
+    options = _columns(about)
+    crs = about.crs
+    if about.needs_crs:
+        crs = st.text_input("CRS of the coordinates", placeholder="for example EPSG:4326", key="crs", persist_state="session", help="The file does not say; it is never guessed.")
+    domain = _declared_domain(crs or None)
+    drop = st.toggle("Leave out bad rows", key="drop", persist_state="session", help="Rows with a missing or unreadable cell. Off: the file is refused if there is one.")
+    if config().mode != CURATE and not st.checkbox("These data are already public", key="public", persist_state="session"):
+        st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
+        return None
+    if domain is None or (about.needs_crs and not crs):
+        st.info("Declare the domain: west, south, east and north, and the CRS if the file has none.")
+        return None
+    if about.needs_crs:
+        options["crs"] = crs
+    options["bad_rows"] = "drop" if drop else "refuse"
+    points = cached.counted(digest, name, body, domain, tuple(sorted(options.items(), key=lambda item: item[0])))
+    if points.dropped:
+        st.caption(f"Curator only: {points.dropped:,} records were left out (outside the domain, unreadable, or over the bound).")
+    unit = "people" if points.unit == "person" else "records"
+    return Data(points=points, digest=digest, title="Uploaded points", unit=unit, public=config().mode != CURATE)
+
+
+def _columns(about: PointsFile) -> dict[str, object]:
+    """Which columns to read: found by name, and every choice can be overridden."""
+    options: dict[str, object] = {}
+    names = [NONE, *about.columns]
+    with st.expander("Columns", expanded=not about.has_geometry and (about.x is None or about.y is None)):
+        if not about.has_geometry:
+            for axis, title, found in (("x", "Longitude or easting", about.x), ("y", "Latitude or northing", about.y)):
+                options[axis] = _pick(title, names, found, f"column {axis}")
+        options["count"] = _pick("Records per row", names, None, "column count", "Whole numbers; without it each row is one record.")
+        options["person"] = _pick("Person", names, None, "column person", "Protects each person instead of each record.")
+        if options["person"]:
+            options["contributions"] = int(st.number_input("Records per person, at most", 1, 1000, 1, key="contributions", persist_state="session"))
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _pick(title: str, names: list[str], found: str | None, key: str, text: str | None = None) -> str | None:
+    chosen = st.selectbox(title, names, index=names.index(found) if found else 0, key=key, help=text, persist_state="session")
+    return None if chosen == NONE else chosen
+
+
+def _declared_domain(crs: str | None) -> Domain | None:
+    """A domain from typed bounds: declared in public, never computed from the file."""
+    frame = FRAMES[st.selectbox("Domain", list(FRAMES), key="frame", persist_state="session", help="A public rectangle. It is never taken from the data: their extent is private.")]
+    if frame is not None:
+        return Domain(bounds=frame, crs="EPSG:4326", order=_order_value())
+    left, right = st.columns(2)
+    west = left.number_input("West", value=None, key="west", persist_state="session", format="%.6g")
+    east = right.number_input("East", value=None, key="east", persist_state="session", format="%.6g")
+    south = left.number_input("South", value=None, key="south", persist_state="session", format="%.6g")
+    north = right.number_input("North", value=None, key="north", persist_state="session", format="%.6g")
+    order = _order_value()
+    if west is None or east is None or south is None or north is None or crs is None:
+        return None
+    try:
+        return Domain(bounds=(west, south, east, north), crs=crs, order=order)
+    except DpvizError as error:
+        st.error(str(error))
+        return None
+
+
+def _order_value() -> int:
+    _order()
+    return config().order

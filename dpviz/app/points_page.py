@@ -1,0 +1,179 @@
+"""The Points page: choose data, mechanism and budget on the left; see what would be released on the right."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import streamlit as st
+
+from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
+from dpviz.app.data_controls import data_controls
+from dpviz.app.points_tabs import tabs
+from dpviz.app.state import CURATE, TEACH, Data, Drawn, change, config, draw, drawn, spent_on, truth_of, truth_wanted, write_address
+from dpviz.answers.metrics import Evaluation
+from dpviz.errors import BudgetError, DpvizError, SettingError
+from dpviz.view.points_map import MOST_FEATURES, SHOWN, nodes_at, points_map, truth_map
+
+MAP_HEIGHT = 620
+
+
+def points_page() -> None:
+    """Draw the page."""
+    _mode()
+    with st.sidebar:
+        data = _left()
+    write_address()
+    what = drawn()
+    if what is None:
+        _before_the_first_draw(data)
+    else:
+        _result(what.number)
+
+
+def _mode() -> None:
+    """First row: which mode, and what is protected in it."""
+    left, right = st.columns([1, 4], vertical_alignment="center")
+    st.session_state["mode"] = config().mode
+    left.segmented_control(
+        "Mode", (TEACH, CURATE), key="mode", required=True, label_visibility="collapsed", on_change=lambda: change(mode=st.session_state["mode"])
+    )
+    if config().mode == TEACH:
+        text = "Public data, seeded noise, truth beside the release: nothing here is private."
+    else:
+        text = "Private data, noise from the operating system: every draw spends budget, and nothing leaves the app."
+    right.caption(
+        f"{text} **Protected:** adding or removing one record (or one person, where a person column is given)."
+        " **Not protected:** the domain, its lattice, the mechanism and its settings, totals that you declare."
+    )
+
+
+def _left() -> Data | None:
+    """The controls; anything that does not fit is said in place and loses nothing."""
+    data = None
+    try:
+        data = data_controls()
+    except DpvizError as error:
+        st.error(str(error))
+    try:
+        mechanism_controls()
+        privacy_controls(data.points.domain if data else None)
+    except (SettingError, BudgetError) as error:
+        st.error(str(error))
+        st.button("Back to the default settings", on_click=without_settings)
+        return None
+    if config().mode == CURATE and data is not None:
+        _spent(data)
+    pressed = st.button("Draw a release", type="primary", width="stretch", disabled=data is None, key="draw")
+    if pressed and data is not None:
+        try:
+            draw(data)
+        except DpvizError as error:
+            st.error(str(error))
+    return data
+
+
+def _spent(data: Data) -> None:
+    spent, coming = float(spent_on(data)), config().epsilon
+    st.caption(f"Drawn from these data so far in this session: ε {spent:g}. The next draw makes it {spent + coming:g}; draws add up.")
+
+
+def _before_the_first_draw(data: Data | None) -> None:
+    """What to do next; in Teach the public truth, so that there is something to see."""
+    if data is None:
+        st.info("Choose data on the left to begin.")
+        return
+    if config().mode == CURATE:
+        st.info("Set the mechanism and the budget on the left, then press *Draw a release*. Nothing has been spent yet.")
+        return
+    st.markdown(f"**{data.title}**: the true data, which are public. Press *Draw a release* to see what could be published instead.")
+    picture = truth_map(data.points.domain, _truth_zoom(data), data.points.blocks, unit=data.unit, dark=_dark())
+    st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key="map before", alt=picture.description)
+    st.html(picture.legend)
+
+
+def _truth_zoom(data: Data) -> int:
+    return min(7, data.points.domain.order)
+
+
+def _dark() -> bool:
+    return st.context.theme.type == "dark"
+
+
+@st.fragment
+def _result(number: int) -> None:  # noqa: ARG001 - a new draw makes a new fragment
+    """The map with its controls, the key figures and the tabs; moving any of them draws no noise."""
+    what = drawn()
+    if what is None:
+        return
+    if not what.config.same_draw(config()):
+        st.caption(f":orange[The settings on the left have changed since this draw (number {what.number}). Press *Draw a release* to see their effect.]")
+    evaluation = _evaluation(what)
+    shown, level = _map_controls(what, evaluation)
+    truth = None if evaluation is None else evaluation.truth
+    picture = points_map(what.release, level, shown, unit=what.data.unit, dark=_dark(), truth=truth)
+    chosen = st.pydeck_chart(
+        picture.deck, height=MAP_HEIGHT, key="map", on_select="rerun", selection_mode="single-object", alt=picture.description
+    )
+    notes = [picture.note, f"Seeded draw {what.number}: a simulation, not private." if what.release.simulation else None]
+    st.html(picture.legend + "".join(f'<div class="dpviz-note">{note}</div>' for note in notes if note))
+    _key_figures(what, evaluation, level)
+    tabs(what, evaluation, level, _clicked(chosen))
+
+
+def _evaluation(what: Drawn) -> Evaluation | None:
+    """The truth where it may be seen; in Curate behind a switch that says what it costs."""
+    if what.config.mode == CURATE:
+        st.toggle("Show curator-only truth", key="curator_truth", persist_state="session")
+        if truth_wanted():
+            st.warning("CURATOR ONLY. Choosing settings by the truth leaks: it is not covered by ε. That it was looked at is recorded.")
+    return truth_of(what)
+
+
+def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]:
+    """The map switch and the zoom level: which map, and which level of the tree."""
+    height = what.release.tree.height
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    options = SHOWN if evaluation is not None else SHOWN[:1]
+    shown = config().shown if config().shown in options else SHOWN[0]
+    st.session_state["shown"] = shown
+    left.segmented_control(
+        "Map", options, key="shown", required=True, label_visibility="collapsed", on_change=lambda: change(shown=st.session_state["shown"])
+    )
+    zoom = _hoverable_zoom(what) if config().zoom is None else min(config().zoom or 0, height)
+    st.session_state["zoom"] = zoom
+    if height > 0:
+        right.slider("Zoom level", 0, height, key="zoom", on_change=lambda: change(zoom=st.session_state["zoom"]))
+    return shown, height - zoom
+
+
+def _hoverable_zoom(what: Drawn) -> int:
+    tree = what.release.tree
+    return max(zoom for zoom in range(tree.height + 1) if zoom == 0 or len(nodes_at(what.release, tree.height - zoom)) <= MOST_FEATURES)
+
+
+def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
+    """Four numbers that sum the release up at the level shown."""
+    release, nodes = what.release, nodes_at(what.release, level)
+    columns = st.columns(4)
+    columns[0].metric("Partitions shown", f"{len(nodes):,}", help="At the zoom level of the map; the release goes down to " f"{len(release.tree.leaves):,}.")
+    stddev = float(np.median(release.stddev[nodes]))
+    columns[1].metric("Typical noise", f"± {stddev:,.1f}", help=f"Median standard deviation of a shown partition, in {what.data.unit}; known without the truth.")
+    if evaluation is None:
+        total, spread = release.count[0], release.stddev[0]
+        columns[2].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of the whole domain.")
+        columns[3].metric("Budget of this draw", f"ε {float(release.receipt.spent.epsilon):g}", help="See the Receipt tab.")
+        return
+    truth, count = evaluation.truth[nodes], release.count[nodes]
+    error = float(np.abs(count - truth).sum() / max(truth.sum(), 1) * 100)
+    columns[2].metric("Misplaced", f"{min(error / 2, 1e6):,.1f} %", help="Half the sum of absolute errors over the true total: the share that stands in the wrong partition.")
+    wrong = int(((truth == 0) & (count >= 0.5)).sum())
+    columns[3].metric("False positives", f"{wrong:,}", help=f"Partitions released with somebody in them although nobody is there, out of {int((truth == 0).sum()):,} empty ones.")
+
+
+def _clicked(chosen: object) -> int | None:
+    """The node that was clicked, by its own number in the release, never by its place in the layer."""
+    selection = getattr(chosen, "selection", None) or {}
+    objects = selection.get("objects", {}).get("partitions", [])
+    node = objects[0].get("i") if objects else None
+    return node if isinstance(node, int) and not math.isnan(node) else None

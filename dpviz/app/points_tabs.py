@@ -1,0 +1,168 @@
+"""What stands under the map: accuracy by zoom, error by size, range queries, the receipt and the table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dpviz.app.state import CURATE, Drawn, looked_at
+from dpviz.answers.metrics import FINEST_ZOOM, Evaluation, error_by_size, expected_error, true_answers
+from dpviz.release.release import INTERVAL_WIDTH, Release
+from dpviz.view import charts
+from dpviz.view.points_map import nodes_at
+
+NAMES = ("Accuracy by zoom", "By size", "Range query", "Receipt", "Table")
+MOST_ROWS = 5000
+SIDES = ("West", "South", "East", "North")
+
+
+def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: int | None) -> None:
+    """Draw the tabs; only the open one is computed."""
+    accuracy, size, query, receipt, table = st.tabs(NAMES, key="tab", on_change="rerun")
+    if accuracy.open:
+        with accuracy:
+            _accuracy(what, evaluation)
+    if size.open:
+        with size:
+            _by_size(what, evaluation, level)
+    if query.open:
+        with query:
+            _range_query(what, evaluation, clicked)
+    if receipt.open:
+        with receipt:
+            _receipt(what)
+    if table.open:
+        with table:
+            _table(what, level)
+
+
+def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
+    if evaluation is None:
+        zooms = range(min(what.release.domain.order, what.release.tree.height, FINEST_ZOOM) + 1)
+        expected = pd.DataFrame({"zoom": zooms, "blocks": [4**zoom for zoom in zooms], "expected": [expected_error(what.release, z) for z in zooms]})
+        st.altair_chart(charts.expected_by_zoom(expected, what.data.unit), width="stretch")
+        st.caption("Expected from the mechanism alone: the noise in blocks of each size. The error of assuming uniformity inside partitions is not in it.")
+        return
+    finest = what.release.tree.height
+    table = evaluation.by_zoom[evaluation.by_zoom["zoom"] <= max(finest, 1)]
+    left, right = st.columns(2)
+    left.altair_chart(charts.accuracy_by_zoom(table, what.data.unit), width="stretch")
+    right.altair_chart(charts.false_positives_by_zoom(table, what.data.unit), width="stretch")
+    st.caption(
+        "Zoom z cuts the domain into 2^z x 2^z equal blocks. Errors above the band are those of assuming that people are spread evenly in a partition."
+    )
+
+
+def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
+    if evaluation is None:
+        st.info("Error by true size needs the truth: in Curate, turn on *Show curator-only truth* above the map.")
+        return
+    nodes = nodes_at(what.release, level)
+    table = error_by_size(evaluation.truth[nodes], what.release.count[nodes])
+    st.altair_chart(charts.error_by_size(table, what.data.unit), width="stretch")
+    st.caption("The same noise weighs little on large partitions and buries small ones.")
+
+
+def _range_query(what: Drawn, evaluation: Evaluation | None, clicked: int | None) -> None:
+    _corners(what.release, clicked)
+    columns = st.columns(4)
+    box = [
+        column.number_input(f"{side}", key=f"query {side}", format="%.6g", step=_step(what.release, place % 2))
+        for place, (column, side) in enumerate(zip(columns, SIDES, strict=True))
+    ]
+    if not (box[0] < box[2] and box[1] < box[3]):
+        st.error("A box needs an area: West below East, and South below North.")
+        return
+    estimate, stddev = (float(part[0]) for part in what.release.answer([box], spread=True))
+    low, high = np.floor(estimate - INTERVAL_WIDTH * stddev), np.ceil(estimate + INTERVAL_WIDTH * stddev)
+    left, middle, right = st.columns(3)
+    left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
+    middle.metric("95 % interval, noise only", f"{low:,.0f} to {high:,.0f}")
+    if evaluation is None:
+        st.caption("Two partitions clicked on the map set the box. Partitions that the box cuts count by the share of their area.")
+        return
+    truth = float(true_answers(what.data.points, [box])[0])
+    uniform = float(replace(what.release, count=evaluation.truth.astype(float)).answer([box])[0])
+    right.metric("True answer", f"{truth:,.0f}", delta=f"{estimate - truth:+,.0f} error", delta_color="off")
+    st.altair_chart(charts.parts_of_error(estimate - uniform, uniform - truth, what.data.unit), width="stretch")
+
+
+def _corners(release: Release, clicked: int | None) -> None:
+    """Keep the last two clicked partitions; the box that spans them becomes the query."""
+    west, south, east, north = release.domain.bounds
+    middle = (west + (east - west) / 4, south + (north - south) / 4, east - (east - west) / 4, north - (north - south) / 4)
+    seen = st.session_state.setdefault("clicked", [])
+    if clicked is not None and clicked < len(release.tree) and [clicked] != seen[-1:]:
+        seen[:] = [*seen[-1:], clicked]
+        boxes = release.domain.coordinates(release.tree.rectangles(np.array([node for node in seen if node < len(release.tree)])))
+        middle = (*boxes[:, :2].min(axis=0).tolist(), *boxes[:, 2:].max(axis=0).tolist())
+        for side, value in zip(SIDES, middle, strict=True):
+            st.session_state[f"query {side}"] = float(value)
+    for place, side in enumerate(SIDES):
+        inside = release.domain.bounds[place % 2] <= st.session_state.get(f"query {side}", np.inf) <= release.domain.bounds[place % 2 + 2]
+        if not inside:
+            st.session_state[f"query {side}"] = float(middle[place])
+
+
+def _step(release: Release, axis: int) -> float:
+    return float(f"{4 * release.domain.cell_size[axis]:.1g}")
+
+
+def _receipt(what: Drawn) -> None:
+    receipt = what.release.receipt
+    left, right = st.columns([2, 3])
+    left.altair_chart(charts.receipt_by_level(receipt, what.release.tree.height), width="stretch")
+    rows = [
+        {
+            "for": step.purpose,
+            "zoom": None if step.level is None else what.release.tree.height - step.level,
+            "ε": float(step.amount),
+            "ε exactly": str(step.amount),
+            "sensitivity": float(step.sensitivity),
+            "noise": step.noise,
+            "scale": float(step.scale),
+            "counts": step.counts,
+        }
+        for step in receipt.steps
+    ]
+    right.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+    exact = "exactly all of it" if receipt.spent == receipt.total else "less than all of it"
+    st.caption(f"Spent ε {float(receipt.spent.epsilon):g} of {float(receipt.total.epsilon):g}: {exact}. Steps add up along every record's path; counts within a step are disjoint and are paid for once.")
+    _small_print(what)
+
+
+def _small_print(what: Drawn) -> None:
+    receipt = what.release.receipt
+    bound = "" if receipt.contributions == 1 else f", at most {receipt.contributions:,} records each"
+    lines = [
+        f"**Protected**: {receipt.neighbours} {receipt.unit}{bound}.",
+        f"**Not protected**: {', '.join(receipt.unprotected)}.",
+        f"**Post-processing**, in order: {', '.join(what.release.steps) or 'none'}.",
+        f"**Time**: {what.seconds:.2f} s on the server.",
+        *(f"**Note**: {note}" for note in receipt.notes),
+    ]
+    if what.release.approximate:
+        lines.append(f"**Spread**: {what.release.approximate}.")
+    if what.config.mode == CURATE:
+        seen = "yes, recorded for the manifest" if what.data.digest in looked_at() else "no"
+        lines.append(f"**Truth looked at while tuning**: {seen}.")
+    st.markdown("\n".join(f"- {line}" for line in lines))
+
+
+def _table(what: Drawn, level: int) -> None:
+    nodes = nodes_at(what.release, level)
+    order = nodes[np.argsort(-what.release.count[nodes], kind="stable")][:MOST_ROWS]
+    low, high = what.release.interval(order)
+    boxes = what.release.domain.coordinates(what.release.tree.rectangles(order))
+    table = pd.DataFrame(boxes, columns=list(SIDES))
+    table.insert(0, "partition", order)
+    table["count"], table["stddev"] = what.release.count[order].round(1), what.release.stddev[order].round(2)
+    table["low"], table["high"], table["first measured"] = low, high, what.release.noisy[order]
+    st.dataframe(table, hide_index=True, width="stretch")
+    if len(nodes) > MOST_ROWS:
+        st.caption(f"The {MOST_ROWS:,} largest of {len(nodes):,} partitions, by released count.")
+    if what.release.simulation:
+        st.caption("Simulation: seeded noise, not private.")

@@ -1,0 +1,249 @@
+"""What a page knows: the configuration that a link carries, the last draw, and what was spent so far."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from typing import Any
+
+import streamlit as st
+
+from dpviz.answers.metrics import Evaluation, evaluate
+from dpviz.data.points import PointCounts
+from dpviz.data.samples import SAMPLES
+from dpviz.errors import DpvizError
+from dpviz.mechanisms import POINT_MECHANISMS
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.release import Release
+from dpviz.view.points_map import SHOWN
+
+TEACH, CURATE = "Teach", "Curate"
+SOURCES = ("sample", "upload", "path")
+SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
+LONGEST_TEXT = 4000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Everything on the Points page that can be shared as a link: parameters only, never data and never a path.
+
+    Attributes:
+        mode: "Teach" or "Curate".
+        source: "sample", "upload" or "path"; a link always opens a sample.
+        sample: key of the sample.
+        size: records of a made-up sample, None for its usual number.
+        mechanism: key of the mechanism.
+        settings: its settings that differ from the defaults.
+        epsilon: the privacy budget.
+        order: of the domain's lattice.
+        zoom: the zoom level shown; None for the finest that can be hovered.
+        shown: which map.
+    """
+
+    mode: str = TEACH
+    source: str = "sample"
+    sample: str = "la_residents"
+    size: int | None = None
+    mechanism: str = "quadtree"
+    settings: dict[str, Any] = field(default_factory=dict)
+    epsilon: float = 0.5
+    order: int = 10
+    zoom: int | None = None
+    shown: str = SHOWN[0]
+
+    def built(self) -> Any:
+        """The mechanism with its settings; raises `SettingError` if one is out of range."""
+        return POINT_MECHANISMS[self.mechanism](**self.settings)
+
+    def same_draw(self, other: Config) -> bool:
+        """Whether both would draw from the same data in the same way; zoom and map do not matter."""
+        return replace(self, zoom=None, shown="") == replace(other, zoom=None, shown="")
+
+    def to_query(self) -> dict[str, str]:
+        """Parameters of a link, defaults left out."""
+        plain = Config()
+        changed = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != getattr(plain, f.name)}
+        changed.pop("source", None)
+        return {name: json.dumps(value, separators=(",", ":")) if name == "settings" else str(value) for name, value in changed.items()}
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str]) -> Config:
+        """Read a link. Whatever is unknown, malformed or out of range falls back to the default."""
+        config = cls()
+        for name, read in _READERS.items():
+            if name in query and len(query[name]) <= LONGEST_TEXT:
+                try:
+                    config = replace(config, **{name: read(query[name])})
+                except (ValueError, TypeError, KeyError, RecursionError):
+                    continue
+        try:
+            config.built()
+        except (DpvizError, TypeError):
+            return replace(config, settings={})
+        return config
+
+
+def _one_of(*allowed: str) -> Any:
+    def read(text: str) -> str:
+        if text not in allowed:
+            raise ValueError
+        return text
+
+    return read
+
+
+def _number(low: float, high: float, kind: type) -> Any:
+    def read(text: str) -> Any:
+        number = kind(text)
+        if not (math.isfinite(number) and low <= number <= high):
+            raise ValueError
+        return number
+
+    return read
+
+
+def _settings(text: str) -> dict[str, Any]:
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise TypeError
+    return {str(name): tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+
+
+_READERS = {
+    "mode": _one_of(TEACH, CURATE),
+    "sample": _one_of(*SAMPLES),
+    "size": _number(1, 10_000_000, int),
+    "mechanism": _one_of(*POINT_MECHANISMS),
+    "settings": _settings,
+    "epsilon": _number(SMALLEST_EPSILON, LARGEST_EPSILON, float),
+    "order": _number(1, 20, int),
+    "zoom": _number(0, 24, int),
+    "shown": _one_of(*SHOWN),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """What is loaded: private counts, and what the page may say about them.
+
+    Attributes:
+        points: the private counts.
+        digest: recognises the content; never shown.
+        title: for the screen.
+        unit: what one record is.
+        public: a sample, made up, or declared public by the person.
+    """
+
+    points: PointCounts
+    digest: str
+    title: str
+    unit: str
+    public: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """The last draw, kept until the next one.
+
+    Attributes:
+        release: what was drawn.
+        data: what it was drawn from.
+        config: how.
+        seconds: server time of the draw.
+        number: counts draws in this session.
+    """
+
+    release: Release
+    data: Data
+    config: Config
+    seconds: float
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spend:
+    """One draw on private data in Curate: it counts whether it is used or not."""
+
+    digest: str
+    epsilon: Fraction
+    mechanism: str
+
+
+def config() -> Config:
+    """The configuration of this session; read from the address on the first visit."""
+    if "config" not in st.session_state:
+        st.session_state["config"] = Config.from_query(st.query_params.to_dict())
+    return st.session_state["config"]  # type: ignore[no-any-return]
+
+
+def change(**updates: Any) -> None:
+    """Change the configuration; the address follows."""
+    st.session_state["config"] = replace(config(), **updates)
+
+
+def write_address() -> None:
+    """Make the address bar carry the configuration."""
+    query = config().to_query()
+    if st.query_params.to_dict() != query:
+        st.query_params.from_dict(query)
+
+
+def drawn() -> Drawn | None:
+    """The last draw of the present mode, None before the first."""
+    return st.session_state.get(f"drawn {config().mode}")
+
+
+def draw(data: Data) -> None:
+    """Spend once and keep the result. In Curate the spend is written down before the noise is drawn."""
+    how, number = config(), st.session_state.get("draws", 0) + 1
+    mechanism, budget = how.built(), PureBudget(how.epsilon)
+    mechanism.shares(data.points.domain)
+    st.session_state["draws"] = number
+    if how.mode == CURATE:
+        spends().append(Spend(digest=data.digest, epsilon=budget.epsilon, mechanism=mechanism.title))
+    entropy = Entropy.system() if how.mode == CURATE else Entropy.seeded(number)
+    start = time.perf_counter()
+    release = mechanism.release(data.points, budget, entropy)
+    seconds = time.perf_counter() - start
+    st.session_state[f"drawn {how.mode}"] = Drawn(release=release, data=data, config=how, seconds=seconds, number=number)
+
+
+def spends() -> list[Spend]:
+    """Draws on private data in this session, oldest first."""
+    return st.session_state.setdefault("spends", [])  # type: ignore[no-any-return]
+
+
+def spent_on(data: Data) -> Fraction:
+    """What was drawn from one dataset so far, whatever it is called."""
+    return sum((spend.epsilon for spend in spends() if spend.digest == data.digest), Fraction(0))
+
+
+def truth_of(what: Drawn) -> Evaluation | None:
+    """The comparison with the truth, where the mode allows it: always in Teach, in Curate only once asked for."""
+    if what.config.mode == CURATE and not truth_wanted():
+        return None
+    key = f"evaluation {what.config.mode}"
+    number, evaluation = st.session_state.get(key, (None, None))
+    if what.config.mode == CURATE:
+        looked_at().add(what.data.digest)
+    if number != what.number:
+        evaluation = evaluate(what.release, what.data.points)
+        st.session_state[key] = (what.number, evaluation)
+    return evaluation  # type: ignore[no-any-return]
+
+
+def truth_wanted() -> bool:
+    """Whether the curator asked to see the truth; remembered per dataset for the manifest."""
+    return bool(st.session_state.get("curator_truth", False))
+
+
+def looked_at() -> set[str]:
+    """Digests of datasets whose truth was looked at in Curate."""
+    return st.session_state.setdefault("looked_at", set())  # type: ignore[no-any-return]
+
+

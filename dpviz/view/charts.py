@@ -1,0 +1,242 @@
+"""Charts of accuracy and of the budget, drawn with Altair; backgrounds and fonts are left to the page's theme."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpviz.privacy.budget import Receipt
+
+GREY = "#8a8f94"
+ROW = 22
+
+_MEASURED, _BAND, _EXPECTED = "measured", "noise alone (95 % band)", "noise alone (expected)"
+_ZOOM = "zoom level z: the domain in 4^z equal blocks"
+_SMALLEST = 0.1
+
+
+def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
+    """The measured error of blocks at each zoom, over the band that the noise alone explains.
+
+    Args:
+        by_zoom: `Evaluation.by_zoom`. CURATOR ONLY: the error is measured against the truth.
+        unit: what one record is, for example "people".
+        height: of the plot, in pixels.
+    """
+    columns = ["rmse", "expected", "low", "high"]
+    table, floor = _on_log_axis(by_zoom, columns)
+    names = {"zoom": "zoom", "blocks": "blocks", "rmse": f"measured ({unit})", "expected": f"noise alone ({unit})"}
+    names |= {"low": "95 % from", "high": "95 % to", "mae": f"mean error ({unit})"}
+    base = _base(table, names)
+    y = _log_y("rmse drawn", f"typical error of a block ({unit}, rmse)", floor)
+    band = base.mark_area(opacity=0.3).encode(y=_log_y("low drawn", y.title, floor), y2="high drawn", color=_series(_BAND))
+    expected = base.mark_line(strokeDash=[4, 3], strokeWidth=1.5).encode(
+        y=_log_y("expected drawn", y.title, floor), color=_series(_EXPECTED)
+    )
+    measured = base.mark_line(point=alt.OverlayMarkDef(size=55, filled=True), strokeWidth=2.5).encode(y=y, color=_series(_MEASURED))
+    colors = alt.Scale(domain=[_MEASURED, _EXPECTED, _BAND], range=[ACCENT, GREY, GREY])
+    measured = measured.encode(color=alt.Color(datum=_MEASURED, scale=colors, legend=alt.Legend(title=None, orient="top")))
+    told = f"Typical error per zoom level, {_told(by_zoom, 'zoom', 'rmse')} {unit}; the noise alone gives {_told(by_zoom, 'zoom', 'expected')}."
+    return _finish(alt.layer(band, expected, measured), "Accuracy by zoom level", told, height)
+
+
+def expected_by_zoom(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
+    """The error that the noise alone gives blocks at each zoom: what can be told without the truth.
+
+    Args:
+        table: columns zoom and expected (`expected_error`).
+        unit: what one record is.
+        height: of the plot, in pixels.
+    """
+    rows, floor = _on_log_axis(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"])
+    base = _base(rows, {"zoom": "zoom", "blocks": "blocks", "expected": f"expected error ({unit})"})
+    y = _log_y("expected drawn", f"expected error of a block ({unit}, rmse)", floor)
+    line = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT)).encode(y=y)
+    told = f"Error expected from the noise alone per zoom level: {_told(table, 'zoom', 'expected')} {unit}."
+    return _finish(alt.layer(line), "Expected accuracy by zoom level", told, height)
+
+
+def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
+    """Empty blocks that were released as if there were records, and occupied ones released as empty.
+
+    Args:
+        by_zoom: `Evaluation.by_zoom`. CURATOR ONLY.
+        unit: what one record is.
+        height: of the plot, in pixels.
+    """
+    kinds = {"false positives": ("false_positives", FALSE_POSITIVE), "false negatives": ("false_negatives", FALSE_NEGATIVE)}
+    parts = [by_zoom.assign(kind=kind, share=100 * by_zoom[column] / by_zoom["blocks"]) for kind, (column, _) in kinds.items()]
+    names = {"kind": "line", "zoom": "zoom", "blocks": "blocks", "empty": "empty blocks", "false_positives": "false positives"}
+    names |= {
+        "false_positive_records": f"{unit} released on empty blocks",
+        "false_negatives": "false negatives",
+        "share": "share of blocks (%)",
+    }
+    colors = alt.Scale(domain=list(kinds), range=[_hex(color) for _, color in kinds.values()])
+    line = _base(pd.concat(parts, ignore_index=True), names).mark_line(
+        point=alt.OverlayMarkDef(size=55, filled=True), strokeWidth=2.5, opacity=0.9
+    )
+    line = line.encode(
+        y=alt.Y(
+            field="share", type="quantitative", title="share of all blocks (%)", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=",~r")
+        ),
+        color=alt.Color(field="kind", type="nominal", scale=colors, legend=alt.Legend(title=None, orient="top")),
+        strokeDash=alt.StrokeDash(field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[[1, 0], [6, 3]]), legend=None),
+    )
+    told = f"Empty blocks released as occupied per zoom level: {_told(by_zoom, 'zoom', 'false_positives')}; "
+    told += f"occupied blocks released as empty: {_told(by_zoom, 'zoom', 'false_negatives')}."
+    return _finish(alt.layer(line), "False positives and negatives by zoom level", told, height)
+
+
+def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
+    """Mean error of partitions in groups of their true count.
+
+    Args:
+        table: what `dpviz.answers.metrics.error_by_size` gives. CURATOR ONLY.
+        unit: what one record is.
+        height: of the plot, in pixels.
+    """
+    sizes = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in table[["low", "high"]].astype(int).itertuples(index=False)]
+    rows = table.assign(size=sizes)
+    names = {"size": f"true count ({unit})", "partitions": "partitions", "mae": f"mean error ({unit})", "bias": f"bias ({unit})"}
+    base = alt.Chart(_shown(rows, [*names, "relative"])).encode(tooltip=_tooltip(names | {"relative": "mean error (% of the count)"}))
+    bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2).encode(
+        x=alt.X(field="size", type="ordinal", sort=None, title=f"true count of the partition ({unit})", axis=alt.Axis(labelAngle=0)),
+        y=alt.Y(field="mae", type="quantitative", title=f"mean absolute error ({unit})", axis=alt.Axis(format=",~r")),
+    )
+    return _finish(alt.layer(bars), "Error by true size", f"Mean error by true count: {_told(rows, 'size', 'mae')} {unit}.", height)
+
+
+def receipt_by_level(receipt: Receipt, height: int) -> alt.LayerChart:
+    """What each step spent, in order: what went into finding the structure, and what into counts.
+
+    Args:
+        receipt: of the release.
+        height: of the release's tree; zoom = height - level.
+    """
+    rows = pd.DataFrame(
+        {
+            "step": _distinct(
+                [step.purpose if step.level is None else f"{step.purpose}, zoom {height - step.level}" for step in receipt.steps]
+            ),
+            "epsilon": [float(step.amount) for step in receipt.steps],
+            "exact": [str(step.amount) for step in receipt.steps],
+            "share": [float(100 * step.amount / receipt.total.epsilon) for step in receipt.steps],
+            "noise": [step.noise for step in receipt.steps],
+            "kind": ["counts" if step.purpose.startswith("counts") else "structure" for step in receipt.steps],
+        }
+    )
+    names = {"step": "step", "kind": "for", "epsilon": "ε", "exact": "ε exactly", "share": "share of the budget (%)", "noise": "noise"}
+    legend = alt.Legend(title=None, orient="top") if rows["kind"].nunique() > 1 else None
+    bars = alt.Chart(_shown(rows, list(names))).mark_bar(cornerRadiusEnd=2)
+    bars = bars.encode(
+        x=alt.X(field="epsilon", type="quantitative", title="privacy budget ε", axis=alt.Axis(format=",~r")),
+        y=alt.Y(field="step", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
+        color=alt.Color(field="kind", type="nominal", scale=alt.Scale(domain=["counts", "structure"], range=[ACCENT, GREY]), legend=legend),
+        tooltip=_tooltip(names),
+    )
+    told = f"Privacy budget per step: {_told(rows, 'step', 'epsilon')}; {float(receipt.total.epsilon):.6g} in all."
+    return _finish(alt.layer(bars), "Where the privacy budget went", told, max(60, ROW * len(rows)))
+
+
+def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart:
+    """The error of one range query in two parts: the noise, and the assumption that partitions are evenly filled.
+
+    Args:
+        noise: released answer minus what the true counts of the partitions would have answered.
+        uniformity: that answer minus the true one.
+        unit: what one record is.
+    """
+    values = {"noise": noise, "uniformity": uniformity, "total": noise + uniformity}
+    rows = pd.DataFrame(
+        {"part": list(values), "label": [f"{part} {_signed(value)}" for part, value in values.items()], "error": values.values()}
+    )
+    bars = alt.Chart(_shown(rows, ["error"])).mark_bar(cornerRadiusEnd=2)
+    bars = bars.encode(
+        x=alt.X(field="error", type="quantitative", title=f"released minus true ({unit})", axis=alt.Axis(format=",~r")),
+        y=alt.Y(field="label", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
+        color=alt.Color(field="part", type="nominal", scale=alt.Scale(domain=list(values), range=[ACCENT, "#5aa9c4", GREY]), legend=None),
+        tooltip=_tooltip({"part": "part", "error": f"error ({unit})"}),
+    )
+    zero = alt.Chart(pd.DataFrame({"error": [0.0]})).mark_rule(color=GREY).encode(x=alt.X(field="error", type="quantitative"))
+    told = f"Error of the answer: noise {_signed(noise)}, uniformity {_signed(uniformity)}, together {_signed(noise + uniformity)} {unit}."
+    return _finish(alt.layer(bars, zero), "Parts of the error", told, ROW * len(rows))
+
+
+def _base(table: pd.DataFrame, names: dict[str, str]) -> Any:
+    present = {column: name for column, name in names.items() if column in table}
+    x = alt.X(field="zoom", type="ordinal", title=_ZOOM, axis=alt.Axis(labelAngle=0))
+    return alt.Chart(_shown(table, list(present))).encode(x=x, tooltip=_tooltip(present))
+
+
+def _finish(chart: Any, title: str, told: str, height: int) -> alt.LayerChart:
+    finished: alt.LayerChart = chart.properties(title=title, description=f"{title}. {told}", height=height, width="container")
+    return finished
+
+
+def _series(name: str) -> alt.Color:
+    return alt.Color(datum=name)
+
+
+def _on_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, float]:
+    """The table with a drawable copy of each column, zeros raised to the axis' lower end; and that end."""
+    values = table[list(columns)].to_numpy(np.float64)
+    positive = values[np.isfinite(values) & (values > 0)]
+    floor = 10.0 ** math.floor(math.log10(positive.min())) if positive.size else _SMALLEST
+    return table.assign(**{f"{column} drawn": np.maximum(table[column], floor) for column in columns}), floor
+
+
+def _log_y(field: str, title: Any, floor: float) -> Any:
+    axis = alt.Axis(format=",~r", tickCount=6)
+    return alt.Y(field=field, type="quantitative", title=title, scale=alt.Scale(type="log", domainMin=floor, nice=False), axis=axis)
+
+
+def _shown(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The table with a readable copy of each column, for tooltips."""
+    return table.assign(**{f"{column} shown": table[column].map(_readable) for column in columns})
+
+
+def _tooltip(names: dict[str, str]) -> list[alt.Tooltip]:
+    """One line per column; texts that `_shown` did not make readable are taken as they are."""
+    return [
+        alt.Tooltip(field=f"{column} shown" if column != "part" else column, type="nominal", title=name) for column, name in names.items()
+    ]
+
+
+def _readable(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    number = float(value)  # type: ignore[arg-type]
+    if math.isnan(number):
+        return "–"
+    return f"{number:,.0f}" if number == round(number) or abs(number) >= 1000 else f"{number:,.4g}"
+
+
+def _signed(value: float) -> str:
+    return f"{'−' if value < 0 else '+'}{_readable(abs(value))}"
+
+
+def _told(table: pd.DataFrame, where: str, what: str) -> str:
+    pairs = zip(table[where], table[what], strict=True)
+    return ", ".join(f"{_readable(place)}: {_readable(value)}" for place, value in pairs)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """The names, with a number behind those that came before: two bars of one name would lie on each other."""
+    return [name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})" for place, name in enumerate(names)]
+
+
+def _hex(color: tuple[int, int, int]) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*color)
+
+
+__all__ = ["accuracy_by_zoom", "error_by_size", "expected_by_zoom", "false_positives_by_zoom", "parts_of_error", "receipt_by_level"]

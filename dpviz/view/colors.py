@@ -1,0 +1,110 @@
+"""Colours that mean the same everywhere, and scales from numbers to colours with their legends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Colors = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+
+ACCENT = "#0b6e8f"
+FALSE_POSITIVE = (213, 94, 0)
+FALSE_NEGATIVE = (0, 114, 178)
+
+_CIVIDIS = np.array(
+    [
+        (0, 34, 78),
+        (18, 53, 112),
+        (59, 73, 108),
+        (87, 93, 109),
+        (112, 113, 115),
+        (138, 134, 120),
+        (165, 156, 116),
+        (195, 179, 105),
+        (225, 204, 85),
+        (254, 232, 56),
+    ]
+)
+_BELOW_ZERO = np.array([(253, 208, 162), (230, 130, 50), (140, 50, 4)])
+_BLUES = np.array([(222, 235, 247), (107, 174, 214), (8, 69, 148)])
+_SHARE_OF_VALUES = 0.995
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """How numbers on a map become colours.
+
+    Attributes:
+        kind: "density" (cividis, square root, values below zero in orange), "signed" (blue to orange through zero)
+            or "marks" (0 nothing, 1 false positive, 2 false negative).
+        top: the value that gets the strongest colour; larger ones too.
+        title: what is shown, with its unit.
+        dark: whether the page is dark; light pages get the scale that is strong on white.
+    """
+
+    kind: str
+    top: float
+    title: str
+    dark: bool
+
+    def colors(self, values: ArrayLike) -> Colors:
+        """(k, 4) red, green, blue, alpha of (k,) values."""
+        values = np.asarray(values, np.float64)
+        if self.kind == "marks":
+            faint = (128, 128, 128, 25)
+            return np.array([faint, (*FALSE_POSITIVE, 215), (*FALSE_NEGATIVE, 200)], np.uint8)[values.astype(np.int64)]
+        strength = np.sqrt(np.minimum(np.abs(values) / self.top, 1.0))
+        above = _BLUES if self.kind == "signed" else _CIVIDIS if self.dark else _CIVIDIS[::-1]
+        mixed = np.where((values < 0)[:, None], _ramp(_BELOW_ZERO, strength), _ramp(above, strength))
+        alpha = (70 if self.kind == "density" else 40) + 165 * np.minimum(1.6 * strength, 1.0)
+        return np.column_stack([mixed, alpha]).astype(np.uint8)
+
+    def legend(self, *, negatives: bool = True) -> str:
+        """The legend as a line of HTML, with units; `negatives` adds the colours below zero to a density."""
+        if self.kind == "marks":
+            entries = ((FALSE_POSITIVE, "released, nobody there"), (FALSE_NEGATIVE, "somebody there, released as empty"))
+            marks = "".join(f'<span class="dpviz-mark" style="background:rgb{color}"></span>{escape(text)} ' for color, text in entries)
+            return f'<div class="dpviz-legend"><b>{escape(self.title)}</b> {marks}</div>'
+        low = -self.top if self.kind == "signed" else 0.0
+        bar = _bar(self.colors(np.linspace(low, self.top, 24)))
+        parts = [f"<b>{escape(self.title)}</b>", f"{short(low)}", bar, f"{short(self.top)} and more"]
+        if self.kind == "density" and negatives:
+            parts.append(f'<span class="dpviz-gap"></span>below zero {_bar(self.colors(np.linspace(-self.top / 50, -self.top, 8)), 44)}')
+        return f'<div class="dpviz-legend">{" ".join(parts)}</div>'
+
+
+def top_of(values: ArrayLike) -> float:
+    """A public top for a scale: nearly the largest of released values, rounded up to 1, 2 or 5 times a power of ten."""
+    sizes = np.abs(np.asarray(values, np.float64))
+    largest = float(np.quantile(sizes, _SHARE_OF_VALUES)) if sizes.size else 0.0
+    if not largest > 0:
+        return 1.0
+    power = 10.0 ** np.floor(np.log10(largest))
+    return float(next(step * power for step in (1, 2, 5, 10) if step * power >= largest))
+
+
+def short(value: float) -> str:
+    """A number for a legend: 1,200 or 45k or 0.02.
+
+    >>> short(1200), short(45_000), short(0.02), short(0)
+    ('1,200', '45k', '0.02', '0')
+    """
+    size = abs(value)
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if size >= 10 * unit:
+            return f"{value / unit:,.3g}{letter}"
+    return f"{value:,.0f}" if size >= 10 or value == 0 else f"{value:.3g}"
+
+
+def _ramp(stops: NDArray[np.int64], strength: Floats) -> Floats:
+    place = strength * (len(stops) - 1)
+    return np.stack([np.interp(place, np.arange(len(stops)), stops[:, channel]) for channel in range(3)], axis=-1)
+
+
+def _bar(colors: Colors, width: int = 150) -> str:
+    stops = ",".join(f"rgba({r},{g},{b},{a / 255:.2f})" for r, g, b, a in colors.tolist())
+    return f'<span class="dpviz-bar" style="width:{width}px;background:linear-gradient(90deg,{stops})"></span>'

@@ -1,0 +1,178 @@
+"""The map of a point release: what was released, what is true, how far apart they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.release.release import Release
+from dpviz.space.domain import Domain
+from dpviz.view.colors import Scale, top_of
+from dpviz.view.deck import CompactDeck, deck
+from dpviz.view.layers import MOST_FEATURES, partitions, picture
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+SHOWN = ("Released", "True", "Error", "False positives")
+PRESENT = 0.5
+_MOST_PIXELS = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointsMap:
+    """A map and what belongs beside it.
+
+    Attributes:
+        deck: to be drawn.
+        legend: one line of HTML.
+        note: what was left out for size, or None.
+        description: alternative text.
+    """
+
+    deck: CompactDeck
+    legend: str
+    note: str | None
+    description: str
+
+
+def drawable_level(release: Release, wanted: int) -> tuple[int, str | None]:
+    """The finest level, at `wanted` or above it, that the map can show; and a note if that is another one.
+
+    Levels of many partitions are drawn as a picture, which needs coordinates in degrees or a plain plane.
+    """
+    level = wanted
+    while not _as_picture(release) and len(nodes_at(release, level)) > MOST_FEATURES:
+        level += 1
+    zoom = release.tree.height - level
+    return level, None if level == wanted else f"Zoom level {zoom} is shown: finer ones have more than {MOST_FEATURES:,} partitions."
+
+
+def nodes_at(release: Release, level: int) -> Indices:
+    """The nodes that tile the domain at a level; leaves that stand above it included."""
+    return release.tree.leaves if level == 0 else release.tree.cut(release.tree.height - level)
+
+
+def points_map(release: Release, level: int, shown: str, *, unit: str, dark: bool, truth: NDArray[np.int64] | None = None) -> PointsMap:
+    """Draw one level of a release.
+
+    Args:
+        release: public.
+        level: 0 for the leaves.
+        shown: one of `SHOWN`; all but "Released" need the truth.
+        unit: what one record is, for example "people".
+        dark: whether the page is dark.
+        truth: (n,) true counts per node, from an `Evaluation`: for teaching or the curator's eyes only.
+    """
+    level, note = drawable_level(release, level)
+    nodes = nodes_at(release, level)
+    values, scale = _values(release, nodes, shown, unit, dark, truth)
+    colors = scale.colors(values)
+    if len(nodes) > MOST_FEATURES:
+        note = f"{len(nodes):,} partitions are drawn as one picture; hover and click work from zoom level {_hover_zoom(release)} up."
+        layer = picture(release.domain, colors[_pixels(release, nodes)])
+        tooltip = None
+    else:
+        fields = _fields(release, nodes, truth)
+        layer = partitions(release.domain, release.tree.rectangles(nodes), colors, fields)
+        tooltip = _tooltip(unit, truth is not None)
+    negatives = bool((release.count[nodes] < 0).any())
+    return PointsMap(
+        deck=deck([layer], release.domain, tooltip=tooltip, dark=dark),
+        legend=scale.legend(negatives=negatives),
+        note=note,
+        description=f"Map of {len(nodes):,} partitions, {shown.lower()}: {scale.title}.",
+    )
+
+
+def _values(
+    release: Release, nodes: Indices, shown: str, unit: str, dark: bool, truth: NDArray[np.int64] | None
+) -> tuple[Floats, Scale]:
+    """What is coloured, and by which scale; scales come from released values and stated spreads only."""
+    count = release.count[nodes]
+    if shown == "Released" or truth is None:
+        area = release.domain.areas_km2(release.tree.rectangles(nodes))
+        return count / area, _density_scale(count / area, release.domain, unit, dark)
+    if shown == "True":
+        area = release.domain.areas_km2(release.tree.rectangles(nodes))
+        return truth[nodes] / area, _density_scale(count / area, release.domain, unit, dark)
+    if shown == "Error":
+        top = top_of(3 * release.stddev[nodes])
+        return count - truth[nodes], Scale(kind="signed", top=top, title=f"released minus true, {unit} per partition", dark=dark)
+    marks = np.where((truth[nodes] == 0) & (count >= PRESENT), 1, np.where((truth[nodes] > 0) & (count < PRESENT), 2, 0))
+    return marks.astype(np.float64), Scale(kind="marks", top=1.0, title="wrong about presence", dark=dark)
+
+
+def _density_scale(density: Floats, domain: Domain, unit: str, dark: bool) -> Scale:
+    per = "unit of area" if domain.crs is None else "km²"
+    return Scale(kind="density", top=top_of(np.maximum(density, 0)), title=f"{unit} per {per}", dark=dark)
+
+
+def _fields(release: Release, nodes: Indices, truth: NDArray[np.int64] | None) -> dict[str, list[Any]]:
+    low, high = release.interval(nodes)
+    fields: dict[str, list[Any]] = {"i": nodes.tolist(), "n": _texts(release.count[nodes]), "a": _texts(low), "b": _texts(high)}
+    if truth is not None:
+        fields["t"] = _texts(truth[nodes])
+        fields["e"] = [f"{value:+,.0f}" for value in (np.rint(release.count[nodes]) - truth[nodes]).tolist()]
+    return fields
+
+
+def _texts(values: NDArray[Any]) -> list[str]:
+    return [f"{value:,.0f}" for value in (np.rint(values) + 0.0).tolist()]
+
+
+def _tooltip(unit: str, with_truth: bool) -> str:
+    text = f"<b>{{n}}</b> {escape(unit)}<br>95 % between {{a}} and {{b}}"
+    return text + "<br>true {t}, error {e}" if with_truth else text
+
+
+def _as_picture(release: Release) -> bool:
+    return release.domain.crs is None or release.domain.is_geographic
+
+
+def _hover_zoom(release: Release) -> int:
+    return max(zoom for zoom in range(release.tree.height + 1) if len(release.tree.cut(zoom)) <= MOST_FEATURES)
+
+
+def _pixels(release: Release, nodes: Indices) -> Indices:
+    """(rows, columns) place in `nodes` of the node under each pixel, row 0 in the south."""
+    tree, side = release.tree, min(release.domain.side, _MOST_PIXELS)
+    step = release.domain.side // side
+    centre = (np.arange(side, dtype=np.int32) * step + step // 2).astype(np.int32)
+    column, row = (part.ravel() for part in np.meshgrid(centre, centre))
+    place = np.full(len(tree), -1, np.int64)
+    place[nodes] = np.arange(len(nodes))
+    node = tree.leaf_of(column, row)
+    while (place[node] < 0).any():
+        node = np.where(place[node] < 0, tree.parent[node], node)
+    return place[node].reshape(side, side)
+
+
+def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Indices], *, unit: str, dark: bool) -> PointsMap:
+    """Public data as they are, before anything is released, in 2**zoom x 2**zoom equal blocks.
+
+    Args:
+        domain: the public frame.
+        zoom: how fine; at most 7.
+        blocks: gives the true counts [row, column] at a zoom. For public data only: the scale comes from them too.
+        unit: what one record is.
+        dark: whether the page is dark.
+    """
+    counts, width = blocks(zoom).ravel(), domain.side >> zoom
+    row, column = np.divmod(np.arange(counts.size), 1 << zoom)
+    rectangles = (np.stack([column, row, column + 1, row + 1], axis=1) * width).astype(np.int32)
+    density = counts / domain.areas_km2(rectangles)
+    scale = _density_scale(density, domain, unit, dark)
+    some = np.flatnonzero(counts)
+    layer = partitions(domain, rectangles[some], scale.colors(density[some]), {"n": _texts(counts[some])}, name="truth")
+    return PointsMap(
+        deck=deck([layer], domain, tooltip=f"<b>{{n}}</b> {escape(unit)}", dark=dark),
+        legend=scale.legend(negatives=False),
+        note=None,
+        description=f"Map of the true data: {scale.title}.",
+    )
