@@ -1,0 +1,223 @@
+"""Find the columns that are meant, and turn their cells into numbers or into codes for people."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dpviz.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pyproj import CRS
+
+X_NAMES = ("lon", "lng", "long", "longitude", "x", "easting")
+Y_NAMES = ("lat", "latitude", "y", "northing")
+COUNT_NAMES = ("count", "counts", "n", "records", "people")
+PERSON_NAMES = ("person", "person_id", "personid", "user", "user_id", "userid", "uid", "device", "device_id", "subject", "subject_id")
+
+_WEIGHT = re.compile(r"weight|wgt|(^|[^a-z]|per|hh|fin|pop|samp)wt(s|[^a-z]|$)")
+WEIGHTS_REFUSED = (
+    "Survey weights are refused: one row would move a count by its weight, more than the privacy guarantee covers."
+    " Leave the column out to count one per row."
+)
+
+NOT_POINTS = "The geometries are not points. Explode multipoints, or take centroids, before loading."
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointColumns:
+    """Names of the columns that make up a point record; None where there is none.
+
+    Attributes:
+        x: easting or longitude; None too if the file has geometries.
+        y: northing or latitude.
+        count: records that a row stands for.
+        person: who a row belongs to.
+    """
+
+    x: str | None = None
+    y: str | None = None
+    count: str | None = None
+    person: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RawPoints:
+    """Rows of a file before any rule was applied to them. PRIVATE.
+
+    Attributes:
+        x: (n,) in the CRS of the file; NaN where a cell is no number or a geometry is no point.
+        y: (n,) likewise.
+        count: (n,) NaN where a cell is no number; None without a counts column.
+        person: (n,) a number per distinct person, NaN where missing; None without a person column.
+        ragged: further rows of a text table that have more or fewer cells than the header.
+        has_strangers: some geometries are not points.
+    """
+
+    x: Numbers
+    y: Numbers
+    count: Numbers | None
+    person: Numbers | None
+    ragged: int = 0
+    has_strangers: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenFile:
+    """What a file's header or metadata says, and the way to its columns.
+
+    Attributes:
+        format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
+        names: of the columns, geometry left out.
+        has_geometry: whether points come from geometries, not from two columns.
+        crs: as the file declares it; None if it does not.
+        rows: how many, where the file says it; private.
+        take: reads the columns it is given by the file's own names; the text is the caller's rule for bad rows.
+    """
+
+    format: str
+    names: tuple[str, ...]
+    has_geometry: bool
+    crs: CRS | None
+    rows: int | None = field(repr=False)
+    take: Callable[[PointColumns, str], RawPoints] = field(repr=False)
+
+
+def folded(name: str) -> str:
+    """The form in which names are compared: trimmed, any case alike."""
+    return name.strip().casefold()
+
+
+def candidates(names: Iterable[str], aliases: Sequence[str]) -> list[str]:
+    """Those of a file's column names that are one of the aliases, in any case."""
+    return [name for name in names if folded(name) in aliases]
+
+
+def only_candidate(names: Iterable[str], aliases: Sequence[str]) -> str | None:
+    """The one column that is called by an alias; None if there is none, or several to choose from."""
+    found = candidates(names, aliases)
+    return found[0] if len(found) == 1 else None
+
+
+def resolved(names: Sequence[str], asked: PointColumns, *, has_geometry: bool) -> PointColumns:
+    """The file's own names of the columns that were asked for; x and y are detected if they were not.
+
+    Raises:
+        InputError: a name is not there, or two columns fit; the counts column is called a weight.
+    """
+    if has_geometry and (asked.x is not None or asked.y is not None):
+        raise InputError("The file has point geometries of its own: leave x and y out.")
+    x = None if has_geometry else _coordinate(names, asked.x, X_NAMES, "x")
+    y = None if has_geometry else _coordinate(names, asked.y, Y_NAMES, "y")
+    if x is not None and x == y:
+        raise InputError(f"x and y are the same column {x!r}; they must differ.")
+    count = None if asked.count is None else _named(names, asked.count)
+    if count is not None and _WEIGHT.search(folded(count)):
+        raise InputError(f"Column {count!r} is called a weight. {WEIGHTS_REFUSED}")
+    return PointColumns(x=x, y=y, count=count, person=None if asked.person is None else _named(names, asked.person))
+
+
+def _coordinate(names: Sequence[str], asked: str | None, aliases: Sequence[str], axis: str) -> str:
+    if asked is not None:
+        return _named(names, asked)
+    found = candidates(names, aliases)
+    if not found:
+        raise InputError(
+            f"No column for {axis}: the header names none of {', '.join(aliases)}. Say which one it is with {axis}='...';"
+            " the first line of a text table must hold the names, separated by commas (.csv) or tabs (.tsv)."
+        )
+    if len(found) > 1:
+        raise InputError(f"Several columns could be {axis}: {' and '.join(map(repr, found))}. Say which one it is with {axis}='...'.")
+    return found[0]
+
+
+def _named(names: Sequence[str], asked: str) -> str:
+    exact = [name for name in names if name == asked]
+    found = exact or [name for name in names if folded(name) == folded(str(asked))]
+    if not found:
+        raise InputError(f"There is no column named {asked!r}.")
+    if len(found) > 1:
+        raise InputError(f"Several columns answer to the name {asked!r}; rename all but one.")
+    return found[0]
+
+
+def numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> Numbers:
+    """(n,) numbers of a column, NaN where a cell holds none.
+
+    Raises:
+        InputError: the column is wholly text: it has cells, and not one is a number.
+    """
+    cells = _plain_array(values) if isinstance(values, pa.ChunkedArray) else values
+    if cells.dtype.kind in "iuf":
+        return cells.astype(np.float64, copy=False)
+    texts = pd.Series(cells, dtype=object) if cells.dtype.kind in "OU" else None
+    found = np.full(len(cells), np.nan) if texts is None else np.asarray(pd.to_numeric(texts, errors="coerce"), np.float64)
+    filled = len(cells) > 0 if texts is None else bool((texts.notna() & (texts != "")).any())
+    if filled and np.isnan(found).all():
+        raise InputError(
+            f"Column {name!r} holds no number. A number is written in digits, with a point before decimals,"
+            " without thousands separators, units or degree signs."
+        )
+    return found
+
+
+def _plain_array(column: pa.ChunkedArray) -> NDArray[np.generic]:
+    """A column as NumPy holds it: floats for any kind of number, objects for text, other kinds as bytes without meaning."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
+        return np.asarray(column.to_numpy(zero_copy_only=False), object)
+    return np.zeros(len(column), np.bool_)
+
+
+def person_codes(values: NDArray[np.generic] | pa.ChunkedArray) -> Numbers:
+    """(n,) one number per distinct person, NaN where the cell is missing or blank; text stays text ('007' is not '7')."""
+    if isinstance(values, pa.ChunkedArray):
+        return _arrow_codes(values)
+    if values.dtype.kind not in "OU":
+        return _with_gaps(pd.factorize(values)[0])
+    texts = pd.Series(values, dtype=object)
+    blank = texts.map(lambda text: isinstance(text, str) and not text.strip()).to_numpy(bool)
+    return _with_gaps(np.where(blank, -1, pd.factorize(texts)[0]))
+
+
+def _with_gaps(codes: NDArray[np.signedinteger[Any]]) -> Numbers:
+    return np.where(codes < 0, np.nan, codes)
+
+
+def _arrow_codes(column: pa.ChunkedArray) -> Numbers:
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    column = column.cast(pa.large_string() if pa.types.is_string(kind) else kind)  # large: one chunk may pass 2 GiB
+    encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
+    codes, distinct = encoded.indices.to_numpy(zero_copy_only=False), encoded.dictionary
+    blank = np.asarray(distinct.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), bool)
+    if pa.types.is_large_string(distinct.type):
+        blank |= pc.equal(pc.utf8_trim_whitespace(distinct), "").fill_null(True).to_numpy(zero_copy_only=False)
+    missing = np.isnan(codes)
+    missing[~missing] = blank[codes[~missing].astype(np.int64)]
+    return np.where(missing, np.nan, codes)
+
+
+def raw_points(columns: PointColumns, get: Callable[[str], Any], **rest: Any) -> RawPoints:
+    """Rows from columns that can be asked for by name."""
+    if "x" not in rest:
+        assert columns.x is not None  # noqa: S101  (for the type checker: resolved columns have x and y, or geometry)
+        assert columns.y is not None  # noqa: S101
+        rest |= {"x": numbers(get(columns.x), columns.x), "y": numbers(get(columns.y), columns.y)}
+    count = None if columns.count is None else numbers(get(columns.count), columns.count)
+    return RawPoints(count=count, person=None if columns.person is None else person_codes(get(columns.person)), **rest)

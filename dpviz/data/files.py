@@ -1,0 +1,235 @@
+"""Turn a path or an upload into bytes that were checked before any reader sees them."""
+
+from __future__ import annotations
+
+import io
+import os
+import sqlite3
+import stat
+import warnings
+import zipfile
+from contextlib import closing
+from dataclasses import dataclass, fields
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
+
+from dpviz.errors import DpvizError, InputError, SettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Source = str | os.PathLike[str] | BinaryIO
+T = TypeVar("T")
+
+FORMATS = {
+    ".csv": "CSV",
+    ".tsv": "TSV",
+    ".geojson": "GeoJSON",
+    ".json": "GeoJSON",
+    ".gpkg": "GeoPackage",
+    ".parquet": "Parquet",
+    ".geoparquet": "Parquet",
+    ".zip": "Shapefile",
+}
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz", ".zip", ".kmz")
+_SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
+_PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The most that a file may hold; more is refused, before reading wherever the file declares it.
+
+    Attributes:
+        file_bytes: of the file itself.
+        unpacked_bytes: of all members of an archive, or of all columns that are read from a Parquet file.
+        members: files in an archive.
+        expansion: unpacked bytes per packed byte of an archive.
+        rows: records of the file, or lines of a text table.
+        columns: names in the header.
+
+    Raises:
+        SettingError: a limit is no whole number, or under 1.
+    """
+
+    file_bytes: int = 512 * 2**20
+    unpacked_bytes: int = 2 * 2**30
+    members: int = 64
+    expansion: int = 200
+    rows: int = 20_000_000
+    columns: int = 1000
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise SettingError(f"The limit {field.name} must be a whole number, at least 1.")
+
+
+def guarded(rule: str, read: Callable[[], T]) -> T:
+    """What `read` gives; whatever a library raises becomes an InputError that says only `rule`.
+
+    Texts of libraries quote cells and paths. The error is raised outside the handler, so that it carries neither
+    a cause nor a context.
+    """
+    error: DpvizError = InputError(rule)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return read()
+    except DpvizError as own:
+        error = own
+    except Exception:  # noqa: BLE001, S110  (libraries document no common root, and their texts must not get out)
+        pass
+    raise error
+
+
+def attempt(read: Callable[[], T]) -> T | None:
+    """What `read` gives, or None if it fails for any reason."""
+    try:
+        return guarded("", read)
+    except InputError:
+        return None
+
+
+def checked_bytes(source: Source, limits: Limits) -> tuple[str, bytes]:
+    """The format that a source's name declares, and its content.
+
+    Args:
+        source: a path, or an open binary file (an upload) with a `name`.
+        limits: the most bytes.
+
+    Raises:
+        InputError: a URL or GDAL path, an unknown ending, no such file, no bytes, too many bytes.
+    """
+    is_path = isinstance(source, str | os.PathLike)
+    name = os.fspath(source) if is_path else getattr(source, "name", None)  # type: ignore[arg-type]
+    if not isinstance(name, str):
+        raise InputError("A source must be a path, or an open binary file that has a name.")
+    kind = _format(name)
+    if is_path:
+        data = guarded("The file cannot be read: does it exist, and may you read it?", lambda: _from_path(Path(name), limits))
+    else:
+        data = guarded("The upload cannot be read: it must be an open binary file.", lambda: _from_upload(source, limits))  # type: ignore[arg-type]
+    if len(data) > limits.file_bytes:
+        raise InputError(f"The file is larger than the limit of {limits.file_bytes:,} bytes.")
+    if not data:
+        raise InputError("The file is empty.")
+    return kind, data
+
+
+def _format(name: str) -> str:
+    if "://" in name or name.lower().startswith(("/vsi", "http:", "https:", "ftp:", "file:")):
+        raise InputError("A source must be a local file: URLs and GDAL's virtual paths are never opened.")
+    ending = PurePosixPath(name).suffix.lower()
+    if ending == ".shp":
+        raise InputError("A Shapefile is several files: put its .shp, .shx, .dbf and .prj into one .zip.")
+    if ending in _PACKED and ending not in FORMATS:
+        raise InputError("Compressed files are not opened, except a zipped Shapefile (.zip): unpack the file first.")
+    if ending not in FORMATS:
+        raise InputError(f"The file's ending is not known; it must be one of {', '.join(FORMATS)}.")
+    return FORMATS[ending]
+
+
+def _from_path(path: Path, limits: Limits) -> bytes:
+    facts = path.stat()
+    if not stat.S_ISREG(facts.st_mode):
+        raise InputError("The path is not a file.")
+    if facts.st_size > limits.file_bytes:
+        raise InputError(f"The file is larger than the limit of {limits.file_bytes:,} bytes.")
+    with path.open("rb") as file:
+        return file.read(limits.file_bytes + 1)
+
+
+def _from_upload(upload: BinaryIO, limits: Limits) -> bytes:
+    upload.seek(0)
+    data = upload.read(limits.file_bytes + 1)
+    upload.seek(0)
+    if not isinstance(data, bytes):
+        raise InputError("An upload must be opened in binary mode.")
+    return data
+
+
+def checked_geopackage(data: bytes) -> bytes:
+    """The same bytes, if they are a GeoPackage whose layers are plain tables.
+
+    GDAL would open any of its formats under this name, network services included, and run the functions that a view calls.
+    """
+    if not data.startswith(b"SQLite format 3\0") or data[68:72] not in (b"GPKG", b"GP10", b"GP11"):
+        raise InputError("The file is not a GeoPackage, whatever its ending says.")
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.deserialize(data)
+        views = {name.lower() for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
+        layers = {name.lower() for (name,) in database.execute("SELECT table_name FROM gpkg_geometry_columns")}
+    if views & layers or any(name.startswith("gpkg_") for name in views):
+        raise InputError("The GeoPackage's layer is a view; save it as a table.")
+    return data
+
+
+def repacked_shapefile(data: bytes, limits: Limits) -> bytes:
+    """A fresh archive in memory with the parts of the one Shapefile in `data`, and nothing else.
+
+    Raises:
+        InputError: too many members or bytes, paths that lead out, encryption, an archive inside, none or several Shapefiles.
+    """
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = archive.infolist()
+        _check_sizes(members, len(data), limits)
+        for member in members:
+            _check_member(member)
+        parts = _one_shapefile([member for member in members if not _is_litter(member)])
+        return _repacked(archive, parts, limits)
+
+
+def _check_sizes(members: list[zipfile.ZipInfo], packed: int, limits: Limits) -> None:
+    if len(members) > limits.members:
+        raise InputError(f"The archive has more members than the limit of {limits.members:,}.")
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > limits.unpacked_bytes:
+        raise InputError(f"The archive unpacks to more than the limit of {limits.unpacked_bytes:,} bytes.")
+    if unpacked > packed * limits.expansion:
+        raise InputError(f"The archive unpacks to more than {limits.expansion:,} times its size.")
+
+
+def _check_member(member: zipfile.ZipInfo) -> None:
+    path = PurePosixPath(member.filename.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or ":" in member.filename:
+        raise InputError("The archive has a member whose path leads out of it.")
+    if member.flag_bits & 0x1:
+        raise InputError("The archive is encrypted; unpack it and zip it without a password.")
+    if path.suffix.lower() in _PACKED:
+        raise InputError("The archive holds another archive; unpack that one first.")
+    if member.compress_type not in _PLAIN_METHODS:
+        raise InputError("The archive is compressed in an unusual way; zip it with the ordinary method (deflate).")
+
+
+def _is_litter(member: zipfile.ZipInfo) -> bool:
+    """Whether a member is a folder, or one of the shadow files that macOS adds."""
+    return member.is_dir() or member.filename.startswith("__MACOSX/") or PurePosixPath(member.filename).name.startswith("._")
+
+
+def _one_shapefile(members: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
+    """Ending -> member, of the only Shapefile."""
+    stems = {member.filename[:-4] for member in members if member.filename.lower().endswith(".shp")}
+    if not stems:
+        raise InputError("The archive holds no Shapefile: no member ends in .shp.")
+    if len(stems) > 1:
+        raise InputError("The archive holds several Shapefiles; zip the one to be read by itself.")
+    stem = stems.pop().casefold()
+    parts = {member.filename[-4:].lower(): member for member in members if member.filename[:-4].casefold() == stem}
+    if ".shx" not in parts:
+        raise InputError("The Shapefile is incomplete: its .shx is missing from the archive.")
+    return {ending: parts[ending] for ending in _SHAPEFILE_PARTS if ending in parts}
+
+
+def _repacked(archive: zipfile.ZipFile, parts: dict[str, zipfile.ZipInfo], limits: Limits) -> bytes:
+    left, fresh = limits.unpacked_bytes, io.BytesIO()
+    with zipfile.ZipFile(fresh, "w", zipfile.ZIP_STORED) as target:
+        for ending, member in parts.items():
+            with archive.open(member) as part:
+                content = part.read(left + 1)
+            left -= len(content)
+            if left < 0:
+                raise InputError(f"The archive unpacks to more than the limit of {limits.unpacked_bytes:,} bytes.")
+            target.writestr("points" + ending, content)
+    return fresh.getvalue()

@@ -1,0 +1,252 @@
+"""Read private point files: the only opener of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pyproj import CRS, Transformer
+
+from dpviz.data.columns import (
+    COUNT_NAMES,
+    PERSON_NAMES,
+    WEIGHTS_REFUSED,
+    X_NAMES,
+    Y_NAMES,
+    Numbers,
+    OpenFile,
+    PointColumns,
+    RawPoints,
+    only_candidate,
+    resolved,
+)
+from dpviz.data.files import Limits, Source, checked_bytes, guarded
+from dpviz.data.formats import open_format, too_many_rows
+from dpviz.data.points import MOST_RECORDS, PointCounts
+from dpviz.errors import InputError
+
+if TYPE_CHECKING:
+    from dpviz.space.domain import Domain
+
+DEFAULT_LIMITS = Limits()
+_REMEDY = "Clean the file, or pass bad_rows='drop' to leave such rows out."
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointsFile:
+    """What a file says about itself, for the curator who has to say the rest. Not for release.
+
+    Attributes:
+        format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
+        columns: names as the file spells them, geometry left out.
+        has_geometry: whether points come from geometries; x and y are None then.
+        x: the one column that is called like an easting; None if none is, or several are.
+        y: likewise.
+        count: likewise for a number of records per row; a proposal, never applied unasked.
+        person: likewise for who a row belongs to; a proposal, never applied unasked.
+        crs: as the file declares it; None if it does not.
+        rows: how many, where that is cheap to know; for the curator's eyes only.
+    """
+
+    format: str
+    columns: tuple[str, ...]
+    has_geometry: bool
+    x: str | None
+    y: str | None
+    count: str | None
+    person: str | None
+    crs: str | None
+    rows: int | None = field(repr=False)
+
+    @property
+    def needs_crs(self) -> bool:
+        """Whether `read_points` will ask for a CRS, unless the domain is a plain plane."""
+        return self.crs is None
+
+
+def inspect_points(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> PointsFile:
+    """What a points file says about itself, without a single cell of it.
+
+    Args:
+        source: a path, or an open binary file with a `name`.
+        limits: the most that the file may hold.
+
+    Raises:
+        InputError: the file cannot be opened, is too large, or starts with data where column names belong.
+    """
+    opened = _open(source, limits, PointColumns())
+    names, tabular = opened.names, not opened.has_geometry
+    x, y = (only_candidate(names, aliases) if tabular else None for aliases in (X_NAMES, Y_NAMES))
+    if opened.format in ("CSV", "TSV") and any(map(_is_number, names)) and x is None and y is None:
+        raise InputError("The first line must hold the names of the columns; this one holds numbers.")
+    return PointsFile(
+        format=opened.format,
+        columns=names,
+        has_geometry=opened.has_geometry,
+        x=x,
+        y=y,
+        count=only_candidate(names, COUNT_NAMES),
+        person=only_candidate(names, PERSON_NAMES),
+        crs=None if opened.crs is None else opened.crs.to_string(),
+        rows=opened.rows,
+    )
+
+
+def read_points(
+    source: Source,
+    *,
+    domain: Domain,
+    x: str | None = None,
+    y: str | None = None,
+    crs: object = None,
+    count: str | None = None,
+    person: str | None = None,
+    contributions: int = 1,
+    bad_rows: str = "refuse",
+    limits: Limits = DEFAULT_LIMITS,
+    key: bytes | None = None,
+) -> PointCounts:
+    r"""Count a file's points on the lattice of a public domain.
+
+    Formats: CSV and TSV (UTF-8, a header, decimal points), GeoJSON, GeoPackage, GeoParquet, Parquet with x and y
+    columns, zipped Shapefile. Only the columns that are named here are read.
+
+    Args:
+        source: a path, or an open binary file (an upload) with a `name`; its ending tells the format. Never a URL.
+        domain: the public frame; points are reprojected to its CRS, and dropped where they lie outside.
+        x: column of easting or longitude; found by its name if None (lon, lng, long, longitude, x, easting, in any case).
+        y: column of northing or latitude, likewise.
+        crs: of the file's coordinates, if the file does not say (tables never do); not needed on a plain plane.
+        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused.
+        person: column that says who a row belongs to; each person then keeps at most `contributions` records.
+            Blank cells, and NA, null or NaN in text tables, are missing.
+        contributions: m >= 1.
+        bad_rows: "refuse" raises on a row with a missing or malformed cell, "drop" leaves it out and never raises because
+            of rows; the result's `dropped` says how many.
+        limits: the most that the file may hold.
+        key: bytes that decide which records a person keeps; fresh from the operating system if None.
+
+    Returns:
+        The private counts. No number, name or cell of the file is in their repr.
+
+    Raises:
+        InputError: the file or a column cannot be used, a row is bad under "refuse"; says the column and the rule,
+            never a cell's value.
+
+    >>> import io
+    >>> upload = io.BytesIO(b"Lon,Lat,note\n-100.1,40.2,here\n-80.5,30.0,there\n")
+    >>> upload.name = "places.csv"
+    >>> from dpviz.space.domain import Domain
+    >>> domain = Domain(bounds=(-125.0, 25.0, -65.5, 50.0), crs="EPSG:4326")
+    >>> read_points(upload, domain=domain, crs="EPSG:4326").count.sum()
+    np.int64(2)
+    """
+    if bad_rows not in ("refuse", "drop"):
+        raise InputError("bad_rows must be 'refuse' or 'drop'.")
+    asked = PointColumns(x=x, y=y, count=count, person=person)
+    opened = _open(source, limits, asked)
+    columns = resolved(opened.names, asked, has_geometry=opened.has_geometry)
+    frame = _frame(opened, crs, domain)
+    raw = guarded(f"The rows cannot be read as {opened.format}: the file is damaged.", lambda: opened.take(columns, bad_rows))
+    if len(raw.x) + raw.ragged > limits.rows:
+        raise too_many_rows(limits)
+    _check_counts(raw, columns)
+    if bad_rows == "refuse":
+        _refuse_bad_rows(raw, columns)
+        _refuse_swapped(raw, frame)
+    east, north = _reprojected(raw, frame, domain)
+    points = PointCounts.from_xy(
+        east, north, domain=domain, count=raw.count, person=raw.person, contributions=contributions, bad_rows="drop", key=key
+    )
+    return replace(points, dropped=points.dropped + raw.ragged)
+
+
+def _open(source: Source, limits: Limits, asked: PointColumns) -> OpenFile:
+    kind, data = checked_bytes(source, limits)
+    return open_format(kind, data, limits, asked)
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _frame(opened: OpenFile, crs: object, domain: Domain) -> CRS | None:
+    """The CRS of the file's coordinates; None if they are taken as they are, on a plain plane.
+
+    Raises:
+        InputError: nobody says it, two say different things, or it is not known.
+    """
+    if domain.crs is None:
+        if crs is not None:
+            raise InputError("The domain is a plain plane without a CRS: leave crs out, or give the domain one.")
+        return None
+    if crs is None:
+        if opened.crs is None:
+            raise InputError(
+                f"This {opened.format} file does not say its CRS, and it is never guessed: pass crs=..., such as crs='EPSG:4326'."
+            )
+        return opened.crs
+    given = guarded("The CRS is not known; give an EPSG code such as 'EPSG:4326'.", lambda: CRS.from_user_input(crs))
+    if opened.crs is not None and not _same(given, opened.crs):
+        raise InputError("The file declares another CRS than crs=...; leave crs out, or correct the file.")
+    return given
+
+
+def _same(one: CRS, other: CRS) -> bool:
+    """Whether two CRS give a place the same x and y (longitude first in both)."""
+    return one.equals(other, ignore_axis_order=True) or (one.to_epsg() is not None and one.to_epsg() == other.to_epsg())
+
+
+def _check_counts(raw: RawPoints, columns: PointColumns) -> None:
+    """Refuse a counts column without a single whole number: it holds weights, or something else."""
+    if raw.count is None or not np.isfinite(raw.count).any():
+        return
+    if not (raw.count == np.floor(raw.count)).any():
+        raise InputError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}")
+
+
+def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
+    if raw.ragged:
+        raise InputError(f"A row has more or fewer cells than the header has names (a decimal comma makes two cells). {_REMEDY}")
+    if raw.has_strangers:
+        raise InputError(f"Some geometries are not points. {_REMEDY}")
+    for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
+        if not np.isfinite(values).all():
+            what = (
+                "A geometry is missing, empty or not finite." if name is None else f"Column {name!r} has a cell that is no finite number."
+            )
+            raise InputError(f"{what} {_REMEDY}")
+    if raw.count is not None:
+        _refuse_bad_counts(raw.count, columns.count)
+    if raw.person is not None and np.isnan(raw.person).any():
+        raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {_REMEDY}")
+
+
+def _refuse_bad_counts(counts: Numbers, name: str | None) -> None:
+    if not np.isfinite(counts).all():
+        raise InputError(f"Column {name!r} has a cell that is no finite number. {_REMEDY}")
+    if (counts != np.floor(counts)).any():
+        raise InputError(f"Column {name!r} has a cell that is not a whole number. {WEIGHTS_REFUSED}")
+    if ((counts < 0) | (counts > MOST_RECORDS)).any():
+        raise InputError(f"Column {name!r} has a count that is negative or too large. {_REMEDY}")
+
+
+def _refuse_swapped(raw: RawPoints, frame: CRS | None) -> None:
+    if frame is not None and frame.is_geographic and (np.abs(raw.y) > 90).any() and (np.abs(raw.x) <= 90).all():
+        raise InputError("A latitude lies beyond the poles, while no longitude is that large: are x and y swapped?")
+
+
+def _reprojected(raw: RawPoints, frame: CRS | None, domain: Domain) -> tuple[Numbers, Numbers]:
+    """(n,) x and y in the domain's CRS; infinite where there is no such place."""
+    if frame is None or domain.crs is None or _same(frame, CRS(domain.crs)):
+        return raw.x, raw.y
+    target = CRS(domain.crs)
+    return guarded(
+        "The coordinates cannot be reprojected from the file's CRS to the domain's.",
+        lambda: Transformer.from_crs(frame, target, always_xy=True).transform(raw.x, raw.y),
+    )

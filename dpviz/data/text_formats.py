@@ -1,0 +1,181 @@
+"""Readers of text: tables (CSV, TSV) by Arrow, GeoJSON by the standard library."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from pyproj import CRS
+
+from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, folded, raw_points
+from dpviz.data.files import attempt, guarded
+from dpviz.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ONE_BLOCK = 2**31 - 1
+NOT_UTF8 = "The text is not encoded in UTF-8; save the file as UTF-8."
+
+
+def open_text(kind: str, data: bytes, separator: str) -> OpenFile:
+    """A table with a header, cells cut by `separator`."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(NOT_UTF8)
+    names, skipped, has_rows = _header(data, separator)
+    if any("\ufffd" in name or "\0" in name for name in names):
+        raise InputError(NOT_UTF8)
+    if separator == "," and len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+        raise InputError(
+            "The header has no comma: separate columns with commas in .csv files (tabs in .tsv), and write decimals with a point."
+        )
+
+    def take(columns: PointColumns, bad_rows: str) -> RawPoints:
+        if not has_rows:
+            return raw_points(columns, lambda _name: np.empty(0))
+        table, ragged = _text_table(_utf8(data, bad_rows), _Layout(names, separator, skipped), columns)
+        return raw_points(columns, lambda name: table.column(str(names.index(name))), ragged=ragged)
+
+    return OpenFile(format=kind, names=names, has_geometry=False, crs=None, rows=None, take=take)
+
+
+def _utf8(data: bytes, bad_rows: str) -> bytes:
+    """The same bytes if they are UTF-8; else, under "drop", with marks in place of what is not."""
+    if attempt(lambda: data.decode("utf-8")) is not None:
+        return data
+    if bad_rows == "refuse":
+        raise InputError(NOT_UTF8)
+    return data.decode("utf-8", "replace").encode()
+
+
+def _header(data: bytes, separator: str) -> tuple[tuple[str, ...], int, bool]:
+    """Names of the columns, rows up to and with them, and whether anything follows."""
+    rows = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", errors="replace", newline=""), delimiter=separator)
+    for skipped, row in enumerate(rows, start=1):
+        if row:
+            return tuple(row), skipped, attempt(lambda: next(rows, "end")) != "end"
+    raise InputError("The file is empty: a text table starts with a line of column names.")
+
+
+class _Layout(NamedTuple):
+    """How a text table is cut: names of its columns, what separates them, and rows up to and with the names."""
+
+    names: tuple[str, ...]
+    separator: str
+    skipped: int
+
+
+def _text_table(data: bytes, layout: _Layout, columns: PointColumns) -> tuple[pa.Table, int]:
+    """Needed columns by position, as numbers if all cells are numbers, else as text; and the number of ragged rows."""
+
+    def types(number: pa.DataType) -> dict[str, pa.DataType]:
+        kinds = dict.fromkeys((columns.x, columns.y, columns.count), number) | {columns.person: pa.string()}
+        return {str(layout.names.index(name)): kind for name, kind in kinds.items() if name is not None}
+
+    fast = attempt(lambda: _read_text(data, layout, types(pa.float64()), None))
+    return fast or guarded("The text cannot be cut into rows and cells.", lambda: _read_text(data, layout, types(pa.string()), _ONE_BLOCK))
+
+
+def _read_text(data: bytes, layout: _Layout, types: dict[str, pa.DataType], block: int | None) -> tuple[pa.Table, int]:
+    ragged: list[int] = []
+
+    def skip(row: pyarrow.csv.InvalidRow) -> str:
+        ragged.append(row.actual_columns)
+        return "skip"
+
+    places = [str(place) for place in range(len(layout.names))]
+    table = pyarrow.csv.read_csv(
+        pa.py_buffer(data),
+        pyarrow.csv.ReadOptions(column_names=places, skip_rows_after_names=layout.skipped, block_size=block),
+        pyarrow.csv.ParseOptions(delimiter=layout.separator, newlines_in_values=True, invalid_row_handler=skip),
+        pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=True),
+    )
+    return table, len(ragged)
+
+
+class _Feature(NamedTuple):
+    """The parts of a GeoJSON feature that are kept while the rest of the file is read."""
+
+    x: float = np.nan
+    y: float = np.nan
+    is_stranger: bool = False
+    kept: dict[str, Any] = {}  # noqa: RUF012  (never written to)
+
+
+def open_geojson(data: bytes, asked: PointColumns) -> OpenFile:
+    """A GeoJSON FeatureCollection, or one Feature; of the properties only the columns asked for are kept."""
+    text = data.decode("utf-8-sig", "replace")
+    names: dict[str, None] = {}
+    wanted = {folded(str(name)) for name in (asked.count, asked.person) if name is not None}
+
+    def collapse(thing: dict[str, Any]) -> Any:
+        if thing.get("type") != "Feature" or "geometry" not in thing:
+            return thing
+        properties = thing.get("properties")
+        properties = properties if isinstance(properties, dict) else {}
+        names.update(dict.fromkeys(properties))
+        kept = {name: value for name, value in properties.items() if folded(name) in wanted} if wanted else {}
+        return _feature(thing.get("geometry"), kept)
+
+    top = json.loads(text, object_hook=collapse, parse_int=lambda digits: int(digits) if len(digits) < 19 else digits)
+    features = [top] if isinstance(top, _Feature) else top.get("features") if isinstance(top, dict) else None
+    if not isinstance(features, list) or not (isinstance(top, _Feature) or top.get("type") == "FeatureCollection"):
+        raise InputError("The file is no GeoJSON FeatureCollection of points.")
+    features = [feature if isinstance(feature, _Feature) else _Feature() for feature in features]
+
+    def take(columns: PointColumns, bad_rows: str) -> RawPoints:
+        _utf8(data, bad_rows)
+        return _from_features(features, columns)
+
+    crs = _geojson_crs(top) if isinstance(top, dict) else CRS("OGC:CRS84")
+    if not features:
+        names = dict.fromkeys(filter(None, (asked.count, asked.person)))
+    return OpenFile(format="GeoJSON", names=tuple(names), has_geometry=True, crs=crs, rows=len(features), take=take)
+
+
+def _feature(geometry: Any, kept: dict[str, Any]) -> _Feature:
+    if not isinstance(geometry, dict):
+        return _Feature(kept=kept)
+    if geometry.get("type") != "Point":
+        return _Feature(is_stranger=True, kept=kept)
+    place = geometry.get("coordinates")
+    if isinstance(place, list) and len(place) >= 2 and all(type(value) in (int, float) for value in place[:2]):
+        return _Feature(float(place[0]), float(place[1]), False, kept)
+    return _Feature(kept=kept)
+
+
+def _geojson_crs(top: dict[str, Any]) -> CRS:
+    """CRS84, unless the file has the member `crs` of the format's first edition."""
+    declared = top.get("crs")
+    if declared is None:
+        return CRS("OGC:CRS84")
+    if not isinstance(declared, dict) or declared.get("type") != "name":
+        raise InputError("The GeoJSON's crs member is not a name; links are never followed. Save the file in longitude and latitude.")
+    return guarded("The GeoJSON's crs member names no known CRS.", lambda: CRS.from_user_input(declared["properties"]["name"]))
+
+
+def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints:
+    strangers = sum(feature.is_stranger for feature in features)
+    if strangers and strangers == len(features):
+        raise InputError(NOT_POINTS)
+    x = np.array([feature.x for feature in features], np.float64)
+    y = np.array([feature.y for feature in features], np.float64)
+
+    def get(name: str) -> NDArray[np.object_]:
+        cells = np.empty(len(features), object)
+        cells[:] = [_cell(feature.kept.get(name), name == columns.person) for feature in features]
+        return cells
+
+    return raw_points(columns, get, x=x, y=y, has_strangers=strangers > 0)
+
+
+def _cell(value: Any, as_text: bool) -> Any:
+    """A property as text (None stays None), or as it is if it may be a number."""
+    if as_text:
+        return None if value is None else str(value)
+    return value if type(value) in (int, float, str) else None
