@@ -1,0 +1,111 @@
+"""Budgets over levels: the strategies, and the paper's bounds against counting by brute force."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpviz.errors import BudgetError
+from dpviz.privacy.allocation import STRATEGIES, level_weights, nodes_touched, worst_error
+from dpviz.privacy.budget import GRAIN, PureBudget
+from dpviz.space.domain import Domain
+from dpviz.space.tree import Tree, quadtree
+
+LATTICE = Domain(bounds=(0, 0, 1, 1), crs=None, order=5)
+
+
+@pytest.mark.parametrize("height", [1, 4, 10])
+def test_uniform_gives_every_level_the_same(height):
+    assert level_weights("uniform", height) == [1.0] * (height + 1)
+    parts = PureBudget(height + 1).split(level_weights("uniform", height))
+    assert all(abs(part - 1) <= Fraction((height + 1) ** 2, GRAIN) for part in parts)
+
+
+@pytest.mark.parametrize(("fan_out", "ratio"), [(4, 2 ** (1 / 3)), (2, 2 ** (1 / 6)), (16, 4 ** (1 / 3))])
+def test_geometric_grows_towards_the_leaves_by_the_sixth_root_of_the_fan_out(fan_out, ratio):
+    weights = level_weights("geometric", 8, fan_out=fan_out)
+    np.testing.assert_allclose(np.divide(weights[1:], weights[:-1]), ratio)
+
+
+def test_leaf_puts_everything_on_the_leaves():
+    assert PureBudget("0.7").split(level_weights("leaf", 3)) == [0, 0, 0, Fraction("0.7")]
+
+
+def test_custom_weights_are_taken_as_given_zeros_included():
+    assert level_weights("custom", 2, custom=(0, 1, 3)) == [0.0, 1.0, 3.0]
+
+
+@pytest.mark.parametrize("custom", [(), (1, 2), (1, 2, 3, 4), (0, 0, 0), (-1, 1, 1), (1, float("nan"), 1), (1, float("inf"), 1)])
+def test_custom_weights_that_do_not_fit_are_refused(custom):
+    with pytest.raises(BudgetError, match=r"[Cc]ustom"):
+        level_weights("custom", 2, custom=custom)
+
+
+def test_an_unknown_strategy_is_refused_and_the_known_ones_named():
+    with pytest.raises(BudgetError, match=", ".join(STRATEGIES)):
+        level_weights("best", 2)
+    with pytest.raises(BudgetError, match="uniform and the geometric"):
+        worst_error(3, 1.0, "leaf")
+
+
+def maximally_contained(tree: Tree, box: np.ndarray) -> np.ndarray:
+    """(height + 1,) nodes per level, leaves first, that lie in a box while their parent does not."""
+    west, south, east, north = tree.rectangles().T
+    inside = (west >= box[0]) & (south >= box[1]) & (east <= box[2]) & (north <= box[3])
+    alone = inside & ~np.concatenate([[False], inside[tree.parent[1:]]])
+    return np.bincount(tree.height - tree.depth[alone], minlength=tree.height + 1)
+
+
+def random_boxes(rng: np.random.Generator, side: int, count: int) -> np.ndarray:
+    edges = np.sort(rng.integers(0, side + 1, (count, 2, 2)), axis=1)
+    return edges.reshape(count, 4)
+
+
+def test_no_box_contains_more_nodes_per_level_than_lemma_2_allows():
+    rng = np.random.default_rng(1)
+    for height in (1, 2, 3, 5):
+        tree = quadtree(LATTICE, height)
+        boxes = np.concatenate([random_boxes(rng, 32, 150), [[1, 1, 31, 31], [1, 0, 31, 32], [0, 0, 32, 32], [0, 0, 0, 0]]])
+        found = np.array([maximally_contained(tree, box) for box in boxes])
+        assert (found <= nodes_touched(height)).all()
+        assert found.max() > 0
+
+
+def test_a_box_one_cell_inside_the_domain_comes_near_the_bound_of_lemma_2():
+    found = maximally_contained(quadtree(LATTICE, 5), np.array([1, 1, 31, 31]))
+    assert found[0] == 4 * (32 - 2) - 4
+    assert found[0] > nodes_touched(5)[0] * 0.45
+
+
+def geometric_epsilons(height: int, epsilon: float) -> np.ndarray:
+    """Leaves first."""
+    weights = np.array(level_weights("geometric", height))[::-1]
+    return epsilon * weights / weights.sum()
+
+
+@pytest.mark.parametrize("height", [0, 1, 2, 5, 10])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_worst_errors_are_twice_nodes_over_squared_epsilons_added_over_levels(height, epsilon):
+    nodes = nodes_touched(height)
+    assert worst_error(height, epsilon, "uniform") == pytest.approx((2 * nodes / (epsilon / (height + 1)) ** 2).sum())
+    assert worst_error(height, epsilon, "geometric") == pytest.approx((2 * nodes / geometric_epsilons(height, epsilon) ** 2).sum())
+
+
+@pytest.mark.parametrize("height", [2, 6])
+def test_no_other_split_has_a_smaller_bound_than_the_geometric_one(height):
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        other = geometric_epsilons(height, 1.0) * np.exp(rng.normal(0, 0.3, height + 1))
+        assert (2 * nodes_touched(height) / (other / other.sum()) ** 2).sum() >= worst_error(height, 1.0, "geometric")
+
+
+def test_the_geometric_bound_grows_much_slower_than_the_uniform_one():
+    ratios = [worst_error(height, 1.0, "uniform") / worst_error(height, 1.0, "geometric") for height in range(5, 11)]
+    assert all(ratio > 1.2 for ratio in ratios)
+    assert ratios == sorted(ratios)
+    assert worst_error(10, 1.0, "uniform") / 16 == pytest.approx(121 * 2047)
+
+
+def test_the_second_bound_of_lemma_3_is_too_small_from_height_2_on():
+    holds = [worst_error(height, 1.0, "geometric") <= 2 ** (height + 7) for height in range(12)]
+    assert holds == [True, True] + [False] * 10

@@ -1,0 +1,121 @@
+"""Streams of random bits: nothing repeats, nothing can be copied, every number below a bound is equally likely."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from dpviz.privacy.entropy import Entropy
+from tests.laws import SEEDED, SYSTEM, p_of_counts
+
+KINDS = pytest.mark.parametrize("make", [Entropy.system, lambda: Entropy.seeded(1)], ids=["system", "seeded"])
+
+
+@KINDS
+def test_two_draws_of_one_stream_never_repeat(make):
+    entropy = make()
+    words = np.concatenate([entropy.words(1000) for _ in range(20)])
+    assert len(np.unique(words)) == len(words)
+    assert entropy.bytes(16) != entropy.bytes(16)
+    assert (entropy.bits(200) != entropy.bits(200)).any()
+    assert (entropy.below(2**60, 5) != entropy.below(2**60, 5)).all()
+
+
+@KINDS
+def test_spawned_streams_differ_from_each_other_from_later_ones_and_from_their_parent(make):
+    parent = make()
+    streams = [*parent.spawn(3), *parent.spawn(3), parent]
+    words = np.concatenate([stream.words(500) for stream in streams])
+    assert len(np.unique(words)) == len(words)
+    assert {stream.simulation for stream in streams} == {parent.simulation}
+
+
+def test_spawned_streams_are_uncorrelated():
+    bits = np.array([stream.bits(20_000) for stream in Entropy.seeded(2).spawn(8)]).astype(float)
+    assert np.abs(np.corrcoef(bits) - np.eye(8)).max() < 5 / math.sqrt(20_000)
+
+
+def test_the_same_seed_gives_the_same_stream_and_the_same_spawned_streams():
+    one, same, other = Entropy.seeded(3), Entropy.seeded(3), Entropy.seeded(4)
+    np.testing.assert_array_equal(one.words(10), same.words(10))
+    assert (one.words(10) != other.words(10)).any()
+    for child, twin in zip(one.spawn(2), same.spawn(2), strict=True):
+        np.testing.assert_array_equal(child.words(10), twin.words(10))
+
+
+def test_two_system_streams_differ():
+    assert (Entropy.system().words(4) != Entropy.system().words(4)).any()
+
+
+@KINDS
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_stream_cannot_be_copied_or_pickled(make, duplicate):
+    with pytest.raises(TypeError, match=r"use spawn\(n\)"):
+        duplicate(make())
+    with pytest.raises(TypeError, match=r"use spawn\(n\)"):
+        duplicate({"inside": make()}) if duplicate is not copy.copy else duplicate(make())
+
+
+def test_only_seeded_streams_are_simulations_and_neither_shows_its_seed():
+    assert Entropy.seeded(987).simulation
+    assert not Entropy.system().simulation
+    assert "not private" in repr(Entropy.seeded(987))
+    assert "987" not in repr(Entropy.seeded(987))
+    assert "system" in repr(Entropy.system())
+
+
+@KINDS
+@pytest.mark.parametrize("bound", [2, 3, 7, 10, 64, 100, 255])
+def test_numbers_below_a_bound_are_equally_likely(make, bound):
+    entropy = make()
+    values = entropy.below(bound, 100_000)
+    least = SEEDED if entropy.simulation else SYSTEM
+    assert values.dtype == np.int64
+    assert p_of_counts(np.bincount(values, minlength=bound), np.full(bound, 1 / bound)) > least
+
+
+@pytest.mark.parametrize("bound", [2**32 + 1, 3 * 2**40, 2**62 + 2**61, 2**63 - 1, 2**63])
+def test_numbers_below_a_large_bound_are_evenly_spread_and_have_even_low_bits(bound):
+    values = Entropy.seeded(5).below(bound, 60_000)
+    assert values.min() >= 0
+    assert int(values.max()) < bound
+    thirds = [int(value) * 30 // bound for value in values]
+    assert p_of_counts(np.bincount(thirds, minlength=30), np.full(30, 1 / 30)) > SEEDED
+    assert p_of_counts(np.bincount(values % 16, minlength=16), np.full(16, 1 / 16)) > SEEDED
+
+
+def test_the_only_number_below_one_is_zero():
+    assert Entropy.seeded(6).below(1, 1000).tolist() == [0] * 1000
+
+
+@pytest.mark.parametrize("bound", [0, -1, 2**63 + 1])
+def test_a_bound_that_64_bits_cannot_serve_is_refused(bound):
+    with pytest.raises(ValueError, match="bound"):
+        Entropy.seeded(7).below(bound, 1)
+
+
+@KINDS
+def test_bits_are_fair_independent_and_of_any_number(make):
+    entropy = make()
+    n = 400_000
+    bits = entropy.bits(n)
+    assert bits.dtype == np.bool_
+    assert abs(bits.mean() - 0.5) < 7 / (2 * math.sqrt(n))
+    for step in (1, 7, 8):
+        assert abs((bits[step:] == bits[:-step]).mean() - 0.5) < 7 / (2 * math.sqrt(n - step))
+    assert [len(entropy.bits(count)) for count in (0, 1, 7, 8, 9)] == [0, 1, 7, 8, 9]
+
+
+def test_every_bit_of_a_word_is_fair():
+    words = Entropy.seeded(8).words(50_000)
+    share = [((words >> np.uint64(bit)) & np.uint64(1)).mean() for bit in range(64)]
+    assert np.abs(np.array(share) - 0.5).max() < 5.5 / (2 * math.sqrt(50_000))
+
+
+@KINDS
+def test_nothing_can_be_drawn_too(make):
+    entropy = make()
+    assert entropy.words(0).shape == entropy.below(5, 0).shape == entropy.bits(0).shape == (0,)
+    assert entropy.bytes(0) == b""
