@@ -1,0 +1,249 @@
+"""Trees: structure, tiling, sums, finding leaves, pruning, sizes."""
+
+import numpy as np
+import pytest
+import shapely
+
+from dpviz.errors import DomainError
+from dpviz.space.domain import Domain
+from dpviz.space.tree import MOST_NODES, Tree, grid, intervals, morton, pruned, quadtree
+from tests.trees import random_tree
+
+
+def lattice(order: int) -> Domain:
+    return Domain(bounds=(0, 0, 1, 1), crs=None, order=order)
+
+
+def some_pruned(tree: Tree, seed: int) -> Tree:
+    return pruned(tree, (np.random.default_rng(seed).random(len(tree)) < 0.3) & (tree.children > 0))[0]
+
+
+TREES = {
+    "quadtree": quadtree(lattice(5), 5),
+    "coarse quadtree": quadtree(lattice(6), 3),
+    "one step": quadtree(lattice(1), 1),
+    "fan-out 16": quadtree(lattice(4), 2, 16),
+    "fan-out 16, odd order": quadtree(lattice(5), 3, 16),
+    "grid 3 x 5": grid(lattice(4), 3, 5),
+    "grid 1 x 1": grid(lattice(4), 1, 1),
+    "grid 1 x 7": grid(lattice(3), 1, 7),
+    "grid 7 x 7": grid(lattice(5), 7, 7),
+    "grid 16 x 16": grid(lattice(4), 16, 16),
+    "grid 33 x 20": grid(lattice(6), 33, 20),
+    "pruned quadtree": some_pruned(quadtree(lattice(5), 5), 1),
+    "pruned grid": some_pruned(grid(lattice(5), 9, 13), 2),
+    "pruned to the root": pruned(quadtree(lattice(3), 2), np.ones(21, bool))[0],
+    "random": random_tree(np.random.default_rng(3), side=32),
+    "random, more": random_tree(np.random.default_rng(9), side=64, most=6),
+}
+EVERY = pytest.mark.parametrize("tree", [pytest.param(tree, id=name) for name, tree in TREES.items()])
+
+
+def cover(tree: Tree, nodes: np.ndarray) -> np.ndarray:
+    """(side, side) how many of `nodes` cover each lattice cell."""
+    side = int(tree.east[0])
+    covered = np.zeros((side, side), int)
+    for west, south, east, north in tree.rectangles(nodes).tolist():
+        covered[south:north, west:east] += 1
+    return covered
+
+
+@EVERY
+def test_nodes_stand_in_breadth_first_order_with_contiguous_children(tree):
+    assert tree.parent[0] == -1
+    assert (np.diff(tree.parent) >= 0).all()
+    assert tree.starts[0] == 0
+    assert tree.starts[-1] == len(tree)
+    assert len(tree.starts) == tree.height + 2
+    assert (np.diff(tree.starts) > 0).all()
+    np.testing.assert_array_equal(tree.children, np.bincount(tree.parent[1:], minlength=len(tree)))
+    for node in np.flatnonzero(tree.children).tolist():
+        first, count = tree.first_child[node], tree.children[node]
+        assert (tree.parent[first : first + count] == node).all()
+        assert (tree.depth[first : first + count] == tree.depth[node] + 1).all()
+    np.testing.assert_array_equal(tree.leaves, np.flatnonzero(tree.children == 0))
+
+
+@EVERY
+def test_children_tile_their_parent(tree):
+    assert (tree.east > tree.west).all()
+    assert (tree.north > tree.south).all()
+    boxes = shapely.box(*tree.rectangles().T.astype(float))
+    for node in np.flatnonzero(tree.children).tolist():
+        children = boxes[tree.first_child[node] : tree.first_child[node] + tree.children[node]]
+        assert shapely.equals(shapely.union_all(children), boxes[node])
+        assert shapely.area(children).sum() == shapely.area(boxes[node])
+    np.testing.assert_array_equal(tree.cells, shapely.area(boxes))
+
+
+@EVERY
+def test_leaves_and_every_cut_tile_the_domain(tree):
+    assert (cover(tree, tree.leaves) == 1).all()
+    for depth in range(tree.height + 1):
+        assert (cover(tree, tree.cut(depth)) == 1).all()
+
+
+@EVERY
+def test_sums_are_those_of_the_cells_of_every_node(tree):
+    side = int(tree.east[0])
+    counts = np.random.default_rng(4).integers(0, 3, (side, side))
+    row, column = np.nonzero(counts)
+    total = tree.sums(column.astype(np.int32), row.astype(np.int32), counts[row, column])
+    assert total.dtype == np.int64
+    slow = [counts[south:north, west:east].sum() for west, south, east, north in tree.rectangles().tolist()]
+    np.testing.assert_array_equal(total, slow)
+
+
+@EVERY
+def test_sums_of_nothing_are_zero(tree):
+    none = np.zeros(0, np.int32)
+    assert tree.sums(none, none, np.zeros(0, np.int64)).tolist() == [0] * len(tree)
+
+
+def test_sums_are_exact_up_to_the_largest_number_of_records():
+    tree = quadtree(lattice(2), 2)
+    place = np.array([0, 3], np.int32)
+    total = tree.sums(place, place, np.array([2**53 - 1, 1]))
+    assert total[0] == 2**53
+
+
+@EVERY
+def test_the_leaf_of_every_cell_is_the_one_that_covers_it(tree):
+    side = int(tree.east[0])
+    row, column = (part.ravel().astype(np.int32) for part in np.indices((side, side)))
+    leaf = tree.leaf_of(column, row)
+    assert (tree.children[leaf] == 0).all()
+    west, south, east, north = tree.rectangles(leaf).T
+    assert ((west <= column) & (column < east) & (south <= row) & (row < north)).all()
+
+
+@EVERY
+def test_finding_leaves_step_by_step_equals_the_shortcut_of_grids(tree):
+    side = int(tree.east[0])
+    row, column = (part.ravel().astype(np.int32) for part in np.indices((side, side)))
+    arrays = {name: getattr(tree, name) for name in ("parent", "first_child", "children", "west", "south", "east", "north", "starts")}
+    np.testing.assert_array_equal(Tree(**arrays, lines=None).leaf_of(column, row), tree.leaf_of(column, row))
+
+
+@EVERY
+def test_sums_over_siblings_and_values_of_parents_are_as_node_by_node(tree):
+    values = np.random.default_rng(5).normal(size=len(tree))
+    for depth in range(tree.height):
+        here, below = tree.at_depth(depth), tree.at_depth(depth + 1)
+        slow = np.zeros(here.stop - here.start)
+        for node in range(below.start, below.stop):
+            slow[tree.parent[node] - here.start] += values[node]
+        np.testing.assert_allclose(tree.sum_children(depth, values[below]), slow, atol=1e-12)
+        np.testing.assert_array_equal(tree.to_children(depth, values[here]), values[tree.parent[below]])
+
+
+@EVERY
+def test_the_arrays_of_a_tree_are_read_only(tree):
+    with pytest.raises(ValueError, match="read-only"):
+        tree.west[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("order", "height", "fan_out", "sides"),
+    [(5, 5, 4, [1, 2, 4, 8, 16, 32]), (5, 3, 16, [1, 4, 16, 32]), (4, 2, 16, [1, 4, 16]), (10, 1, 16, [1, 4])],
+)
+def test_a_quadtree_halves_each_side_once_or_twice_per_step(order, height, fan_out, sides):
+    tree = quadtree(lattice(order), height, fan_out)
+    assert tree.height == height
+    for depth, side in enumerate(sides):
+        width = (tree.east - tree.west)[tree.at_depth(depth)]
+        assert set(width.tolist()) == {(1 << order) // side}
+        assert len(width) == side**2
+
+
+def test_siblings_of_a_quadtree_stand_sw_se_nw_ne():
+    tree = quadtree(lattice(1), 1)
+    assert tree.rectangles(slice(1, 5)).tolist() == [[0, 0, 1, 1], [1, 0, 2, 1], [0, 1, 1, 2], [1, 1, 2, 2]]
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(1, 1), (3, 5), (7, 16), (16, 16)])
+def test_grid_edges_lie_within_half_a_cell_of_even_spacing(columns, rows):
+    tree = grid(lattice(4), columns, rows)
+    assert len(tree.leaves) == columns * rows
+    for edges, parts in ((tree.west, columns), (tree.south, rows)):
+        found = np.unique(edges[tree.leaves])
+        assert np.abs(found - np.arange(parts) * 16 / parts).max() <= 0.5
+
+
+@pytest.mark.parametrize(("order", "height", "fan_out"), [(3, 4, 4), (3, 3, 16), (4, 0, 4), (4, -1, 4), (4, 2, 9), (4, 2, 2)])
+def test_a_quadtree_that_does_not_fit_the_lattice_is_refused(order, height, fan_out):
+    with pytest.raises(DomainError, match="does not fit"):
+        quadtree(lattice(order), height, fan_out)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(0, 1), (1, 0), (9, 1), (1, 9)])
+def test_a_grid_finer_than_the_lattice_is_refused(columns, rows):
+    with pytest.raises(DomainError, match="1 to 8 columns"):
+        grid(lattice(3), columns, rows)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: quadtree(lattice(24), 13),
+        lambda: quadtree(lattice(24), 24),
+        lambda: quadtree(lattice(24), 12, 16),
+        lambda: grid(lattice(24), 2**24, 2**24),
+        lambda: grid(lattice(16), 8000, 8000),
+    ],
+)
+def test_a_tree_too_large_for_memory_is_refused_before_it_is_built_and_its_size_named(make):
+    with pytest.raises(DomainError, match=rf"nodes and about [\d,]+ GiB of memory; at most {MOST_NODES:,}"):
+        make()
+
+
+def test_public_trees_are_kept_and_shared():
+    assert quadtree(lattice(6), 4) is quadtree(lattice(6), 4)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pruning_removes_exactly_the_descendants_of_marked_nodes(seed):
+    rng = np.random.default_rng(seed)
+    tree = quadtree(lattice(4), 4) if seed % 2 else random_tree(rng)
+    stop = rng.random(len(tree)) < 0.25
+    smaller, kept = pruned(tree, stop)
+    expected = []
+    for start in range(len(tree)):
+        node, alive = int(tree.parent[start]), True
+        while node >= 0:
+            alive, node = alive and not stop[node], int(tree.parent[node])
+        if alive:
+            expected.append(start)
+    assert kept.tolist() == expected
+    np.testing.assert_array_equal(smaller.rectangles(), tree.rectangles(kept))
+    np.testing.assert_array_equal(smaller.children, np.where(stop[kept], 0, tree.children[kept]))
+
+
+def test_pruning_nothing_keeps_the_tree():
+    tree = quadtree(lattice(3), 3)
+    same, kept = pruned(tree, np.zeros(len(tree), bool))
+    assert kept.tolist() == list(range(len(tree)))
+    assert same.starts == tree.starts
+    assert same.lines is tree.lines
+    np.testing.assert_array_equal(same.first_child[same.children > 0], tree.first_child[tree.children > 0])
+
+
+def slow_morton(column: int, row: int) -> int:
+    return sum(((column >> bit & 1) | (row >> bit & 1) << 1) << 2 * bit for bit in range(24))
+
+
+def test_morton_codes_interleave_the_bits_up_to_24():
+    rng = np.random.default_rng(6)
+    for bits in (1, 5, 12, 13, 24):
+        column, row = rng.integers(0, 1 << bits, (2, 200))
+        assert morton(column, row).tolist() == [slow_morton(*place) for place in zip(column.tolist(), row.tolist(), strict=True)]
+    last = np.array([2**24 - 1])
+    assert morton(last, last).tolist() == [4**24 - 1]
+    assert morton(np.zeros(0, int), np.zeros(0, int)).shape == (0,)
+
+
+@pytest.mark.parametrize("lines", [[0, 4, 8, 12, 16], [0, 3, 6, 9], [0, 1, 2, 3], [0, 4, 8, 11], [0, 16], [0, 5, 6, 16]])
+def test_intervals_are_those_between_lines_whatever_their_spacing(lines):
+    values = np.arange(lines[-1], dtype=np.int32)
+    slow = [max(place for place, low in enumerate(lines) if low <= value) for value in values.tolist()]
+    assert intervals(np.array(lines, np.int32), values).tolist() == slow
