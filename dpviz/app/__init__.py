@@ -9,10 +9,11 @@ from dpviz.app.start_page import start_page
 from dpviz.bundled import folder
 
 _STYLE = """<style>
-.block-container, [data-testid="stMainBlockContainer"] { padding: 3.2rem 1.4rem 1rem; max-width: none; }
-[data-testid="stSidebarContent"] { font-size: 0.9rem; }
-.st-key-map [data-testid="stDeckGlJsonChart"], .st-key-map_before [data-testid="stDeckGlJsonChart"] {
-  height: max(420px, calc(100vh - 330px)) !important; }
+[data-testid="stMainBlockContainer"] { padding: 4.2rem 1.4rem 1rem; max-width: none; }
+[data-testid="stSidebarHeader"] { padding-bottom: 0; margin-bottom: 0; }
+.st-key-draw { position: sticky; bottom: 0; z-index: 2; }
+:is(.st-key-map, .st-key-map_before), :is(.st-key-map, .st-key-map_before) :is([data-testid="stFullScreenFrame"], [data-testid="stDeckGlJsonChart"]) {
+  height: max(420px, calc(100vh - 300px)) !important; }
 .dpviz-legend, .dpviz-note { font-size: 0.82rem; line-height: 1.5; }
 .dpviz-note { opacity: 0.75; }
 .dpviz-bar { display: inline-block; height: 0.7em; border-radius: 2px; outline: 1px solid rgba(128,128,128,.35); vertical-align: baseline; }

@@ -73,7 +73,7 @@ def _sample() -> Data:
     _order()
     size = how.size if about.synthetic else None
     points = cached.sample(how.sample, size, how.order)
-    st.caption(f"{about.description} {_frame_text(points.domain)} {about.source}")
+    st.caption(about.description, help=f"{_frame_text(points.domain)} Source: {about.source} Licence: {about.licence}.")
     return Data(points=points, digest=f"{how.sample} {size} {how.order}", title=about.title, unit=about.unit, public=True)
 
 

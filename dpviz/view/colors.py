@@ -29,7 +29,8 @@ _CIVIDIS = np.array(
         (254, 232, 56),
     ]
 )
-_BELOW_ZERO = np.array([(253, 208, 162), (230, 130, 50), (140, 50, 4)])
+_BELOW_ZERO = np.array([(246, 190, 222), (212, 78, 150), (122, 10, 84)])
+_ORANGES = np.array([(253, 208, 162), (230, 130, 50), (140, 50, 4)])
 _BLUES = np.array([(222, 235, 247), (107, 174, 214), (8, 69, 148)])
 _SHARE_OF_VALUES = 0.995
 
@@ -39,17 +40,17 @@ class Scale:
     """How numbers on a map become colours.
 
     Attributes:
-        kind: "density" (cividis, square root, values below zero in orange), "signed" (blue to orange through zero)
+        kind: "density" (cividis, square root, faint at zero, magenta below), "signed" (orange to blue through zero)
             or "marks" (0 nothing, 1 false positive, 2 false negative).
         top: the value that gets the strongest colour; larger ones too.
         title: what is shown, with its unit.
-        dark: whether the page is dark; light pages get the scale that is strong on white.
+        dark: whether the page is dark; densities get the scale whose strong end stands out on it.
     """
 
     kind: str
     top: float
     title: str
-    dark: bool
+    dark: bool = False
 
     def colors(self, values: ArrayLike) -> Colors:
         """(k, 4) red, green, blue, alpha of (k,) values."""
@@ -58,9 +59,10 @@ class Scale:
             faint = (128, 128, 128, 25)
             return np.array([faint, (*FALSE_POSITIVE, 215), (*FALSE_NEGATIVE, 200)], np.uint8)[values.astype(np.int64)]
         strength = np.sqrt(np.minimum(np.abs(values) / self.top, 1.0))
-        above = _BLUES if self.kind == "signed" else _CIVIDIS if self.dark else _CIVIDIS[::-1]
-        mixed = np.where((values < 0)[:, None], _ramp(_BELOW_ZERO, strength), _ramp(above, strength))
-        alpha = (70 if self.kind == "density" else 40) + 165 * np.minimum(1.6 * strength, 1.0)
+        density = _CIVIDIS if self.dark else _CIVIDIS[::-1]
+        above, below = (_BLUES, _ORANGES) if self.kind == "signed" else (density, _BELOW_ZERO)
+        mixed = np.where((values < 0)[:, None], _ramp(below, strength), _ramp(above, strength))
+        alpha = 20 + 215 * np.minimum(1.6 * strength, 1.0)
         return np.column_stack([mixed, alpha]).astype(np.uint8)
 
     def legend(self, *, negatives: bool = True) -> str:

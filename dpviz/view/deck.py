@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 WGS84 = "EPSG:4326"
 DECIMALS = 5
 _PLANE_DEGREES = 1.0
-_SURROUNDINGS = 2.0
+_SURROUNDINGS = 8.0
 _OUTLINES = {"land": "land.json", "countries": "countries.json", "states": "us_states.json"}
 
 

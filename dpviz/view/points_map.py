@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
@@ -71,7 +71,8 @@ def points_map(release: Release, level: int, shown: str, *, unit: str, dark: boo
     """
     level, note = drawable_level(release, level)
     nodes = nodes_at(release, level)
-    values, scale = _values(release, nodes, shown, unit, dark, truth)
+    values, scale = _values(release, nodes, shown, unit, truth)
+    scale = replace(scale, dark=dark)
     colors = scale.colors(values)
     if len(nodes) > MOST_FEATURES:
         note = f"{len(nodes):,} partitions are drawn as one picture; hover and click work from zoom level {_hover_zoom(release)} up."
@@ -91,26 +92,26 @@ def points_map(release: Release, level: int, shown: str, *, unit: str, dark: boo
 
 
 def _values(
-    release: Release, nodes: Indices, shown: str, unit: str, dark: bool, truth: NDArray[np.int64] | None
+    release: Release, nodes: Indices, shown: str, unit: str, truth: NDArray[np.int64] | None
 ) -> tuple[Floats, Scale]:
     """What is coloured, and by which scale; scales come from released values and stated spreads only."""
     count = release.count[nodes]
     if shown == "Released" or truth is None:
         area = release.domain.areas_km2(release.tree.rectangles(nodes))
-        return count / area, _density_scale(count / area, release.domain, unit, dark)
+        return count / area, _density_scale(count / area, release.domain, unit)
     if shown == "True":
         area = release.domain.areas_km2(release.tree.rectangles(nodes))
-        return truth[nodes] / area, _density_scale(count / area, release.domain, unit, dark)
+        return truth[nodes] / area, _density_scale(count / area, release.domain, unit)
     if shown == "Error":
         top = top_of(3 * release.stddev[nodes])
-        return count - truth[nodes], Scale(kind="signed", top=top, title=f"released minus true, {unit} per partition", dark=dark)
+        return count - truth[nodes], Scale(kind="signed", top=top, title=f"released minus true, {unit} per partition")
     marks = np.where((truth[nodes] == 0) & (count >= PRESENT), 1, np.where((truth[nodes] > 0) & (count < PRESENT), 2, 0))
-    return marks.astype(np.float64), Scale(kind="marks", top=1.0, title="wrong about presence", dark=dark)
+    return marks.astype(np.float64), Scale(kind="marks", top=1.0, title="wrong about presence")
 
 
-def _density_scale(density: Floats, domain: Domain, unit: str, dark: bool) -> Scale:
+def _density_scale(density: Floats, domain: Domain, unit: str) -> Scale:
     per = "unit of area" if domain.crs is None else "km²"
-    return Scale(kind="density", top=top_of(np.maximum(density, 0)), title=f"{unit} per {per}", dark=dark)
+    return Scale(kind="density", top=top_of(np.maximum(density, 0)), title=f"{unit} per {per}")
 
 
 def _fields(release: Release, nodes: Indices, truth: NDArray[np.int64] | None) -> dict[str, list[Any]]:
@@ -167,7 +168,7 @@ def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Indices], *, un
     row, column = np.divmod(np.arange(counts.size), 1 << zoom)
     rectangles = (np.stack([column, row, column + 1, row + 1], axis=1) * width).astype(np.int32)
     density = counts / domain.areas_km2(rectangles)
-    scale = _density_scale(density, domain, unit, dark)
+    scale = replace(_density_scale(density, domain, unit), dark=dark)
     some = np.flatnonzero(counts)
     layer = partitions(domain, rectangles[some], scale.colors(density[some]), {"n": _texts(counts[some])}, name="truth")
     return PointsMap(
