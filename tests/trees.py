@@ -1,9 +1,14 @@
 """Random trees of every awkward shape, built straight as flat arrays, and slow definitions to hold fast code against."""
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 
+from dpviz.privacy.budget import PureBudget, Receipt, Step
+from dpviz.privacy.consistency import add_up, least_squares
+from dpviz.release.release import Release
+from dpviz.space.domain import Domain
 from dpviz.space.tree import Tree
 
 
@@ -86,3 +91,44 @@ def misfit(tree: Tree, count: np.ndarray, noisy: np.ndarray, variance: np.ndarra
     """What least squares minimises: the sum of squared corrections over variances, of observed nodes."""
     seen = np.isfinite(variance[: len(tree)])
     return float(((count[seen] - noisy[seen]) ** 2 / variance[seen]).sum())
+
+
+def release_of(tree: Tree, noisy: np.ndarray, variance: np.ndarray, *, consistent: bool = True, crs: str | None = None) -> Release:
+    """A release made by hand on a lattice with cells of one unit, `tree.east[0]` to a side."""
+    side = int(tree.east[0])
+    if consistent:
+        count, spread = least_squares(tree, noisy, variance)
+    else:
+        (count, variance), spread = add_up(tree, noisy, variance), None
+    step = Step(purpose="counts", amount=Fraction(1), sensitivity=Fraction(1), noise="discrete Laplace", scale=Fraction(1))
+    return Release(
+        mechanism="by hand",
+        settings={},
+        domain=Domain(bounds=(0, 0, side, side), crs=crs, order=side.bit_length() - 1),
+        tree=tree,
+        noisy=noisy,
+        noise_variance=variance,
+        count=count,
+        spread=spread,
+        receipt=Receipt(total=PureBudget(1), steps=(step,)),
+        steps=(),
+        simulation=True,
+    )
+
+
+def random_boxes(rng: np.random.Generator, side: float, count: int) -> np.ndarray:
+    """(count, 4) boxes: some on lattice lines, some cutting cells, some past the edge, some without area, and the whole."""
+    x, y = np.sort(rng.uniform(-0.1 * side, 1.1 * side, (2, count, 2)), axis=2)
+    boxes = np.stack([x[:, 0], y[:, 0], x[:, 1], y[:, 1]], axis=1)
+    boxes[::3] = np.round(boxes[::3])
+    boxes[1::7, 2] = boxes[1::7, 0]
+    boxes[-1] = [0, 0, side, side]
+    return boxes
+
+
+def shares_of(tree: Tree, boxes: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """(q, k) part of each node that lies in each box, the long way."""
+    west, south, east, north = tree.rectangles(nodes).T
+    across = np.minimum(boxes[:, 2, None], east) - np.maximum(boxes[:, 0, None], west)
+    up = np.minimum(boxes[:, 3, None], north) - np.maximum(boxes[:, 1, None], south)
+    return np.maximum(across, 0) * np.maximum(up, 0) / tree.cells[nodes]

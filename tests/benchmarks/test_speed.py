@@ -1,14 +1,12 @@
 """Speed as ratios against work measured in the same run, so that the bars hold on any machine: pytest -m benchmark."""
 
-from fractions import Fraction
-
 import numpy as np
 import opendp.prelude as dp
 import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms import Quadtree
-from dpviz.privacy.budget import PureBudget, Receipt, Step
+from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
@@ -16,6 +14,7 @@ from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.tree import Tree
 from tests.benchmarks.conftest import best
+from tests.trees import release_of
 
 pytestmark = pytest.mark.benchmark
 
@@ -168,21 +167,7 @@ def irregular_release() -> Release:
     tree = irregular_tree()
     assert 55_000 < len(tree.leaves) < 66_000
     noisy, variance = np.random.default_rng(6).normal(100, 10, len(tree)), np.full(len(tree), 100.0)
-    count, spread = least_squares(tree, noisy, variance)
-    step = Step(purpose="counts", amount=Fraction(1), sensitivity=Fraction(1), noise="discrete Laplace", scale=Fraction(1))
-    return Release(
-        mechanism="by hand",
-        settings={},
-        domain=Domain(bounds=(0, 0, 65536, 65536), crs=None, order=16),
-        tree=tree,
-        noisy=noisy,
-        noise_variance=variance,
-        count=count,
-        spread=spread,
-        receipt=Receipt(total=PureBudget(1), steps=(step,)),
-        steps=("least squares",),
-        simulation=True,
-    )
+    return release_of(tree, noisy, variance)
 
 
 def test_two_thousand_boxes_on_65_thousand_irregular_leaves_take_half_a_lexsort(line, irregular_release, lexsort):

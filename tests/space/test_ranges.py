@@ -1,0 +1,147 @@
+"""Which nodes answer what: the frontier, the raster and the dense overlap of every leaf with every query agree."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import shapely
+
+from dpviz.space import ranges
+from dpviz.space.domain import Domain
+from dpviz.space.ranges import QUERIES_AT_ONCE, area_overlap, batches, box_overlap, cumulative, fronts
+from dpviz.space.tree import Tree, grid, pruned, quadtree
+from tests.trees import leaf_matrix, random_boxes, random_tree, shares_of
+
+LATTICE = Domain(bounds=(0, 0, 32, 32), crs=None, order=5)
+
+
+def stopped(tree: Tree, seed: int) -> Tree:
+    return pruned(tree, np.random.default_rng(seed).random(len(tree)) < 0.2 * (tree.children > 0))[0]
+
+
+TREES = {
+    "quadtree": quadtree(LATTICE, 5),
+    "coarse quadtree": quadtree(LATTICE, 2),
+    "fan-out 16": quadtree(LATTICE, 3, 16),
+    "grid 7 x 12": grid(LATTICE, 7, 12),
+    "grid 1 x 1": grid(LATTICE, 1, 1),
+    "pruned quadtree": stopped(quadtree(LATTICE, 5), 1),
+    "only a root": pruned(quadtree(LATTICE, 1), np.ones(5, bool))[0],
+    **{f"random {seed}": random_tree(np.random.default_rng(seed), side=32) for seed in range(8)},
+}
+EVERY = pytest.mark.parametrize("tree", [pytest.param(tree, id=name) for name, tree in TREES.items()])
+
+
+def consistent_counts(tree: Tree, seed: int = 1) -> np.ndarray:
+    return leaf_matrix(tree) @ np.random.default_rng(seed).normal(50, 30, len(tree.leaves))
+
+
+def inside_lattice(boxes: np.ndarray) -> np.ndarray:
+    return np.clip(boxes, 0, 32)
+
+
+def frontier_sums(tree: Tree, count: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    answer = np.zeros(len(boxes))
+    for part, found in batches(tree, box_overlap(tree, boxes), len(boxes)):
+        assert part.stop - part.start <= QUERIES_AT_ONCE
+        for front in found:
+            np.add.at(answer, front.query[front.ends], (front.share * count[front.node])[front.ends])
+    return answer
+
+
+@EVERY
+def test_frontier_raster_and_dense_overlap_give_the_same_sums(tree):
+    boxes = inside_lattice(random_boxes(np.random.default_rng(2), 32, 300))
+    count = consistent_counts(tree)
+    dense = shares_of(tree, boxes, tree.leaves) @ count[tree.leaves]
+    np.testing.assert_allclose(frontier_sums(tree, count, boxes), dense, atol=1e-9 * np.abs(count).sum())
+    np.testing.assert_allclose(cumulative(tree, count).boxes(boxes), dense, atol=1e-9 * np.abs(count).sum())
+
+
+@EVERY
+def test_a_query_ends_at_maximally_contained_nodes_and_at_the_leaves_that_it_cuts(tree):
+    boxes = inside_lattice(random_boxes(np.random.default_rng(3), 32, 40))
+    share = shares_of(tree, boxes, np.arange(len(tree)))
+    found = np.zeros_like(share)
+    for front in fronts(tree, box_overlap(tree, boxes), np.arange(len(boxes))):
+        found[front.query[front.ends], front.node[front.ends]] = front.share[front.ends]
+    inside = share == 1
+    above = inside[:, np.maximum(tree.parent, 0)] & (tree.parent >= 0)
+    expected = np.where((inside & ~above) | ((tree.children == 0) & ~inside), share, 0)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@EVERY
+def test_every_pair_below_the_top_comes_from_a_pair_of_its_parent_that_went_on(tree):
+    boxes = inside_lattice(random_boxes(np.random.default_rng(4), 32, 40))
+    found = fronts(tree, box_overlap(tree, boxes), np.arange(len(boxes)))
+    for above, below in pairwise(found):
+        assert not above.ends[below.origin].any()
+        np.testing.assert_array_equal(above.node[below.origin], tree.parent[below.node])
+        np.testing.assert_array_equal(above.query[below.origin], below.query)
+        assert (below.share > 0).all()
+
+
+def test_queries_beyond_one_batch_are_answered_like_alone():
+    tree = TREES["random 1"]
+    count, boxes = consistent_counts(tree), inside_lattice(random_boxes(np.random.default_rng(5), 32, 2 * QUERIES_AT_ONCE + 3))
+    alone = np.array([frontier_sums(tree, count, boxes[place : place + 1])[0] for place in range(0, len(boxes), 50)])
+    np.testing.assert_allclose(frontier_sums(tree, count, boxes)[::50], alone)
+
+
+def test_no_queries_have_no_answers():
+    tree = TREES["quadtree"]
+    assert frontier_sums(tree, consistent_counts(tree), np.zeros((0, 4))).shape == (0,)
+    assert cumulative(tree, consistent_counts(tree)).boxes(np.zeros((0, 4))).shape == (0,)
+
+
+@EVERY
+def test_blocks_are_the_sums_of_equal_boxes(tree):
+    count = consistent_counts(tree)
+    sums = cumulative(tree, count)
+    for per_side in (1, 2, 8, 64):
+        step = 32 / per_side
+        south, west = (part.ravel() * step for part in np.indices((per_side, per_side)))
+        dense = shares_of(tree, np.stack([west, south, west + step, south + step], axis=1), tree.leaves) @ count[tree.leaves]
+        np.testing.assert_allclose(sums.blocks(per_side, 32).ravel(), dense, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["quadtree", "grid 7 x 12", "grid 1 x 1", "fan-out 16"])
+def test_the_shortcut_for_grids_equals_the_raster_of_any_leaves(name):
+    tree = TREES[name]
+    arrays = {key: getattr(tree, key) for key in ("parent", "first_child", "children", "west", "south", "east", "north", "starts")}
+    count = consistent_counts(tree)
+    quick, slow = cumulative(tree, count), cumulative(Tree(**arrays, lines=None), count)
+    np.testing.assert_array_equal(quick.columns, slow.columns)
+    np.testing.assert_array_equal(quick.rows, slow.rows)
+    np.testing.assert_allclose(quick.sums, slow.sums, atol=1e-9)
+
+
+def test_a_raster_that_would_be_too_fine_is_not_built(monkeypatch):
+    tree = TREES["random 3"]
+    assert cumulative(tree, consistent_counts(tree)) is not None
+    monkeypatch.setattr(ranges, "MOST_RASTER_CELLS", 1)
+    assert cumulative(tree, consistent_counts(tree)) is None
+
+
+def polygons(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Hulls of random points, a ring with a hole, two parts, one far outside, one that covers everything."""
+    hulls = [shapely.MultiPoint(rng.uniform(-3, 35, (6, 2))).convex_hull for _ in range(count)]
+    ring = shapely.Point(16, 16).buffer(12).difference(shapely.Point(16, 16).buffer(5))
+    parts = shapely.union(shapely.box(1, 1, 4, 9), shapely.box(20, 20, 31, 22))
+    return np.array([*hulls, ring, parts, shapely.box(100, 100, 101, 101), shapely.box(-1, -1, 33, 33)])
+
+
+@EVERY
+def test_shares_in_polygons_are_exact_at_leaves_and_never_lose_a_node(tree):
+    areas = polygons(np.random.default_rng(6), 10)
+    overlap = area_overlap(tree, LATTICE, areas)
+    query, node = (part.ravel() for part in np.indices((len(areas), len(tree))))
+    share = overlap(query, node)
+    boxes = shapely.box(*tree.rectangles(node).T.astype(float))
+    exact = shapely.area(shapely.intersection(areas[query], boxes)) / shapely.area(boxes)
+    leaf = tree.children[node] == 0
+    np.testing.assert_allclose(share[leaf], exact[leaf], atol=1e-9)
+    assert (share[exact > 0] > 0).all()
+    assert (exact[share == 1] > 1 - 1e-9).all()
+    assert ((share >= 0) & (share <= 1)).all()
