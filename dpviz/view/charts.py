@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
     from dpviz.privacy.budget import Receipt
 
 GREY = "#8a8f94"
-ROW = 22
+ROW, FRAME = 22, 100
 
-_MEASURED, _BAND, _EXPECTED = "measured", "noise alone (95 % band)", "noise alone (expected)"
+_MEASURED, _NOISE = "measured", "noise alone (95 % band)"
 _ZOOM = "zoom level z: the domain in 4^z equal blocks"
-_SMALLEST = 0.1
+_FORMAT = ",.6~r"
+_AXIS = alt.Axis(format=_FORMAT, tickCount=5)
+_POINT = alt.OverlayMarkDef(size=55, filled=True)
 
 
 def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
@@ -30,22 +33,19 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> 
     Args:
         by_zoom: `Evaluation.by_zoom`. CURATOR ONLY: the error is measured against the truth.
         unit: what one record is, for example "people".
-        height: of the plot, in pixels.
+        height: of the whole chart, in pixels.
     """
     columns = ["rmse", "expected", "low", "high"]
-    table, floor = _on_log_axis(by_zoom, columns)
+    table, ticks = _on_log_axis(by_zoom, columns)
     names = {"zoom": "zoom", "blocks": "blocks", "rmse": f"measured ({unit})", "expected": f"noise alone ({unit})"}
     names |= {"low": "95 % from", "high": "95 % to", "mae": f"mean error ({unit})"}
     base = _base(table, names)
-    y = _log_y("rmse drawn", f"typical error of a block ({unit}, rmse)", floor)
-    band = base.mark_area(opacity=0.3).encode(y=_log_y("low drawn", y.title, floor), y2="high drawn", color=_series(_BAND))
-    expected = base.mark_line(strokeDash=[4, 3], strokeWidth=1.5).encode(
-        y=_log_y("expected drawn", y.title, floor), color=_series(_EXPECTED)
-    )
-    measured = base.mark_line(point=alt.OverlayMarkDef(size=55, filled=True), strokeWidth=2.5).encode(y=y, color=_series(_MEASURED))
-    colors = alt.Scale(domain=[_MEASURED, _EXPECTED, _BAND], range=[ACCENT, GREY, GREY])
-    measured = measured.encode(color=alt.Color(datum=_MEASURED, scale=colors, legend=alt.Legend(title=None, orient="top")))
-    told = f"Typical error per zoom level, {_told(by_zoom, 'zoom', 'rmse')} {unit}; the noise alone gives {_told(by_zoom, 'zoom', 'expected')}."
+    y = partial(_log_y, f"rmse of a block ({unit})", ticks)
+    band = _series(base.mark_area(opacity=0.3, aria=False), _NOISE).encode(y=y("low drawn"), y2="high drawn")
+    expected = _series(base.mark_line(strokeDash=[4, 3], strokeWidth=1.5, aria=False), _NOISE).encode(y=y("expected drawn"))
+    measured = _series(base.mark_line(strokeWidth=2.5, point=_POINT), _MEASURED).encode(y=y("rmse drawn"))
+    told = f"Typical error per zoom level: {_told(by_zoom, 'zoom', 'rmse')} {unit}; "
+    told += f"expected from the noise alone: {_told(by_zoom, 'zoom', 'expected')}."
     return _finish(alt.layer(band, expected, measured), "Accuracy by zoom level", told, height)
 
 
@@ -55,11 +55,11 @@ def expected_by_zoom(table: pd.DataFrame, unit: str, *, height: int = 260) -> al
     Args:
         table: columns zoom and expected (`expected_error`).
         unit: what one record is.
-        height: of the plot, in pixels.
+        height: of the whole chart, in pixels.
     """
-    rows, floor = _on_log_axis(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"])
+    rows, ticks = _on_log_axis(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"])
     base = _base(rows, {"zoom": "zoom", "blocks": "blocks", "expected": f"expected error ({unit})"})
-    y = _log_y("expected drawn", f"expected error of a block ({unit}, rmse)", floor)
+    y = _log_y(f"expected rmse of a block ({unit})", ticks, "expected drawn")
     line = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT)).encode(y=y)
     told = f"Error expected from the noise alone per zoom level: {_told(table, 'zoom', 'expected')} {unit}."
     return _finish(alt.layer(line), "Expected accuracy by zoom level", told, height)
@@ -71,7 +71,7 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
     Args:
         by_zoom: `Evaluation.by_zoom`. CURATOR ONLY.
         unit: what one record is.
-        height: of the plot, in pixels.
+        height: of the whole chart, in pixels.
     """
     kinds = {"false positives": ("false_positives", FALSE_POSITIVE), "false negatives": ("false_negatives", FALSE_NEGATIVE)}
     parts = [by_zoom.assign(kind=kind, share=100 * by_zoom[column] / by_zoom["blocks"]) for kind, (column, _) in kinds.items()]
@@ -82,15 +82,15 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
         "share": "share of blocks (%)",
     }
     colors = alt.Scale(domain=list(kinds), range=[_hex(color) for _, color in kinds.values()])
-    line = _base(pd.concat(parts, ignore_index=True), names).mark_line(
-        point=alt.OverlayMarkDef(size=55, filled=True), strokeWidth=2.5, opacity=0.9
-    )
+    line = _base(pd.concat(parts, ignore_index=True), names).mark_line(point=_POINT, strokeWidth=2.5, opacity=0.9)
     line = line.encode(
         y=alt.Y(
-            field="share", type="quantitative", title="share of all blocks (%)", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=",~r")
+            field="share", type="quantitative", title="share of all blocks (%)", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=_FORMAT)
         ),
-        color=alt.Color(field="kind", type="nominal", scale=colors, legend=alt.Legend(title=None, orient="top")),
-        strokeDash=alt.StrokeDash(field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[[1, 0], [6, 3]]), legend=None),
+        color=alt.Color(field="kind", type="nominal", scale=colors, legend=_legend()),
+        strokeDash=alt.StrokeDash(
+            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[[1, 0], [6, 3]]), legend=_legend()
+        ),
     )
     told = f"Empty blocks released as occupied per zoom level: {_told(by_zoom, 'zoom', 'false_positives')}; "
     told += f"occupied blocks released as empty: {_told(by_zoom, 'zoom', 'false_negatives')}."
@@ -103,7 +103,7 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
     Args:
         table: what `dpviz.answers.metrics.error_by_size` gives. CURATOR ONLY.
         unit: what one record is.
-        height: of the plot, in pixels.
+        height: of the whole chart, in pixels.
     """
     sizes = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in table[["low", "high"]].astype(int).itertuples(index=False)]
     rows = table.assign(size=sizes)
@@ -111,7 +111,7 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
     base = alt.Chart(_shown(rows, [*names, "relative"])).encode(tooltip=_tooltip(names | {"relative": "mean error (% of the count)"}))
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2).encode(
         x=alt.X(field="size", type="ordinal", sort=None, title=f"true count of the partition ({unit})", axis=alt.Axis(labelAngle=0)),
-        y=alt.Y(field="mae", type="quantitative", title=f"mean absolute error ({unit})", axis=alt.Axis(format=",~r")),
+        y=alt.Y(field="mae", type="quantitative", title=f"mean absolute error ({unit})", axis=_AXIS),
     )
     return _finish(alt.layer(bars), "Error by true size", f"Mean error by true count: {_told(rows, 'size', 'mae')} {unit}.", height)
 
@@ -136,16 +136,16 @@ def receipt_by_level(receipt: Receipt, height: int) -> alt.LayerChart:
         }
     )
     names = {"step": "step", "kind": "for", "epsilon": "ε", "exact": "ε exactly", "share": "share of the budget (%)", "noise": "noise"}
-    legend = alt.Legend(title=None, orient="top") if rows["kind"].nunique() > 1 else None
+    legend = _legend("square") if len(set(rows["kind"])) > 1 else None
     bars = alt.Chart(_shown(rows, list(names))).mark_bar(cornerRadiusEnd=2)
     bars = bars.encode(
-        x=alt.X(field="epsilon", type="quantitative", title="privacy budget ε", axis=alt.Axis(format=",~r")),
+        x=alt.X(field="epsilon", type="quantitative", title="privacy budget ε", axis=_AXIS),
         y=alt.Y(field="step", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
         color=alt.Color(field="kind", type="nominal", scale=alt.Scale(domain=["counts", "structure"], range=[ACCENT, GREY]), legend=legend),
         tooltip=_tooltip(names),
     )
     told = f"Privacy budget per step: {_told(rows, 'step', 'epsilon')}; {float(receipt.total.epsilon):.6g} in all."
-    return _finish(alt.layer(bars), "Where the privacy budget went", told, max(60, ROW * len(rows)))
+    return _finish(alt.layer(bars), "Where the privacy budget went", told, FRAME + ROW * len(rows))
 
 
 def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart:
@@ -160,16 +160,16 @@ def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart
     rows = pd.DataFrame(
         {"part": list(values), "label": [f"{part} {_signed(value)}" for part, value in values.items()], "error": values.values()}
     )
-    bars = alt.Chart(_shown(rows, ["error"])).mark_bar(cornerRadiusEnd=2)
+    bars = alt.Chart(_shown(rows, ["part", "error"])).mark_bar(cornerRadiusEnd=2)
     bars = bars.encode(
-        x=alt.X(field="error", type="quantitative", title=f"released minus true ({unit})", axis=alt.Axis(format=",~r")),
+        x=alt.X(field="error", type="quantitative", title=f"released minus true ({unit})", axis=_AXIS),
         y=alt.Y(field="label", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
         color=alt.Color(field="part", type="nominal", scale=alt.Scale(domain=list(values), range=[ACCENT, "#5aa9c4", GREY]), legend=None),
         tooltip=_tooltip({"part": "part", "error": f"error ({unit})"}),
     )
     zero = alt.Chart(pd.DataFrame({"error": [0.0]})).mark_rule(color=GREY).encode(x=alt.X(field="error", type="quantitative"))
     told = f"Error of the answer: noise {_signed(noise)}, uniformity {_signed(uniformity)}, together {_signed(noise + uniformity)} {unit}."
-    return _finish(alt.layer(bars, zero), "Parts of the error", told, ROW * len(rows))
+    return _finish(alt.layer(bars, zero), "Parts of the error", told, FRAME + ROW * len(rows))
 
 
 def _base(table: pd.DataFrame, names: dict[str, str]) -> Any:
@@ -179,25 +179,44 @@ def _base(table: pd.DataFrame, names: dict[str, str]) -> Any:
 
 
 def _finish(chart: Any, title: str, told: str, height: int) -> alt.LayerChart:
-    finished: alt.LayerChart = chart.properties(title=title, description=f"{title}. {told}", height=height, width="container")
+    """The chart with its title and alternative text; it fills its container, and `height` includes title, legend and axes."""
+    finished: alt.LayerChart = chart.properties(
+        title=alt.Title(title, offset=6),
+        description=f"{title}. {told}",
+        height=height,
+        width="container",
+        autosize=alt.AutoSizeParams(type="fit", contains="padding"),
+        padding={"left": 5, "top": 5, "right": 16, "bottom": 5},
+    )
     return finished
 
 
-def _series(name: str) -> alt.Color:
-    return alt.Color(datum=name)
+def _legend(symbol: str = "stroke") -> alt.Legend:
+    return alt.Legend(
+        title=None, orient="top", offset=4, padding=0, symbolType=symbol, symbolOpacity=1, symbolStrokeWidth=3 if symbol == "stroke" else 0
+    )
 
 
-def _on_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, float]:
-    """The table with a drawable copy of each column, zeros raised to the axis' lower end; and that end."""
+def _series(chart: Any, name: str) -> Any:
+    """The chart as one entry of the legend that the layers of accuracy share."""
+    scale = alt.Scale(domain=[_MEASURED, _NOISE], range=[ACCENT, GREY])
+    color = alt.Color(field="series", type="nominal", scale=scale, legend=_legend())
+    return chart.transform_calculate(series=f"'{name}'").encode(color=color)
+
+
+def _on_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, list[float]]:
+    """The table with a drawable copy of each column, zeros raised to the axis' lower end, and the ticks from there on."""
     values = table[list(columns)].to_numpy(np.float64)
     positive = values[np.isfinite(values) & (values > 0)]
-    floor = 10.0 ** math.floor(math.log10(positive.min())) if positive.size else _SMALLEST
-    return table.assign(**{f"{column} drawn": np.maximum(table[column], floor) for column in columns}), floor
+    low, high = (math.floor(math.log10(end)) for end in (positive.min(), positive.max())) if positive.size else (-1, 0)
+    steps = (1, 2, 5) if high - low < 2 else (1,)
+    ticks = [step * 10.0**power for power in range(low, high + 1) for step in steps]
+    return table.assign(**{f"{column} drawn": np.maximum(table[column], ticks[0]) for column in columns}), ticks
 
 
-def _log_y(field: str, title: Any, floor: float) -> Any:
-    axis = alt.Axis(format=",~r", tickCount=6)
-    return alt.Y(field=field, type="quantitative", title=title, scale=alt.Scale(type="log", domainMin=floor, nice=False), axis=axis)
+def _log_y(title: str, ticks: list[float], field: str) -> Any:
+    axis = alt.Axis(format=_FORMAT, values=ticks)
+    return alt.Y(field=field, type="quantitative", title=title, scale=alt.Scale(type="log", domainMin=ticks[0], nice=False), axis=axis)
 
 
 def _shown(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -206,10 +225,7 @@ def _shown(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _tooltip(names: dict[str, str]) -> list[alt.Tooltip]:
-    """One line per column; texts that `_shown` did not make readable are taken as they are."""
-    return [
-        alt.Tooltip(field=f"{column} shown" if column != "part" else column, type="nominal", title=name) for column, name in names.items()
-    ]
+    return [alt.Tooltip(field=f"{column} shown", type="nominal", title=name) for column, name in names.items()]
 
 
 def _readable(value: object) -> str:

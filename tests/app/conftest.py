@@ -1,0 +1,112 @@
+"""An installed Chromium, and a Streamlit server on a free port, for tests that look at the app as a person does."""
+
+import http.client
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = [
+    "--no-sandbox",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--ignore-gpu-blocklist",
+    "--disable-background-networking",
+    "--no-first-run",
+    "--no-proxy-server",
+]
+PATIENCE = 40.0
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A browser driven by Playwright; skips where none is installed."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None:
+        pytest.skip("no Chromium found: browser tests skipped")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def serve(tmp_path_factory):
+    """`serve(script, *options, env=None, cwd=None)` gives the address of a Streamlit server that ends with the test module.
+
+    `options` are command line options such as "--theme.base=dark"; `env` adds to the environment; `cwd` (else the
+    repository, with its settings) is where `.streamlit` is looked for.
+    """
+    running = []
+
+    def start(script, *options, env=None, cwd=None):
+        log = (tmp_path_factory.mktemp("serve") / "log.txt").open("w+b")
+        port = _free_port()
+        paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+        process = subprocess.Popen(
+            _command(script, port, options),
+            cwd=cwd or ROOT,
+            env={**os.environ, "PYTHONPATH": paths, **(env or {})},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        running.append((process, log))
+        _wait(process, port, log)
+        return f"http://127.0.0.1:{port}"
+
+    yield start
+    for process, log in running:
+        _stop(process)
+        log.close()
+
+
+def _free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def _command(script, port, options):
+    settings = {"server.headless": "true", "server.address": "127.0.0.1", "server.port": port, "browser.gatherUsageStats": "false"}
+    fixed = [f"--{name}={value}" for name, value in {**settings, "server.fileWatcherType": "none"}.items()]
+    return [sys.executable, "-m", "streamlit", "run", str(script), *fixed, *options]
+
+
+def _wait(process, port, log):
+    until = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < until:
+        if _healthy(port):
+            return
+        time.sleep(0.05)
+    _stop(process)
+    log.seek(0)
+    pytest.fail(f"Streamlit did not start within {PATIENCE:g} s:\n{log.read().decode(errors='replace')[-3000:]}")
+
+
+def _healthy(port):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    try:
+        connection.request("GET", "/_stcore/health")
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def _stop(process):
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

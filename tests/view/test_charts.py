@@ -1,0 +1,142 @@
+"""Charts: complete without a network, told in words, and true to their tables."""
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpviz.answers.metrics import error_by_size as by_size
+from dpviz.privacy.budget import PureBudget, Receipt, Step
+from dpviz.view import charts
+
+UNIT = 'people"}</script>'
+
+
+def a_table(rmse=(0.0, 3.5, 12_345.678), low=0.0):
+    zoom = np.arange(len(rmse))
+    return pd.DataFrame(
+        {
+            "zoom": zoom,
+            "blocks": 4**zoom,
+            "mae": rmse,
+            "rmse": rmse,
+            "expected": [1.0] * len(rmse),
+            "low": low,
+            "high": 2.0,
+            "relative": 1.0,
+            "empty": zoom,
+            "false_positives": zoom,
+            "false_positive_records": 1234.5 * zoom,
+            "false_negatives": 1,
+        }
+    )
+
+
+def a_receipt():
+    def step(purpose, amount, level):
+        return Step(
+            purpose=purpose, amount=Fraction(amount), sensitivity=Fraction(1), noise="discrete Laplace", scale=Fraction(2), level=level
+        )
+
+    steps = [step("medians", "1/7", 2), step("medians", "1/7", 2), step("counts", "1/3", 1), step("counts", "1/3", 0)]
+    return Receipt(total=PureBudget(1), steps=tuple(steps))
+
+
+CHARTS = {
+    "accuracy": lambda: charts.accuracy_by_zoom(a_table(), UNIT),
+    "expected": lambda: charts.expected_by_zoom(a_table()[["zoom", "expected"]], UNIT),
+    "false positives": lambda: charts.false_positives_by_zoom(a_table(), UNIT),
+    "by size": lambda: charts.error_by_size(by_size([0, 0, 5, 1234, 2000], [1, 0, 4, 1300, 2000]), UNIT),
+    "receipt": lambda: charts.receipt_by_level(a_receipt(), 2),
+    "parts": lambda: charts.parts_of_error(-12.25, 2000.0, UNIT),
+}
+
+
+def rows(chart):
+    return [row for data in chart["datasets"].values() for row in data]
+
+
+def found(spec, key):
+    """Every value under a key, at any depth."""
+    if isinstance(spec, dict):
+        return [*([spec[key]] if key in spec else []), *(hit for value in spec.values() for hit in found(value, key))]
+    return [hit for value in spec for hit in found(value, key)] if isinstance(spec, list) else []
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_every_chart_is_complete_and_small_and_asks_nobody(name):
+    chart = CHARTS[name]().to_dict()
+    assert chart["title"]["text"]
+    assert chart["description"].startswith(chart["title"]["text"])
+    assert len(chart["description"]) > 40
+    assert chart["width"] == "container"
+    assert found(chart["layer"], "tooltip")
+    assert not found(chart, "url")
+    assert not [hit for hit in found(chart, "font") + found(chart, "background") + found(chart, "fill") if hit]
+    assert len(rows(chart)) < 300
+    assert "://" not in json.dumps({key: value for key, value in chart.items() if key != "$schema"})
+    quantities = [axis for key in ("x", "y") for axis in found(chart["layer"], key) if axis["type"] == "quantitative"]
+    assert all(axis["title"] for axis in quantities if name != "parts")
+    assert any("title" in axis for axis in quantities)
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_units_and_thousands_are_told(name):
+    chart = CHARTS[name]().to_dict()
+    if name != "receipt":
+        assert UNIT in chart["description"] or name == "false positives"
+        assert UNIT in json.dumps(chart).replace('\\"', '"')
+    if name in ("accuracy", "false positives", "parts"):
+        assert any("," in str(row.get(column)) for row in rows(chart) for column in row if column.endswith(" shown"))
+
+
+@pytest.mark.parametrize("rmse", [(0.0, 0.0), (0.0, 3.5, 12_345.678), (2.0,), (2.0, 3.0)])
+def test_zeros_stay_on_the_log_axis(rmse):
+    table = a_table(rmse)
+    chart = charts.accuracy_by_zoom(table, "people").to_dict()
+    drawn = [row[column] for row in rows(chart) for column in row if column.endswith(" drawn")]
+    floor = chart["layer"][0]["encoding"]["y"]["scale"]["domainMin"]
+    assert min(drawn) >= floor > 0
+    assert all(math.isfinite(value) for value in drawn)
+    assert [row["rmse"] for row in rows(chart)] == list(rmse)
+    assert charts.expected_by_zoom(table.assign(expected=0.0), "people").to_dict()
+
+
+def test_the_band_and_both_lines_share_one_legend():
+    chart = charts.accuracy_by_zoom(a_table(), "people").to_dict()
+    marks = [layer["mark"]["type"] for layer in chart["layer"]]
+    assert marks == ["area", "line", "line"]
+    assert [layer["transform"][0]["calculate"] for layer in chart["layer"]] == ["'noise alone (95 % band)'"] * 2 + ["'measured'"]
+    assert chart["layer"][2]["encoding"]["color"]["scale"]["range"] == ["#0b6e8f", charts.GREY]
+
+
+def test_false_positives_are_shares_of_all_blocks_in_two_colours():
+    chart = charts.false_positives_by_zoom(a_table(), "people").to_dict()
+    shares = {(row["kind"], row["zoom"]): row["share"] for row in rows(chart)}
+    assert shares["false positives", 2] == pytest.approx(100 * 2 / 16)
+    assert shares["false negatives", 1] == pytest.approx(25)
+    assert chart["layer"][0]["encoding"]["color"]["scale"]["range"] == ["#d55e00", "#0072b2"]
+
+
+def test_sizes_are_named_and_missing_percentages_are_a_dash():
+    chart = CHARTS["by size"]().to_dict()
+    assert [row["size"] for row in rows(chart)] == ["0", "1–9", "1,000–9,999"]
+    assert rows(chart)[0]["relative shown"] == "–"
+
+
+def test_receipt_keeps_order_and_exact_fractions_and_tells_structure_from_counts():
+    chart = CHARTS["receipt"]().to_dict()
+    told = [(row["step"], row["kind"], row["exact"]) for row in rows(chart)]
+    assert told[:2] == [("medians, zoom 0", "structure", "1/7"), ("medians, zoom 0 (2)", "structure", "1/7")]
+    assert told[2:] == [("counts, zoom 1", "counts", "1/3"), ("counts, zoom 2", "counts", "1/3")]
+    assert chart["height"] > CHARTS["parts"]().to_dict()["height"]
+
+
+def test_parts_of_an_error_add_up():
+    chart = charts.parts_of_error(-12.25, 2000.0, "people").to_dict()
+    bars = [row for row in rows(chart) if "part" in row]
+    assert [row["error"] for row in bars] == [-12.25, 2000.0, 1987.75]
+    assert [row["label"] for row in bars] == ["noise −12.25", "uniformity +2,000", "total +1,988"]
