@@ -95,7 +95,7 @@ def discrete_gaussian(counts: Integers, budget: ZcdpBudget, entropy: Entropy, sq
 
 def laplace_variance(scale: Fraction | float) -> float:
     """Variance of discrete Laplace noise, 2 q / (1 - q)**2 with q = exp(-1 / scale); `scale` = sensitivity / epsilon."""
-    x = min(float(1 / scale), 700.0)
+    x = float(min(1 / scale, 700))
     return 2 * math.exp(-x) / math.expm1(-x) ** 2
 
 

@@ -63,6 +63,20 @@ def test_gaussian_draws_follow_the_exact_law_at_every_sigma(sigma, kind):
     assert p_value(gaussian(sigma, entropy), below, bins(below, float(sigma))) > least
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", ["0.3", "2", "65", "16385", "1e9"])
+def test_eight_million_laplace_draws_still_follow_the_exact_law(scale):
+    below = partial(laplace_below, scale=float(scale))
+    assert p_value(laplace(scale, Entropy.system(), 8_000_000), below, bins(below, float(scale), 1000)) > SYSTEM
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma", ["0.5", "10", "1023", "1e4", "1e8"])
+def test_four_million_gaussian_draws_still_follow_the_exact_law(sigma):
+    below = partial(gaussian_below, sigma=float(sigma))
+    assert p_value(gaussian(sigma, Entropy.system(), 4_000_000), below, bins(below, float(sigma), 1000)) > SYSTEM
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_second_and_fourth_moment_of_laplace_draws_are_right(scale):
     draws = laplace(scale, Entropy.seeded(21)).astype(float)
@@ -150,6 +164,7 @@ def test_laplace_variance_is_below_the_continuous_one_by_the_factors_of_the_disc
     assert laplace_variance(Fraction(1, 3)) / (2 / 9) == pytest.approx(0.4959, abs=1e-3)
     assert laplace_variance(Fraction(10**6)) == pytest.approx(2e12, rel=1e-9)
     assert 0 <= laplace_variance(Fraction(1, 10**9)) < 1e-300
+    assert 0 <= laplace_variance(Fraction(1, 10**400)) < 1e-300
 
 
 @pytest.mark.parametrize("sigma", ["0.05", "0.2", "0.5", "1", "2", "9.9", "10.1", "300"])
