@@ -3,7 +3,7 @@
 import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036
-    sys.exit("dpviz needs Python 3.11 or newer; this is Python {}.{}.".format(*sys.version_info[:2]))  # noqa: UP032
+    sys.exit("dpviz needs Python 3.11 or newer; this is Python {}.{}.".format(*sys.version_info[:2]))
 
 from dpviz.app import main
 

@@ -104,7 +104,8 @@ def _true_answers(points: PointCounts, boxes: Floats) -> Integers:
     sums = cells.cumsum(0).cumsum(1)
     west, east = np.searchsorted(columns, boxes[:, 0]), np.searchsorted(columns, boxes[:, 2])
     south, north = np.searchsorted(rows, boxes[:, 1]), np.searchsorted(rows, boxes[:, 3])
-    return (sums[north, east] - sums[south, east] - sums[north, west] + sums[south, west]).astype(np.int64)
+    found = sums[north, east] - sums[south, east] - sums[north, west] + sums[south, west]
+    return np.asarray(found, np.int64)
 
 
 def error_by_size(truth: ArrayLike, released: ArrayLike) -> pd.DataFrame:

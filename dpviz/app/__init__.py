@@ -12,7 +12,8 @@ _STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 4.2rem 1.4rem 1rem; max-width: none; }
 [data-testid="stSidebarHeader"] { padding-bottom: 0; margin-bottom: 0; }
 .st-key-draw { position: sticky; bottom: 0; z-index: 2; }
-:is(.st-key-map, .st-key-map_before), :is(.st-key-map, .st-key-map_before) :is([data-testid="stFullScreenFrame"], [data-testid="stDeckGlJsonChart"]) {
+.st-key-map, .st-key-map_before,
+:is(.st-key-map, .st-key-map_before) :is([data-testid="stFullScreenFrame"], [data-testid="stDeckGlJsonChart"]) {
   height: max(420px, calc(100vh - 300px)) !important; }
 .dpviz-legend, .dpviz-note { font-size: 0.82rem; line-height: 1.5; }
 .dpviz-note { opacity: 0.75; }

@@ -51,7 +51,7 @@ def _setting(rule: Rule, value: Any) -> None:
     """The widget of one setting."""
     key = f"setting {config().mechanism} {rule.name}"
     st.session_state[key] = value
-    common = {"key": key, "help": rule.help, "on_change": lambda: _set(rule, st.session_state[key])}
+    common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _set(rule, st.session_state[key])}
     if rule.choices:
         st.segmented_control(rule.label, rule.choices, required=True, **common)
     elif isinstance(value, bool):
@@ -61,7 +61,8 @@ def _setting(rule: Rule, value: Any) -> None:
         kind: Callable[[float], float] = int if whole else float
         low, high = (None if bound is None else kind(bound) for bound in (rule.low, rule.high))
         step = 1 if whole else 0.01 if (rule.high or 0) <= 1 else 1.0
-        st.number_input(rule.label, low, high, step=step, placeholder="automatic" if rule.optional else None, **common)
+        empty = "automatic" if rule.optional else None
+        st.number_input(rule.label, low, high, step=step, placeholder=empty, **common)
 
 
 def _set(rule: Rule, value: Any) -> None:

@@ -96,7 +96,8 @@ def _frame_text(domain: Domain) -> str:
 
 
 def _uploaded() -> tuple[str, bytes] | None:
-    st.file_uploader("Points file", TYPES, key="file", on_change=_keep_upload, help="CSV, GeoJSON, GeoPackage, GeoParquet or a zipped Shapefile.")
+    formats = "CSV, GeoJSON, GeoPackage, GeoParquet or a zipped Shapefile."
+    st.file_uploader("Points file", TYPES, key="file", on_change=_keep_upload, help=formats)
     kept: tuple[str, bytes] | None = st.session_state.get("uploaded")
     if kept is None:
         st.info("Choose a file with one row per record: longitude and latitude columns, or point geometries.")
@@ -130,9 +131,11 @@ def _file(name: str, body: bytes, digest: str, about: PointsFile) -> Data | None
     options = _columns(about)
     crs = about.crs
     if about.needs_crs:
-        crs = st.text_input("CRS of the coordinates", placeholder="for example EPSG:4326", key="crs", persist_state="session", help="The file does not say; it is never guessed.")
+        asked = "The file does not say; it is never guessed. EPSG:4326 is longitude and latitude in degrees."
+        crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="crs", persist_state="session", help=asked)
     domain = _declared_domain(crs or None)
-    drop = st.toggle("Leave out bad rows", key="drop", persist_state="session", help="Rows with a missing or unreadable cell. Off: the file is refused if there is one.")
+    bad = "Rows with a missing or unreadable cell. Off: the file is refused if there is one."
+    drop = st.toggle("Leave out bad rows", key="drop", persist_state="session", help=bad)
     if config().mode != CURATE and not st.checkbox("These data are already public", key="public", persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return None
@@ -160,7 +163,8 @@ def _columns(about: PointsFile) -> dict[str, object]:
         options["count"] = _pick("Records per row", names, None, "column count", "Whole numbers; without it each row is one record.")
         options["person"] = _pick("Person", names, None, "column person", "Protects each person instead of each record.")
         if options["person"]:
-            options["contributions"] = int(st.number_input("Records per person, at most", 1, 1000, 1, key="contributions", persist_state="session"))
+            most = st.number_input("Records per person, at most", 1, 1000, 1, key="contributions", persist_state="session")
+            options["contributions"] = int(most)
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -171,7 +175,8 @@ def _pick(title: str, names: list[str], found: str | None, key: str, text: str |
 
 def _declared_domain(crs: str | None) -> Domain | None:
     """A domain from typed bounds: declared in public, never computed from the file."""
-    frame = FRAMES[st.selectbox("Domain", list(FRAMES), key="frame", persist_state="session", help="A public rectangle. It is never taken from the data: their extent is private.")]
+    public = "A public rectangle. It is never taken from the data: their extent is private."
+    frame = FRAMES[st.selectbox("Domain", list(FRAMES), key="frame", persist_state="session", help=public)]
     if frame is not None:
         return Domain(bounds=frame, crs="EPSG:4326", order=_order_value())
     left, right = st.columns(2)

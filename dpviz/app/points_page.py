@@ -7,13 +7,14 @@ import math
 import numpy as np
 import streamlit as st
 
+from dpviz.answers.metrics import Evaluation
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.data_controls import data_controls
 from dpviz.app.points_tabs import tabs
 from dpviz.app.state import CURATE, TEACH, Data, Drawn, change, config, draw, drawn, spent_on, truth_of, truth_wanted, write_address
-from dpviz.answers.metrics import Evaluation
 from dpviz.errors import BudgetError, DpvizError, SettingError
-from dpviz.view.points_map import MOST_FEATURES, SHOWN, nodes_at, points_map, truth_map
+from dpviz.view.layers import MOST_FEATURES
+from dpviz.view.points_map import PRESENT, SHOWN, nodes_at, points_map, truth_map
 
 MAP_HEIGHT = 620
 
@@ -36,7 +37,12 @@ def _mode() -> None:
     left, right = st.columns([1, 4], vertical_alignment="center")
     st.session_state["mode"] = config().mode
     left.segmented_control(
-        "Mode", (TEACH, CURATE), key="mode", required=True, label_visibility="collapsed", on_change=lambda: change(mode=st.session_state["mode"])
+        "Mode",
+        (TEACH, CURATE),
+        key="mode",
+        required=True,
+        label_visibility="collapsed",
+        on_change=lambda: change(mode=st.session_state["mode"]),
     )
     if config().mode == TEACH:
         text = "Public data, seeded noise, truth beside the release: nothing here is private."
@@ -107,7 +113,8 @@ def _result(number: int) -> None:  # noqa: ARG001 - a new draw makes a new fragm
     if what is None:
         return
     if not what.config.same_draw(config()):
-        st.caption(f":orange[The settings on the left have changed since this draw (number {what.number}). Press *Draw a release* to see their effect.]")
+        stale = f"The settings on the left have changed since draw {what.number}. Press *Draw a release* to see their effect."
+        st.caption(f":orange[{stale}]")
     evaluation = _evaluation(what)
     shown, level = _map_controls(what, evaluation)
     truth = None if evaluation is None else evaluation.truth
@@ -156,9 +163,11 @@ def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None
     """Four numbers that sum the release up at the level shown."""
     release, nodes = what.release, nodes_at(what.release, level)
     columns = st.columns(4)
-    columns[0].metric("Partitions shown", f"{len(nodes):,}", help="At the zoom level of the map; the release goes down to " f"{len(release.tree.leaves):,}.")
+    finest = f"At the zoom level of the map; the release goes down to {len(release.tree.leaves):,}."
+    columns[0].metric("Partitions shown", f"{len(nodes):,}", help=finest)
     stddev = float(np.median(release.stddev[nodes]))
-    columns[1].metric("Typical noise", f"± {stddev:,.1f}", help=f"Median standard deviation of a shown partition, in {what.data.unit}; known without the truth.")
+    known = f"Median standard deviation of a shown partition, in {what.data.unit}; known without the truth."
+    columns[1].metric("Typical noise", f"± {stddev:,.1f}", help=known)
     if evaluation is None:
         total, spread = release.count[0], release.stddev[0]
         columns[2].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of the whole domain.")
@@ -166,9 +175,11 @@ def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None
         return
     truth, count = evaluation.truth[nodes], release.count[nodes]
     error = float(np.abs(count - truth).sum() / max(truth.sum(), 1) * 100)
-    columns[2].metric("Misplaced", f"{min(error / 2, 1e6):,.1f} %", help="Half the sum of absolute errors over the true total: the share that stands in the wrong partition.")
-    wrong = int(((truth == 0) & (count >= 0.5)).sum())
-    columns[3].metric("False positives", f"{wrong:,}", help=f"Partitions released with somebody in them although nobody is there, out of {int((truth == 0).sum()):,} empty ones.")
+    half = "Half the sum of absolute errors over the true total: the share that stands in the wrong partition."
+    columns[2].metric("Misplaced", f"{min(error / 2, 1e6):,.1f} %", help=half)
+    wrong = int(((truth == 0) & (count >= PRESENT)).sum())
+    empty = f"Partitions released as occupied although nobody is there, out of {int((truth == 0).sum()):,} empty ones."
+    columns[3].metric("False positives", f"{wrong:,}", help=empty)
 
 
 def _clicked(chosen: object) -> int | None:

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.app.state import CURATE, Drawn, looked_at
 from dpviz.answers.metrics import FINEST_ZOOM, Evaluation, error_by_size, expected_error, true_answers
+from dpviz.app.state import CURATE, Drawn, looked_at
 from dpviz.release.release import INTERVAL_WIDTH, Release
 from dpviz.view import charts
 from dpviz.view.points_map import nodes_at
@@ -42,9 +42,10 @@ def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: int | 
 def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
     if evaluation is None:
         zooms = range(min(what.release.domain.order, what.release.tree.height, FINEST_ZOOM) + 1)
-        expected = pd.DataFrame({"zoom": zooms, "blocks": [4**zoom for zoom in zooms], "expected": [expected_error(what.release, z) for z in zooms]})
+        noise = [expected_error(what.release, zoom) for zoom in zooms]
+        expected = pd.DataFrame({"zoom": zooms, "blocks": [4**zoom for zoom in zooms], "expected": noise})
         st.altair_chart(charts.expected_by_zoom(expected, what.data.unit), width="stretch")
-        st.caption("Expected from the mechanism alone: the noise in blocks of each size. The error of assuming uniformity inside partitions is not in it.")
+        st.caption("Expected from the mechanism alone. The error of assuming that people are spread evenly in a partition is not in it.")
         return
     finest = what.release.tree.height
     table = evaluation.by_zoom[evaluation.by_zoom["zoom"] <= max(finest, 1)]
@@ -52,7 +53,8 @@ def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
     left.altair_chart(charts.accuracy_by_zoom(table, what.data.unit), width="stretch")
     right.altair_chart(charts.false_positives_by_zoom(table, what.data.unit), width="stretch")
     st.caption(
-        "Zoom z cuts the domain into 2^z x 2^z equal blocks. Errors above the band are those of assuming that people are spread evenly in a partition."
+        "Zoom z cuts the domain into 2^z x 2^z equal blocks. Errors above the band come from assuming that people are spread evenly"
+        " in a partition."
     )
 
 
@@ -130,7 +132,10 @@ def _receipt(what: Drawn) -> None:
     ]
     right.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
     exact = "exactly all of it" if receipt.spent == receipt.total else "less than all of it"
-    st.caption(f"Spent ε {float(receipt.spent.epsilon):g} of {float(receipt.total.epsilon):g}: {exact}. Steps add up along every record's path; counts within a step are disjoint and are paid for once.")
+    st.caption(
+        f"Spent ε {float(receipt.spent.epsilon):g} of {float(receipt.total.epsilon):g}: {exact}. Steps add up along every record's path;"
+        " counts within a step are disjoint and are paid for once."
+    )
     _small_print(what)
 
 

@@ -14,9 +14,9 @@ def start_page(points: StreamlitPage) -> None:
     with left:
         st.title("What would you publish?", anchor=False)
         st.markdown(
-            "Counts of people by place are useful and dangerous: exact numbers for small areas tell on individuals. **Differential privacy** adds"
-            " noise of a known size, so that whether any one person is in the data changes the odds of any published result by at most a factor"
-            " e^ε. **dpviz** shows what such a release looks like *before* it exists."
+            "Counts of people by place are useful and dangerous: exact numbers for small areas tell on individuals. **Differential"
+            " privacy** adds noise of a known size, so that whether any one person is in the data changes the odds of any published"
+            " result by at most a factor e^ε. **dpviz** shows what such a release looks like *before* it exists."
         )
         if st.button("Open the map", type="primary"):
             st.switch_page(points)
@@ -27,19 +27,24 @@ def start_page(points: StreamlitPage) -> None:
     texts = (
         ("1 Load", "Locations from a file or a sample, on a rectangle that you declare in public. It is never taken from the data."),
         ("2 Choose", "A mechanism, the privacy budget ε, and how it is split between zoom levels. Everything spent is on the receipt."),
-        ("3 Draw and judge", "One press draws the noise. The map shows released counts; with public data also the truth, the error and false positives."),
+        (
+            "3 Draw and judge",
+            "One press draws the noise. The map shows released counts, and with public data the truth, the error and false positives.",
+        ),
     )
     for column, (title, text) in zip(columns, texts, strict=True):
         column.markdown(f"##### {title}\n{text}")
     st.divider()
     left, right = st.columns(2, gap="large")
     left.markdown(
-        "##### Teach\nPublic or made-up data and seeded noise: draw as often as you like, see the truth beside the release. What comes out is a simulation."
+        "##### Teach\nPublic or made-up data and seeded noise: draw as often as you like, see the truth beside the release. What comes"
+        " out is a simulation."
     )
     right.markdown(
-        "##### Curate\nPrivate data and noise from the operating system: every draw counts, the sum is shown, and the truth stays behind a switch."
+        "##### Curate\nPrivate data and noise from the operating system: every draw counts, the sum is shown, and the truth stays behind"
+        " a switch."
     )
     st.caption(
-        "Not protected: the domain, the mechanism and its settings, totals that you declare. Not hardened: timing. The app has no login and answers"
-        " on this computer only."
+        "Not protected: the domain, the mechanism and its settings, totals that you declare. Not hardened: timing. The app has no login"
+        " and answers on this computer only."
     )

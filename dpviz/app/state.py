@@ -245,5 +245,3 @@ def truth_wanted() -> bool:
 def looked_at() -> set[str]:
     """Digests of datasets whose truth was looked at in Curate."""
     return st.session_state.setdefault("looked_at", set())  # type: ignore[no-any-return]
-
-

@@ -1,0 +1,1 @@
+"""Private input: only a mechanism or a study may look."""

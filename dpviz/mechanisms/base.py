@@ -16,6 +16,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 
+
 @dataclass(frozen=True, kw_only=True)
 class Rule:
     """One setting as the range check, the app's widget and the documentation see it.
@@ -69,7 +70,7 @@ def setting(
     optional: bool = False,
     when: tuple[str, Any] | None = None,
 ) -> Any:
-    """Declare a setting: `side: int = setting(16, "Cells per side", help="...", low=1, high=1024)`; see `Rule`."""
+    """Declare a setting once: its default, title, sentence and range; see `Rule` for what each argument means."""
     rule = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "optional": optional, "when": when}
     return field(default=default, metadata={"rule": rule})
 
@@ -124,9 +125,9 @@ def _checked(rule: Rule, declared: Field[Any], value: Any) -> Any:
         raise SettingError(f"{rule.label} must be one of {', '.join(map(str, rule.choices))}.")
     numbers = value if isinstance(value, tuple) else (value,)
     for number in numbers:
-        if isinstance(number, int | float) and not isinstance(number, bool):
-            if (rule.low is not None and number < rule.low) or (rule.high is not None and number > rule.high):
-                raise SettingError(f"{rule.label} must be {_range(rule)}.")
+        too_low, too_high = rule.low is not None and number < rule.low, rule.high is not None and number > rule.high
+        if too_low or too_high:
+            raise SettingError(f"{rule.label} must be {_range(rule)}.")
     return value
 
 

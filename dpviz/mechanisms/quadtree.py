@@ -38,17 +38,21 @@ class Quadtree(Settings):
 
     key: ClassVar[str] = "quadtree"
     title: ClassVar[str] = "Quadtree"
-    summary: ClassVar[str] = "Counts nested quarters on every zoom level with noise and makes the levels agree, so that large areas stay accurate."
+    summary: ClassVar[str] = (
+        "Counts nested quarters on every zoom level with noise and makes the levels agree, so that large areas stay accurate."
+    )
 
-    height: int = setting(8, "Height", low=1, high=24, help="Steps from the whole domain down to the smallest partitions; cut to the lattice.")
+    height: int = setting(8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the lattice.")
     fan_out: int = setting(4, "Parts per step", choices=(4, 16), help="4 halves each side per step, 16 halves it twice.")
     split: str = setting("geometric", "Budget over levels", choices=STRATEGIES, help="How ε is shared between zoom levels.")
     weights: tuple[float, ...] = setting(
-        (), "Custom weights", low=0, when=("split", "custom"), help="One weight per zoom level, whole domain first; 0 measures nothing there."
+        (), "Custom weights", low=0, when=("split", "custom"), help="One per zoom level, whole domain first; 0 measures nothing there."
     )
     count_root: bool = setting(True, "Count the whole domain", help="Spend a share of ε on the total. Custom weights say this themselves.")
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
-    prune: float = setting(0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper's value is 32.")
+    prune: float = setting(
+        0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
+    )
 
     def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""

@@ -61,7 +61,12 @@ class UniformGrid(Settings):
         0.01, "Share for the total", low=0.001, high=0.5, when=("side", None), help="The part of ε that buys the noisy total."
     )
     c: float = setting(
-        10.0, "Constant c of the rule", low=0.1, high=1000, when=("side", None), help="Larger values give fewer, larger cells; the paper's is 10."
+        10.0,
+        "Constant c of the rule",
+        low=0.1,
+        high=1000,
+        when=("side", None),
+        help="Larger values give fewer, larger cells; the paper's is 10.",
     )
 
     def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
@@ -104,5 +109,5 @@ class UniformGrid(Settings):
         return replace(self, total_share=min(max(shares[0], 0.001), 0.5)) if len(shares) == 2 else self
 
     def rule(self, total: int, epsilon: Fraction) -> int:
-        """m = sqrt(N epsilon / c), at least 1."""
+        """M = sqrt(N epsilon / c), at least 1."""
         return max(1, round(math.sqrt(max(total, 0) * float(epsilon) / self.c)))

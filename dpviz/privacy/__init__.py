@@ -1,0 +1,1 @@
+"""Building blocks: budgets, noise, consistency."""

@@ -60,7 +60,7 @@ class Published:
     source: str
 
     def weights(self, height: int) -> list[float]:
-        """height + 1 weights with the published levels spread evenly from the root to the leaves; merged where too many."""
+        """Height + 1 weights with the published levels spread evenly from the root to the leaves; merged where too many."""
         weights = [0.0] * (height + 1)
         for place, part in zip(np.linspace(0, height, len(self.parts)).round().astype(int).tolist(), self.parts, strict=True):
             weights[place] += part
@@ -106,7 +106,7 @@ def worst_error(height: int, epsilon: float, strategy: str) -> float:
         lemma's further bound 2**(h+7) / epsilon**2 does not follow and is too small from height 2 on; it is not used.
     """
     if strategy == "uniform":
-        return 16 * (height + 1) ** 2 * (2 ** (height + 1) - 1) / epsilon**2
+        return float(16 * (height + 1) ** 2 * (2 ** (height + 1) - 1) / epsilon**2)
     if strategy == "geometric":
         return float(16 * (2 ** ((height + 1) / 3) - 1) ** 3 / (epsilon**2 * (2 ** (1 / 3) - 1) ** 3))
     raise BudgetError("The bound is known for the uniform and the geometric split.")

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Self
 
 from scipy import optimize
 
@@ -24,9 +23,9 @@ def exact(value: object, name: str) -> Fraction:
     Raises:
         BudgetError: no number, NaN or infinite.
     """
+    if isinstance(value, bool):
+        raise BudgetError(f"{name} must be a number.")
     try:
-        if isinstance(value, bool):
-            raise TypeError
         if isinstance(value, str | int | Fraction):
             return Fraction(value)
         number = float(value)  # type: ignore[arg-type]
@@ -76,7 +75,7 @@ class PureBudget:
         return _split(self.epsilon, weights)
 
     def to_zcdp(self) -> ZcdpBudget:
-        """rho = epsilon**2 / 2. Source: Bun, Steinke, TCC 2016, Proposition 1.4."""
+        """Rho = epsilon**2 / 2. Source: Bun, Steinke, TCC 2016, Proposition 1.4."""
         return ZcdpBudget(self.epsilon**2 / 2)
 
     def __str__(self) -> str:
@@ -168,7 +167,7 @@ Budget = PureBudget | ApproxBudget | ZcdpBudget
 
 
 def log_delta_of(rho: float, epsilon: float) -> float:
-    """ln of the smallest delta for which rho-zCDP gives (epsilon, delta) by the tight conversion.
+    """Ln of the smallest delta for which rho-zCDP gives (epsilon, delta) by the tight conversion.
 
     Any Renyi order alpha > 1 gives a valid bound, so an imperfect minimum errs towards less budget.
 

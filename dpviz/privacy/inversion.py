@@ -73,7 +73,7 @@ def _digits_for(bits: int, terms: int = 1) -> Iterator[Context]:
 def _floor(value: Decimal, bits: int) -> int:
     """L with L <= 2**bits c < L + 2, given c to within 2**-bits / 8."""
     scaled = int((value * 2**bits - Decimal("0.25")).to_integral_value(ROUND_FLOOR))
-    return min(max(scaled, 0), 2**bits - 1)
+    return min(max(scaled, 0), (1 << bits) - 1)
 
 
 def _exp_minus(x: Fraction) -> Decimal:

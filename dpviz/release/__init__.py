@@ -1,0 +1,1 @@
+"""Public output: holds nothing private."""

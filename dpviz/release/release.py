@@ -91,12 +91,8 @@ class Release:
     @overload
     def answer_areas(self, areas: geopandas.GeoDataFrame | geopandas.GeoSeries, *, spread: Literal[False] = False) -> Floats: ...
     @overload
-    def answer_areas(
-        self, areas: geopandas.GeoDataFrame | geopandas.GeoSeries, *, spread: Literal[True]
-    ) -> tuple[Floats, Floats]: ...
-    def answer_areas(
-        self, areas: geopandas.GeoDataFrame | geopandas.GeoSeries, *, spread: bool = False
-    ) -> Floats | tuple[Floats, Floats]:
+    def answer_areas(self, areas: geopandas.GeoDataFrame | geopandas.GeoSeries, *, spread: Literal[True]) -> tuple[Floats, Floats]: ...
+    def answer_areas(self, areas: geopandas.GeoDataFrame | geopandas.GeoSeries, *, spread: bool = False) -> Floats | tuple[Floats, Floats]:
         """Estimated counts in polygons, as `answer` does for boxes; leaves count by the share of their area.
 
         Args:

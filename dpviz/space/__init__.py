@@ -1,0 +1,1 @@
+"""Public frame: where counts may live."""

@@ -83,7 +83,7 @@ def box_overlap(tree: Tree, boxes: Floats) -> Overlap:
     def overlap(query: Indices, node: Indices) -> Floats:
         low, high = tree.west[node], tree.east[node]
         across = np.minimum(high, east[query]) - np.maximum(low, west[query])
-        share = np.maximum(across, 0) / (high - low)
+        share: Floats = np.maximum(across, 0) / (high - low)
         touched = np.flatnonzero(share)
         query, node = query[touched], node[touched]
         low, high = tree.south[node], tree.north[node]
@@ -129,7 +129,7 @@ class Cumulative:
         (i, right), (j, up) = _between(self.columns, x), _between(self.rows, y)
         low = self.sums[j, i] * (1 - right) + self.sums[j, i + 1] * right
         high = self.sums[j + 1, i] * (1 - right) + self.sums[j + 1, i + 1] * right
-        return low * (1 - up) + high * up
+        return np.asarray(low * (1 - up) + high * up)
 
     def boxes(self, boxes: Floats) -> Floats:
         """(q,) sums in (q, 4) boxes in lattice units."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.errors import DomainError
 from dpviz.space.domain import Domain
+from dpviz.space.morton import morton, places
 
 Lines = NDArray[np.int32]
 Indices = NDArray[np.int64]
@@ -107,7 +109,7 @@ class Tree:
             total[here] += self.sum_children(depth, total[below]).astype(np.int64)
         return total
 
-    def sum_children(self, depth: int, values: NDArray[np.float64] | Indices) -> NDArray[np.float64] | Indices:
+    def sum_children(self, depth: int, values: NDArray[Any]) -> NDArray[Any]:
         """Sums over siblings: (nodes of depth + 1,) values to (nodes of depth,), 0 for leaves."""
         here, below = self.at_depth(depth), self.at_depth(depth + 1)
         fan_out = self.fan_outs[depth]
@@ -165,35 +167,6 @@ def intervals(lines: Lines, values: NDArray[np.int32]) -> Indices:
     return np.searchsorted(lines, values, side="right") - 1
 
 
-_SPREAD = np.zeros(1 << 12, np.int64)
-for _bit in range(12):
-    _SPREAD |= ((np.arange(1 << 12) >> _bit) & 1) << (2 * _bit)
-_CLOSED = np.zeros(1 << 12, np.int64)
-for _bit in range(6):
-    _CLOSED |= ((np.arange(1 << 12) >> (2 * _bit)) & 1) << _bit
-
-
-def morton(column: Indices, row: Indices) -> Indices:
-    """Z-order of lattice places below 2**24: siblings of a quadtree are neighbours, in the order SW, SE, NW, NE.
-
-    >>> morton(np.array([0, 1, 0, 1, 2]), np.array([0, 0, 1, 1, 0])).tolist()
-    [0, 1, 2, 3, 4]
-    """
-    low, high = 0xFFF, 12
-    code = _SPREAD[column & low] | _SPREAD[row & low] << 1
-    if column.size and max(column.max(), row.max()) > low:
-        code |= (_SPREAD[column >> high] | _SPREAD[row >> high] << 1) << (2 * high)
-    return code
-
-
-def _every_second_bit(code: Indices) -> Indices:
-    """The even bits of a Z-order code, closed up: its column; of code >> 1: its row."""
-    place = np.zeros_like(code)
-    for piece in range(4):
-        place |= _CLOSED[(code >> (12 * piece)) & 0xFFF] << (6 * piece)
-    return place
-
-
 def quadtree(domain: Domain, height: int, fan_out: int = 4) -> Tree:
     """The complete quadtree: every node cut into equal quarters (or sixteenths).
 
@@ -239,7 +212,7 @@ def _pyramid(order: int, columns: int, rows: int, steps: tuple[int, ...]) -> Tre
         across, up = -(-columns // width), -(-rows // width)
         i, j = (part.ravel() for part in np.meshgrid(np.arange(across), np.arange(up)))
         code = np.sort(morton(i, j))
-        levels.append((width, _every_second_bit(code), _every_second_bit(code >> 1), code))
+        levels.append((width, *places(code), code))
     return _assembled(levels, xs, ys, steps)
 
 

@@ -1,0 +1,1 @@
+"""Pictures: pydeck and Altair, no Streamlit."""

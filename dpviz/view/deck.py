@@ -35,7 +35,9 @@ class CompactDeck(pydeck.Deck):  # type: ignore[misc]
         return json.dumps(self, default=default_serialize, separators=(",", ":"))
 
 
-def deck(layers: list[pydeck.Layer], domain: Domain, *, tooltip: str | None, dark: bool, width: int = 900, height: int = 600) -> CompactDeck:
+def deck(
+    layers: list[pydeck.Layer], domain: Domain, *, tooltip: str | None, dark: bool, width: int = 900, height: int = 600
+) -> CompactDeck:
     """A map of `layers` over offline outlines, fitted to the domain; it asks no other server for anything.
 
     Args:

@@ -36,7 +36,8 @@ def partitions(
     corners = np.round(corner_coordinates(domain, rectangles), DECIMALS).tolist()
     names = list(fields)
     rows = [
-        dict(zip(("p", "c", *names), row, strict=True)) for row in zip(corners, colors.tolist(), *(fields[key] for key in names), strict=True)
+        dict(zip(("p", "c", *names), row, strict=True))
+        for row in zip(corners, colors.tolist(), *(fields[key] for key in names), strict=True)
     ]
     return pydeck.Layer(
         "PolygonLayer",

@@ -91,9 +91,7 @@ def points_map(release: Release, level: int, shown: str, *, unit: str, dark: boo
     )
 
 
-def _values(
-    release: Release, nodes: Indices, shown: str, unit: str, truth: NDArray[np.int64] | None
-) -> tuple[Floats, Scale]:
+def _values(release: Release, nodes: Indices, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:
     """What is coloured, and by which scale; scales come from released values and stated spreads only."""
     count = release.count[nodes]
     if shown == "Released" or truth is None:

@@ -1,0 +1,45 @@
+"""Lattice place <-> place on the Z-order (Morton) curve, on which the parts of every quadtree node are contiguous."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Indices = NDArray[np.int64]
+
+_BITS = 12
+_LOW = (1 << _BITS) - 1
+_OPENED = np.zeros(1 << _BITS, np.int64)
+_CLOSED = np.zeros(1 << _BITS, np.int64)
+for _bit in range(_BITS):
+    _OPENED |= ((np.arange(1 << _BITS) >> _bit) & 1) << (2 * _bit)
+for _bit in range(_BITS // 2):
+    _CLOSED |= ((np.arange(1 << _BITS) >> (2 * _bit)) & 1) << _bit
+
+
+def morton(column: Indices, row: Indices) -> Indices:
+    """(k,) places on the curve of (k,) columns and rows below 2**24; four siblings stand in the order SW, SE, NW, NE.
+
+    >>> morton(np.array([0, 1, 0, 1, 2]), np.array([0, 0, 1, 1, 0])).tolist()
+    [0, 1, 2, 3, 4]
+    """
+    code: Indices = _OPENED[column & _LOW] | _OPENED[row & _LOW] << 1
+    if column.size and max(column.max(), row.max()) > _LOW:
+        code |= (_OPENED[column >> _BITS] | _OPENED[row >> _BITS] << 1) << (2 * _BITS)
+    return code
+
+
+def places(code: Indices) -> tuple[Indices, Indices]:
+    """(k,) columns and (k,) rows of (k,) places on the curve.
+
+    >>> [part.tolist() for part in places(np.arange(5))]
+    [[0, 1, 0, 1, 2], [0, 0, 1, 1, 0]]
+    """
+    return _every_second_bit(code), _every_second_bit(code >> 1)
+
+
+def _every_second_bit(code: Indices) -> Indices:
+    place = np.zeros_like(code)
+    for piece in range(4):
+        place |= _CLOSED[(code >> (_BITS * piece)) & _LOW] << (_BITS // 2 * piece)
+    return place

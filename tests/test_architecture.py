@@ -1,0 +1,89 @@
+"""The house keeps its order: imports run one way, and nothing stands where it does not belong."""
+
+import ast
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "dpviz"
+ORDER = ["errors", "bundled", "space", "data", "privacy", "release", "mechanisms", "answers", "view", "app"]
+FORBIDDEN = {"release": {"data", "mechanisms"}, "view": {"data", "mechanisms"}}
+ONLY_IN = {"streamlit": {"app"}, "pydeck": {"view", "app"}, "altair": {"view", "app"}}
+TOP_LEVEL = {"pyproject.toml", "README.md", "app.py", "dpviz", "tests", "assets", "sample_data", "LICENSE", "CITATION.cff"}
+
+
+def imported(source):
+    """Dotted names of everything a module imports, wherever in the file."""
+    names = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide where a name comes from"
+            names.append(node.module)
+    return names
+
+
+def violations(room, source):
+    """What a module in `room` imports against the rules."""
+    found = []
+    for name in imported(source):
+        first, _, rest = name.partition(".")
+        if first == "dpviz" and rest:
+            other = rest.partition(".")[0]
+            if ORDER.index(other) > ORDER.index(room) or other in FORBIDDEN.get(room, ()):
+                found.append(name)
+        if first == "dpviz" and not rest:
+            found.append("dpviz: import from the module that defines the name")
+        if first in ONLY_IN and room not in ONLY_IN[first]:
+            found.append(name)
+    return found
+
+
+def files():
+    """Every file of the package but its front, with the room it is in."""
+    paths = [path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py"))]
+    rooms = [(path.parts[0].removesuffix(".py"), path) for path in paths if path.parts != ("__init__.py",)]
+    return [pytest.param(room, PACKAGE / path, id=path.as_posix()) for room, path in rooms]
+
+
+@pytest.mark.parametrize(("room", "path"), files())
+def test_imports_run_one_way(room, path):
+    assert violations(room, path.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("room", "source"),
+    [
+        ("space", "from dpviz.data.points import PointCounts"),
+        ("release", "from dpviz.mechanisms.base import Settings"),
+        ("view", "def late():\n    import dpviz.data.points"),
+        ("mechanisms", "import streamlit as st"),
+        ("answers", "import pydeck"),
+        ("privacy", "from dpviz import Domain"),
+    ],
+)
+def test_a_planted_violation_is_caught(room, source):
+    assert violations(room, source)
+
+
+@pytest.mark.parametrize(("room", "path"), files())
+def test_files_stay_short_and_say_what_they_are(room, path):
+    text = path.read_text("utf-8")
+    assert len(text.splitlines()) <= 300
+    assert not text.strip() or ast.get_docstring(ast.parse(text))
+    assert path.stem not in {"utils", "helpers", "common", "misc"}
+
+
+def test_the_top_level_holds_exactly_what_was_agreed():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    if not listed:
+        pytest.skip("not a git checkout: the top level cannot be told from build products")
+    top = {name.partition("/")[0] for name in listed}
+    assert {name for name in top if not name.startswith(".")} == TOP_LEVEL
+
+
+def test_app_py_stays_a_doorway():
+    assert len((ROOT / "app.py").read_text("utf-8").splitlines()) < 20
