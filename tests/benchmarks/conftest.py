@@ -1,6 +1,5 @@
 """One table of all speed ratios, printed at the end of the run."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,16 +21,6 @@ def line(request: pytest.FixtureRequest) -> Callable[..., None]:
         request.config.stash[LINES].append(f"{what:<58} {ours:9.4f} s {against}  {'' if bar is None else f'bar {bar:.3f}'}")
 
     return add
-
-
-def best(run: Callable[[], Any], times: int = 5) -> float:
-    """Seconds of the fastest of several runs."""
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
