@@ -17,7 +17,8 @@ from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.shares import redistribute
 from dpviz.space.domain import Domain
 
-EPSILONS = [step * 10.0**power for power in (-2, -1, 0) for step in (1, 1.5, 2, 3, 5, 7)] + [10.0]
+EPSILONS = [round(step * 10.0**power, 3) for power in (-2, -1, 0) for step in (1, 1.5, 2, 3, 5, 7)] + [10.0]
+LARGEST_WHOLE = 2**53 - 1  # that a browser can hold
 SPLIT_SETTINGS = ("split", "weights")
 SHAPE_SETTINGS = ("height", "fan_out")
 
@@ -59,10 +60,10 @@ def _setting(rule: Rule, value: Any) -> None:
     else:
         whole = rule.optional or isinstance(rule.default, int)
         kind: Callable[[float], float] = int if whole else float
-        low, high = (None if bound is None else kind(bound) for bound in (rule.low, rule.high))
+        low, high = (None if bound is None else kind(min(bound, LARGEST_WHOLE)) for bound in (rule.low, rule.high))
         step = 1 if whole else 0.01 if (rule.high or 0) <= 1 else 1.0
-        empty = "automatic" if rule.optional else None
-        st.number_input(rule.label, low, high, step=step, placeholder=empty, **common)
+        empty: dict[str, Any] = {"value": None, "placeholder": "automatic"} if rule.optional else {}
+        st.number_input(rule.label, low, high, step=step, **empty, **common)
 
 
 def _set(rule: Rule, value: Any) -> None:

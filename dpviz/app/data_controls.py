@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from dpviz.app import cached
-from dpviz.app.state import CURATE, SOURCES, Data, change, config
+from dpviz.app.state import CURATE, LARGEST_ORDER, SOURCES, Data, change, config
 from dpviz.data.load import PointsFile
 from dpviz.data.samples import SAMPLES
 from dpviz.errors import DpvizError, InputError
@@ -74,7 +74,7 @@ def _sample() -> Data:
     size = how.size if about.synthetic else None
     points = cached.sample(how.sample, size, how.order)
     st.caption(about.description, help=f"{_frame_text(points.domain)} Source: {about.source} Licence: {about.licence}.")
-    return Data(points=points, digest=f"{how.sample} {size} {how.order}", title=about.title, unit=about.unit, public=True)
+    return Data(points=points, digest=f"{how.sample} {size}", title=about.title, unit=about.unit, public=True)
 
 
 def _order() -> None:
@@ -82,7 +82,7 @@ def _order() -> None:
     st.slider(
         "Order of the lattice",
         1,
-        16,
+        LARGEST_ORDER,
         key="order",
         help="The domain is cut into 2^order cells per side; nothing finer than a cell is ever looked at.",
         on_change=lambda: change(order=st.session_state["order"]),
@@ -136,7 +136,7 @@ def _file(name: str, body: bytes, digest: str, about: PointsFile) -> Data | None
     domain = _declared_domain(crs or None)
     bad = "Rows with a missing or unreadable cell. Off: the file is refused if there is one."
     drop = st.toggle("Leave out bad rows", key="drop", persist_state="session", help=bad)
-    if config().mode != CURATE and not st.checkbox("These data are already public", key="public", persist_state="session"):
+    if config().mode != CURATE and not st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return None
     if domain is None or (about.needs_crs and not crs):

@@ -25,6 +25,7 @@ from dpviz.view.points_map import SHOWN
 TEACH, CURATE = "Teach", "Curate"
 SOURCES = ("sample", "upload", "path")
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
+LARGEST_ORDER = 16
 LONGEST_TEXT = 4000
 
 
@@ -79,11 +80,11 @@ class Config:
             if name in query and len(query[name]) <= LONGEST_TEXT:
                 try:
                     config = replace(config, **{name: read(query[name])})
-                except (ValueError, TypeError, KeyError, RecursionError):
+                except (ValueError, TypeError, OverflowError, RecursionError):
                     continue
         try:
             config.built()
-        except (DpvizError, TypeError):
+        except (DpvizError, TypeError, OverflowError):
             return replace(config, settings={})
         return config
 
@@ -121,7 +122,7 @@ _READERS = {
     "mechanism": _one_of(*POINT_MECHANISMS),
     "settings": _settings,
     "epsilon": _number(SMALLEST_EPSILON, LARGEST_EPSILON, float),
-    "order": _number(1, 20, int),
+    "order": _number(1, LARGEST_ORDER, int),
     "zoom": _number(0, 24, int),
     "shown": _one_of(*SHOWN),
 }
