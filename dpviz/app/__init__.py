@@ -11,7 +11,11 @@ from dpviz.bundled import folder
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 4.2rem 1.4rem 1rem; max-width: none; }
 [data-testid="stSidebarHeader"] { padding-bottom: 0; margin-bottom: 0; }
-.st-key-draw { position: sticky; bottom: 0; z-index: 2; }
+.st-key-draw { position: sticky; bottom: 0; z-index: 2; padding: 0.5rem 0; backdrop-filter: blur(12px); }
+.st-key-watermarked { position: relative; }
+.st-key-watermarked::after { content: "CURATOR ONLY"; position: absolute; inset: 0; z-index: 1; pointer-events: none; display: flex;
+  align-items: center; justify-content: center; font-size: 5rem; font-weight: 700; letter-spacing: 0.3rem; rotate: -20deg;
+  color: #d55e00; opacity: 0.22; }
 .st-key-map, .st-key-map_before,
 :is(.st-key-map, .st-key-map_before) :is([data-testid="stFullScreenFrame"], [data-testid="stDeckGlJsonChart"]) {
   height: max(420px, calc(100vh - 300px)) !important; }

@@ -68,14 +68,16 @@ def _left() -> Data | None:
         st.error(str(error))
         st.button("Back to the default settings", on_click=without_settings)
         return None
-    if config().mode == CURATE and data is not None:
-        _spent(data)
+    sum_so_far = st.empty()
     pressed = st.button("Draw a release", type="primary", width="stretch", disabled=data is None, key="draw")
     if pressed and data is not None:
         try:
             draw(data)
         except DpvizError as error:
             st.error(str(error))
+    if config().mode == CURATE and data is not None:
+        with sum_so_far:
+            _spent(data)
     return data
 
 
@@ -119,9 +121,11 @@ def _result(number: int) -> None:  # noqa: ARG001 - a new draw makes a new fragm
     shown, level = _map_controls(what, evaluation)
     truth = None if evaluation is None else evaluation.truth
     picture = points_map(what.release, level, shown, unit=what.data.unit, dark=_dark(), truth=truth)
-    chosen = st.pydeck_chart(
-        picture.deck, height=MAP_HEIGHT, key="map", on_select="rerun", selection_mode="single-object", alt=picture.description
-    )
+    private = what.config.mode == CURATE and truth is not None
+    with st.container(key="watermarked" if private else "plain"):
+        chosen = st.pydeck_chart(
+            picture.deck, height=MAP_HEIGHT, key="map", on_select="rerun", selection_mode="single-object", alt=picture.description
+        )
     notes = [picture.note, f"Seeded draw {what.number}: a simulation, not private." if what.release.simulation else None]
     st.html(picture.legend + "".join(f'<div class="dpviz-note">{note}</div>' for note in notes if note))
     _key_figures(what, evaluation, level)
