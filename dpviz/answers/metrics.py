@@ -21,6 +21,7 @@ SMOOTHING = 20.0
 SMALL_SHARE = 0.001
 PRESENT = 0.5
 _SAMPLED_BLOCKS = 1024
+_LAPLACE_KURTOSIS = 6.0
 _QUERIES_AT_ONCE = 1000
 
 
@@ -31,7 +32,8 @@ class Evaluation:
     Attributes:
         truth: (n,) true count of every node of the release's tree.
         by_zoom: one row per zoom z, over 2**z x 2**z equal blocks: zoom, blocks, mae and rmse (records), expected (rmse of the
-            noise alone), low and high (95 % band of the rmse if block errors were independent and normal), relative
+            noise alone), low and high (95 % band of the rmse if block errors were independent, with
+            the heavy tails of Laplace noise), relative
             (percent: mean absolute error over max(truth, 20)), empty (blocks with no record), false_positives (empty blocks released
             as 0.5 or more), false_positive_records (what is released on them), false_negatives (the reverse).
     """
@@ -140,7 +142,8 @@ def _at_zoom(release: Release, points: PointCounts, zoom: int) -> dict[str, floa
     error = estimate - truth
     empty, present = truth == 0, estimate >= PRESENT
     expected = expected_error(release, zoom)
-    low, high = expected * np.sqrt(stats.chi2.ppf([0.025, 0.975], truth.size) / truth.size)
+    freedom = 2 * truth.size / (_LAPLACE_KURTOSIS - 1)
+    low, high = expected * np.sqrt(stats.chi2.ppf([0.025, 0.975], freedom) / freedom)
     return {
         "zoom": zoom,
         "blocks": truth.size,

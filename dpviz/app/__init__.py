@@ -18,7 +18,7 @@ _STYLE = """<style>
   color: #d55e00; opacity: 0.22; }
 .st-key-map, .st-key-map_before,
 :is(.st-key-map, .st-key-map_before) :is([data-testid="stFullScreenFrame"], [data-testid="stDeckGlJsonChart"]) {
-  height: max(420px, calc(100vh - 300px)) !important; }
+  height: max(420px, calc(100vh - 345px)) !important; }
 .dpviz-legend, .dpviz-note { font-size: 0.82rem; line-height: 1.5; }
 .dpviz-note { opacity: 0.75; }
 .dpviz-bar { display: inline-block; height: 0.7em; border-radius: 2px; outline: 1px solid rgba(128,128,128,.35); vertical-align: baseline; }

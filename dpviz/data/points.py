@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
 
 MOST_RECORDS = 2**53
 _DENSE_CELLS = 2**22
-_CHUNK = 1 << 15
+_CHUNK = 1 << 16
+_NOWHERE = np.zeros(0, np.int64)
 
 Integers = NDArray[np.int64]
 
@@ -92,20 +92,20 @@ class PointCounts:
         if bad_rows not in ("refuse", "drop"):
             raise InputError("bad_rows must be 'refuse' or 'drop'.")
         weight = None if count is None else _whole_counts(count, len(x), bad_rows)
-        good = _finite(x, y, bad_rows)
+        total = len(x) if weight is None else int(np.abs(weight).sum())
+        cells, inside = _cells(x, y, domain)
+        good = np.ones(len(x), np.bool_) if inside else _finite(x, y, bad_rows)
         if weight is not None:
             good &= weight >= 0
-        unit, total = "record", len(x) if weight is None else int(np.abs(weight).sum())
         if person is not None:
-            unit = "person"
             rows, weight = _bounded(person, good, weight, int(contributions), bad_rows, key or secrets.token_bytes(16))
-            x, y, good = x[rows], y[rows], np.ones(len(rows), bool)
+            cells, good = cells[rows], good[rows]
         elif contributions != 1:
             raise InputError("contributions above 1 needs a person column to enforce it with; without one the unit is a record.")
-        cells = _cells(x, y, None if good.all() else good, domain)
-        inside = cells >= 0
-        if not inside.all():
-            cells, weight = cells[inside], None if weight is None else weight[inside]
+        if not inside or weight is not None:
+            good &= cells >= 0
+            cells, weight = cells[good], None if weight is None else weight[good]
+        unit = "record" if person is None else "person"
         occupied, counts = _occupied(cells, weight, domain.side**2)
         return cls._from_cells(occupied, counts, domain, contributions=int(contributions), unit=unit, dropped=total - int(counts.sum()))
 
@@ -155,8 +155,8 @@ class PointCounts:
 
     @classmethod
     def _from_cells(cls, occupied: Integers, counts: Integers, domain: Domain, **rest: Any) -> PointCounts:
-        row, column = np.divmod(occupied, domain.side)
-        return cls(domain=domain, column=column.astype(np.int32), row=row.astype(np.int32), count=counts, **rest)
+        row, column = (occupied >> domain.order).astype(np.int32), (occupied & (domain.side - 1)).astype(np.int32)
+        return cls(domain=domain, column=column, row=row, count=counts, **rest)
 
     def blocks(self, zoom: int) -> Integers:
         """(2**zoom, 2**zoom) true counts of equal blocks of the domain, [row, column], row 0 in the south."""
@@ -238,39 +238,39 @@ def _bounded(
     return rows[order[rank < most]], None
 
 
-def _cells(x: NDArray[np.float64], y: NDArray[np.float64], good: NDArray[np.bool_] | None, domain: Domain) -> Integers:
-    """(n,) lattice cell numbers, row * side + column; -1 outside the domain. Works in chunks that stay in cache."""
-    cells = np.empty(len(x), np.int64)
+def _cells(x: NDArray[np.float64], y: NDArray[np.float64], domain: Domain) -> tuple[Integers, bool]:
+    """(n,) lattice cell numbers, row * side + column, -1 outside the domain or not finite; and whether all are inside.
+
+    Works in chunks that stay in cache, on floats (exact: cells are below 2**48) until the last step.
+    """
+    cells, buffers, inside = np.empty(len(x), np.int64), np.empty((2, _CHUNK)), True
     west, south, east, north = domain.bounds
-    for part in _chunks(len(x)):
-        column, outside = _places(x[part], west, east, domain.side)
-        row, beyond = _places(y[part], south, north, domain.side)
-        out = cells[part]
-        np.multiply(row, domain.side, out=out)
-        out += column
-        if outside is not None or beyond is not None:
-            for mask in (outside, beyond):
-                if mask is not None:
-                    out[mask] = -1
-    if good is not None:
-        cells[~good] = -1
-    return cells
+    for start in range(0, len(x), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        column, row = buffers[:, : min(_CHUNK, len(x) - start)]
+        outside = _place(x[part], west, east, domain.side, column)
+        beyond = _place(y[part], south, north, domain.side, row)
+        row *= domain.side
+        row += column
+        row[outside] = -1
+        row[beyond] = -1
+        cells[part] = row
+        inside = inside and not (outside.size or beyond.size)
+    return cells, inside
 
 
-def _chunks(length: int) -> Iterator[slice]:
-    return (slice(start, start + _CHUNK) for start in range(0, length, _CHUNK))
-
-
-def _places(values: NDArray[np.float64], low: float, high: float, side: int) -> tuple[Integers, NDArray[np.bool_] | None]:
-    """Lattice places of one axis, and which lie outside (None if none does)."""
-    with np.errstate(over="ignore"):
-        scaled = values - low
-        scaled *= side / (high - low)
-    outside = None
-    if not (scaled.min() >= 0 and scaled.max() < side):
-        outside = ~((values >= low) & (values <= high))
-        scaled = np.where(outside, 0.0, np.minimum(scaled, side - 1))
-    return scaled.astype(np.int64), outside
+def _place(values: NDArray[np.float64], low: float, high: float, side: int, out: NDArray[np.float64]) -> Integers:
+    """Write lattice places along one axis to `out`; give the indices of those outside. The upper edge is in the last place."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.subtract(values, low, out=out)
+        np.multiply(out, side / (high - low), out=out)
+        np.floor(out, out=out)
+        if out.min() >= 0 and out.max() < side:
+            return _NOWHERE
+        odd = np.flatnonzero(~((out >= 0) & (out < side)))
+    edge = values[odd] == high
+    out[odd] = np.where(edge, side - 1, 0)
+    return np.asarray(odd[~edge])
 
 
 def _occupied(cells: Integers, weight: Integers | None, size: int) -> tuple[Integers, Integers]:

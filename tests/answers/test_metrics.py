@@ -1,0 +1,149 @@
+"""Metrics: the truth counted exactly, four honest figures, accuracy and false positives per zoom."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpviz as dv
+from dpviz.space.domain import Domain
+
+SIDE = 32
+
+
+def matrix_of(seed=1, side=SIDE):
+    rng = np.random.default_rng(seed)
+    matrix = rng.poisson(30 * rng.random((side, side)) ** 6)
+    matrix[:8, :8] = 0
+    return matrix
+
+
+@pytest.fixture(scope="module")
+def points():
+    return dv.PointCounts.from_matrix(matrix_of())
+
+
+@pytest.fixture(scope="module")
+def release(points):
+    return dv.Quadtree(height=5).release(points, dv.PureBudget(1.0), dv.Entropy.seeded(1))
+
+
+def exactly(release, points):
+    """The release with the truth in place of its counts."""
+    return replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(float))
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.integers(0, 2**31), st.integers(1, 40))
+def test_true_answers_are_plain_sums(seed, count):
+    matrix = matrix_of(seed % 7)
+    points = dv.PointCounts.from_matrix(matrix)
+    boxes = dv.random_rectangles(points.domain, count, seed)
+    slow = [matrix[int(s) : int(n), int(w) : int(e)].sum() for w, s, e, n in boxes]
+    assert dv.true_answers(points, boxes).tolist() == slow
+
+
+def test_true_answers_on_a_lattice_too_fine_for_a_raster():
+    rng = np.random.default_rng(2)
+    domain = Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=20)
+    x, y = rng.random((2, 5000))
+    points = dv.PointCounts.from_xy(x, y, domain=domain)
+    boxes = dv.random_rectangles(domain, 2500, 3)
+    slow = [((x >= w) & (x < e) & (y >= s) & (y < n)).sum() for w, s, e, n in boxes[::50]]
+    assert dv.true_answers(points, boxes)[::50].tolist() == slow
+
+
+def test_no_question_gets_no_answer(points):
+    assert dv.true_answers(points, np.zeros((0, 4))).tolist() == []
+
+
+def test_a_perfect_release_has_no_error(points, release):
+    perfect = exactly(release, points)
+    errors = dv.workload_errors(perfect, points, dv.random_rectangles(points.domain, 300, 1))
+    assert max(errors.mean20, errors.median20, errors.n3, errors.mae) < 1e-9
+    table = dv.evaluate(perfect, points).by_zoom
+    assert table["rmse"].max() < 1e-9
+    assert table["false_positives"].sum() == table["false_negatives"].sum() == 0
+
+
+def test_the_four_figures_by_hand(points, release):
+    boxes = dv.random_rectangles(points.domain, 300, 1)
+    truth, error = dv.true_answers(points, boxes), None
+    error = np.abs(release.answer(boxes) - truth)
+    errors = dv.workload_errors(release, points, boxes)
+    total = matrix_of().sum()
+    assert errors.mae == pytest.approx(error.mean())
+    assert errors.mean20 == pytest.approx(np.mean(100 * error / np.maximum(truth, 20)))
+    assert errors.median20 == pytest.approx(np.median(100 * error / np.maximum(truth, 20)))
+    assert errors.n3 == pytest.approx(np.mean(100 * error / np.maximum(truth, 0.001 * total)))
+
+
+@pytest.mark.parametrize("zoom", range(6))
+def test_a_zoom_level_sums_both_sides_over_equal_blocks(points, release, zoom):
+    row = dv.evaluate(release, points).by_zoom.iloc[zoom]
+    width = SIDE >> zoom
+    truth = matrix_of().reshape(1 << zoom, width, 1 << zoom, width).sum((1, 3))
+    lines = np.arange(1 << zoom) * width
+    west, south = (part.ravel() for part in np.meshgrid(lines, lines))
+    estimate = release.answer(np.stack([west, south, west + width, south + width], axis=1)).reshape(truth.shape)
+    wrong = (truth == 0) & (estimate >= 0.5)
+    assert row["blocks"] == 4**zoom
+    assert row["rmse"] == pytest.approx(np.sqrt(((estimate - truth) ** 2).mean()))
+    assert row["mae"] == pytest.approx(np.abs(estimate - truth).mean())
+    assert row["empty"] == (truth == 0).sum()
+    assert row["false_positives"] == wrong.sum()
+    assert row["false_positive_records"] == pytest.approx(estimate[wrong].sum())
+    assert row["false_negatives"] == ((truth > 0) & (estimate < 0.5)).sum()
+
+
+def test_the_expected_band_holds_the_measured_error_of_most_draws(points):
+    inside = []
+    for seed in range(60):
+        table = dv.evaluate(dv.Quadtree(height=5).release(points, dv.PureBudget(0.5), dv.Entropy.seeded(seed)), points).by_zoom
+        inside.append((table["low"] <= table["rmse"]) & (table["rmse"] <= table["high"]))
+    assert np.mean(inside) > 0.9
+    assert np.mean(inside, axis=0).min() > 0.8
+
+
+def test_expected_error_needs_no_truth_and_agrees_with_the_spread_of_many_draws(points):
+    runs = [dv.Quadtree(height=5).release(points, dv.PureBudget(0.5), dv.Entropy.seeded(seed)) for seed in range(150)]
+    for zoom in (0, 2, 5):
+        truth = points.blocks(zoom)
+        measured = np.sqrt(np.mean([(run.blocks(zoom) - truth) ** 2 for run in runs]))
+        assert measured == pytest.approx(dv.expected_error(runs[0], zoom), rel=0.12)
+
+
+def test_an_evaluation_shows_no_truth_when_printed(points, release):
+    text = repr(dv.evaluate(release, points))
+    assert not any(character.isdigit() for character in text)
+
+
+def test_an_evaluation_holds_aggregates_and_no_points(points, release):
+    held = vars(dv.evaluate(release, points)).values()
+    assert not any(isinstance(value, dv.PointCounts) for value in held)
+
+
+def test_another_domain_is_refused(release):
+    other = dv.PointCounts.from_matrix(matrix_of(side=16))
+    with pytest.raises(dv.DomainError):
+        dv.evaluate(release, other)
+
+
+def test_error_by_size_groups_by_powers_of_ten():
+    truth = np.array([0, 0, 1, 9, 10, 99, 100, 5000])
+    released = truth + np.array([3, -1, 2, 2, -5, 5, 10, -10])
+    table = dv.error_by_size(truth, released)
+    assert table[["low", "high", "partitions"]].to_numpy().tolist() == [[0, 0, 2], [1, 9, 2], [10, 99, 2], [100, 999, 1], [1000, 9999, 1]]
+    assert table["mae"].tolist() == [2, 2, 5, 10, 10]
+    assert table["bias"].tolist() == [1, 2, 0, 10, -10]
+    assert np.isnan(table["relative"][0])
+    assert table["relative"][1] == pytest.approx(40)
+
+
+def test_clipping_before_summing_would_ruin_range_sums(points):
+    """Why counts below zero are kept: clamped cells add up to a large bias."""
+    release = dv.Identity(order=5).release(points, dv.PureBudget(0.05), dv.Entropy.seeded(1))
+    clipped = np.maximum(release.blocks(5), 0).sum()
+    assert abs(release.count[0] - points.count.sum()) < abs(clipped - points.count.sum()) / 5
