@@ -265,9 +265,10 @@ def _place(values: NDArray[np.float64], low: float, high: float, side: int, out:
         np.subtract(values, low, out=out)
         np.multiply(out, side / (high - low), out=out)
         np.floor(out, out=out)
-        if out.min() >= 0 and out.max() < side:
-            return _NOWHERE
-        odd = np.flatnonzero(~((out >= 0) & (out < side)))
+        np.minimum(out, side - 1, out=out)
+    if values.min() >= low and values.max() < high:
+        return _NOWHERE
+    odd = np.flatnonzero(~((values >= low) & (values < high)))
     edge = values[odd] == high
     out[odd] = np.where(edge, side - 1, 0)
     return np.asarray(odd[~edge])
