@@ -14,6 +14,7 @@ from dpviz.errors import BudgetError
 Number = Fraction | float | str
 
 GRAIN = 2**32
+LARGEST = 10**15
 _SAFETY = 1e-9
 
 
@@ -40,6 +41,8 @@ def _positive(value: object, name: str) -> Fraction:
     number = exact(value, name)
     if number <= 0:
         raise BudgetError(f"{name} must be greater than 0.")
+    if number > LARGEST:
+        raise BudgetError(f"{name} must be at most 1e15; anything near that protects nobody.")
     return number
 
 

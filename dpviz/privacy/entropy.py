@@ -23,14 +23,14 @@ class Entropy:
     True
     """
 
-    def __init__(self, read: Callable[[int], bytes], seeds: np.random.SeedSequence | None) -> None:
-        self._read = read
+    def __init__(self, words: Callable[[int], Words], seeds: np.random.SeedSequence | None) -> None:
+        self._words = words
         self._seeds = seeds
 
     @classmethod
     def system(cls) -> Entropy:
         """The operating system's generator; the only one that a release may be published from."""
-        return cls(os.urandom, None)
+        return cls(lambda n: np.frombuffer(os.urandom(8 * n), np.uint64), None)
 
     @classmethod
     def seeded(cls, seed: int) -> Entropy:
@@ -39,7 +39,7 @@ class Entropy:
 
     @classmethod
     def _from_seeds(cls, seeds: np.random.SeedSequence) -> Entropy:
-        return cls(np.random.Generator(np.random.SFC64(seeds)).bytes, seeds)
+        return cls(np.random.SFC64(seeds).random_raw, seeds)
 
     @property
     def simulation(self) -> bool:
@@ -54,16 +54,15 @@ class Entropy:
 
     def words(self, n: int) -> Words:
         """(n,) independent uniform 64-bit words."""
-        return np.frombuffer(self._read(8 * n), np.uint64)
+        return self._words(n)
 
     def bits(self, n: int) -> NDArray[np.bool_]:
         """(n,) independent fair coins."""
-        packed = np.frombuffer(self._read((n + 7) // 8), np.uint8)
-        return np.unpackbits(packed, count=n).view(np.bool_)
+        return np.unpackbits(self._words((n + 63) // 64).view(np.uint8), count=n).view(np.bool_)
 
     def bytes(self, n: int) -> bytes:
         """`n` random bytes, for example a key for contribution bounding."""
-        return self._read(n)
+        return self._words((n + 7) // 8).tobytes()[:n]
 
     def below(self, bound: int, n: int) -> NDArray[np.int64]:
         """(n,) independent uniform whole numbers from 0 to `bound` - 1, without modulo bias.
