@@ -31,6 +31,8 @@ def chromium():
     """A browser driven by Playwright; skips where none is installed."""
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
+        if os.environ.get("DPVIZ_REQUIRE_BROWSER"):
+            pytest.fail("no Chromium found, and DPVIZ_REQUIRE_BROWSER says that the browser tests must run")
         pytest.skip("no Chromium found: browser tests skipped")
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
