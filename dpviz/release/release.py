@@ -15,7 +15,7 @@ from dpviz.errors import DomainError
 from dpviz.privacy.budget import Receipt
 from dpviz.privacy.consistency import Spread
 from dpviz.space.domain import Domain
-from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, box_overlap, cumulative
+from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree
 
 Floats = NDArray[np.float64]
@@ -115,10 +115,7 @@ class Release:
         """(2**zoom, 2**zoom) estimates in equal blocks of the domain, [row, column], row 0 in the south."""
         if self._cumulative is not None:
             return self._cumulative.blocks(1 << zoom, self.domain.side)
-        lines = np.linspace(0, self.domain.side, (1 << zoom) + 1)
-        west, south = (part.ravel() for part in np.meshgrid(lines[:-1], lines[:-1]))
-        boxes = np.stack([west, south, west + lines[1], south + lines[1]], axis=1)
-        return np.asarray(self._answer(box_overlap(self.tree, boxes), len(boxes), False)).reshape(1 << zoom, 1 << zoom)
+        return block_sums(self.tree, self.count, zoom)
 
     def to_frame(self, level: int = 0) -> geopandas.GeoDataFrame:
         """The partitions as a table.

@@ -201,7 +201,7 @@ def grid(domain: Domain, columns: int, rows: int) -> Tree:
     return _pyramid(domain.order, columns, rows, (1,) * height)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def _pyramid(order: int, columns: int, rows: int, steps: tuple[int, ...]) -> Tree:
     """A grid of leaves under nodes that group 2**step x 2**step of the next depth; public, so it may be kept."""
     _check_size(columns, rows, steps)

@@ -145,3 +145,17 @@ def test_shares_in_polygons_are_exact_at_leaves_and_never_lose_a_node(tree):
     assert (share[exact > 0] > 0).all()
     assert (exact[share == 1] > 1 - 1e-9).all()
     assert ((share >= 0) & (share <= 1)).all()
+
+
+@EVERY
+@pytest.mark.parametrize("zoom", [0, 1, 3, 5])
+@pytest.mark.parametrize("raster", [True, False])
+def test_sums_of_all_blocks_are_the_canonical_answers_of_each(tree, zoom, raster, monkeypatch):
+    if not raster:
+        monkeypatch.setattr(ranges, "cumulative", lambda tree, count: None)
+    count, width = np.random.default_rng(zoom).normal(50, 30, len(tree)), 32 >> zoom
+    found = ranges.block_sums(tree, count, zoom)
+    for row, column in np.random.default_rng(zoom).integers(0, 1 << zoom, (12, 2)):
+        box = np.array([[column, row, column + 1, row + 1]], float) * width
+        slow = sum((front.share * front.ends * count[front.node]).sum() for front in fronts(tree, box_overlap(tree, box), np.arange(1)))
+        assert found[row, column] == pytest.approx(slow)
