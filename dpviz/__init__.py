@@ -32,7 +32,8 @@ if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit("dpviz needs Python 3.11 or newer; this is Python %d.%d." % sys.version_info[:2])  # noqa: UP031
 
 from dpviz.answers.metrics import Errors, Evaluation, error_by_size, evaluate, expected_error, true_answers, workload_errors
-from dpviz.data.load import Limits, inspect_points, read_points
+from dpviz.data.files import Limits
+from dpviz.data.load import inspect_points, read_points
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES, gaussian_cluster, load_sample, los_angeles
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, SettingError

@@ -187,7 +187,8 @@ def block_sums(tree: Tree, count: Floats, zoom: int) -> Floats:
     column, row = tree.west >> shift, tree.south >> shift
     inside = (column == (tree.east - 1) >> shift) & (row == (tree.north - 1) >> shift)
     ends = np.flatnonzero(inside & ~np.where(tree.parent >= 0, inside[tree.parent], False))
-    sums = np.bincount(row[ends].astype(np.int64) * side + column[ends], count[ends], side * side).reshape(side, side)
+    sums = np.zeros((side, side))
+    np.add.at(sums, (row[ends], column[ends]), count[ends])
     if (inside | (tree.children > 0)).all():
         return sums
     large = np.where(inside, 0.0, count)
