@@ -34,7 +34,10 @@ def chromium():
         if os.environ.get("DPVIZ_REQUIRE_BROWSER"):
             pytest.fail("no Chromium found, and DPVIZ_REQUIRE_BROWSER says that the browser tests must run")
         pytest.skip("no Chromium found: browser tests skipped")
-    sync_api = pytest.importorskip("playwright.sync_api")
+    if not os.environ.get("DPVIZ_REQUIRE_BROWSER"):
+        pytest.importorskip("playwright.sync_api")
+    from playwright import sync_api
+
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         yield browser
