@@ -1,6 +1,7 @@
 """An installed Chromium, and a Streamlit server on a free port, for tests that look at the app as a person does."""
 
 import http.client
+import importlib
 import os
 import shutil
 import socket
@@ -34,10 +35,8 @@ def chromium():
         if os.environ.get("DPVIZ_REQUIRE_BROWSER"):
             pytest.fail("no Chromium found, and DPVIZ_REQUIRE_BROWSER says that the browser tests must run")
         pytest.skip("no Chromium found: browser tests skipped")
-    if not os.environ.get("DPVIZ_REQUIRE_BROWSER"):
-        pytest.importorskip("playwright.sync_api")
-    from playwright import sync_api
-
+    load = importlib.import_module if os.environ.get("DPVIZ_REQUIRE_BROWSER") else pytest.importorskip
+    sync_api = load("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         yield browser
