@@ -1,0 +1,105 @@
+"""What is kept between reruns: keyed on the whole content, and never a release."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from dpviz.app import cached
+from dpviz.space.domain import Domain
+
+FOLDER = Path(cached.__file__).parent
+DOMAIN = Domain(bounds=(0, 0, 1000, 1000), crs=None, order=5)
+
+
+def csv(rows):
+    return pd.DataFrame(rows, columns=["x", "y"]).to_csv(index=False).encode()
+
+
+def asked(questions):
+    import streamlit  # noqa: PLC0415 - only this function's text runs
+
+    from dpviz.app import cached  # noqa: PLC0415
+
+    told = [cached.counted(cached.digest_of(content), "homes.csv", content, domain, options) for content, domain, options in questions]
+    seen = [cached.inspected(cached.digest_of(content), "homes.csv", content).columns for content, *_ in questions]
+    streamlit.session_state["told"], streamlit.session_state["seen"] = told, seen
+
+
+def session(*questions):
+    """What one session remembers after asking the questions."""
+    app = AppTest.from_function(asked, args=(questions,)).run()
+    assert not app.exception
+    return app.session_state
+
+
+def totals(*questions):
+    return [int(points.count.sum()) for points in session(*questions)["told"]]
+
+
+def test_one_row_in_very_many_gives_another_digest_and_another_result():
+    rows = np.random.default_rng(1).integers(0, 1000, (60_000, 2))
+    other = rows.copy()
+    other[31_007] = 5000  # outside
+    assert cached.digest_of(csv(rows)) != cached.digest_of(csv(other))
+    assert totals((csv(rows), DOMAIN, ()), (csv(other), DOMAIN, ())) == [60_000, 59_999]
+
+
+@given(st.binary(min_size=1, max_size=300), st.data())
+def test_one_byte_gives_another_digest(content, data):
+    place, byte = data.draw(st.integers(0, len(content) - 1)), data.draw(st.integers(0, 255))
+    assume(content[place] != byte)
+    changed = content[:place] + bytes([byte]) + content[place + 1 :]
+    assert cached.digest_of(content) != cached.digest_of(changed)
+    assert cached.digest_of(content) == cached.digest_of(bytes(content))
+
+
+def test_the_same_content_is_counted_once():
+    one, two = session((b"x,y\n1,2\n", DOMAIN, ()), (b"x,y\n1,2\n", DOMAIN, ()))["told"]
+    assert one is two
+
+
+def test_every_part_of_the_question_is_in_the_key():
+    content, small = b"x,y,z\n1,2,900\n1,2,900\n600,600,\n", Domain(bounds=(0, 0, 10, 10), crs=None, order=5)
+    drop = (("bad_rows", "drop"),)
+    assert totals((content, DOMAIN, drop), (content, DOMAIN, (*drop, ("y", "z"))), (content, small, drop)) == [3, 2, 2]
+
+
+def test_what_a_file_says_of_itself_follows_its_content():
+    assert session((b"x,y\n1,2\n", DOMAIN, ()), (b"x,y,who\n1,2,a\n", DOMAIN, ()))["seen"] == [("x", "y"), ("x", "y", "who")]
+
+
+def test_a_file_keeps_its_ending_but_not_its_folder():
+    assert cached.named("some/where/homes.csv", b"1").name == "homes.csv"
+
+
+def decorators():
+    """(file, function, source of the decorator) of everything in the app that Streamlit keeps."""
+    for file in sorted(FOLDER.glob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                for decorator in node.decorator_list:
+                    if "cache" in ast.unparse(decorator):
+                        yield file.name, node, ast.unparse(decorator)
+
+
+def test_only_loading_is_kept_and_never_a_release():
+    found = {node.name: ast.unparse(node.returns) for file, node, _ in decorators() if file == "cached.py"}
+    assert found == {"sample": "PointCounts", "inspected": "PointsFile", "counted": "PointCounts"}
+    assert all(file == "cached.py" for file, _, _ in decorators())
+    text = (FOLDER / "cached.py").read_text("utf-8")
+    assert not any(word in text.split('"""', 2)[2] for word in ("Release", "mechanisms", "Entropy", "evaluate"))
+
+
+@pytest.mark.parametrize("found", list(decorators()), ids=lambda found: found[1].name)
+def test_everything_kept_has_an_end_and_private_things_stay_in_their_session(found):
+    _, node, decorator = found
+    assert "max_entries=" in decorator
+    if node.name != "sample":
+        assert "scope='session'" in decorator
+        assert node.args.args[0].arg == "digest"
