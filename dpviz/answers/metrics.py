@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
@@ -142,8 +142,8 @@ def _at_zoom(release: Release, points: PointCounts, zoom: int) -> dict[str, floa
     error = estimate - truth
     empty, present = truth == 0, estimate >= PRESENT
     expected = expected_error(release, zoom)
-    freedom = 2 * truth.size / (_LAPLACE_KURTOSIS - 1)
-    low, high = expected * np.sqrt(stats.chi2.ppf([0.025, 0.975], freedom) / freedom)
+    half_freedom = truth.size / (_LAPLACE_KURTOSIS - 1)
+    low, high = expected * np.sqrt(special.gammaincinv(half_freedom, [0.025, 0.975]) / half_freedom)
     return {
         "zoom": zoom,
         "blocks": truth.size,

@@ -19,6 +19,8 @@ from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.tree import grid
 
+MOST_PER_SIDE = 4096
+
 
 @dataclass(frozen=True, kw_only=True)
 class UniformGrid(Settings):
@@ -33,7 +35,7 @@ class UniformGrid(Settings):
     Deviations:
         The paper takes N as known; here a small share of epsilon buys a noisy N, or it is declared and listed as
         unprotected, and epsilon in the rule is what is left for the cells. N <= 0 gives one cell; m is cut to the
-        lattice, and cell edges snap to lattice lines.
+        lattice and to 4,096, and cell edges snap to lattice lines.
     """
 
     key: ClassVar[str] = "uniform_grid"
@@ -45,7 +47,7 @@ class UniformGrid(Settings):
         "Cells per side",
         optional=True,
         low=1,
-        high=4096,
+        high=MOST_PER_SIDE,
         help="Left empty, the rule m = √(N ε / c) decides; 1 gives the Uniform baseline.",
     )
     declared_total: int | None = setting(
@@ -73,7 +75,7 @@ class UniformGrid(Settings):
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
         side, epsilon = self._side(study, budget)
-        cut = min(side, points.domain.side)
+        cut = min(side, points.domain.side, MOST_PER_SIDE)
         tree = grid(points.domain, cut, cut)
         noisy, variance = study.count_levels(tree, on_leaves(tree, epsilon))
         declared = self.side is None and self.declared_total is not None
@@ -81,7 +83,9 @@ class UniformGrid(Settings):
             mechanism=self,
             budget=budget,
             unprotected=(f"the declared number of records ({self.declared_total:,})",) if declared else (),
-            notes=(f"The grid has {cut:,} cells per side: the lattice has no more.",) if cut < side else (),
+            notes=(f"The grid has {cut:,} cells per side, not {side:,}: the lattice or the memory has no room for more.",)
+            if cut < side
+            else (),
         )
         return study.hand_out(plan, tree, noisy, variance)
 

@@ -82,7 +82,7 @@ def test_one_cell_is_the_uniform_baseline():
 def test_a_side_finer_than_the_lattice_is_cut_and_the_receipt_says_so():
     found = release(UniformGrid(side=100))
     assert side_of(found) == 64
-    assert found.receipt.notes == ("The grid has 64 cells per side: the lattice has no more.",)
+    assert found.receipt.notes == ("The grid has 64 cells per side, not 100: the lattice or the memory has no room for more.",)
     assert release(UniformGrid(side=64)).receipt.notes == ()
 
 
