@@ -1,0 +1,197 @@
+"""The map of a release: its size, what is in it, and that nothing true is, unless the truth was handed in."""
+
+import base64
+import io
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from dpviz.answers.metrics import evaluate
+from dpviz.data.points import PointCounts
+from dpviz.data.samples import load_sample
+from dpviz.mechanisms import Identity, Quadtree, UniformGrid
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.space.domain import Domain
+from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
+from dpviz.view.points_map import MOST_FEATURES, SHOWN, drawable_level, nodes_at, points_map, truth_map
+
+BYTES = 5_000_000
+PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+METRES = Domain(bounds=(300_000, 5_000_000, 370_000, 5_070_000), crs="EPSG:32633", order=8)
+PUBLIC = {"p", "c", "i", "n", "a", "b"}
+
+
+def released(domain=PLANE, mechanism=None, epsilon=1.0, seed=3):
+    rng = np.random.default_rng(5)
+    west, south, east, north = domain.bounds
+    x, y = rng.uniform(0, 0.6, 500), rng.uniform(0, 0.6, 500)
+    points = PointCounts.from_xy(west + x * (east - west), south + y * (north - south), domain=domain)
+    release = (mechanism or Quadtree(height=4)).release(points, PureBudget(epsilon), Entropy.seeded(seed))
+    return release, evaluate(release, points).truth
+
+
+def drawn(picture):
+    layers = json.loads(picture.deck.to_json())["layers"]
+    return next(layer for layer in layers if layer["id"] in ("partitions", "picture", "truth"))
+
+
+def mapped(release, level=0, shown="Released", unit="people", dark=False, truth=None):
+    return points_map(release, level, shown, unit=unit, dark=dark, truth=truth)
+
+
+@pytest.fixture(scope="module")
+def people():
+    points = load_sample("la_residents")
+    release = Quadtree(height=8).release(points, PureBudget(0.5), Entropy.seeded(1))
+    return release, evaluate(release, points).truth
+
+
+@pytest.mark.parametrize("level", range(9))
+def test_a_map_of_200_000_people_is_small_at_every_zoom(people, level):
+    release, truth = people
+    picture = mapped(release, level, truth=truth)
+    text = picture.deck.to_json()
+    assert len(text.encode()) < BYTES
+    assert "://" not in text
+    layer = drawn(picture)
+    if 4 ** (8 - level) > MOST_FEATURES:
+        assert layer["id"] == "picture"
+        assert "drawn as one picture" in picture.note
+        assert "zoom level 7" in picture.note
+    else:
+        assert len(layer["data"]) == 4 ** (8 - level)
+        assert picture.note is None
+        assert {row["i"] for row in layer["data"]} == set(nodes_at(release, level).tolist())
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+def test_only_what_is_drawn_goes_to_the_browser(shown):
+    release, truth = released()
+    rows = drawn(mapped(release, shown=shown))["data"]
+    assert all(set(row) == PUBLIC for row in rows)
+    rows = drawn(mapped(release, shown=shown, truth=truth))["data"]
+    assert all(set(row) == PUBLIC | {"t", "e"} for row in rows)
+
+
+def test_the_released_map_and_its_scale_do_not_depend_on_the_truth():
+    release, truth = released()
+    plain = mapped(release)
+    for other in (truth, truth * 1000 + 7):
+        picture = mapped(release, truth=other)
+        assert picture.legend == plain.legend
+        assert picture.description == plain.description
+        assert [row["c"] for row in drawn(picture)["data"]] == [row["c"] for row in drawn(plain)["data"]]
+
+
+@pytest.mark.parametrize("shown", ["True", "Error", "False positives"])
+def test_no_scale_comes_from_the_truth(shown):
+    release, truth = released()
+    assert mapped(release, shown=shown, truth=truth).legend == mapped(release, shown=shown, truth=truth * 1000).legend
+
+
+@pytest.mark.parametrize("shown", SHOWN[1:])
+def test_without_the_truth_every_map_is_the_released_one(shown):
+    release, _ = released()
+    assert drawn(mapped(release, shown=shown))["data"] == drawn(mapped(release))["data"]
+
+
+def test_the_hover_tells_count_interval_truth_and_error():
+    release, truth = released(epsilon=0.1)
+    low, high = release.interval(release.tree.leaves)
+    for place, row in enumerate(drawn(mapped(release, truth=truth))["data"]):
+        node = row["i"]
+        told = [float(row[name].replace(",", "")) for name in "nabte"]
+        assert told == [round(release.count[node]), low[place], high[place], truth[node], round(release.count[node]) - truth[node]]
+        assert "-0" not in (row["n"], row["a"], row["b"])
+
+
+def test_marks_follow_presence():
+    release, truth = released(epsilon=0.3)
+    nodes = release.tree.leaves
+    wrong = {FALSE_POSITIVE: (truth == 0) & (release.count >= 0.5), FALSE_NEGATIVE: (truth > 0) & (release.count < 0.5)}
+    rows = drawn(mapped(release, shown="False positives", truth=truth))["data"]
+    for color, where in wrong.items():
+        assert where[nodes].any()
+        assert {row["i"] for row in rows if tuple(row["c"][:3]) == color} == set(nodes[where[nodes]].tolist())
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+def test_every_map_has_an_alternative_text_and_a_title_with_units(shown):
+    release, truth = released()
+    picture = mapped(release, shown=shown, truth=truth)
+    assert picture.description.startswith("Map of 256 partitions, ")
+    assert shown.lower() in picture.description
+    assert picture.description.endswith(".")
+    assert ("people" in picture.legend) == (shown != "False positives")
+
+
+def test_units_are_escaped_in_tooltip_and_legend():
+    release, truth = released()
+    unit = "<b>&people</b><script>"
+    for picture in (mapped(release, unit=unit, truth=truth), mapped(release, unit=unit, shown="Error", truth=truth)):
+        for html in (picture.deck._tooltip["html"], picture.legend):
+            assert "<script>" not in html
+            assert "&lt;b&gt;&amp;people&lt;/b&gt;&lt;script&gt;" in html
+
+
+@pytest.mark.parametrize(("domain", "words"), [(PLANE, "people per unit of area"), (METRES, "people per km²")], ids=["plane", "metres"])
+def test_densities_are_per_area_of_the_frame(domain, words):
+    release, _ = released(domain)
+    assert words in mapped(release).legend
+    assert len(drawn(mapped(release))["data"]) == 256
+
+
+def test_too_fine_a_level_of_a_projected_frame_is_drawn_coarser_and_says_so():
+    release, _ = released(METRES, Identity(order=8))
+    assert drawable_level(release, 0) == (1, "Zoom level 7 is shown: finer ones have more than 20,000 partitions.")
+    assert drawable_level(release, 1) == (1, None)
+    picture = mapped(release)
+    assert len(drawn(picture)["data"]) == 4**7
+    assert "Zoom level 7 is shown" in picture.note
+    assert len(picture.deck.to_json()) < BYTES
+
+
+@pytest.mark.parametrize("mechanism", [Quadtree(height=4, prune=20.0), UniformGrid(side=13), Quadtree(height=4, fan_out=16)], ids=repr)
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_structure_is_drawn_at_every_level(mechanism, dark):
+    release, truth = released(mechanism=mechanism)
+    for level in range(release.tree.height + 1):
+        for shown in SHOWN:
+            picture = mapped(release, level, shown, dark=dark, truth=truth)
+            assert len(drawn(picture)["data"]) == len(nodes_at(release, level))
+
+
+def test_a_picture_shows_the_south_west_at_the_bottom_left():
+    matrix = np.zeros((256, 256), np.int64)
+    matrix[:64, :64] = 1000
+    release = Identity(order=8).release(PointCounts.from_matrix(matrix), PureBudget(50), Entropy.seeded(1))
+    picture = mapped(release)
+    assert "65,536 partitions are drawn as one picture" in picture.note
+    code = drawn(picture)["image"].split(",", 1)[1].removesuffix("'")
+    strong = np.asarray(Image.open(io.BytesIO(base64.b64decode(code))))[:, :, 3] > 200
+    height, width = strong.shape
+    assert strong[-height // 4 :, : width // 4].all()
+    assert strong.mean() == pytest.approx(1 / 16, abs=0.002)
+    assert picture.deck._tooltip is False
+
+
+def test_the_true_map_shows_occupied_blocks_only():
+    matrix = np.zeros((16, 16), np.int64)
+    matrix[0, 0], matrix[15, 15] = 3, 1200
+    points = PointCounts.from_matrix(matrix)
+    picture = truth_map(points.domain, 2, points.blocks, unit="<i>", dark=False)
+    rows = drawn(picture)["data"]
+    assert [row["n"] for row in rows] == ["3", "1,200"]
+    assert rows[0]["p"][0] == [-0.5, -0.5]
+    assert all(set(row) == {"p", "c", "n"} for row in rows)
+    assert "&lt;i&gt;" in picture.deck._tooltip["html"]
+    assert "below zero" not in picture.legend
+    assert picture.description.startswith("Map of the true data")
+
+
+def test_data_without_a_record_are_an_empty_map():
+    points = PointCounts.from_xy([], [], domain=PLANE)
+    assert drawn(truth_map(PLANE, 3, points.blocks, unit="people", dark=True))["data"] == []
