@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 GREY = "#8a8f94"
 ROW, FRAME = 22, 100
+_DEEPEST_BAND = 10.0
 
 _MEASURED, _NOISE = "measured", "noise alone (95 % band)"
 _ZOOM = "zoom level z: the domain in 4^z equal blocks"
@@ -35,13 +36,13 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> 
         unit: what one record is, for example "people".
         height: of the whole chart, in pixels.
     """
-    columns = ["rmse", "expected", "low", "high"]
-    table, ticks = _on_log_axis(by_zoom, columns)
+    floor = np.maximum(by_zoom["low"], by_zoom["expected"] / _DEEPEST_BAND)
+    table, ticks = _on_log_axis(by_zoom.assign(floor=floor), ["rmse", "expected", "floor", "high"])
     names = {"zoom": "zoom", "blocks": "blocks", "rmse": f"measured ({unit})", "expected": f"noise alone ({unit})"}
     names |= {"low": "95 % from", "high": "95 % to", "mae": f"mean error ({unit})"}
     base = _base(table, names)
     y = partial(_log_y, f"rmse of a block ({unit})", ticks)
-    band = _series(base.mark_area(opacity=0.3, aria=False), _NOISE).encode(y=y("low drawn"), y2="high drawn")
+    band = _series(base.mark_area(opacity=0.3, aria=False), _NOISE).encode(y=y("floor drawn"), y2="high drawn")
     expected = _series(base.mark_line(strokeDash=[4, 3], strokeWidth=1.5, aria=False), _NOISE).encode(y=y("expected drawn"))
     measured = _series(base.mark_line(strokeWidth=2.5, point=_POINT), _MEASURED).encode(y=y("rmse drawn"))
     told = f"Typical error per zoom level: {_told(by_zoom, 'zoom', 'rmse')} {unit}; "
@@ -106,14 +107,19 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
         height: of the whole chart, in pixels.
     """
     sizes = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in table[["low", "high"]].astype(int).itertuples(index=False)]
-    rows = table.assign(size=sizes)
+    texts = ["" if np.isnan(value) else f"{value:,.3g} % of the count" for value in table["relative"]]
+    rows = table.assign(size=sizes, label=texts)
     names = {"size": f"true count ({unit})", "partitions": "partitions", "mae": f"mean error ({unit})", "bias": f"bias ({unit})"}
-    base = alt.Chart(_shown(rows, [*names, "relative"])).encode(tooltip=_tooltip(names | {"relative": "mean error (% of the count)"}))
-    bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2).encode(
+    base = alt.Chart(_shown(rows, [*names, "relative", "label"])).encode(
+        tooltip=_tooltip(names | {"relative": "mean error (% of the count)"})
+    )
+    base = base.encode(
         x=alt.X(field="size", type="ordinal", sort=None, title=f"true count of the partition ({unit})", axis=alt.Axis(labelAngle=0)),
         y=alt.Y(field="mae", type="quantitative", title=f"mean absolute error ({unit})", axis=_AXIS),
     )
-    return _finish(alt.layer(bars), "Error by true size", f"Mean error by true count: {_told(rows, 'size', 'mae')} {unit}.", height)
+    bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
+    labels = base.mark_text(dy=-7, color=GREY).encode(text=alt.Text(field="label", type="nominal"))
+    return _finish(alt.layer(bars, labels), "Error by true size", f"Mean error by true count: {_told(rows, 'size', 'mae')} {unit}.", height)
 
 
 def receipt_by_level(receipt: Receipt, height: int) -> alt.LayerChart:
