@@ -12,13 +12,13 @@ _STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 4.2rem 1.4rem 1rem; max-width: none; }
 [data-testid="stSidebarHeader"] { padding-bottom: 0; margin-bottom: 0; }
 .st-key-draw { position: sticky; bottom: 0; z-index: 2; padding: 0.5rem 0; backdrop-filter: blur(12px); }
-.st-key-watermarked { position: relative; }
-.st-key-watermarked::after { content: "CURATOR ONLY"; position: absolute; inset: 0; z-index: 1; pointer-events: none; display: flex;
-  align-items: center; justify-content: center; font-size: 5rem; font-weight: 700; letter-spacing: 0.3rem; rotate: -20deg;
-  color: #d55e00; opacity: 0.22; }
-.st-key-map, .st-key-map_before,
-:is(.st-key-map, .st-key-map_before) :is([data-testid="stFullScreenFrame"], [data-testid="stDeckGlJsonChart"]) {
-  height: max(420px, calc(100vh - 345px)) !important; }
+.st-key-watermarked [data-testid="stDeckGlJsonChart"] { position: relative; }
+.st-key-watermarked [data-testid="stDeckGlJsonChart"]::after { content: "CURATOR ONLY"; position: absolute; inset: 0;
+  z-index: 1; pointer-events: none; display: flex; align-items: center; justify-content: center; font-size: 5rem; font-weight: 700;
+  letter-spacing: 0.3rem; rotate: -20deg; opacity: 0.3; }
+[data-testid="stElementContainer"]:has([data-testid="stDeckGlJsonChart"]) {
+  height: max(420px, calc(100vh - 345px)) !important; flex: none !important; }
+[data-testid="stFullScreenFrame"]:has([data-testid="stDeckGlJsonChart"]), [data-testid="stDeckGlJsonChart"] { height: 100% !important; }
 .dpviz-legend, .dpviz-note { font-size: 0.82rem; line-height: 1.5; }
 .dpviz-note { opacity: 0.75; }
 .dpviz-bar { display: inline-block; height: 0.7em; border-radius: 2px; outline: 1px solid rgba(128,128,128,.35); vertical-align: baseline; }
