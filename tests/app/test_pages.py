@@ -38,6 +38,7 @@ def points():
 def points_app(link=SMALL):
     app = AppTest.from_function(points, default_timeout=30)
     app.query_params.update(link)
+    app.session_state["tab"] = "Table"  # the tab that is quickest to draw
     return good(app.run())
 
 
