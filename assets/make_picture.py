@@ -1,4 +1,4 @@
-"""Rebuild points.png, the picture in README: `python assets/make_picture.py` with the dev extra and Chromium installed."""
+"""Rebuild points.png (README) and map.png (start page): `python assets/make_picture.py` with the dev extra and Chromium installed."""
 
 import shutil
 import socket
@@ -52,6 +52,12 @@ def _take(page: Page, address: str) -> None:
     page.get_by_text("Partitions shown").wait_for(timeout=1000 * PATIENCE)
     page.wait_for_timeout(9000)
     page.screenshot(path=ROOT / "assets" / "points.png")
+    box = page.get_by_test_id("stDeckGlJsonChart").bounding_box()
+    if box is None:
+        raise RuntimeError("there is no map")
+    side = box["height"] * 0.95
+    middle = {"x": box["x"] + (box["width"] - side) / 2, "y": box["y"] + (box["height"] - side) / 2, "width": side, "height": side}
+    page.screenshot(path=ROOT / "assets" / "map.png", clip=middle)
 
 
 if __name__ == "__main__":

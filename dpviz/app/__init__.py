@@ -19,6 +19,9 @@ _STYLE = """<style>
 [data-testid="stElementContainer"]:has([data-testid="stDeckGlJsonChart"]) {
   height: max(420px, calc(100vh - 345px)) !important; flex: none !important; }
 [data-testid="stFullScreenFrame"]:has([data-testid="stDeckGlJsonChart"]), [data-testid="stDeckGlJsonChart"] { height: 100% !important; }
+.st-key-curator { border-left: 4px dashed #d55e00; padding-left: 0.8rem; }
+.st-key-curator::before { content: "CURATOR ONLY: what follows holds the truth"; font-size: 0.8rem; font-weight: 700; color: #d55e00; }
+.st-key-curator [data-testid="stElementToolbar"] { display: none; }
 .dpviz-legend, .dpviz-note { font-size: 0.82rem; line-height: 1.5; }
 .dpviz-note { opacity: 0.75; }
 .dpviz-bar { display: inline-block; height: 0.7em; border-radius: 2px; outline: 1px solid rgba(128,128,128,.35); vertical-align: baseline; }

@@ -128,7 +128,8 @@ def _split(domain: Domain) -> None:
     shares = [part.share for part in parts]
     split_bar([part.label for part in parts], shares, locked=list(locks), key=f"split {config().mechanism}", on_change=_use_shares)
     structure = sum(part.share for part in parts if part.structure)
-    st.caption(f"Structure {structure:.1%}, counts {1 - structure:.1%} of ε.")
+    if structure:
+        st.caption(f"Structure {structure:.1%}, counts {1 - structure:.1%} of ε.")
     with st.expander("Type the shares"):
         _typed(parts, locks)
 
@@ -139,7 +140,8 @@ def _presets(mechanism: Any, height: int) -> None:
     if not names:
         return
     published = {each.title: each for each in PUBLISHED}
-    st.session_state["preset"] = mechanism.split
+    known = next((name for name, each in published.items() if _same(each.weights(height), mechanism.weights)), None)
+    st.session_state["preset"] = known or mechanism.split
     st.selectbox(
         "Budget over zoom levels",
         [*names[0], *published],
@@ -147,11 +149,20 @@ def _presets(mechanism: Any, height: int) -> None:
         format_func=lambda name: name if name in published else name.capitalize(),
         on_change=lambda: _use_preset(st.session_state["preset"], published, height),
     )
+    if known:
+        st.caption(f"{published[known].source}.")
+
+
+def _same(published: list[float], weights: tuple[float, ...]) -> bool:
+    """Whether custom weights are a published split, up to their sum."""
+    whole = sum(published)
+    return len(published) == len(weights) and all(abs(a / whole - b) < 1e-5 for a, b in zip(published, weights, strict=True))
 
 
 def _use_preset(name: str, published: dict[str, Any], height: int) -> None:
     if name in published:
-        _use_shares(published[name].weights(height))
+        weights = published[name].weights(height)
+        _use_shares([weight / sum(weights) for weight in weights])
     elif name != "custom":
         settings = {key: value for key, value in config().settings.items() if key not in SPLIT_SETTINGS}
         change(settings=settings if name == "geometric" else {**settings, "split": name})
@@ -170,7 +181,7 @@ def _typed(parts: list[Share], locks: list[bool]) -> None:
     for place, part in enumerate(parts):
         key, lock = f"share {place}", f"lock {place}"
         st.session_state[key], st.session_state[lock] = round(100 * part.share, 2), locks[place]
-        number, locked = st.columns([3, 1], vertical_alignment="bottom")
+        number, locked = st.columns([5, 4], vertical_alignment="bottom")
         number.number_input(
             f"{part.label}, %",
             0.0,

@@ -67,12 +67,13 @@ def _left() -> Data | None:
     except (SettingError, BudgetError) as error:
         st.error(str(error))
         st.button("Back to the default settings", on_click=without_settings)
-        return None
+        return data
     sum_so_far = st.empty()
     pressed = st.button("Draw a release", type="primary", width="stretch", disabled=data is None, key="draw")
     if pressed and data is not None:
         try:
-            draw(data)
+            with st.spinner("Drawing ..."):
+                draw(data)
         except DpvizError as error:
             st.error(str(error))
     if config().mode == CURATE and data is not None:
@@ -83,7 +84,10 @@ def _left() -> Data | None:
 
 def _spent(data: Data) -> None:
     spent, coming = float(spent_on(data)), config().epsilon
-    st.caption(f"Drawn from these data so far in this session: ε {spent:g}. The next draw makes it {spent + coming:g}; draws add up.")
+    st.caption(
+        f"Drawn from these data so far in this session: ε {spent:g}. The next draw makes it {spent + coming:g}; draws add up,"
+        " also those that a reload of the page forgets."
+    )
 
 
 def _before_the_first_draw(data: Data | None) -> None:
@@ -128,16 +132,19 @@ def _result(number: int) -> None:  # noqa: ARG001 - a new draw makes a new fragm
         )
     notes = [picture.note, f"Seeded draw {what.number}: a simulation, not private." if what.release.simulation else None]
     st.html(picture.legend + "".join(f'<div class="dpviz-note">{note}</div>' for note in notes if note))
-    _key_figures(what, evaluation, level)
-    tabs(what, evaluation, level, _clicked(chosen))
+    with st.container(key="curator" if private else "figures"):
+        _key_figures(what, evaluation, level)
+        tabs(what, evaluation, level, _clicked(chosen))
 
 
 def _evaluation(what: Drawn) -> Evaluation | None:
     """The truth where it may be seen; in Curate behind a switch that says what it costs."""
     if what.config.mode == CURATE:
-        st.toggle("Show curator-only truth", key="curator_truth", persist_state="session")
+        left, right = st.columns([1, 4], vertical_alignment="center")
+        left.toggle("Show curator-only truth", key="curator_truth", persist_state="session")
         if truth_wanted():
-            st.warning("CURATOR ONLY. Choosing settings by the truth leaks: it is not covered by ε. That it was looked at is recorded.")
+            warning = "**CURATOR ONLY.** Choosing settings by the truth leaks: it is not covered by ε. That it was looked at is recorded."
+            right.caption(f":orange[{warning}]")
     return truth_of(what)
 
 

@@ -21,6 +21,7 @@ SIDES = ("West", "South", "East", "North")
 
 def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: int | None) -> None:
     """Draw the tabs; only the open one is computed."""
+    _keep_box(what.release, clicked)
     accuracy, size, query, receipt, table = st.tabs(NAMES, key="tab", on_change="rerun")
     if accuracy.open:
         with accuracy:
@@ -30,7 +31,7 @@ def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: int | 
             _by_size(what, evaluation, level)
     if query.open:
         with query:
-            _range_query(what, evaluation, clicked)
+            _range_query(what, evaluation)
     if receipt.open:
         with receipt:
             _receipt(what)
@@ -68,13 +69,14 @@ def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     st.caption("The same noise weighs little on large partitions and buries small ones.")
 
 
-def _range_query(what: Drawn, evaluation: Evaluation | None, clicked: int | None) -> None:
-    _corners(what.release, clicked)
-    columns = st.columns(4)
-    box = [
-        column.number_input(f"{side}", key=f"query {side}", format="%.6g", step=_step(what.release, place % 2))
-        for place, (column, side) in enumerate(zip(columns, SIDES, strict=True))
-    ]
+def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
+    box: list[float] = st.session_state["query box"]
+    for place, (column, side) in enumerate(zip(st.columns(4), SIDES, strict=True)):
+        key = f"query {side}"
+        st.session_state[key] = box[place]
+        box[place] = column.number_input(
+            side, key=key, format="%.6g", step=_step(what.release, place % 2), on_change=_typed, args=(place, key)
+        )
     if not (box[0] < box[2] and box[1] < box[3]):
         st.error("A box needs an area: West below East, and South below North.")
         return
@@ -92,21 +94,22 @@ def _range_query(what: Drawn, evaluation: Evaluation | None, clicked: int | None
     st.altair_chart(charts.parts_of_error(estimate - uniform, uniform - truth, what.data.unit), width="stretch")
 
 
-def _corners(release: Release, clicked: int | None) -> None:
-    """Keep the last two clicked partitions; the box that spans them becomes the query."""
+def _typed(place: int, key: str) -> None:
+    st.session_state["query box"][place] = st.session_state[key]
+
+
+def _keep_box(release: Release, clicked: int | None) -> None:
+    """The box that is asked for: it spans the last two clicked partitions, and starts as the middle of the domain."""
     west, south, east, north = release.domain.bounds
-    middle = (west + (east - west) / 4, south + (north - south) / 4, east - (east - west) / 4, north - (north - south) / 4)
+    box = st.session_state.setdefault("query box", [np.inf] * 4)
     seen = st.session_state.setdefault("clicked", [])
     if clicked is not None and clicked < len(release.tree) and [clicked] != seen[-1:]:
-        seen[:] = [*seen[-1:], clicked]
-        boxes = release.domain.coordinates(release.tree.rectangles(np.array([node for node in seen if node < len(release.tree)])))
-        middle = (*boxes[:, :2].min(axis=0).tolist(), *boxes[:, 2:].max(axis=0).tolist())
-        for side, value in zip(SIDES, middle, strict=True):
-            st.session_state[f"query {side}"] = float(value)
-    for place, side in enumerate(SIDES):
-        inside = release.domain.bounds[place % 2] <= st.session_state.get(f"query {side}", np.inf) <= release.domain.bounds[place % 2 + 2]
-        if not inside:
-            st.session_state[f"query {side}"] = float(middle[place])
+        seen[:] = [*(node for node in seen[-1:] if node < len(release.tree)), clicked]
+        spans = release.domain.coordinates(release.tree.rectangles(np.array(seen)))
+        box[:] = [*spans[:, :2].min(axis=0).tolist(), *spans[:, 2:].max(axis=0).tolist()]
+    if not (west <= box[0] <= east and west <= box[2] <= east and south <= box[1] <= north and south <= box[3] <= north):
+        width, height = (east - west) / 4, (north - south) / 4
+        box[:] = [west + width, south + height, east - width, north - height]
 
 
 def _step(release: Release, axis: int) -> float:
@@ -130,7 +133,8 @@ def _receipt(what: Drawn) -> None:
         }
         for step in receipt.steps
     ]
-    right.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
+    exactly = st.column_config.TextColumn(help="Parts are multiples of ε / 2^32, so that they add up to ε without rounding.")
+    right.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch", column_config={"ε exactly": exactly})
     exact = "exactly all of it" if receipt.spent == receipt.total else "less than all of it"
     st.caption(
         f"Spent ε {float(receipt.spent.epsilon):g} of {float(receipt.total.epsilon):g}: {exact}. Steps add up along every record's path;"

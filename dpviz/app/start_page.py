@@ -21,7 +21,7 @@ def start_page(points: StreamlitPage) -> None:
         if st.button("Open the map", type="primary"):
             st.switch_page(points)
     with right:
-        st.image(folder("assets") / "points.png", caption="Counts that could be published, on made-up residents of Los Angeles")
+        st.image(folder("assets") / "map.png", width=380, caption="What could be published about 200,000 made-up residents of Los Angeles")
     st.divider()
     columns = st.columns(3, gap="large")
     texts = (

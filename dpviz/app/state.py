@@ -203,7 +203,7 @@ def draw(data: Data) -> None:
     """Spend once and keep the result. In Curate the spend is written down before the noise is drawn."""
     how, number = config(), st.session_state.get("draws", 0) + 1
     mechanism, budget = how.built(), PureBudget(how.epsilon)
-    mechanism.shares(data.points.domain)
+    mechanism.check(data.points.domain)
     st.session_state["draws"] = number
     if how.mode == CURATE:
         spends().append(Spend(digest=data.digest, epsilon=budget.epsilon, mechanism=mechanism.title))

@@ -103,6 +103,10 @@ class Settings:
         """The settings, in order of declaration."""
         return (Rule(name=f.name, default=f.default, **f.metadata["rule"]) for f in fields(cls) if f.default is not MISSING)
 
+    def check(self, domain: Domain) -> None:
+        """Raise what is wrong with these settings on a domain, as far as public facts tell, before anything is spent."""
+        self.shares(domain)
+
     def shares(self, domain: Domain) -> list[Share]:  # noqa: ARG002
         """How the budget is split on a domain; one part unless a mechanism says otherwise."""
         return [Share(label="counts", share=1.0)]
@@ -120,7 +124,10 @@ def _checked(rule: Rule, declared: Field[Any], value: Any) -> Any:
     if value is None and rule.optional:
         return None
     kind = str(declared.type).split(" ")[0]
-    value = _CONVERT[kind](value, rule.label)
+    try:
+        value = _CONVERT[kind](value, rule.label)
+    except OverflowError:
+        raise SettingError(f"{rule.label} is too large a number.") from None
     if rule.choices and value not in rule.choices:
         raise SettingError(f"{rule.label} must be one of {', '.join(map(str, rule.choices))}.")
     numbers = value if isinstance(value, tuple) else (value,)

@@ -14,6 +14,7 @@ from dpviz.mechanisms.measure import Plan, Study, on_leaves
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
+from dpviz.space.domain import Domain
 from dpviz.space.tree import quadtree
 
 
@@ -37,6 +38,10 @@ class Identity(Settings):
 
     order: int = setting(10, "Order of the grid", low=1, high=12, help="The grid has 2^order cells per side, cut to the lattice.")
     threshold: bool = setting(False, "Zero small cells", help="Cells below ln(cells)/ε become 0. Biased, but often better on sparse data.")
+
+    def check(self, domain: Domain) -> None:
+        """Raise if the grid is too large for memory."""
+        quadtree(domain, min(self.order, domain.order))
 
     def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""

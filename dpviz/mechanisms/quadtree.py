@@ -80,6 +80,10 @@ class Quadtree(Settings):
         weights = level_weights(self.split, height, fan_out=self.fan_out, custom=self.weights)
         return weights if self.count_root or self.split == "custom" else [0.0, *weights[1:]]
 
+    def check(self, domain: Domain) -> None:
+        """Raise if custom weights do not fit, or the tree is too large for memory."""
+        quadtree(domain, len(self.level_weights(domain)[0]) - 1, self.fan_out)
+
     def shares(self, domain: Domain) -> list[Share]:
         """One part per zoom level, whole domain first."""
         weights = self._all_weights(domain)

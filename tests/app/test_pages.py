@@ -282,11 +282,11 @@ class TestCurate:
         app = press_draw(points_app(CURATE))
         assert "looked at while tuning**: no" in texts(open_tab(app, "Receipt"))
         fine(app.toggle(key="curator_truth").set_value(True).run())
-        assert "CURATOR ONLY" in app.warning[0].value
+        assert "CURATOR ONLY" in captions(app)
         assert app.segmented_control(key="shown").options == list(SHOWN)
         assert "t" in drawn_layer(app)["data"][0]
         fine(app.toggle(key="curator_truth").set_value(False).run())
-        assert not app.warning
+        assert "CURATOR ONLY" not in captions(app)
         assert "t" not in drawn_layer(app)["data"][0]
         assert "looked at while tuning**: yes" in texts(app)
 
@@ -346,7 +346,8 @@ class TestControls:
         fine(app.selectbox(key="preset").set_value(published.title).run())
         weights = published.weights(5)
         assert shares_of(app) == pytest.approx([100 * weight / sum(weights) for weight in weights], abs=0.01)
-        assert app.selectbox(key="preset").value == "custom"
+        assert app.selectbox(key="preset").value == published.title
+        assert published.source in captions(app)
         fine(press_draw(app))
 
     def test_typed_shares_are_redistributed_around_locked_ones(self):
