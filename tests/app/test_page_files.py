@@ -1,0 +1,148 @@
+"""Files on the Points page: uploads, paths, and everything that is refused."""
+
+import pytest
+
+from tests.app.walk import CURATE, PLACES, SMALL, SWAPPED, captions, drawn, drawn_layer, fine, good, infos, points_app, press_draw
+
+
+class TestFiles:
+    def by_path(self, path, link=CURATE):
+        app = points_app(link)
+        app.segmented_control(key="source").set_value("path").run()
+        return good(app.text_input(key="path").set_value(str(path)).run())
+
+    def upload(self, content, name="homes.csv", link=CURATE):
+        app = points_app(link)
+        good(app.segmented_control(key="source").set_value("upload").run())
+        return good(app.file_uploader(key="file").set_value((name, content, "text/csv")).run())
+
+    def declare(self, app, frame="Contiguous United States", crs="EPSG:4326"):
+        app.selectbox(key="frame").set_value(frame)
+        app.text_input(key="crs").set_value(crs)
+        return good(app.run())
+
+    def public(self, app):
+        return next(box for box in app.checkbox if box.label == "These data are already public")
+
+    def test_nothing_is_there_until_a_file_is_chosen(self):
+        app = points_app()
+        for source in ("upload", "path"):
+            fine(app.segmented_control(key="source").set_value(source).run())
+            assert app.info
+            assert app.button(key="draw").disabled
+
+    def test_an_upload_asks_for_crs_and_domain_and_then_draws(self):
+        app = self.upload(PLACES)
+        assert "Declare the domain" in infos(app)
+        assert app.button(key="draw").disabled
+        fine(self.declare(app))
+        fine(press_draw(app))
+        release = drawn(app).release
+        assert release.domain.bounds == (-125.0, 24.0, -66.0, 50.0)
+        assert not release.simulation
+        assert drawn(app).data.points.count.sum() == 3
+
+    def test_teach_asks_for_the_public_declaration_first(self):
+        app = self.declare(self.upload(PLACES, link=SMALL))
+        assert "Confirm that the data are public" in infos(app)
+        assert not app.get("deck_gl_json_chart")
+        assert app.button(key="draw").disabled
+        fine(self.public(app).check().run())
+        assert drawn_layer(app)["id"] == "truth"
+        fine(press_draw(app))
+
+    def test_a_declaration_holds_for_one_file_only(self):
+        app = self.declare(self.upload(PLACES, link=SMALL))
+        self.public(app).check().run()
+        app.file_uploader(key="file").set_value(("others.csv", PLACES + b"-90,40,more\n", "text/csv")).run()
+        assert "Confirm that the data are public" in infos(good(app))
+        assert not app.get("deck_gl_json_chart")
+
+    def test_a_path_works_and_stays_off_the_address(self, tmp_path):
+        file = tmp_path / "homes.csv"
+        file.write_bytes(PLACES)
+        app = fine(self.declare(self.by_path(file)))
+        fine(press_draw(app))
+        assert "homes" not in str(app.query_params)
+        assert "path" not in app.query_params
+
+    def test_a_changed_file_is_read_again(self, tmp_path):
+        file = tmp_path / "homes.csv"
+        file.write_bytes(PLACES)
+        app = press_draw(self.declare(self.by_path(file)))
+        file.write_bytes(PLACES + b"-118.2,34.1,more\n")
+        press_draw(fine(app.run()))
+        assert drawn(app).data.points.count.sum() == 4
+
+    def test_columns_can_be_overridden(self):
+        app = self.upload(b"a,b\n34.1,-118.2\n25.5,-80.25\n")
+        self.declare(app)
+        app.selectbox(key="column x").set_value("b")
+        app.selectbox(key="column y").set_value("a")
+        fine(app.run())
+        fine(press_draw(app))
+        assert drawn(app).data.points.count.sum() == 2
+
+    def test_a_person_column_protects_people(self):
+        app = self.upload(b"lon,lat,who\n-118.2,34.1,a\n-118.2,34.1,a\n-80.25,25.5,b\n")
+        app.selectbox(key="column person").set_value("who").run()
+        fine(self.declare(app))
+        press_draw(app)
+        assert drawn(app).release.receipt.unit == "person"
+        assert drawn(app).data.points.count.sum() == 2
+
+    def test_files_of_one_name_and_other_content_have_other_sums(self):
+        app = press_draw(self.declare(self.upload(PLACES)))
+        app.file_uploader(key="file").set_value(("homes.csv", PLACES + b"-90,40,more\n", "text/csv")).run()
+        assert "ε 0. The next draw makes it 0.5" in captions(fine(app))
+        app.file_uploader(key="file").set_value(("other name.csv", PLACES, "text/csv")).run()
+        assert "ε 0.5. The next draw makes it 1" in captions(fine(app))
+
+    @pytest.mark.parametrize(
+        ("name", "content", "words"),
+        [
+            (None, b"", "no file"),
+            ("homes.txt", PLACES, "ending"),
+            ("homes.csv", b"", "empty"),
+            ("homes.csv", b"lon,lat,note\n", ""),
+            ("homes.csv", SWAPPED, "swapped"),
+            ("homes.csv", b"lon,lat\nsecret,1\nhidden,2\n", "lon"),
+            ("homes.csv", b"lon,lat\n1,nan\n2,3\n", "lat"),
+            ("homes.parquet", b"PAR1 secret", ""),
+            ("homes.zip", b"PK secret", ""),
+        ],
+    )
+    def test_bad_files_are_refused_without_a_traceback_or_a_cell(self, tmp_path, name, content, words):
+        file = tmp_path / (name or "nowhere.csv")
+        if name:
+            file.write_bytes(content)
+        app = self.by_path(file)
+        if not app.error:
+            self.declare(app)
+        told = " ".join(each.value for each in app.error)
+        assert words.lower() in told.lower()
+        if content != b"lon,lat,note\n":
+            assert told
+            assert app.button(key="draw").disabled
+        assert not any(cell in told for cell in ("secret", "hidden", "118.2", str(tmp_path)))
+
+    @pytest.mark.parametrize("crs", ["EPSG:999999", "nonsense", "EPSG:4326; DROP"])
+    def test_an_unknown_crs_is_refused(self, crs):
+        app = self.declare(self.upload(PLACES), crs=crs)
+        assert "CRS is not known" in app.error[0].value
+        assert app.button(key="draw").disabled
+
+    @pytest.mark.parametrize("bounds", [(-118.0, 34.0, -118.0, 35.0), (-118.0, 35.0, -119.0, 34.0), (-1000.0, 0.0, 1000.0, 1.0)])
+    def test_a_domain_of_no_area_is_refused(self, bounds):
+        app = self.declare(self.upload(PLACES), frame="Type the bounds")
+        for side, value in zip(("west", "south", "east", "north"), bounds, strict=True):
+            app.number_input(key=side).set_value(value)
+        assert len(good(app.run()).error) == 1
+        assert app.button(key="draw").disabled
+
+    def test_bad_rows_can_be_left_out(self):
+        app = self.declare(self.upload(PLACES + b"far,away,secret\n"))
+        assert app.error
+        fine(app.toggle(key="drop").set_value(True).run())
+        fine(press_draw(app))
+        assert drawn(app).data.points.count.sum() == 3

@@ -1,0 +1,94 @@
+"""A walk through the pages without a browser: start them, press, and read what is shown."""
+
+import json
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).parents[2]
+
+
+SMALL = {"sample": "gaussian_cluster", "size": "1000", "order": "6", "settings": '{"height":4}'}
+
+
+CURATE = SMALL | {"mode": "Curate"}
+
+
+PUBLIC_FIGURES = {"Partitions shown", "Typical noise", "Released total", "Budget of this draw", "Released answer"}
+
+
+PUBLIC_FIGURES |= {"95 % interval, noise only"}
+
+
+PUBLIC_COLUMNS = ["partition", "West", "South", "East", "North", "count", "stddev", "low", "high", "first measured"]
+
+
+PLACES = b"lon,lat,note\n-118.2,34.1,secret\n-80.25,25.5,hidden\n-100.125,40.5,quiet\n"
+
+
+SWAPPED = b"lon,lat\n34.1,-118.2\n25.5,-80.25\n"
+
+
+def points():
+    from dpviz.app.points_page import points_page  # noqa: PLC0415 - only this function's text runs
+
+    points_page()
+
+
+def points_app(link=SMALL):
+    app = AppTest.from_function(points, default_timeout=30)
+    app.query_params.update(link)
+    app.session_state["tab"] = "Table"  # the tab that is quickest to draw
+    return good(app.run())
+
+
+def good(app):
+    assert not app.exception, [each.value for each in app.exception]
+    return app
+
+
+def fine(app):
+    assert not good(app).error, [each.value for each in app.error]
+    return app
+
+
+def press_draw(app):
+    return good(app.button(key="draw").click().run())
+
+
+def deck_of(app):
+    return json.loads(app.get("deck_gl_json_chart")[0].proto.json)
+
+
+def drawn_layer(app):
+    return next(layer for layer in deck_of(app)["layers"] if layer["id"] not in ("land", "countries", "states", "domain"))
+
+
+def drawn(app):
+    name = f"drawn {app.session_state['config'].mode}"
+    return app.session_state[name] if name in app.session_state else None  # noqa: SIM401 - a session has no get()
+
+
+def keys(elements):
+    return {element.key for element in elements}
+
+
+def captions(app):
+    return " ".join(caption.value for caption in app.caption)
+
+
+def texts(app):
+    return " ".join(each.value for each in app.markdown)
+
+
+def infos(app):
+    return " ".join(info.value for info in app.info)
+
+
+def shares_of(app):
+    return [number.value for number in app.number_input if (number.key or "").startswith("share ")]
+
+
+def open_tab(app, name):
+    app.session_state["tab"] = name
+    return good(app.run())
