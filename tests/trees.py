@@ -113,6 +113,7 @@ def release_of(tree: Tree, noisy: np.ndarray, variance: np.ndarray, *, consisten
         receipt=Receipt(total=PureBudget(1), steps=(step,)),
         steps=(),
         simulation=True,
+        height=tree.height,
     )
 
 

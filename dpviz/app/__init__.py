@@ -11,17 +11,11 @@ from dpviz.bundled import folder
 _STYLE = """<style>
 [data-testid="stMainBlockContainer"] { padding: 4.2rem 1.4rem 1rem; max-width: none; }
 [data-testid="stSidebarHeader"] { padding-bottom: 0; margin-bottom: 0; }
-.st-key-draw { position: sticky; bottom: 0; z-index: 2; padding: 0.5rem 0; backdrop-filter: blur(12px); }
-.st-key-watermarked [data-testid="stDeckGlJsonChart"] { position: relative; }
-.st-key-watermarked [data-testid="stDeckGlJsonChart"]::after { content: "CURATOR ONLY"; position: absolute; inset: 0;
-  z-index: 1; pointer-events: none; display: flex; align-items: center; justify-content: center; font-size: 5rem; font-weight: 700;
-  letter-spacing: 0.3rem; rotate: -20deg; opacity: 0.3; }
+.st-key-draw { position: sticky; bottom: 0; z-index: 2; padding: 0.5rem 0; background: SIDEBAR; }
+[data-testid="stSidebarContent"] { scroll-padding-bottom: 5rem; }
 [data-testid="stElementContainer"]:has([data-testid="stDeckGlJsonChart"]) {
   height: max(420px, calc(100vh - 345px)) !important; flex: none !important; }
 [data-testid="stFullScreenFrame"]:has([data-testid="stDeckGlJsonChart"]), [data-testid="stDeckGlJsonChart"] { height: 100% !important; }
-.st-key-curator { border-left: 4px dashed #d55e00; padding-left: 0.8rem; }
-.st-key-curator::before { content: "CURATOR ONLY: what follows holds the truth"; font-size: 0.8rem; font-weight: 700; color: #d55e00; }
-.st-key-curator [data-testid="stElementToolbar"] { display: none; }
 .dpviz-legend, .dpviz-note { font-size: 0.82rem; line-height: 1.5; }
 .dpviz-note { opacity: 0.75; }
 .dpviz-bar { display: inline-block; height: 0.7em; border-radius: 2px; outline: 1px solid rgba(128,128,128,.35); vertical-align: baseline; }
@@ -34,7 +28,8 @@ def main() -> None:
     """Set the page up and run the one that was chosen."""
     st.set_page_config(page_title="dpviz", page_icon=str(folder("assets") / "logo.svg"), layout="wide")
     st.logo(folder("assets") / "logo.svg", size="small")
-    st.html(_STYLE)
+    sidebar = st.get_option(f"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor") or "transparent"
+    st.html(_STYLE.replace("SIDEBAR", str(sidebar)))
     points = st.Page(points_page, title="Points", url_path="points")
     start = st.Page(lambda: start_page(points), title="Start", url_path="start", default=True)
     st.navigation([start, points], position="top").run()

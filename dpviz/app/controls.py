@@ -108,7 +108,9 @@ def _epsilon() -> None:
         label_visibility="collapsed",
         on_change=lambda: change(epsilon=st.session_state["epsilon"]),
     )
-    st.caption(f"Nobody's odds of being in the data change by more than e^ε = {math.exp(min(epsilon, 50)):,.3g} times.")
+    st.caption(
+        f"Whatever is released, the odds that one record (or person) is in the data change by at most e^ε = {math.exp(epsilon):,.3g} times."
+    )
     if epsilon < 0.05:
         st.warning("So small a budget buries all but very large counts in noise.")
     elif epsilon > 3:

@@ -128,21 +128,25 @@ def _from_path() -> tuple[str, bytes] | None:
 
 
 def _file(name: str, body: bytes, digest: str, about: PointsFile) -> Data | None:
-    options = _columns(about)
+    options = _columns(about, digest)
     crs = about.crs
     if about.needs_crs:
         asked = "The file does not say; it is never guessed. EPSG:4326 is longitude and latitude in degrees."
         crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="crs", persist_state="session", help=asked)
     domain = _declared_domain(crs or None)
+    needs_crs = about.needs_crs and not (domain is not None and domain.crs is None)
     bad = "Rows with a missing or unreadable cell. Off: the file is refused if there is one."
     drop = st.toggle("Leave out bad rows", key="drop", persist_state="session", help=bad)
     if config().mode != CURATE and not st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return None
-    if domain is None or (about.needs_crs and not crs):
-        st.info("Declare the domain: west, south, east and north, and the CRS if the file has none.")
+    if needs_crs and not crs:
+        st.info("Say which CRS the coordinates are in.")
         return None
-    if about.needs_crs:
+    if domain is None:
+        st.info("Declare the domain: west, south, east and north.")
+        return None
+    if needs_crs:
         options["crs"] = crs
     options["bad_rows"] = "drop" if drop else "refuse"
     points = cached.counted(digest, name, body, domain, tuple(sorted(options.items(), key=lambda item: item[0])))
@@ -152,19 +156,26 @@ def _file(name: str, body: bytes, digest: str, about: PointsFile) -> Data | None
     return Data(points=points, digest=digest, title="Uploaded points", unit=unit, public=config().mode != CURATE)
 
 
-def _columns(about: PointsFile) -> dict[str, object]:
+def _columns(about: PointsFile, digest: str) -> dict[str, object]:
     """Which columns to read: found by name, and every choice can be overridden."""
     options: dict[str, object] = {}
     names = [NONE, *about.columns]
     with st.expander("Columns", expanded=not about.has_geometry and (about.x is None or about.y is None)):
         if not about.has_geometry:
             for axis, title, found in (("x", "Longitude or easting", about.x), ("y", "Latitude or northing", about.y)):
-                options[axis] = _pick(title, names, found, f"column {axis}")
-        options["count"] = _pick("Records per row", names, None, "column count", "Whole numbers; without it each row is one record.")
-        options["person"] = _pick("Person", names, None, "column person", "Protects each person instead of each record.")
+                options[axis] = _pick(title, names, found, f"column {axis} {digest}")
+        whole = "Whole numbers; without it each row is one record."
+        options["count"] = _pick("Records per row", names, None, f"column count {digest}", whole)
+        options["person"] = _pick("Person", names, None, f"column person {digest}", "Protects each person instead of each record.")
         if options["person"]:
             most = st.number_input("Records per person, at most", 1, 1000, 1, key="contributions", persist_state="session")
             options["contributions"] = int(most)
+    for role, found, meaning in (
+        ("person", about.person, "protect persons, not records"),
+        ("count", about.count, "count several records per row"),
+    ):
+        if found is not None and options[role] is None:
+            st.caption(f":orange[There is a column *{found}*: choose it under Columns to {meaning}.]")
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -184,11 +195,15 @@ def _declared_domain(crs: str | None) -> Domain | None:
     east = right.number_input("East", value=None, key="east", persist_state="session", format="%.6g")
     south = left.number_input("South", value=None, key="south", persist_state="session", format="%.6g")
     north = right.number_input("North", value=None, key="north", persist_state="session", format="%.6g")
-    order = _order_value()
-    if west is None or east is None or south is None or north is None or crs is None:
+    other = "Left empty: that of the file. Points are reprojected to it. The word none makes a plain plane without a map."
+    own = st.text_input(
+        "CRS of the domain", placeholder=crs or "as the file", key="domain crs", persist_state="session", help=other
+    ).strip()
+    order, frame_crs = _order_value(), None if own.lower() == "none" else own or crs
+    if west is None or east is None or south is None or north is None or (frame_crs is None and own.lower() != "none"):
         return None
     try:
-        return Domain(bounds=(west, south, east, north), crs=crs, order=order)
+        return Domain(bounds=(west, south, east, north), crs=frame_crs, order=order)
     except DpvizError as error:
         st.error(str(error))
         return None

@@ -11,12 +11,35 @@ from dpviz.answers.metrics import Evaluation
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.data_controls import data_controls
 from dpviz.app.points_tabs import tabs
-from dpviz.app.state import CURATE, TEACH, Data, Drawn, change, config, draw, drawn, spent_on, truth_of, truth_wanted, write_address
+from dpviz.app.state import (
+    CURATE,
+    TEACH,
+    Data,
+    Drawn,
+    change,
+    config,
+    draw,
+    drawn,
+    spent_on,
+    truth_key,
+    truth_of,
+    truth_wanted,
+    write_address,
+)
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.view.layers import MOST_FEATURES
-from dpviz.view.points_map import PRESENT, SHOWN, nodes_at, points_map, truth_map
+from dpviz.view.points_map import PRESENT, SHOWN, points_map, truth_map
 
 MAP_HEIGHT = 620
+_WATERMARK = """<style>
+.st-key-map [data-testid="stDeckGlJsonChart"] { position: relative; }
+.st-key-map [data-testid="stDeckGlJsonChart"]::after { content: "CURATOR ONLY"; position: absolute; inset: 0; z-index: 1;
+  pointer-events: none; display: flex; align-items: center; justify-content: center; font-size: 5rem; font-weight: 700;
+  letter-spacing: 0.3rem; rotate: -20deg; opacity: 0.3; }
+.st-key-figures { border-left: 4px dashed #d55e00; padding-left: 0.8rem; }
+.st-key-figures::before { content: "CURATOR ONLY: what follows holds the truth"; font-size: 0.8rem; font-weight: 700; color: #d55e00; }
+.st-key-figures [data-testid="stElementToolbar"] { display: none; }
+</style>"""
 
 
 def points_page() -> None:
@@ -125,14 +148,14 @@ def _result(number: int) -> None:  # noqa: ARG001 - a new draw makes a new fragm
     shown, level = _map_controls(what, evaluation)
     truth = None if evaluation is None else evaluation.truth
     picture = points_map(what.release, level, shown, unit=what.data.unit, dark=_dark(), truth=truth)
-    private = what.config.mode == CURATE and truth is not None
-    with st.container(key="watermarked" if private else "plain"):
-        chosen = st.pydeck_chart(
-            picture.deck, height=MAP_HEIGHT, key="map", on_select="rerun", selection_mode="single-object", alt=picture.description
-        )
+    if what.config.mode == CURATE and truth is not None:
+        st.html(_WATERMARK)
+    chosen = st.pydeck_chart(
+        picture.deck, height=MAP_HEIGHT, key="map", on_select="rerun", selection_mode="single-object", alt=picture.description
+    )
     notes = [picture.note, f"Seeded draw {what.number}: a simulation, not private." if what.release.simulation else None]
     st.html(picture.legend + "".join(f'<div class="dpviz-note">{note}</div>' for note in notes if note))
-    with st.container(key="curator" if private else "figures"):
+    with st.container(key="figures"):
         _key_figures(what, evaluation, level)
         tabs(what, evaluation, level, _clicked(chosen))
 
@@ -141,8 +164,8 @@ def _evaluation(what: Drawn) -> Evaluation | None:
     """The truth where it may be seen; in Curate behind a switch that says what it costs."""
     if what.config.mode == CURATE:
         left, right = st.columns([1, 4], vertical_alignment="center")
-        left.toggle("Show curator-only truth", key="curator_truth", persist_state="session")
-        if truth_wanted():
+        left.toggle("Show curator-only truth", key=truth_key(what.data), persist_state="session")
+        if truth_wanted(what.data):
             warning = "**CURATOR ONLY.** Choosing settings by the truth leaks: it is not covered by ε. That it was looked at is recorded."
             right.caption(f":orange[{warning}]")
     return truth_of(what)
@@ -150,7 +173,7 @@ def _evaluation(what: Drawn) -> Evaluation | None:
 
 def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]:
     """The map switch and the zoom level: which map, and which level of the tree."""
-    height = what.release.tree.height
+    height = what.release.height
     left, right = st.columns([3, 2], vertical_alignment="center")
     options = SHOWN if evaluation is not None else SHOWN[:1]
     shown = config().shown if config().shown in options else SHOWN[0]
@@ -166,13 +189,13 @@ def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]
 
 
 def _hoverable_zoom(what: Drawn) -> int:
-    tree = what.release.tree
-    return max(zoom for zoom in range(tree.height + 1) if zoom == 0 or len(nodes_at(what.release, tree.height - zoom)) <= MOST_FEATURES)
+    height = what.release.height
+    return max(zoom for zoom in range(height + 1) if zoom == 0 or len(what.release.nodes(height - zoom)) <= MOST_FEATURES)
 
 
 def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     """Four numbers that sum the release up at the level shown."""
-    release, nodes = what.release, nodes_at(what.release, level)
+    release, nodes = what.release, what.release.nodes(level)
     columns = st.columns(4)
     finest = f"At the zoom level of the map; the release goes down to {len(release.tree.leaves):,}."
     columns[0].metric("Partitions shown", f"{len(nodes):,}", help=finest)
@@ -186,8 +209,8 @@ def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None
         return
     truth, count = evaluation.truth[nodes], release.count[nodes]
     error = float(np.abs(count - truth).sum() / max(truth.sum(), 1) * 100)
-    half = "Half the sum of absolute errors over the true total: the share that stands in the wrong partition."
-    columns[2].metric("Misplaced", f"{min(error / 2, 1e6):,.1f} %", help=half)
+    summed = f"Sum of the absolute errors of all shown partitions, in percent of the true number of {what.data.unit}."
+    columns[2].metric("Error, all partitions", f"{error:,.1f} %", help=summed)
     wrong = int(((truth == 0) & (count >= PRESENT)).sum())
     empty = f"Partitions released as occupied although nobody is there, out of {int((truth == 0).sum()):,} empty ones."
     columns[3].metric("False positives", f"{wrong:,}", help=empty)

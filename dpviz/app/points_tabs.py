@@ -12,7 +12,6 @@ from dpviz.answers.metrics import FINEST_ZOOM, Evaluation, error_by_size, expect
 from dpviz.app.state import CURATE, Drawn, looked_at
 from dpviz.release.release import INTERVAL_WIDTH, Release
 from dpviz.view import charts
-from dpviz.view.points_map import nodes_at
 
 NAMES = ("Accuracy by zoom", "By size", "Range query", "Receipt", "Table")
 MOST_ROWS = 5000
@@ -63,7 +62,7 @@ def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
     if evaluation is None:
         st.info("Error by true size needs the truth: in Curate, turn on *Show curator-only truth* above the map.")
         return
-    nodes = nodes_at(what.release, level)
+    nodes = what.release.nodes(level)
     table = error_by_size(evaluation.truth[nodes], what.release.count[nodes])
     st.altair_chart(charts.error_by_size(table, what.data.unit), width="stretch")
     st.caption("The same noise weighs little on large partitions and buries small ones.")
@@ -119,11 +118,11 @@ def _step(release: Release, axis: int) -> float:
 def _receipt(what: Drawn) -> None:
     receipt = what.release.receipt
     left, right = st.columns([2, 3])
-    left.altair_chart(charts.receipt_by_level(receipt, what.release.tree.height), width="stretch")
+    left.altair_chart(charts.receipt_by_level(receipt, what.release.height), width="stretch")
     rows = [
         {
             "for": step.purpose,
-            "zoom": None if step.level is None else what.release.tree.height - step.level,
+            "zoom": None if step.level is None else what.release.height - step.level,
             "ε": float(step.amount),
             "ε exactly": str(step.amount),
             "sensitivity": float(step.sensitivity),
@@ -150,9 +149,10 @@ def _small_print(what: Drawn) -> None:
         f"**Protected**: {receipt.neighbours} {receipt.unit}{bound}.",
         f"**Not protected**: {', '.join(receipt.unprotected)}.",
         f"**Post-processing**, in order: {', '.join(what.release.steps) or 'none'}.",
-        f"**Time**: {what.seconds:.2f} s on the server.",
         *(f"**Note**: {note}" for note in receipt.notes),
     ]
+    if what.config.mode != CURATE:
+        lines.append(f"**Time**: {what.seconds:.2f} s on the server.")
     if what.release.approximate:
         lines.append(f"**Spread**: {what.release.approximate}.")
     if what.config.mode == CURATE:
@@ -162,7 +162,7 @@ def _small_print(what: Drawn) -> None:
 
 
 def _table(what: Drawn, level: int) -> None:
-    nodes = nodes_at(what.release, level)
+    nodes = what.release.nodes(level)
     order = nodes[np.argsort(-what.release.count[nodes], kind="stable")][:MOST_ROWS]
     low, high = what.release.interval(order)
     boxes = what.release.domain.coordinates(what.release.tree.rectangles(order))

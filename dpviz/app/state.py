@@ -226,7 +226,7 @@ def spent_on(data: Data) -> Fraction:
 
 def truth_of(what: Drawn) -> Evaluation | None:
     """The comparison with the truth, where the mode allows it: always in Teach, in Curate only once asked for."""
-    if what.config.mode == CURATE and not truth_wanted():
+    if what.config.mode == CURATE and not truth_wanted(what.data):
         return None
     key = f"evaluation {what.config.mode}"
     number, evaluation = st.session_state.get(key, (None, None))
@@ -238,9 +238,14 @@ def truth_of(what: Drawn) -> Evaluation | None:
     return evaluation  # type: ignore[no-any-return]
 
 
-def truth_wanted() -> bool:
-    """Whether the curator asked to see the truth; remembered per dataset for the manifest."""
-    return bool(st.session_state.get("curator_truth", False))
+def truth_key(data: Data) -> str:
+    """The switch that shows a dataset's truth in Curate; each dataset has its own, so that none is shown unasked."""
+    return f"curator truth {data.digest}"
+
+
+def truth_wanted(data: Data) -> bool:
+    """Whether the curator asked to see this dataset's truth."""
+    return bool(st.session_state.get(truth_key(data), False))
 
 
 def looked_at() -> set[str]:

@@ -64,6 +64,7 @@ def zeroed(release: Release, threshold: float) -> Release:
     return replace(
         release,
         count=count,
+        unbiased=release.count,
         steps=(*release.steps, f"cells below {threshold:,.1f} set to 0"),
         approximate="the spread is that of the noise before small cells were set to 0, which adds bias",
     )

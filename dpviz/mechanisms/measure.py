@@ -117,6 +117,7 @@ class Study:
             receipt=self.receipt(plan),
             steps=("least squares",) if consistent and several else (),
             simulation=self.entropy.simulation,
+            height=tree.height,
         )
 
     def receipt(self, plan: Plan) -> Receipt:

@@ -110,6 +110,7 @@ def prune(release: Release, least: float) -> Release:
         noisy=release.noisy[kept],
         noise_variance=release.noise_variance[kept],
         count=release.count[kept],
+        unbiased=None if release.unbiased is None else release.unbiased[kept],
         spread=spread,
         steps=(*release.steps, f"pruned below nodes under {least:,g}"),
         approximate="the spread is that of fixed partitions; pruning looks at the released counts",

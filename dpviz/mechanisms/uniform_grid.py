@@ -34,7 +34,7 @@ class UniformGrid(Settings):
 
     Deviations:
         The paper takes N as known; here a small share of epsilon buys a noisy N, or it is declared and listed as
-        unprotected, and epsilon in the rule is what is left for the cells. N <= 0 gives one cell; m is cut to the
+        unprotected, and epsilon in the rule is what is left for the cells, per record. N <= 0 gives one cell; m is cut to the
         lattice and to 4,096, and cell edges snap to lattice lines.
     """
 
@@ -91,13 +91,14 @@ class UniformGrid(Settings):
 
     def _side(self, study: Study, budget: PureBudget) -> tuple[int, Fraction]:
         """Cells per side, and what is left of epsilon for counting them."""
+        bound = study.points.contributions
         if self.side is not None:
             return self.side, budget.epsilon
         if self.declared_total is not None:
-            return self.rule(self.declared_total, budget.epsilon), budget.epsilon
+            return self.rule(self.declared_total, budget.epsilon / bound), budget.epsilon
         share, rest = budget.split([self.total_share, 1 - self.total_share])
         total, _ = study.count("total, for the size of the grid", np.array([study.points.count.sum()]), share)
-        return self.rule(int(total[0]), rest), rest
+        return self.rule(int(total[0]), rest / bound), rest
 
     def shares(self, domain: Domain) -> list[Share]:
         """The total against the cells, where the total is bought."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from scipy import optimize
@@ -16,6 +17,7 @@ Number = Fraction | float | str
 GRAIN = 2**32
 LARGEST = 10**15
 _SAFETY = 1e-9
+_LONGEST_NUMBER = 400
 
 
 def exact(value: object, name: str) -> Fraction:
@@ -27,14 +29,24 @@ def exact(value: object, name: str) -> Fraction:
     if isinstance(value, bool):
         raise BudgetError(f"{name} must be a number.")
     try:
+        if isinstance(value, str):
+            _refuse_huge(value, name)
         if isinstance(value, str | int | Fraction):
             return Fraction(value)
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, ZeroDivisionError):
+    except BudgetError:
+        raise
+    except (TypeError, ValueError, ZeroDivisionError, InvalidOperation):
         raise BudgetError(f"{name} must be a number.") from None
     if not math.isfinite(number):
         raise BudgetError(f"{name} must be finite: NaN and infinity are refused.")
     return Fraction(repr(number))
+
+
+def _refuse_huge(text: str, name: str) -> None:
+    """A short text such as 1e-999999999 would need gigabytes as a fraction."""
+    if len(text) > _LONGEST_NUMBER or ("/" not in text and abs(Decimal(text).adjusted()) > _LONGEST_NUMBER):
+        raise BudgetError(f"{name} is out of range: give a number of ordinary size.")
 
 
 def _positive(value: object, name: str) -> Fraction:
@@ -150,7 +162,7 @@ class ApproxBudget:
         if self.delta == 0:
             raise BudgetError("delta = 0 cannot be met by Gaussian noise; give a delta greater than 0.")
         epsilon, log_delta = float(self.epsilon), _log(self.delta)
-        simple = (math.sqrt(epsilon - log_delta) - math.sqrt(-log_delta)) ** 2
+        simple = (epsilon / (math.sqrt(epsilon - log_delta) + math.sqrt(-log_delta))) ** 2
         rho = simple
         if _checked_conversion(conversion) == "tight":
             low, high = 0.0, max(4 * simple, 2 * epsilon)
@@ -244,7 +256,7 @@ class Receipt:
         notes: settings that had to be cut, and why less than the total was spent.
 
     Raises:
-        BudgetError: the steps add up to more than the total.
+        BudgetError: there is no step, or the steps add up to more than the total.
     """
 
     total: PureBudget
@@ -256,6 +268,8 @@ class Receipt:
     notes: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
+        if not self.steps:
+            raise BudgetError("A receipt needs at least one step: something must have been measured.")
         if self.spent.epsilon > self.total.epsilon:
             raise BudgetError("The steps spend more than the budget: a bug in the mechanism, nothing was released.")
 
@@ -274,17 +288,3 @@ def require_pure(budget: object, mechanism: str) -> PureBudget:
     if not isinstance(budget, PureBudget):
         raise BudgetError(f"{mechanism} takes a PureBudget(epsilon), not {type(budget).__name__}.")
     return budget
-
-
-__all__ = [
-    "GRAIN",
-    "ApproxBudget",
-    "Budget",
-    "PureBudget",
-    "Receipt",
-    "Step",
-    "ZcdpBudget",
-    "exact",
-    "log_delta_of",
-    "require_pure",
-]

@@ -9,6 +9,8 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.errors import SettingError
+
 Words = NDArray[np.uint64]
 
 
@@ -23,23 +25,37 @@ class Entropy:
     True
     """
 
-    def __init__(self, words: Callable[[int], Words], seeds: np.random.SeedSequence | None) -> None:
-        self._words = words
-        self._seeds = seeds
+    _words: Callable[[int], Words]
+    _seeds: np.random.SeedSequence | None
+
+    def __init__(self, *_: object) -> None:
+        raise TypeError("make a stream with Entropy.system() or Entropy.seeded(seed)")
+
+    @classmethod
+    def _reading(cls, words: Callable[[int], Words], seeds: np.random.SeedSequence | None) -> Entropy:
+        stream = cls.__new__(cls)
+        stream._words, stream._seeds = words, seeds  # noqa: SLF001
+        return stream
 
     @classmethod
     def system(cls) -> Entropy:
         """The operating system's generator; the only one that a release may be published from."""
-        return cls(lambda n: np.frombuffer(os.urandom(8 * n), np.uint64), None)
+        return cls._reading(lambda n: np.frombuffer(os.urandom(8 * n), np.uint64), None)
 
     @classmethod
     def seeded(cls, seed: int) -> Entropy:
-        """A repeatable stream for simulations, demonstrations and tests; never for publication."""
-        return cls._from_seeds(np.random.SeedSequence(seed))
+        """A repeatable stream for simulations, demonstrations and tests; never for publication.
+
+        Raises:
+            SettingError: the seed is no whole number of at least 0.
+        """
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise SettingError("A seed must be a whole number of at least 0.")
+        return cls._from_seeds(np.random.SeedSequence(int(seed)))
 
     @classmethod
     def _from_seeds(cls, seeds: np.random.SeedSequence) -> Entropy:
-        return cls(np.random.SFC64(seeds).random_raw, seeds)
+        return cls._reading(np.random.SFC64(seeds).random_raw, seeds)
 
     @property
     def simulation(self) -> bool:

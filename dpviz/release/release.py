@@ -39,6 +39,8 @@ class Release:
         spread: how the errors of `count` hang together; None if they are independent, with `noise_variance`.
         receipt: what was spent on what.
         steps: post-processing, in order.
+        height: steps from the root to level 0 as the tree was built; pruning may leave `tree` less deep. level = height - depth.
+        unbiased: (n,) counts before a biased step, on which intervals are centred; None if there was none.
         simulation: drawn from a seed, so not private; refused by export.
         approximate: why the stated spread is only approximate; None if it is exact.
     """
@@ -54,7 +56,9 @@ class Release:
     receipt: Receipt
     steps: tuple[str, ...]
     simulation: bool
+    height: int
     approximate: str | None = None
+    unbiased: Floats | None = None
 
     def __repr__(self) -> str:
         stamp = ", SIMULATION: not private" if self.simulation else ""
@@ -118,10 +122,10 @@ class Release:
         return block_sums(self.tree, self.count, zoom)
 
     def to_frame(self, level: int = 0) -> geopandas.GeoDataFrame:
-        """The partitions as a table.
+        """The partitions of a level as a table; see `nodes`.
 
         Args:
-            level: 0 gives the leaves; k the nodes of that level, and leaves that stand above it, so that they tile the domain.
+            level: 0 gives the leaves, `height` the whole domain.
 
         Returns:
             GeoDataFrame with partition_id, level, depth, count_noisy (as first measured, NaN if not measured), count, stddev,
@@ -130,13 +134,11 @@ class Release:
         Raises:
             DomainError: no such level.
         """
-        if not 0 <= level <= self.tree.height:
-            raise DomainError(f"The release has levels 0 to {self.tree.height}.")
-        nodes = self.tree.leaves if level == 0 else self.tree.cut(self.tree.height - level)
+        nodes = self.nodes(level)
         low, high = self.interval(nodes)
         columns = {
             "partition_id": nodes,
-            "level": self.tree.height - self.tree.depth[nodes],
+            "level": self.height - self.tree.depth[nodes],
             "depth": self.tree.depth[nodes],
             "count_noisy": self.noisy[nodes],
             "count": self.count[nodes],
@@ -147,14 +149,25 @@ class Release:
         geometry = self.domain.boxes(self.tree.rectangles(nodes))
         return geopandas.GeoDataFrame(columns, geometry=geometry, crs=self.domain.crs)
 
+    def nodes(self, level: int) -> NDArray[np.int64]:
+        """(k,) nodes that tile the domain at a level, leaves that stand above it included; level 0 gives the leaves.
+
+        Raises:
+            DomainError: no such level.
+        """
+        if level not in range(self.height + 1):
+            raise DomainError(f"The release has levels 0 to {self.height}.")
+        depth = self.height - int(level)
+        return self.tree.leaves if depth >= self.tree.height else self.tree.cut(depth)
+
     def interval(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """(k,) lower and upper ends of an interval that holds the true count of each node with probability 0.95 at least.
 
         ln(20) / sqrt(2) = 2.12 standard deviations, which is exact for one Laplace count and cautious for sums of them,
         rounded outwards to whole numbers. Covers noise only.
         """
-        width = INTERVAL_WIDTH * self.stddev[nodes]
-        return np.floor(self.count[nodes] - width), np.ceil(self.count[nodes] + width)
+        width, centre = INTERVAL_WIDTH * self.stddev[nodes], self.count if self.unbiased is None else self.unbiased
+        return np.floor(centre[nodes] - width), np.ceil(centre[nodes] + width)
 
     @cached_property
     def _cumulative(self) -> Cumulative | None:

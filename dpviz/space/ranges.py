@@ -163,7 +163,7 @@ def cumulative(tree: Tree, count: Floats) -> Cumulative | None:
         return None
     edges = [np.searchsorted(lines, rectangles[:, axis]) for axis, lines in ((0, columns), (1, rows), (2, columns), (3, rows))]
     leaf = _leaf_numbers(edges, len(columns), len(rows))
-    area = np.diff(rows)[:, None] * np.diff(columns)
+    area = np.diff(rows).astype(np.float64)[:, None] * np.diff(columns)
     density = count[tree.leaves] / tree.cells[tree.leaves]
     sums = np.zeros((len(rows), len(columns)))
     np.cumsum(np.cumsum(density[leaf] * area, axis=0), axis=1, out=sums[1:, 1:])

@@ -75,7 +75,9 @@ class Scale:
         bar = _bar(self.colors(np.linspace(low, self.top, 24)))
         parts = [f"<b>{escape(self.title)}</b>", f"{short(low)}", bar, f"{short(self.top)} and more"]
         if self.kind == "density" and negatives:
-            parts.append(f'<span class="dpviz-gap"></span>below zero {_bar(self.colors(np.linspace(-self.top / 50, -self.top, 8)), 44)}')
+            parts.append(
+                f'<span class="dpviz-gap"></span>below zero, by noise {_bar(self.colors(np.linspace(-self.top / 50, -self.top, 8)), 44)}'
+            )
         return f'<div class="dpviz-legend">{" ".join(parts)}</div>'
 
 
@@ -83,7 +85,7 @@ def top_of(values: ArrayLike) -> float:
     """A public top for a scale: nearly the largest of released values, rounded up to 1, 2 or 5 times a power of ten."""
     sizes = np.abs(np.asarray(values, np.float64))
     largest = float(np.quantile(sizes, _SHARE_OF_VALUES)) if sizes.size else 0.0
-    if not largest > 0:
+    if not largest > 1e-300:
         return 1.0
     power = 10.0 ** np.floor(np.log10(largest))
     return float(next(step * power for step in (1, 2, 5, 10) if step * power >= largest))

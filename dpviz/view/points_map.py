@@ -47,15 +47,10 @@ def drawable_level(release: Release, wanted: int) -> tuple[int, str | None]:
     Levels of many partitions are drawn as a picture, which needs coordinates in degrees or a plain plane.
     """
     level = wanted
-    while not _as_picture(release) and len(nodes_at(release, level)) > MOST_FEATURES:
+    while not _as_picture(release) and len(release.nodes(level)) > MOST_FEATURES:
         level += 1
-    zoom = release.tree.height - level
+    zoom = release.height - level
     return level, None if level == wanted else f"Zoom level {zoom} is shown: finer ones have more than {MOST_FEATURES:,} partitions."
-
-
-def nodes_at(release: Release, level: int) -> Indices:
-    """The nodes that tile the domain at a level; leaves that stand above it included."""
-    return release.tree.leaves if level == 0 else release.tree.cut(release.tree.height - level)
 
 
 def points_map(release: Release, level: int, shown: str, *, unit: str, dark: bool, truth: NDArray[np.int64] | None = None) -> PointsMap:
@@ -70,7 +65,7 @@ def points_map(release: Release, level: int, shown: str, *, unit: str, dark: boo
         truth: (n,) true counts per node, from an `Evaluation`: for teaching or the curator's eyes only.
     """
     level, note = drawable_level(release, level)
-    nodes = nodes_at(release, level)
+    nodes = release.nodes(level)
     values, scale = _values(release, nodes, shown, unit, truth)
     scale = replace(scale, dark=dark)
     colors = scale.colors(values)
@@ -135,7 +130,7 @@ def _as_picture(release: Release) -> bool:
 
 
 def _hover_zoom(release: Release) -> int:
-    return max(zoom for zoom in range(release.tree.height + 1) if len(release.tree.cut(zoom)) <= MOST_FEATURES)
+    return max(zoom for zoom in range(release.height + 1) if len(release.nodes(release.height - zoom)) <= MOST_FEATURES)
 
 
 def _pixels(release: Release, nodes: Indices) -> Indices:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.app.walk import CURATE, PLACES, SMALL, SWAPPED, captions, drawn, drawn_layer, fine, good, infos, points_app, press_draw
+from tests.app.walk import CURATE, PLACES, SMALL, SWAPPED, captions, drawn, drawn_layer, fine, good, infos, labelled, points_app, press_draw
 
 
 class TestFiles:
@@ -33,7 +33,7 @@ class TestFiles:
 
     def test_an_upload_asks_for_crs_and_domain_and_then_draws(self):
         app = self.upload(PLACES)
-        assert "Declare the domain" in infos(app)
+        assert "which CRS" in infos(app)
         assert app.button(key="draw").disabled
         fine(self.declare(app))
         fine(press_draw(app))
@@ -77,19 +77,57 @@ class TestFiles:
     def test_columns_can_be_overridden(self):
         app = self.upload(b"a,b\n34.1,-118.2\n25.5,-80.25\n")
         self.declare(app)
-        app.selectbox(key="column x").set_value("b")
-        app.selectbox(key="column y").set_value("a")
+        labelled(app.selectbox, "Longitude or easting").set_value("b")
+        labelled(app.selectbox, "Latitude or northing").set_value("a")
         fine(app.run())
         fine(press_draw(app))
         assert drawn(app).data.points.count.sum() == 2
 
     def test_a_person_column_protects_people(self):
         app = self.upload(b"lon,lat,who\n-118.2,34.1,a\n-118.2,34.1,a\n-80.25,25.5,b\n")
-        app.selectbox(key="column person").set_value("who").run()
+        labelled(app.selectbox, "Person").set_value("who").run()
         fine(self.declare(app))
         press_draw(app)
         assert drawn(app).release.receipt.unit == "person"
         assert drawn(app).data.points.count.sum() == 2
+
+    def test_a_person_column_is_proposed_and_not_applied(self):
+        app = self.declare(self.upload(b"lon,lat,person_id\n-118.2,34.1,a\n-80.25,25.5,b\n"))
+        assert "There is a column *person_id*" in captions(app)
+        press_draw(app)
+        assert drawn(app).release.receipt.unit == "record"
+
+    def test_the_columns_of_one_file_do_not_stick_to_the_next(self):
+        app = self.upload(b"a,b\n34.1,-118.2\n25.5,-80.25\n")
+        app.file_uploader(key="file").set_value(("homes.csv", PLACES, "text/csv")).run()
+        assert labelled(good(app).selectbox, "Longitude or easting").value == "lon"
+
+    def test_the_truth_of_one_file_is_not_shown_for_the_next(self):
+        app = press_draw(self.declare(self.upload(PLACES)))
+        fine(labelled(app.toggle, "Show curator-only truth").set_value(True).run())
+        assert "t" in drawn_layer(app)["data"][0]
+        app.file_uploader(key="file").set_value(("others.csv", PLACES + b"-90,40,more\n", "text/csv")).run()
+        fine(press_draw(app))
+        assert not labelled(app.toggle, "Show curator-only truth").value
+        assert "t" not in drawn_layer(app)["data"][0]
+
+    def test_a_domain_may_have_a_crs_of_its_own(self):
+        app = self.upload(PLACES)
+        app.text_input(key="crs").set_value("EPSG:4326")
+        app.text_input(key="domain crs").set_value("EPSG:5070")
+        for side, value in {"west": -3e6, "south": 0.0, "east": 3e6, "north": 4e6}.items():
+            app.number_input(key=side).set_value(value)
+        fine(press_draw(fine(app.run())))
+        assert drawn(app).release.domain.crs == "EPSG:5070"
+        assert drawn(app).data.points.count.sum() == 3
+
+    def test_a_plane_without_a_map_needs_no_crs(self):
+        app = self.upload(b"x,y\n1,2\n3,4\n")
+        app.text_input(key="domain crs").set_value("none")
+        for side, value in {"west": 0.0, "south": 0.0, "east": 8.0, "north": 8.0}.items():
+            app.number_input(key=side).set_value(value)
+        fine(press_draw(fine(app.run())))
+        assert drawn(app).release.domain.crs is None
 
     def test_files_of_one_name_and_other_content_have_other_sums(self):
         app = press_draw(self.declare(self.upload(PLACES)))

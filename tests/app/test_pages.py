@@ -22,6 +22,7 @@ from tests.app.walk import (
     fine,
     good,
     keys,
+    labelled,
     open_tab,
     points_app,
     press_draw,
@@ -76,7 +77,7 @@ class TestDrawing:
         assert draws == [1, 4, 16, 64, 256]
         assert drawn_layer(app)["id"] == "partitions"
         assert len(drawn_layer(app)["data"]) == 256
-        assert [metric.label for metric in app.metric] == ["Partitions shown", "Typical noise", "Misplaced", "False positives"]
+        assert [metric.label for metric in app.metric] == ["Partitions shown", "Typical noise", "Error, all partitions", "False positives"]
 
     def test_nothing_but_the_button_draws(self, draws):
         app = press_draw(points_app())
@@ -216,11 +217,11 @@ class TestCurate:
     def test_truth_is_watermarked_and_recorded(self):
         app = press_draw(points_app(CURATE))
         assert "looked at while tuning**: no" in texts(open_tab(app, "Receipt"))
-        fine(app.toggle(key="curator_truth").set_value(True).run())
+        fine(labelled(app.toggle, "Show curator-only truth").set_value(True).run())
         assert "CURATOR ONLY" in captions(app)
         assert app.segmented_control(key="shown").options == list(SHOWN)
         assert "t" in drawn_layer(app)["data"][0]
-        fine(app.toggle(key="curator_truth").set_value(False).run())
+        fine(labelled(app.toggle, "Show curator-only truth").set_value(False).run())
         assert "CURATOR ONLY" not in captions(app)
         assert "t" not in drawn_layer(app)["data"][0]
         assert "looked at while tuning**: yes" in texts(app)

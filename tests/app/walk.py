@@ -81,6 +81,12 @@ def texts(app):
     return " ".join(each.value for each in app.markdown)
 
 
+def labelled(widgets, label):
+    """The one widget with this label."""
+    (found,) = [widget for widget in widgets if widget.label == label]
+    return found
+
+
 def infos(app):
     return " ".join(info.value for info in app.info)
 

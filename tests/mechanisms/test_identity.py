@@ -72,3 +72,12 @@ def test_the_threshold_keeps_the_crowded_cells_and_hardly_any_empty_one():
 def test_the_threshold_grows_with_the_records_per_person():
     points = PointCounts.from_xy(np.full(90, 3.5), np.full(90, 3.5), domain=POINTS.domain, person=np.arange(90) // 3, contributions=3)
     assert release(Identity(order=5, threshold=True), points=points).steps == (f"cells below {3 * math.log(1024):,.1f} set to 0",)
+
+
+def test_intervals_of_zeroed_cells_still_hold_the_truth():
+    points, inside = PointCounts.from_matrix(np.full((64, 64), 5)), []
+    for seed in range(20):
+        found = Identity(order=6, threshold=True).release(points, PureBudget(1), Entropy.seeded(seed))
+        low, high = found.interval(found.tree.leaves)
+        inside.append(((low <= 5) & (high >= 5)).mean())
+    assert np.mean(inside) > 0.95

@@ -169,3 +169,34 @@ def test_the_parts_of_the_budget_that_it_shows_are_those_it_spends_and_can_be_ha
     assert [found.get(height - depth, 0.0) for depth in range(height + 1)] == pytest.approx([part.share for part in shares], abs=1e-8)
     again = replace(mechanism, height=height).with_shares([part.share for part in shares])
     assert amounts(release(again)) == pytest.approx(found, abs=1e-8)
+
+
+@pytest.mark.parametrize("order", [16, 20, 24])
+def test_pruned_trees_on_fine_lattices_answer_the_same_by_every_way(order):
+    """A raster cell of 2**31 lattice cells and more once overflowed."""
+    domain = Domain(bounds=(0.0, 0.0, 100.0, 100.0), crs=None, order=order)
+    x, y = np.random.default_rng(1).normal(50, 3, (2, 20_000))
+    points = PointCounts.from_xy(x, y, domain=domain)
+    for prune in (200.0, 1e12):
+        found = Quadtree(height=6, prune=prune).release(points, PureBudget(1), Entropy.seeded(3))
+        boxes = np.array([[0, 0, 100, 100], [20, 10, 50.5, 60], [49, 49, 51, 51]], float)
+        assert found.answer(boxes) == pytest.approx(found.answer(boxes, spread=True)[0], rel=1e-9)
+        assert found.blocks(0)[0, 0] == pytest.approx(found.count[0])
+
+
+def test_levels_keep_their_numbers_when_pruning_lowers_the_tree():
+    points = PointCounts.from_matrix(np.zeros((16, 16), int))
+    found = Quadtree(height=4, prune=1e9).release(points, PureBudget(1), Entropy.seeded(3))
+    assert found.tree.height < found.height == 4
+    assert {step.level for step in found.receipt.steps} == set(range(5))
+    assert found.to_frame()["level"].tolist() == [4] * len(found.to_frame())
+    assert [len(found.nodes(level)) for level in range(5)] == [1] * 5
+
+
+def test_what_cannot_fit_is_known_before_anything_is_spent():
+    domain = Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=16)
+    with pytest.raises(DomainError, match="GiB"):
+        Quadtree(height=16).check(domain)
+    with pytest.raises(BudgetError, match="needs 9 weights"):
+        Quadtree(height=8, split="custom", weights=(1, 2)).check(domain)
+    Quadtree().check(domain)

@@ -115,3 +115,12 @@ def test_the_parts_of_the_budget_that_it_shows_are_those_it_spends_and_can_be_mo
     assert [float(step.amount) for step in found.receipt.steps] == pytest.approx([0.25, 0.75])
     assert UniformGrid().with_shares([0.0, 1.0]).total_share == 0.001
     assert UniformGrid().with_shares([0.9, 0.1]).total_share == 0.5
+
+
+def test_the_rule_counts_epsilon_per_record():
+    x = np.full(8000, 0.5)
+    domain = Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=6)
+    many = PointCounts.from_xy(x, x, domain=domain, person=np.arange(8000) // 4, contributions=4)
+    one = PointCounts.from_xy(x, x, domain=domain)
+    sides = [side_of(UniformGrid(declared_total=8000).release(each, PureBudget(1), Entropy.seeded(1))) for each in (one, many)]
+    assert sides == [28, 14]

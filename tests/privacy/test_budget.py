@@ -1,7 +1,7 @@
 """Budgets: exact decimals, splits that add up, refusals, conversions that never promise too much, receipts."""
 
 import math
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -217,3 +217,25 @@ def test_only_pure_budgets_pass_for_pure():
     for budget in (ZcdpBudget(1), ApproxBudget(1, 0), 1.0, "1"):
         with pytest.raises(BudgetError, match=rf"Any takes a PureBudget\(epsilon\), not {type(budget).__name__}"):
             require_pure(budget, "Any")
+
+
+@pytest.mark.parametrize("text", ["1e-999999999", "1e999999999", "1e-500", "9" * 500, "1/" + "3" * 500])
+def test_texts_of_enormous_numbers_are_refused_at_once(text):
+    with pytest.raises(BudgetError):
+        PureBudget(text)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-3", "1e-6", "1e-9", "1e-12"])
+def test_the_simple_conversion_is_rounded_down_at_every_size(epsilon):
+    with localcontext() as context:
+        context.prec = 60
+        log = -Decimal("1e-5").ln()
+        exact = ((Decimal(epsilon) + log).sqrt() - log.sqrt()) ** 2
+        found = ApproxBudget(epsilon, "1e-5").to_zcdp("simple").rho
+        ratio = Decimal(found.numerator) / Decimal(found.denominator) / exact
+    assert Decimal("0.99999999") < ratio <= 1
+
+
+def test_a_receipt_of_nothing_is_refused():
+    with pytest.raises(BudgetError, match="at least one step"):
+        Receipt(total=PureBudget(1), steps=())

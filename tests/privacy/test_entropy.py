@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
+from dpviz.errors import SettingError
 from dpviz.privacy.entropy import Entropy
 from tests.laws import SEEDED, SYSTEM, p_of_counts
 
@@ -119,3 +120,14 @@ def test_nothing_can_be_drawn_too(make):
     entropy = make()
     assert entropy.words(0).shape == entropy.below(5, 0).shape == entropy.bits(0).shape == (0,)
     assert entropy.bytes(0) == b""
+
+
+def test_a_stream_cannot_be_passed_off_as_the_operating_systems():
+    with pytest.raises(TypeError, match=r"Entropy\.system"):
+        Entropy(np.random.SFC64(1).random_raw, None)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "7", None])
+def test_a_seed_is_a_whole_number(seed):
+    with pytest.raises(SettingError):
+        Entropy.seeded(seed)

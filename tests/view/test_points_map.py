@@ -16,7 +16,7 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
-from dpviz.view.points_map import MOST_FEATURES, SHOWN, drawable_level, nodes_at, points_map, truth_map
+from dpviz.view.points_map import MOST_FEATURES, SHOWN, drawable_level, points_map, truth_map
 
 BYTES = 5_000_000
 PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -64,7 +64,7 @@ def test_a_map_of_200_000_people_is_small_at_every_zoom(people, level):
     else:
         assert len(layer["data"]) == 4 ** (8 - level)
         assert picture.note is None
-        assert {row["i"] for row in layer["data"]} == set(nodes_at(release, level).tolist())
+        assert {row["i"] for row in layer["data"]} == set(release.nodes(level).tolist())
 
 
 @pytest.mark.parametrize("shown", SHOWN)
@@ -161,7 +161,7 @@ def test_every_structure_is_drawn_at_every_level(mechanism, dark):
     for level in range(release.tree.height + 1):
         for shown in SHOWN:
             picture = mapped(release, level, shown, dark=dark, truth=truth)
-            assert len(drawn(picture)["data"]) == len(nodes_at(release, level))
+            assert len(drawn(picture)["data"]) == len(release.nodes(level))
 
 
 def test_a_picture_shows_the_south_west_at_the_bottom_left():
