@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
+from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.base import Settings
 from dpviz.privacy.budget import PureBudget, Receipt, Step
 from dpviz.privacy.consistency import add_up, least_squares
@@ -52,6 +53,12 @@ class Study:
     points: PointCounts
     entropy: Entropy
     steps: list[Step] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.points, PointCounts):
+            raise InputError("A mechanism takes PointCounts: see PointCounts.from_xy and read_points.")
+        if not isinstance(self.entropy, Entropy):
+            raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
 
     def count(self, purpose: str, true: Integers, epsilon: Fraction, level: int | None = None) -> tuple[Integers, float]:
         """Count disjoint places with exact noise.

@@ -111,7 +111,9 @@ def gaussian_variance(variance: Fraction | float) -> float:
 
 def _whole(counts: Integers) -> Integers:
     array = np.asarray(counts)
-    if not np.issubdtype(array.dtype, np.integer):
+    if array.ndim != 1:
+        raise InputError("Counts must have one dimension.")
+    if array.size and not np.issubdtype(array.dtype, np.integer):
         raise InputError("Exact noise is added to whole numbers; the counts must have an integer dtype.")
     if array.size and not -LARGEST_COUNT <= array.min() <= array.max() <= LARGEST_COUNT:
         raise InputError("Counts must lie within 2**60 of zero.")

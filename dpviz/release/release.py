@@ -106,6 +106,8 @@ class Release:
         Raises:
             DomainError: no CRS on polygons whose domain has one, or invalid or missing geometry.
         """
+        if not isinstance(areas, geopandas.GeoDataFrame | geopandas.GeoSeries):
+            raise DomainError("Areas must be a GeoDataFrame or a GeoSeries of polygons.")
         geometry = areas.geometry
         if self.domain.crs is not None:
             if geometry.crs is None:

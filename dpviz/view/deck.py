@@ -36,7 +36,7 @@ class CompactDeck(pydeck.Deck):  # type: ignore[misc]
 
 
 def deck(
-    layers: list[pydeck.Layer], domain: Domain, *, tooltip: str | None, dark: bool, width: int = 900, height: int = 480
+    layers: list[pydeck.Layer], domain: Domain, *, tooltip: str | None, dark: bool, width: int = 900, height: int = 420
 ) -> CompactDeck:
     """A map of `layers` over offline outlines, fitted to the domain; it asks no other server for anything.
 

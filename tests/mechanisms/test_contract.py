@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError, SettingError
+from dpviz.errors import BudgetError, InputError, SettingError
 from dpviz.mechanisms import POINT_MECHANISMS
 from dpviz.mechanisms.base import PointMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
@@ -257,3 +257,12 @@ def test_settings_are_frozen_and_unknown_ones_refused(mechanism):
     for rule in mechanism.rules():
         with pytest.raises(AttributeError):
             setattr(mechanism(), rule.name, rule.default)
+
+
+@EVERY
+def test_other_arguments_than_points_and_a_stream_are_refused(mechanism):
+    points = PointCounts.from_matrix(np.ones((4, 4), int))
+    with pytest.raises(SettingError, match=r"Entropy\.system"):
+        mechanism().release(points, PureBudget(1), 7)
+    with pytest.raises(InputError, match="PointCounts"):
+        mechanism().release(np.ones((4, 4)), PureBudget(1), Entropy.seeded(1))

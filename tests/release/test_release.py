@@ -258,3 +258,8 @@ def test_a_release_shows_what_it_is_and_whether_it_is_a_simulation():
     system = Quadtree(height=2).release(points, PureBudget(0.5), Entropy.system())
     assert repr(seeded) == "Release(quadtree, 16 partitions, epsilon 0.5, SIMULATION: not private)"
     assert repr(system) == "Release(quadtree, 16 partitions, epsilon 0.5)"
+
+
+def test_areas_of_another_kind_are_refused():
+    with pytest.raises(DomainError, match="GeoDataFrame"):
+        random_release(1).answer_areas([1, 2])
