@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dpviz.data.bounding import People, people
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,17 +60,17 @@ class RawPoints:
         x: (n,) in the CRS of the file; NaN where a cell is no number or a geometry is no point.
         y: (n,) likewise.
         count: (n,) NaN where a cell is no number; None without a counts column.
-        person: (n,) a number per distinct person, NaN where missing; None without a person column.
+        person: who each row belongs to; None without a person column.
         ragged: further rows of a text table that have more or fewer cells than the header.
         has_strangers: some geometries are not points.
     """
 
-    x: Numbers
-    y: Numbers
-    count: Numbers | None
-    person: Numbers | None
-    ragged: int = 0
-    has_strangers: bool = False
+    x: Numbers = field(repr=False)
+    y: Numbers = field(repr=False)
+    count: Numbers | None = field(repr=False)
+    person: People | None = field(repr=False)
+    ragged: int = field(default=0, repr=False)
+    has_strangers: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,32 +185,22 @@ def _plain_array(column: pa.ChunkedArray) -> NDArray[np.generic]:
     return np.zeros(len(column), np.bool_)
 
 
-def person_codes(values: NDArray[np.generic] | pa.ChunkedArray) -> Numbers:
-    """(n,) one number per distinct person, NaN where the cell is missing or blank; text stays text ('007' is not '7')."""
-    if isinstance(values, pa.ChunkedArray):
-        return _arrow_codes(values)
-    if values.dtype.kind not in "OU":
-        return _with_gaps(pd.factorize(values)[0])
-    texts = pd.Series(values, dtype=object)
-    blank = texts.map(lambda text: isinstance(text, str) and not text.strip()).to_numpy(bool)
-    return _with_gaps(np.where(blank, -1, pd.factorize(texts)[0]))
+def owners(values: NDArray[np.generic] | pa.ChunkedArray) -> People:
+    """Who each cell names, nobody where it is missing or blank; text stays text ('007' is not '7')."""
+    found = _arrow_people(values) if isinstance(values, pa.ChunkedArray) else people(values)
+    blank = [isinstance(value, str) and not value.strip() for value in found.distinct]
+    if not any(blank):
+        return found
+    return People(codes=np.where(np.r_[blank, False][found.codes], -1, found.codes), distinct=found.distinct)
 
 
-def _with_gaps(codes: NDArray[np.signedinteger[Any]]) -> Numbers:
-    return np.where(codes < 0, np.nan, codes)
-
-
-def _arrow_codes(column: pa.ChunkedArray) -> Numbers:
+def _arrow_people(column: pa.ChunkedArray) -> People:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     column = column.cast(pa.large_string() if pa.types.is_string(kind) else kind)  # large: one chunk may pass 2 GiB
     encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
-    codes, distinct = encoded.indices.to_numpy(zero_copy_only=False), encoded.dictionary
-    blank = np.asarray(distinct.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), bool)
-    if pa.types.is_large_string(distinct.type):
-        blank |= pc.equal(pc.utf8_trim_whitespace(distinct), "").fill_null(True).to_numpy(zero_copy_only=False)
-    missing = np.isnan(codes)
-    missing[~missing] = blank[codes[~missing].astype(np.int64)]
-    return np.where(missing, np.nan, codes)
+    codes = encoded.indices.fill_null(-1).to_numpy().astype(np.int64)
+    missing = np.asarray(encoded.dictionary.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), bool)
+    return People(codes=np.where(np.r_[missing, True][codes], -1, codes), distinct=encoded.dictionary.to_pylist())
 
 
 def raw_points(columns: PointColumns, get: Callable[[str], Any], **rest: Any) -> RawPoints:
@@ -220,4 +210,4 @@ def raw_points(columns: PointColumns, get: Callable[[str], Any], **rest: Any) ->
         assert columns.y is not None  # noqa: S101
         rest |= {"x": numbers(get(columns.x), columns.x), "y": numbers(get(columns.y), columns.y)}
     count = None if columns.count is None else numbers(get(columns.count), columns.count)
-    return RawPoints(count=count, person=None if columns.person is None else person_codes(get(columns.person)), **rest)
+    return RawPoints(count=count, person=None if columns.person is None else owners(get(columns.person)), **rest)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyproj import CRS, Transformer
 
+from dpviz.data.arrays import MOST_RECORDS
 from dpviz.data.columns import (
     COUNT_NAMES,
     PERSON_NAMES,
@@ -23,7 +24,7 @@ from dpviz.data.columns import (
 )
 from dpviz.data.files import Limits, Source, checked_bytes, guarded
 from dpviz.data.formats import open_format, too_many_rows
-from dpviz.data.points import MOST_RECORDS, PointCounts
+from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -223,7 +224,7 @@ def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
             raise InputError(f"{what} {_REMEDY}")
     if raw.count is not None:
         _refuse_bad_counts(raw.count, columns.count)
-    if raw.person is not None and np.isnan(raw.person).any():
+    if raw.person is not None and (raw.person.codes < 0).any():
         raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {_REMEDY}")
 
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import secrets
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.data.arrays import MOST_RECORDS, array_of, coordinates, frozen, whole_counts
+from dpviz.data.bounding import People, kept_rows, people
+from dpviz.data.files import guarded
 from dpviz.errors import DomainError, InputError
 from dpviz.space.domain import Domain
 
 if TYPE_CHECKING:
     import geopandas
 
-MOST_RECORDS = 2**53
 _DENSE_CELLS = 2**22
 _CHUNK = 1 << 16
 _NOWHERE = np.zeros(0, np.int64)
@@ -37,6 +37,10 @@ class PointCounts:
         contributions: m, the most records that one protected unit has here; mechanisms scale every sensitivity by it.
         unit: "record", or "person" when a person column was given and the bound was enforced with it.
         dropped: rows left out (outside the domain, unreadable, over the bound); for the curator only, never released.
+
+    Raises:
+        InputError: arrays that are not of one length, cells outside the lattice or out of order, counts under 1 or beyond
+            2**53 in all, an unknown unit.
     """
 
     domain: Domain
@@ -48,8 +52,26 @@ class PointCounts:
     dropped: int = 0
 
     def __post_init__(self) -> None:
-        for array in (self.column, self.row, self.count):
-            array.flags.writeable = False
+        for name, kind in (("column", np.int32), ("row", np.int32), ("count", np.int64)):
+            object.__setattr__(self, name, frozen(getattr(self, name), kind, name))
+        for name, least in (("contributions", 1), ("dropped", 0)):
+            object.__setattr__(self, name, _whole(getattr(self, name), name, least))
+        if self.unit not in ("record", "person"):
+            raise InputError("unit must be 'record' or 'person'.")
+        self._check_cells()
+
+    def _check_cells(self) -> None:
+        if not len(self.column) == len(self.row) == len(self.count):
+            raise InputError("column, row and count must have the same length.")
+        if not len(self.count):
+            return
+        if min(self.column.min(), self.row.min()) < 0 or max(self.column.max(), self.row.max()) >= self.domain.side:
+            raise InputError("column and row must lie on the domain's lattice.")
+        place = self.row * np.int64(self.domain.side) + self.column
+        if (place[1:] <= place[:-1]).any():
+            raise InputError("Cells must be distinct and ordered by row, then column.")
+        if self.count.min() < 1 or self.count.sum(dtype=np.float64) > MOST_RECORDS:
+            raise InputError("Counts must be at least 1 and add up to at most 2**53.")
 
     def __repr__(self) -> str:
         """A text without a single private number, so that logs and tracebacks cannot leak."""
@@ -63,7 +85,7 @@ class PointCounts:
         *,
         domain: Domain,
         count: ArrayLike | None = None,
-        person: ArrayLike | None = None,
+        person: ArrayLike | People | None = None,
         contributions: int = 1,
         bad_rows: str = "refuse",
         key: bytes | None = None,
@@ -75,52 +97,50 @@ class PointCounts:
             y: (n,) northing or latitude.
             domain: the public frame; points outside it are dropped, points on its east and north edge kept.
             count: (n,) records that each row stands for, whole and >= 0; 1 each if None.
-            person: (n,) who a record belongs to; each person then keeps at most `contributions` records,
-                chosen at random. Without it the protected unit is one record.
+            person: (n,) who a record belongs to; each person then keeps at most `contributions` of the records inside
+                the domain, chosen at random. Without it the protected unit is one record.
             contributions: m >= 1.
             bad_rows: "refuse" raises on a coordinate, count or person that is missing or not finite, "drop" leaves it out.
             key: bytes that decide which records a person keeps; fresh from the operating system if None.
 
         Raises:
-            InputError: shapes differ, a bad row under "refuse", a negative or fractional count, more than 2**53 records.
+            InputError: shapes differ, columns that hold no numbers, a bad row under "refuse", more than 2**53 records.
         """
-        x, y = _vector(x, "x"), _vector(y, "y")
+        x, y = coordinates(x, "x"), coordinates(y, "y")
         if x.shape != y.shape:
             raise InputError("x and y must have the same length.")
-        if isinstance(contributions, bool) or not isinstance(contributions, int | np.integer) or contributions < 1:
-            raise InputError("contributions must be a whole number, at least 1.")
+        contributions = _whole(contributions, "contributions", 1)
         if bad_rows not in ("refuse", "drop"):
             raise InputError("bad_rows must be 'refuse' or 'drop'.")
-        weight = None if count is None else _whole_counts(count, len(x), bad_rows)
+        weight = None if count is None else whole_counts(count, len(x), bad_rows)
         total = len(x) if weight is None else int(np.abs(weight).sum())
         cells, inside = _cells(x, y, domain)
-        good = np.ones(len(x), np.bool_) if inside else _finite(x, y, bad_rows)
-        if weight is not None:
-            good &= weight >= 0
+        if not inside and bad_rows == "refuse":
+            _refuse_not_finite(x, y)
         if person is not None:
-            rows, weight = _bounded(person, good, weight, int(contributions), bad_rows, key or secrets.token_bytes(16))
-            cells, good = cells[rows], good[rows]
+            records = np.where(cells < 0, 0, 1 if weight is None else weight)
+            cells, weight, inside = cells[_bounded(person, records, contributions, bad_rows, key)], None, True
         elif contributions != 1:
             raise InputError("contributions above 1 needs a person column to enforce it with; without one the unit is a record.")
         if not inside or weight is not None:
-            good &= cells >= 0
+            good = cells >= 0 if weight is None else (cells >= 0) & (weight >= 0)
             cells, weight = cells[good], None if weight is None else weight[good]
         unit = "record" if person is None else "person"
         occupied, counts = _occupied(cells, weight, domain.side**2)
-        return cls._from_cells(occupied, counts, domain, contributions=int(contributions), unit=unit, dropped=total - int(counts.sum()))
+        return cls._from_cells(occupied, counts, domain, contributions=contributions, unit=unit, dropped=total - int(counts.sum()))
 
     @classmethod
     def from_geodataframe(cls, frame: geopandas.GeoDataFrame, *, domain: Domain, **options: Any) -> PointCounts:
         """Count a GeoDataFrame's points; reprojected to the domain's CRS. `options` as for `from_xy`.
 
         Raises:
-            InputError: no CRS on a frame whose domain has one, or geometries that are not points.
+            InputError: no geometry column, no CRS on a frame whose domain has one, or geometries that are not points.
         """
-        geometry = frame.geometry
+        geometry, crs = guarded("The frame must be a GeoDataFrame with a geometry column.", lambda: (frame.geometry, frame.crs))
         if domain.crs is not None:
-            if frame.crs is None:
+            if crs is None:
                 raise InputError("The GeoDataFrame has no CRS; set it with frame.set_crs(...), it is never guessed.")
-            geometry = geometry.to_crs(domain.crs)
+            geometry = guarded("The geometries cannot be reprojected to the domain's CRS.", lambda: frame.geometry.to_crs(domain.crs))
         kinds = set(geometry.geom_type.dropna().unique())
         if kinds - {"Point"}:
             raise InputError("The geometry column must hold points only.")
@@ -141,21 +161,23 @@ class PointCounts:
             InputError: not square, side no power of two, counts that are negative or not whole.
             DomainError: `domain` has another side.
         """
-        matrix = np.asarray(matrix)
-        side = matrix.shape[0] if matrix.ndim == 2 else 0
-        if matrix.ndim != 2 or matrix.shape[1] != side or side < 2 or side & (side - 1):
+        table = array_of(matrix)
+        side = len(table) if table is not None and table.ndim == 2 else 0
+        if table is None or table.shape != (side, side) or side < 2 or side & (side - 1):
             raise InputError("A matrix must be square with a side that is a power of two, at least 2.")
         if domain is None:
             domain = Domain(bounds=(0.0, 0.0, float(side), float(side)), crs=None, order=side.bit_length() - 1)
         if domain.side != side:
             raise DomainError("The matrix and the domain's lattice must have the same side.")
-        counts = _whole_counts(matrix.ravel(), matrix.size, "refuse")
+        counts = whole_counts(table.ravel(), table.size, "refuse")
         occupied = np.flatnonzero(counts)
         return cls._from_cells(occupied, counts[occupied], domain)
 
     @classmethod
     def _from_cells(cls, occupied: Integers, counts: Integers, domain: Domain, **rest: Any) -> PointCounts:
         row, column = (occupied >> domain.order).astype(np.int32), (occupied & (domain.side - 1)).astype(np.int32)
+        for own in (column, row, counts):
+            own.flags.writeable = False  # the constructor takes arrays that nobody can change without a copy
         return cls(domain=domain, column=column, row=row, count=counts, **rest)
 
     def blocks(self, zoom: int) -> Integers:
@@ -170,72 +192,27 @@ def _sums(place: Integers, counts: Integers, size: int) -> Integers:
     return np.bincount(place, weights=counts, minlength=size).astype(np.int64)
 
 
-def _vector(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    array = None
-    with suppress(TypeError, ValueError, OverflowError):
-        array = np.asarray(values, np.float64)
-    if array is None:
-        raise InputError(f"Column {name} must hold numbers.")  # outside a handler: a context would quote the cell
-    if array.ndim != 1:
-        raise InputError(f"Column {name} must have one dimension.")
-    return array
+def _whole(value: object, name: str, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name} must be a whole number, at least {least}.")
+    return int(value)
 
 
-def _whole_counts(values: ArrayLike, length: int, bad_rows: str) -> Integers:
-    """(n,) int64 counts; -1 marks a row to drop."""
-    array = np.asarray(values)
-    if array.shape != (length,):
-        raise InputError("The counts column must have one number per row.")
-    if array.dtype == bool or not np.issubdtype(array.dtype, np.number) or np.issubdtype(array.dtype, np.complexfloating):
-        raise InputError("The counts column must hold whole numbers.")
-    if np.issubdtype(array.dtype, np.integer):
-        bad = (array < 0) | (array > MOST_RECORDS)
-    else:
-        bad = ~((array >= 0) & (array <= MOST_RECORDS) & (array == np.floor(array)))
-    if bad.any():
-        if bad_rows == "refuse":
-            raise InputError(
-                "The counts column must hold whole numbers, at least 0. Survey weights are refused:"
-                " one row would move a count by its weight, more than the privacy guarantee covers."
-            )
-        array = np.where(bad, -1, array)
-    counts = array.astype(np.int64)
-    if float(np.clip(counts, 0, None).sum(dtype=np.float64)) > MOST_RECORDS:
-        raise InputError("The counts column adds up to more than 2**53 records.")
-    return counts
-
-
-def _finite(x: NDArray[np.float64], y: NDArray[np.float64], bad_rows: str) -> NDArray[np.bool_]:
-    good = np.isfinite(x)
-    good &= np.isfinite(y)
-    if bad_rows == "refuse" and not good.all():
+def _refuse_not_finite(x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+    if not (np.isfinite(x) & np.isfinite(y)).all():
         raise InputError("A coordinate is missing, NaN or infinite. Clean the columns, or pass bad_rows='drop' to leave such rows out.")
-    return good
 
 
-def _bounded(
-    person: ArrayLike, good: NDArray[np.bool_], weight: Integers | None, most: int, bad_rows: str, key: bytes
-) -> tuple[Integers, Integers | None]:
-    """Rows to keep so that nobody has more than `most` records, chosen evenly at random.
-
-    Each record gets an independent priority and a person keeps the smallest ones, so a person's choice does not
-    depend on anybody else's records: adding a person changes at most `most` of the kept records.
-    """
-    codes, _ = pd.factorize(np.asarray(person), use_na_sentinel=True)
-    if codes.shape != good.shape:
+def _bounded(person: ArrayLike | People, records: Integers, most: int, bad_rows: str, key: bytes | None) -> Integers:
+    """Rows of the records that are kept; `records` is 0 or less where a row is left out."""
+    owners = people(person)
+    if owners.codes.shape != records.shape:
         raise InputError("The person column must have one entry per row.")
-    if bad_rows == "refuse" and (codes < 0).any():
+    if bad_rows == "refuse" and (owners.codes < 0).any():
         raise InputError("The person column has missing entries. Clean it, or pass bad_rows='drop'.")
-    rows = np.flatnonzero(good & (codes >= 0))
-    if weight is not None:
-        rows = np.repeat(rows, np.minimum(weight[rows], most))
-    words = np.random.SeedSequence(int.from_bytes(key, "little")).generate_state(2, np.uint64)
-    priority = np.random.Generator(np.random.Philox(key=words)).integers(0, 2**63, len(rows), dtype=np.int64)
-    order = np.lexsort((priority, codes[rows]))
-    ranked = codes[rows][order]
-    first = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]]) if len(ranked) else np.empty(0, np.int64)
-    rank = np.arange(len(ranked)) - np.repeat(first, np.diff(np.r_[first, len(ranked)]))
-    return rows[order[rank < most]], None
+    if key is not None and not isinstance(key, bytes):
+        raise InputError("key must be bytes.")
+    return kept_rows(owners, np.maximum(records, 0), most, key or secrets.token_bytes(16))
 
 
 def _cells(x: NDArray[np.float64], y: NDArray[np.float64], domain: Domain) -> tuple[Integers, bool]:
