@@ -46,7 +46,11 @@ class Quadtree(Settings):
     fan_out: int = setting(4, "Parts per step", choices=(4, 16), help="4 halves each side per step, 16 halves it twice.")
     split: str = setting("geometric", "Budget over levels", choices=STRATEGIES, help="How ε is shared between zoom levels.")
     weights: tuple[float, ...] = setting(
-        (), "Custom weights", low=0, when=("split", "custom"), help="One per zoom level, whole domain first; 0 measures nothing there."
+        (),
+        "Custom weights",
+        low=0,
+        when=("split", "custom"),
+        help="One per zoom level, whole domain first: shares that add up to 1, or whole numbers.",
     )
     count_root: bool = setting(True, "Count the whole domain", help="Spend a share of ε on the total. Custom weights say this themselves.")
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")

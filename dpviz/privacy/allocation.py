@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpviz.errors import BudgetError
 
+ROUNDING = 1e-4
 STRATEGIES = ("geometric", "uniform", "leaf", "custom")
 
 
@@ -21,10 +22,12 @@ def level_weights(strategy: str, height: int, *, fan_out: int = 4, custom: Seque
             "leaf": everything on the leaves; "custom": as given.
         height: steps below the root.
         fan_out: children per node.
-        custom: height + 1 weights for "custom", root first; 0 means no counts at that level.
+        custom: for "custom", height + 1 numbers, root first; 0 means no counts at that level. Either shares that add up
+            to 1, or whole numbers, which are relative.
 
     Raises:
-        BudgetError: unknown strategy, or custom weights of the wrong number, negative, not finite or all 0.
+        BudgetError: unknown strategy, or custom weights of the wrong number, negative, not finite, all 0, or fractions that
+            do not add up to 1.
 
     Source:
         Cormode et al., ICDE 2012, Section IV-B: geometric is Lemma 3.
@@ -37,11 +40,16 @@ def level_weights(strategy: str, height: int, *, fan_out: int = 4, custom: Seque
         return [0.0] * height + [1.0]
     if strategy != "custom":
         raise BudgetError(f"The split must be one of {', '.join(STRATEGIES)}.")
-    weights = [float(weight) for weight in custom]
+    return _custom_weights([float(weight) for weight in custom], height)
+
+
+def _custom_weights(weights: list[float], height: int) -> list[float]:
     if len(weights) != height + 1:
         raise BudgetError(f"A custom split needs {height + 1} weights for this tree, root first; {len(weights)} were given.")
     if not np.isfinite(weights).all() or min(weights) < 0 or max(weights) == 0:
         raise BudgetError("Custom weights must be finite, at least 0, and one of them greater than 0.")
+    if not all(weight.is_integer() for weight in weights) and abs(sum(weights) - 1) > ROUNDING:
+        raise BudgetError(f"These shares add up to {sum(weights):.6g}, not to 1; correct them, or give whole numbers as relative weights.")
     return weights
 
 

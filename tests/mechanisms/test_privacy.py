@@ -23,7 +23,7 @@ VARIANTS = {
     "quadtree without root": Quadtree(count_root=False, split="uniform"),
     "quadtree of 16 parts": Quadtree(fan_out=16),
     "quadtree on leaves": Quadtree(split="leaf", least_squares=False),
-    "quadtree of odd weights": Quadtree(height=1, split="custom", weights=(1 / 3, 1)),
+    "quadtree of odd weights": Quadtree(height=1, split="custom", weights=(1 / 3, 2 / 3)),
     "pruned quadtree": Quadtree(prune=1.5),
     "uniform grid": UniformGrid(),
     "uniform grid, large total share": UniformGrid(total_share=0.5, c=0.1),

@@ -109,3 +109,14 @@ def test_the_geometric_bound_grows_much_slower_than_the_uniform_one():
 def test_the_second_bound_of_lemma_3_is_too_small_from_height_2_on():
     holds = [worst_error(height, 1.0, "geometric") <= 2 ** (height + 7) for height in range(12)]
     assert holds == [True, True] + [False] * 10
+
+
+@pytest.mark.parametrize("weights", [(0.5, 0.2, 0.1), (0.5, 0.6, 0.1), (0.5, 1, 1.5)])
+def test_shares_that_do_not_add_up_are_refused(weights):
+    with pytest.raises(BudgetError, match="add up to"):
+        level_weights("custom", 2, custom=weights)
+
+
+@pytest.mark.parametrize("weights", [(0.2, 0.3, 0.5), (1, 2, 4), (0.3333, 0.3333, 0.3334), (0.0, 0.0, 1.0)])
+def test_shares_that_add_up_and_whole_numbers_are_taken(weights):
+    assert level_weights("custom", 2, custom=weights) == list(weights)
