@@ -73,7 +73,8 @@ def _sample() -> Data:
     _order()
     size = how.size if about.synthetic else None
     points = cached.sample(how.sample, size, how.order)
-    st.caption(about.description, help=f"{_frame_text(points.domain)} Source: {about.source} Licence: {about.licence}.")
+    credit = "" if about.synthetic else f" Data: {about.licence}."
+    st.caption(about.description + credit, help=f"{_frame_text(points.domain)} Source: {about.source} Licence: {about.licence}.")
     return Data(points=points, digest=f"{how.sample} {size}", title=about.title, unit=about.unit, public=True)
 
 
