@@ -77,9 +77,14 @@ def whole_counts(values: ArrayLike, length: int, bad_rows: str) -> Integers:
             )
         array = np.where(bad, -1, array)
     counts = array.astype(np.int64)
-    if float(np.clip(counts, 0, None).sum(dtype=np.float64)) > MOST_RECORDS:
+    if too_many(np.maximum(counts, 0)):
         raise InputError("The counts column adds up to more than 2**53 records.")
     return counts
+
+
+def too_many(counts: Integers) -> bool:
+    """Whether (n,) counts >= 0 add up to more than 2**53; a sum of floats first, as one of integers could wrap around."""
+    return bool(counts.sum(dtype=np.float64) > MOST_RECORDS or counts.sum() > MOST_RECORDS)
 
 
 def frozen(values: Any, dtype: type[np.signedinteger[Any]], name: str) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.data.arrays import MOST_RECORDS, array_of, coordinates, frozen, whole_counts
+from dpviz.data.arrays import array_of, coordinates, frozen, too_many, whole_counts
 from dpviz.data.bounding import People, kept_rows, people
 from dpviz.data.files import guarded
 from dpviz.errors import DomainError, InputError
@@ -70,7 +70,7 @@ class PointCounts:
         place = self.row * np.int64(self.domain.side) + self.column
         if (place[1:] <= place[:-1]).any():
             raise InputError("Cells must be distinct and ordered by row, then column.")
-        if self.count.min() < 1 or self.count.sum(dtype=np.float64) > MOST_RECORDS:
+        if self.count.min() < 1 or too_many(self.count):
             raise InputError("Counts must be at least 1 and add up to at most 2**53.")
 
     def __repr__(self) -> str:
