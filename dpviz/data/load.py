@@ -26,6 +26,7 @@ from dpviz.data.files import Limits, Source, checked_bytes, guarded
 from dpviz.data.formats import open_format, too_many_rows
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
+from dpviz.space.domain import is_horizontal
 
 if TYPE_CHECKING:
     from dpviz.space.domain import Domain
@@ -123,8 +124,10 @@ def read_points(
         person: column that says who a row belongs to; each person then keeps at most `contributions` records.
             Blank cells, and NA, null or NaN in text tables, are missing.
         contributions: m >= 1.
-        bad_rows: "refuse" raises on a row with a missing or malformed cell, "drop" leaves it out and never raises because
-            of rows; the result's `dropped` says how many.
+        bad_rows: "refuse" raises on a row with a missing or malformed cell, "drop" leaves it out; the result's `dropped`
+            says how many. Under "drop" no single row raises; what concerns a whole file or column still does: damage, limits,
+            CRS, a column of which not one cell is a number, geometries of which not one is a point, a counts column
+            without a whole number or with more than 2**53 records in all.
         limits: the most that the file may hold.
         key: bytes that decide which records a person keeps; fresh from the operating system if None.
 
@@ -191,11 +194,19 @@ def _frame(opened: OpenFile, crs: object, domain: Domain) -> CRS | None:
             raise InputError(
                 f"This {opened.format} file does not say its CRS, and it is never guessed: pass crs=..., such as crs='EPSG:4326'."
             )
-        return opened.crs
+        return _on_a_map(opened.crs)
     given = guarded("The CRS is not known; give an EPSG code such as 'EPSG:4326'.", lambda: CRS.from_user_input(crs))
     if opened.crs is not None and not _same(given, opened.crs):
         raise InputError("The file declares another CRS than crs=...; leave crs out, or correct the file.")
-    return given
+    return _on_a_map(given)
+
+
+def _on_a_map(crs: CRS) -> CRS:
+    if not is_horizontal(crs):
+        raise InputError(
+            "The CRS of the points has no place on a map (heights only, or geocentric); convert them to EPSG:4326, for instance."
+        )
+    return crs
 
 
 def _same(one: CRS, other: CRS) -> bool:

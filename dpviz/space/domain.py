@@ -32,7 +32,8 @@ class Domain:
         order: the lattice has ``2**order`` columns and rows; 1 to 24.
 
     Raises:
-        DomainError: bounds that are not finite or enclose no area, an unknown CRS, an order out of range.
+        DomainError: bounds that are not finite or enclose no area, a CRS that is unknown or not two-dimensional, an order
+            out of range.
 
     >>> domain = Domain(bounds=(0, 0, 8, 4), crs=None, order=2)
     >>> domain.side, domain.cell_size
@@ -95,15 +96,15 @@ class Domain:
         Raises:
             DomainError: the shape is not (q, 4), a bound is not finite, or west > east or south > north.
         """
-        boxes = np.asarray(boxes, np.float64)
-        if boxes.ndim != 2 or boxes.shape[1] != 4:
-            raise DomainError("Boxes must be an array of shape (q, 4): west, south, east, north.")
-        if not np.isfinite(boxes).all():
+        asked = _numbers(boxes)
+        if asked is None or asked.ndim != 2 or asked.shape[1] != 4:
+            raise DomainError("Boxes must be numbers in an array of shape (q, 4): west, south, east, north.")
+        if not np.isfinite(asked).all():
             raise DomainError("Boxes must have finite bounds.")
-        if (boxes[:, :2] > boxes[:, 2:]).any():
+        if (asked[:, :2] > asked[:, 2:]).any():
             raise DomainError("A box has west > east or south > north.")
         low, high = np.array(self.bounds[:2] * 2), np.array(self.bounds[2:] * 2)
-        exact = (boxes - low) * (self.side / (high - low))
+        exact = (asked - low) * (self.side / (high - low))
         whole = np.rint(exact)
         near = np.abs(exact - whole) <= 1e-9 * np.maximum(1.0, np.abs(whole))
         return np.asarray(np.clip(np.where(near, whole, exact), 0.0, self.side))
@@ -115,12 +116,12 @@ class Domain:
             lattice: (n, 4) west, south, east, north as lattice lines.
 
         Returns:
-            (n,) km2, by an equal-area projection of the outline; in squared units of the plane if `crs` is None;
-            NaN where the outline leaves the globe, as at the corners of some world maps.
+            (n,) km2, by an equal-area projection of the outline; in squared units of the plane if `crs` is None or a local
+            one (engineering); NaN where the outline leaves the globe, as at the corners of some world maps.
         """
         boxes = self.coordinates(lattice)
         west, south, east, north = boxes.T
-        if self.crs is None:
+        if self.crs is None or CRS(self.crs).is_engineering:
             return np.asarray((east - west) * (north - south))
         if self.is_geographic:
             x, y = self._to_equal_area.transform(np.stack([west, east]), np.stack([south, north]))
@@ -161,19 +162,39 @@ def _outline(boxes: NDArray[np.float64], steps: int = 16) -> tuple[NDArray[np.fl
     return x, y
 
 
+def is_horizontal(crs: CRS) -> bool:
+    """Whether the first two coordinates are a place on a map: not heights alone, not metres from the centre of the globe."""
+    parts = crs.sub_crs_list
+    return is_horizontal(parts[0]) if parts else crs.is_geographic or crs.is_projected or (crs.is_engineering and len(crs.axis_info) > 1)
+
+
 def _crs_text(crs: object) -> str | None:
     if crs is None:
         return None
     try:
-        return str(CRS.from_user_input(crs).to_string())
+        found = CRS.from_user_input(crs)
     except CRSError:
         raise DomainError("The CRS is not known; give an EPSG code such as 'EPSG:4326', or None for a plain plane.") from None
+    if not is_horizontal(found) or len(found.axis_info) != 2:
+        raise DomainError(
+            "A domain's CRS must have two axes on a map, without heights: give its horizontal part,"
+            " such as 'EPSG:4326' or a UTM zone, or None for a plain plane."
+        )
+    return str(found.to_string())
+
+
+def _numbers(values: ArrayLike) -> NDArray[np.float64] | None:
+    """The values as floats; None if they are no numbers, or ragged."""
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _checked_bounds(bounds: object, geographic: bool) -> tuple[float, float, float, float]:
     try:
         west, south, east, north = (float(value) for value in bounds)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DomainError("Bounds must be four numbers: west, south, east, north.") from None
     if not all(map(math.isfinite, (west, south, east, north))):
         raise DomainError("Bounds must be finite numbers: west, south, east, north.")

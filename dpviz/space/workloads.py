@@ -23,8 +23,11 @@ def random_rectangles(domain: Domain, count: int, seed: int) -> Floats:
 
     Returns:
         (q, 4) west, south, east, north in the domain's CRS, on lattice lines.
+
+    Raises:
+        DomainError: a count or a seed that is negative or not whole.
     """
-    generator = np.random.default_rng(seed)
+    generator = _generator(count, seed)
     south, north = _two_lines(generator, domain.side, count)
     west, east = _two_lines(generator, domain.side, count)
     return domain.coordinates(np.stack([west, south, east, north], axis=1))
@@ -43,7 +46,7 @@ def area_share(domain: Domain, share: float, count: int, seed: int) -> Floats:
         (q, 4) west, south, east, north in the domain's CRS, on lattice lines.
 
     Raises:
-        DomainError: share out of range.
+        DomainError: share out of range, a count or a seed that is negative or not whole.
     """
     if not 0 < share <= 1:
         raise DomainError("The share of the area must be above 0 and at most 1.")
@@ -65,11 +68,11 @@ def fixed_size(domain: Domain, width: float, height: float, count: int, seed: in
         (q, 4) west, south, east, north in the domain's CRS, on lattice lines.
 
     Raises:
-        DomainError: a size that is not positive, or larger than the domain.
+        DomainError: a size that is not positive, or larger than the domain; a count or a seed that is negative or not whole.
     """
     cell_width, cell_height = domain.cell_size
-    if not (width > 0 and height > 0):
-        raise DomainError("Width and height must be greater than 0.")
+    if not (0 < width < math.inf and 0 < height < math.inf):
+        raise DomainError("Width and height must be finite numbers greater than 0.")
     columns, rows = max(1, round(width / cell_width)), max(1, round(height / cell_height))
     if max(columns, rows) > domain.side:
         raise DomainError("The boxes are larger than the domain.")
@@ -77,10 +80,17 @@ def fixed_size(domain: Domain, width: float, height: float, count: int, seed: in
 
 
 def _placed(domain: Domain, columns: int, rows: int, count: int, seed: int) -> Floats:
-    generator = np.random.default_rng(seed)
+    generator = _generator(count, seed)
     south = generator.integers(0, domain.side - rows + 1, count)
     west = generator.integers(0, domain.side - columns + 1, count)
     return domain.coordinates(np.stack([west, south, west + columns, south + rows], axis=1))
+
+
+def _generator(count: int, seed: int) -> np.random.Generator:
+    for value, name in ((count, "count"), (seed, "seed")):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+            raise DomainError(f"{name} must be a whole number, at least 0.")
+    return np.random.default_rng(seed)
 
 
 def _two_lines(generator: np.random.Generator, side: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

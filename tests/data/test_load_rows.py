@@ -12,8 +12,10 @@ import pyogrio
 import pytest
 import shapely
 
+from dpviz.data.bounding import people
+from dpviz.data.columns import RawPoints
 from dpviz.data.load import read_points
-from tests.data.files import PLANE, X, Y, frame, left_out, refusal, shapefile, stored, text, upload, zipped
+from tests.data.files import PLANE, WORLD, X, Y, frame, left_out, refusal, shapefile, stored, text, upload, zipped
 
 
 @pytest.mark.parametrize(
@@ -225,3 +227,19 @@ def test_damaged_geometries_in_parquet_are_bad_rows(tmp_path):
 
 def test_the_rule_for_bad_rows_must_be_known():
     assert "bad_rows" in refusal(text("lon,lat\n1,2\n"), domain=PLANE, bad_rows="skip")
+
+
+@pytest.mark.parametrize("crs", ["EPSG:5703", "EPSG:4978"])
+@pytest.mark.parametrize("bad_rows", ["refuse", "drop"])
+def test_heights_and_geocentric_coordinates_are_no_places_on_a_map(crs, bad_rows):
+    assert "no place on a map" in refusal(text("x,y\n1,2\n"), crs=crs, bad_rows=bad_rows)
+
+
+@pytest.mark.parametrize("crs", ["EPSG:9518", "EPSG:4979", "EPSG:4326"])
+def test_heights_beside_a_place_do_no_harm(crs):
+    assert read_points(text("x,y\n10,50\n"), domain=WORLD, crs=crs).count.sum() == 1
+
+
+def test_rows_of_a_file_print_no_private_number():
+    rows = RawPoints(x=np.array([7.1]), y=np.array([7.1]), count=np.array([7.0]), person=people(["7"]), ragged=7)
+    assert "7" not in repr(rows)

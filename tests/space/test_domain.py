@@ -99,7 +99,42 @@ def test_an_unknown_crs_is_refused(crs):
         Domain(bounds=(0, 0, 1, 1), crs=crs)
 
 
-@pytest.mark.parametrize("boxes", [[0, 0, 1, 1], [[0, 0, 1]], [[0, 0, math.nan, 1]], [[0, 0, math.inf, 1]], [[1, 0, 0, 1]], [[0, 1, 1, 0]]])
+@pytest.mark.parametrize("crs", ["EPSG:4979", "EPSG:4978", "EPSG:5703", "EPSG:7415", "EPSG:9518", "+proj=geocent +ellps=WGS84"])
+def test_a_crs_with_heights_or_without_a_map_is_refused(crs):
+    with pytest.raises(DomainError, match="two axes on a map"):
+        Domain(bounds=(0, 0, 1, 1), crs=crs)
+
+
+LOCAL = 'LOCAL_CS["site",UNIT["metre",1],AXIS["E",EAST],AXIS["N",NORTH]]'
+ROTATED = "+proj=ob_tran +o_proj=longlat +o_lon_p=0 +o_lat_p=30 +lon_0=0"
+SHIFTED = "+proj=utm +zone=33 +ellps=bessel +towgs84=1,2,3 +type=crs"
+
+
+@pytest.mark.parametrize("crs", ["EPSG:4807", "ESRI:54009", LOCAL, ROTATED, SHIFTED])
+def test_every_crs_of_a_map_is_a_frame(crs):
+    domain = Domain(bounds=(2, 40, 4, 42), crs=crs, order=1)
+    assert np.isfinite(domain.areas_km2([[0, 0, 2, 2]])).all()
+
+
+def test_a_local_crs_has_areas_in_its_own_units():
+    assert Domain(bounds=(0, 0, 8, 4), crs=LOCAL, order=1).areas_km2([[0, 0, 1, 1]]).tolist() == [8.0]
+
+
+@pytest.mark.parametrize(
+    "boxes",
+    [
+        ["a"],
+        [["a", "b", "c", "d"]],
+        [[0, 0, 1, 1], [0, 0, 1]],
+        [[10**400, 0, 1, 1]],
+        [0, 0, 1, 1],
+        [[0, 0, 1]],
+        [[0, 0, math.nan, 1]],
+        [[0, 0, math.inf, 1]],
+        [[1, 0, 0, 1]],
+        [[0, 1, 1, 0]],
+    ],
+)
 def test_boxes_that_make_no_sense_are_refused(boxes):
     with pytest.raises(DomainError):
         Domain(bounds=(0, 0, 1, 1), crs=None).lattice(boxes)

@@ -60,6 +60,19 @@ def test_fixed_sizes_are_in_units_of_the_domain():
         lambda: dv.fixed_size(DOMAIN, 0.0, 1.0, 5, 1),
         lambda: dv.fixed_size(DOMAIN, 17.0, 1.0, 5, 1),
         lambda: dv.fixed_size(DOMAIN, float("nan"), 1.0, 5, 1),
+        lambda: dv.fixed_size(DOMAIN, float("inf"), 1.0, 5, 1),
+        lambda: dv.fixed_size(DOMAIN, 1.0, float("inf"), 5, 1),
+        lambda: dv.area_share(DOMAIN, float("nan"), 5, 1),
+        *(
+            lambda count=count, ask=ask: ask(count)
+            for count in (-1, 2.5, True, "5", None)
+            for ask in (
+                lambda count: dv.random_rectangles(DOMAIN, count, 1),
+                lambda count: dv.area_share(DOMAIN, 0.1, count, 1),
+                lambda count: dv.fixed_size(DOMAIN, 3.0, 1.0, count, 1),
+                lambda seed: dv.random_rectangles(DOMAIN, 5, seed),
+            )
+        ),
     ],
 )
 def test_sizes_that_make_no_sense_are_refused(ask):
