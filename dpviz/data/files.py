@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import sqlite3
 import stat
@@ -33,6 +34,8 @@ FORMATS = {
 }
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz", ".zip", ".kmz")
 _SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
+_MOST_STEPS = 10_000  # of a thousand SQLite instructions each
+_VIEW_REFUSED = "The GeoPackage's layer is a view; save it as a table."
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -159,10 +162,14 @@ def checked_geopackage(data: bytes) -> bytes:
         raise InputError("The file is not a GeoPackage, whatever its ending says.")
     with closing(sqlite3.connect(":memory:")) as database:
         database.deserialize(data)
+        steps = itertools.count()
+        database.set_progress_handler(lambda: next(steps) >= _MOST_STEPS, 1000)
         views = {name.lower() for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
+        if any(name.startswith("gpkg_") for name in views):  # before any query that would run it
+            raise InputError(_VIEW_REFUSED)
         layers = {name.lower() for (name,) in database.execute("SELECT table_name FROM gpkg_geometry_columns")}
-    if views & layers or any(name.startswith("gpkg_") for name in views):
-        raise InputError("The GeoPackage's layer is a view; save it as a table.")
+    if views & layers:
+        raise InputError(_VIEW_REFUSED)
     return data
 
 

@@ -4,6 +4,7 @@ import io
 import os
 import sqlite3
 import struct
+import time
 import zipfile
 
 import numpy as np
@@ -111,6 +112,35 @@ def test_a_geopackage_of_views_or_of_several_layers_is_refused(tmp_path):
     pyogrio.write_dataframe(frame(), tmp_path / "b.gpkg", layer="one")
     pyogrio.write_dataframe(frame(), tmp_path / "b.gpkg", layer="two", append=True)
     assert "several layers" in refusal(tmp_path / "b.gpkg")
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'layer' || max(i) AS table_name FROM n"
+
+
+def test_a_geopackage_whose_list_of_layers_never_ends_is_refused_at_once(tmp_path):
+    path = tmp_path / "a.gpkg"
+    pyogrio.write_dataframe(frame(), path, layer="one")
+    with sqlite3.connect(path) as database:
+        database.execute("DROP TABLE gpkg_geometry_columns")
+        database.execute(f"CREATE VIEW GPKG_geometry_columns AS {ENDLESS}")
+    database.close()
+    started = time.monotonic()
+    assert "view" in refusal(path)
+    assert time.monotonic() - started < 2
+
+
+def test_a_query_that_runs_away_is_cut_short(tmp_path, monkeypatch):
+    path = tmp_path / "a.gpkg"
+    pyogrio.write_dataframe(frame(), path, layer="one")
+    with sqlite3.connect(path) as database:
+        database.executemany("INSERT INTO gpkg_contents (table_name, data_type) VALUES (?, 'features')", [(f"t{i}",) for i in range(2000)])
+        database.execute(
+            "INSERT INTO gpkg_geometry_columns SELECT table_name, 'geom', 'POINT', 4326, 0, 0 FROM gpkg_contents WHERE table_name != 'one'"
+        )
+    database.close()
+    assert read_points(path, domain=WORLD).count.sum() == 4
+    monkeypatch.setattr("dpviz.data.files._MOST_STEPS", 3)
+    assert "damaged" in refusal(path)
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, True, None])
