@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 from pyproj import CRS, Transformer
-from pyproj.exceptions import CRSError
+from pyproj.exceptions import CRSError, ProjError
 
 from dpviz.errors import DomainError
 
@@ -32,8 +32,8 @@ class Domain:
         order: the lattice has ``2**order`` columns and rows; 1 to 24.
 
     Raises:
-        DomainError: bounds that are not finite or enclose no area, a CRS that is unknown or not two-dimensional, an order
-            out of range.
+        DomainError: bounds that are not finite, enclose no area or lie mostly off the globe, a CRS that is unknown or not
+            two-dimensional, an order out of range.
 
     >>> domain = Domain(bounds=(0, 0, 8, 4), crs=None, order=2)
     >>> domain.side, domain.cell_size
@@ -50,6 +50,8 @@ class Domain:
         if isinstance(self.order, bool) or not isinstance(self.order, int | np.integer) or not 1 <= self.order <= FINEST_ORDER:
             raise DomainError(f"The lattice's order must be a whole number from 1 to {FINEST_ORDER}.")
         object.__setattr__(self, "order", int(self.order))
+        if self.crs is not None and _share_on_globe(self.crs, self.bounds) < 1 / 4:
+            raise DomainError("Most of the domain lies where the CRS has no place on the globe; choose narrower bounds.")
         west, south, east, north = self.bounds
         width, height = self.cell_size
         if min(width / math.ulp(max(abs(west), abs(east))), height / math.ulp(max(abs(south), abs(north)))) < 16:
@@ -166,6 +168,19 @@ def is_horizontal(crs: CRS) -> bool:
     """Whether the first two coordinates are a place on a map: not heights alone, not metres from the centre of the globe."""
     parts = crs.sub_crs_list
     return is_horizontal(parts[0]) if parts else crs.is_geographic or crs.is_projected or (crs.is_engineering and len(crs.axis_info) > 1)
+
+
+@lru_cache(maxsize=256)
+def _share_on_globe(crs: str, bounds: tuple[float, float, float, float], steps: int = 16) -> float:
+    """The share of the domain, on a grid of points, that has a longitude and latitude; 1 for a local CRS or another body."""
+    west, south, east, north = bounds
+    share = (np.arange(steps) + 0.5) / steps
+    x, y = np.meshgrid(west + share * (east - west), south + share * (north - south))
+    try:
+        degrees = Transformer.from_crs(crs, "EPSG:4326", always_xy=True).transform(x, y)
+    except ProjError:
+        return 1.0
+    return float(np.isfinite(degrees).all(axis=0).mean())
 
 
 def _crs_text(crs: object) -> str | None:

@@ -116,6 +116,20 @@ def test_every_crs_of_a_map_is_a_frame(crs):
     assert np.isfinite(domain.areas_km2([[0, 0, 2, 2]])).all()
 
 
+@pytest.mark.parametrize("size", [1e8, 1e9, 1e300])
+def test_bounds_off_the_globe_are_refused(size):
+    with pytest.raises(DomainError, match="globe"):
+        Domain(bounds=(-size, -size, size, size), crs="EPSG:32633")
+
+
+@pytest.mark.parametrize(
+    ("crs", "half"), [("ESRI:54009", (18040095, 9020047)), ("EPSG:3857", (2.1e7, 2.1e7)), ("EPSG:3413", (1.2e7, 1.2e7))]
+)
+def test_maps_of_the_world_with_empty_corners_are_frames(crs, half):
+    domain = Domain(bounds=(-half[0], -half[1], *half), crs=crs, order=4)
+    assert np.isfinite(domain.areas_km2(every_cell(domain))).mean() > 1 / 2
+
+
 def test_a_local_crs_has_areas_in_its_own_units():
     assert Domain(bounds=(0, 0, 8, 4), crs=LOCAL, order=1).areas_km2([[0, 0, 1, 1]]).tolist() == [8.0]
 
