@@ -15,6 +15,7 @@ from dpviz.errors import InputError
 
 Integers = NDArray[np.int64]
 
+_MOST = 2**53
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -60,7 +61,7 @@ def kept_rows(owners: People, records: Integers, most: int, key: bytes) -> Integ
         most: m >= 1.
         key: decides the choice; whoever knows it can tell which of a person's records are left.
     """
-    rows = np.repeat(np.arange(len(records)), np.where(owners.codes < 0, 0, np.minimum(records, most)))
+    rows = np.repeat(np.arange(len(records)), np.where(owners.codes < 0, 0, np.minimum(records, min(most, _MOST))))
     rows = rows[np.argsort(owners.codes[rows], kind="stable")]
     person = owners.codes[rows]
     number = _number_within(person)

@@ -205,6 +205,11 @@ def test_broken_text_names_people_too():
         assert PointCounts.from_xy([1.0] * 3, [1.0] * 3, domain=SQUARE, person=person, bad_rows="drop").count.sum() == 2
 
 
+def test_a_bound_beyond_every_integer_type_bounds_nothing():
+    points = PointCounts.from_xy([0.5, 0.5], [0.5, 0.5], domain=SQUARE, person=["a", "a"], contributions=10**30)
+    assert (points.count.tolist(), points.contributions) == ([2], 10**30)
+
+
 def test_a_key_must_be_bytes():
     with pytest.raises(InputError, match="bytes"):
         PointCounts.from_xy([1.0], [1.0], domain=SQUARE, person=["a"], key="key")
