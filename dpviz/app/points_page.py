@@ -38,8 +38,8 @@ _WATERMARK = """<style>
   letter-spacing: 0.3rem; rotate: -20deg; opacity: 0.3; }
 .st-key-figures { border-left: 4px dashed #d55e00; padding-left: 0.8rem; }
 .st-key-figures::before { content: "CURATOR ONLY: what follows holds the truth"; font-size: 0.8rem; font-weight: 700; color: #d55e00; }
-.st-key-figures [data-testid="stElementToolbar"] { display: none; }
 </style>"""
+_NO_EXPORT = """<style>.st-key-figures [data-testid="stElementToolbar"] { display: none; }</style>"""
 
 
 def points_page() -> None:
@@ -148,8 +148,8 @@ def _result(number: int) -> None:  # noqa: ARG001 - a new draw makes a new fragm
     shown, level = _map_controls(what, evaluation)
     truth = None if evaluation is None else evaluation.truth
     picture = points_map(what.release, level, shown, unit=what.data.unit, dark=_dark(), truth=truth)
-    if what.config.mode == CURATE and truth is not None:
-        st.html(_WATERMARK)
+    if what.config.mode == CURATE:
+        st.html(_NO_EXPORT if truth is None else _NO_EXPORT + _WATERMARK)
     chosen = st.pydeck_chart(
         picture.deck, height=MAP_HEIGHT, key="map", on_select="rerun", selection_mode="single-object", alt=picture.description
     )
