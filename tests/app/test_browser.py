@@ -13,7 +13,8 @@ from PIL import Image
 
 from dpviz.data.samples import SAMPLES
 
-pytestmark = pytest.mark.browser
+# Software rendering on a busy computer loses a click now and then: a page is visited again before it is called broken.
+pytestmark = [pytest.mark.browser, pytest.mark.flaky(reruns=2)]
 
 ROOT = Path(__file__).parents[2]
 LARGEST_MESSAGE = 5_000_000
@@ -32,7 +33,7 @@ def visit(chromium, address, path, *, scheme, tmp_path):
     """A page that keeps a record of requests, errors and message sizes, and checks it at the end."""
     context = chromium.new_context(viewport={"width": 1100, "height": 800}, color_scheme=scheme)
     page = context.new_page()
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(40_000)
     seen = SimpleNamespace(addresses=[], errors=[], failed=[], sizes=[])
     page.on("request", lambda request: seen.addresses.append(request.url))
     page.on("response", lambda response: seen.failed.append(response.url) if response.status >= 400 else None)
@@ -59,7 +60,7 @@ def visit(chromium, address, path, *, scheme, tmp_path):
     assert max(seen.sizes) < LARGEST_MESSAGE
 
 
-def until(condition, what, patience=20.0):
+def until(condition, what, patience=40.0):
     """The first true value of `condition`; a page is asked again and again, no fixed time is waited for."""
     end = time.monotonic() + patience
     while time.monotonic() < end:
@@ -106,7 +107,7 @@ def background(page):
 def click_map(page, right, up):
     """Click beside the middle of the map, in pixels, until the box of the query follows: a slow computer may take a click for a drag."""
     box, before = canvas(page).bounding_box(), typed_box(page)
-    for _ in range(8):
+    for _ in range(12):
         page.mouse.move(box["x"] + box["width"] / 2 + right, box["y"] + box["height"] / 2 - up)
         page.mouse.click(box["x"] + box["width"] / 2 + right, box["y"] + box["height"] / 2 - up, delay=50)
         end = time.monotonic() + 2.5
