@@ -13,8 +13,7 @@ from PIL import Image
 
 from dpviz.data.samples import SAMPLES
 
-# Software rendering on a busy computer loses a click now and then: a page is visited again before it is called broken.
-pytestmark = [pytest.mark.browser, pytest.mark.flaky(reruns=2)]
+pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).parents[2]
 LARGEST_MESSAGE = 5_000_000
