@@ -85,8 +85,8 @@ PUBLISHED = (
     Published(
         title="US Census 2020 (persons)",
         parts=(104, 1440, 447, 687, 1256, 165),
-        source="US Census Bureau, 2020 Redistricting Data, production settings of the TopDown algorithm, 2021: shares of rho"
-        " out of 4,099 for nation, state, county, tract, block group and block; used here as shares of epsilon",
+        source="US Census Bureau, settings of the TopDown algorithm for the 2020 redistricting data, 2021: shares of rho out of 4,099"
+        " for nation, state, county, tract, block group and block; used here as shares of epsilon",
     ),
 )
 
