@@ -54,3 +54,10 @@ def lattice_rectangles(draw: st.DrawFn, domain: Domain, *, most: int = 20) -> np
     low, high = lines.min(axis=1), lines.max(axis=1)
     low = np.minimum(low, domain.side - 1)
     return np.concatenate([low, np.maximum(high, low + 1)], axis=1)
+
+
+def dense(points):
+    """(side, side) counts of `PointCounts`, [row, column]."""
+    table = np.zeros((points.domain.side, points.domain.side), np.int64)
+    table[points.row, points.column] = points.count
+    return table

@@ -75,7 +75,7 @@ def _sample() -> Data:
     points = cached.sample(how.sample, size, how.order)
     credit = "" if about.synthetic else f" Data: {about.licence}."
     st.caption(about.description + credit, help=f"{_frame_text(points.domain)} Source: {about.source} Licence: {about.licence}.")
-    return Data(points=points, digest=f"{how.sample} {size}", title=about.title, unit=about.unit, public=True)
+    return Data(points=points, digest=f"{how.sample} {size}", title=about.title, unit=about.unit)
 
 
 def _order() -> None:
@@ -154,7 +154,7 @@ def _file(name: str, body: bytes, digest: str, about: PointsFile) -> Data | None
     if points.dropped:
         st.caption(f"Curator only: {points.dropped:,} records were left out (outside the domain, unreadable, or over the bound).")
     unit = "people" if points.unit == "person" else "records"
-    return Data(points=points, digest=digest, title="Uploaded points", unit=unit, public=config().mode != CURATE)
+    return Data(points=points, digest=digest, title="Uploaded points", unit=unit)
 
 
 def _columns(about: PointsFile, digest: str) -> dict[str, object]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import streamlit as st
 
@@ -52,7 +50,7 @@ def points_page() -> None:
     if what is None:
         _before_the_first_draw(data)
     else:
-        _result(what.number)
+        _result(what.number, data is not None and what.data.points is data.points)
 
 
 def _mode() -> None:
@@ -136,13 +134,18 @@ def _dark() -> bool:
 
 
 @st.fragment
-def _result(number: int) -> None:  # noqa: ARG001 - a new draw makes a new fragment
-    """The map with its controls, the key figures and the tabs; moving any of them draws no noise."""
+def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
+    """The map with its controls, the key figures and the tabs; moving any of them draws no noise.
+
+    Args:
+        number: of the draw.
+        same_data: whether the data on the left are still those of the draw.
+    """
     what = drawn()
     if what is None:
         return
-    if not what.config.same_draw(config()):
-        stale = f"The settings on the left have changed since draw {what.number}. Press *Draw a release* to see their effect."
+    if not (same_data and what.config.same_draw(config())):
+        stale = f"The data or settings on the left have changed since draw {what.number}. Press *Draw a release* to see their effect."
         st.caption(f":orange[{stale}]")
     evaluation = _evaluation(what)
     shown, level = _map_controls(what, evaluation)
@@ -221,4 +224,4 @@ def _clicked(chosen: object) -> int | None:
     selection = getattr(chosen, "selection", None) or {}
     objects = selection.get("objects", {}).get("partitions", [])
     node = objects[0].get("i") if objects else None
-    return node if isinstance(node, int) and not math.isnan(node) else None
+    return node if isinstance(node, int) else None

@@ -137,14 +137,12 @@ class Data:
         digest: recognises the content; never shown.
         title: for the screen.
         unit: what one record is.
-        public: a sample, made up, or declared public by the person.
     """
 
     points: PointCounts
     digest: str
     title: str
     unit: str
-    public: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -89,12 +89,10 @@ def points_map(release: Release, level: int, shown: str, *, unit: str, dark: boo
 def _values(release: Release, nodes: Indices, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:
     """What is coloured, and by which scale; scales come from released values and stated spreads only."""
     count = release.count[nodes]
-    if shown == "Released" or truth is None:
+    if truth is None or shown in ("Released", "True"):
         area = release.domain.areas_km2(release.tree.rectangles(nodes))
-        return count / area, _density_scale(count / area, release.domain, unit)
-    if shown == "True":
-        area = release.domain.areas_km2(release.tree.rectangles(nodes))
-        return truth[nodes] / area, _density_scale(count / area, release.domain, unit)
+        drawn = truth[nodes] if truth is not None and shown == "True" else count
+        return drawn / area, _density_scale(count / area, release.domain, unit)
     if shown == "Error":
         top = top_of(3 * release.stddev[nodes])
         return count - truth[nodes], Scale(kind="signed", top=top, title=f"released minus true, {unit} per partition")

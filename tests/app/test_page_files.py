@@ -102,6 +102,13 @@ class TestFiles:
         app.file_uploader(key="file").set_value(("homes.csv", PLACES, "text/csv")).run()
         assert labelled(good(app).selectbox, "Longitude or easting").value == "lon"
 
+    def test_a_release_of_another_file_is_said_to_be_of_another(self):
+        app = press_draw(self.declare(self.upload(PLACES)))
+        assert "have changed since draw" not in captions(app)
+        app.file_uploader(key="file").set_value(("others.csv", PLACES + b"-90,40,more\n", "text/csv")).run()
+        assert "have changed since draw" in captions(fine(app))
+        assert "have changed since draw" not in captions(fine(press_draw(app)))
+
     def test_the_truth_of_one_file_is_not_shown_for_the_next(self):
         app = press_draw(self.declare(self.upload(PLACES)))
         fine(labelled(app.toggle, "Show curator-only truth").set_value(True).run())

@@ -14,15 +14,10 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 from tests.data.files import text
+from tests.strategies import dense
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
 SQUARE = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
-
-
-def dense(points):
-    table = np.zeros((points.domain.side, points.domain.side), np.int64)
-    table[points.row, points.column] = points.count
-    return table
 
 
 def histories(draw):

@@ -12,16 +12,10 @@ from hypothesis import strategies as st
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError, InputError
 from dpviz.space.domain import Domain
-from tests.strategies import domains, points_in
+from tests.strategies import dense, domains, points_in
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
 SQUARE = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
-
-
-def dense(points):
-    table = np.zeros((points.domain.side, points.domain.side), np.int64)
-    table[points.row, points.column] = points.count
-    return table
 
 
 def middles(cells, domain):
