@@ -33,22 +33,29 @@ if sys.version_info < (3, 11):  # noqa: UP036
 
 from dpviz.answers.metrics import Errors, Evaluation, error_by_size, evaluate, expected_error, true_answers, workload_errors
 from dpviz.data.files import Limits
+from dpviz.data.flows import Flows
 from dpviz.data.load import inspect_points, read_points
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES, gaussian_cluster, load_sample, los_angeles
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, SettingError
-from dpviz.mechanisms import POINT_MECHANISMS, Identity, Quadtree, UniformGrid
-from dpviz.mechanisms.base import PointMechanism
-from dpviz.privacy.budget import ApproxBudget, PureBudget, Receipt, Step, ZcdpBudget
+from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FlatGaussian, Identity, Quadtree, StabilityHistogram, TopDown, UniformGrid
+from dpviz.mechanisms.base import FlowMechanism, PointMechanism
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, gaussian_variance, laplace_variance
+from dpviz.privacy.receipt import Receipt, Step
+from dpviz.privacy.whole_numbers import nearest_whole_numbers
+from dpviz.release.flow_release import FlowRelease
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
+from dpviz.space.pair_tree import PairTree
+from dpviz.space.regions import Regions
 from dpviz.space.tree import Tree
 from dpviz.space.workloads import area_share, fixed_size, random_rectangles
 
 __all__ = [
+    "FLOW_MECHANISMS",
     "POINT_MECHANISMS",
     "SAMPLES",
     "ApproxBudget",
@@ -59,17 +66,25 @@ __all__ = [
     "Entropy",
     "Errors",
     "Evaluation",
+    "FlatGaussian",
+    "FlowMechanism",
+    "FlowRelease",
+    "Flows",
     "Identity",
     "InputError",
     "Limits",
+    "PairTree",
     "PointCounts",
     "PointMechanism",
     "PureBudget",
     "Quadtree",
     "Receipt",
+    "Regions",
     "Release",
     "SettingError",
+    "StabilityHistogram",
     "Step",
+    "TopDown",
     "Tree",
     "UniformGrid",
     "ZcdpBudget",
@@ -87,6 +102,7 @@ __all__ = [
     "least_squares",
     "load_sample",
     "los_angeles",
+    "nearest_whole_numbers",
     "random_rectangles",
     "read_points",
     "true_answers",

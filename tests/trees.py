@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from dpviz.privacy.budget import PureBudget, Receipt, Step
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.consistency import add_up, least_squares
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain

@@ -208,7 +208,7 @@ def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None
     if evaluation is None:
         total, spread = release.count[0], release.stddev[0]
         columns[2].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of the whole domain.")
-        columns[3].metric("Budget of this draw", f"ε {float(release.receipt.spent.epsilon):g}", help="See the Receipt tab.")
+        columns[3].metric("Budget of this draw", f"ε {float(release.receipt.used):g}", help="See the Receipt tab.")
         return
     truth, count = evaluation.truth[nodes], release.count[nodes]
     error = float(np.abs(count - truth).sum() / max(truth.sum(), 1) * 100)

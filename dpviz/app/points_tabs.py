@@ -136,7 +136,7 @@ def _receipt(what: Drawn) -> None:
     right.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch", column_config={"ε exactly": exactly})
     exact = "exactly all of it" if receipt.spent == receipt.total else "less than all of it"
     st.caption(
-        f"Spent ε {float(receipt.spent.epsilon):g} of {float(receipt.total.epsilon):g}: {exact}. Steps add up along every record's path;"
+        f"Spent ε {float(receipt.used):g} of {float(receipt.available):g}: {exact}. Steps add up along every record's path;"
         " counts within a step are disjoint and are paid for once."
     )
     _small_print(what)

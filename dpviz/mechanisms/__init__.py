@@ -3,9 +3,12 @@
 from importlib.metadata import entry_points
 from typing import Any
 
-from dpviz.mechanisms.base import PointMechanism, Settings
+from dpviz.mechanisms.base import FlowMechanism, PointMechanism, Settings
+from dpviz.mechanisms.flat_gaussian import FlatGaussian
 from dpviz.mechanisms.identity import Identity
 from dpviz.mechanisms.quadtree import Quadtree
+from dpviz.mechanisms.stability_histogram import StabilityHistogram
+from dpviz.mechanisms.top_down import TopDown
 from dpviz.mechanisms.uniform_grid import UniformGrid
 
 POINT_MECHANISMS: dict[str, type[Any]] = {
@@ -19,4 +22,27 @@ POINT_MECHANISMS: dict[str, type[Any]] = {
 }
 """Every private point mechanism by key. A new one is one file and one line here, or an entry point of another package."""
 
-__all__ = ["POINT_MECHANISMS", "Identity", "PointMechanism", "Quadtree", "Settings", "UniformGrid"]
+FLOW_MECHANISMS: dict[str, type[Any]] = {
+    mechanism.key: mechanism
+    for mechanism in (
+        TopDown,
+        FlatGaussian,
+        StabilityHistogram,
+        *(entry.load() for entry in entry_points(group="dpviz.flow_mechanisms")),
+    )
+}
+"""Every private trip mechanism by key."""
+
+__all__ = [
+    "FLOW_MECHANISMS",
+    "POINT_MECHANISMS",
+    "FlatGaussian",
+    "FlowMechanism",
+    "Identity",
+    "PointMechanism",
+    "Quadtree",
+    "Settings",
+    "StabilityHistogram",
+    "TopDown",
+    "UniformGrid",
+]

@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
+from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
-from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.budget import Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.release.flow_release import FlowRelease
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
+from dpviz.space.regions import Regions
+
+Frame = TypeVar("Frame", Domain, Regions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +81,10 @@ def setting(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Generic[Frame]):
     """Base of every mechanism: frozen settings, checked on creation.
+
+    `Frame` is the public frame that it works on: a Domain, or the Regions of trips.
 
     Class attributes:
         key: its name in tables, addresses and files.
@@ -103,12 +110,12 @@ class Settings:
         """The settings, in order of declaration."""
         return (Rule(name=f.name, default=f.default, **f.metadata["rule"]) for f in fields(cls) if f.default is not MISSING)
 
-    def check(self, domain: Domain) -> None:
-        """Raise what is wrong with these settings on a domain, as far as public facts tell, before anything is spent."""
-        self.shares(domain)
+    def check(self, frame: Frame) -> None:
+        """Raise what is wrong with these settings on a frame, as far as public facts tell, before anything is spent."""
+        self.shares(frame)
 
-    def shares(self, domain: Domain) -> list[Share]:  # noqa: ARG002
-        """How the budget is split on a domain; one part unless a mechanism says otherwise."""
+    def shares(self, frame: Frame) -> list[Share]:  # noqa: ARG002
+        """How the budget is split on a frame; one part unless a mechanism says otherwise."""
         return [Share(label="counts", share=1.0)]
 
     def with_shares(self, shares: Sequence[float]) -> Self:  # noqa: ARG002
@@ -194,3 +201,15 @@ class PointMechanism(Protocol):
 
     def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
         """Spend `budget` on `points` with noise from `entropy`."""
+
+
+@runtime_checkable
+class FlowMechanism(Protocol):
+    """Anything that turns private trips into a public release."""
+
+    key: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]
+
+    def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
+        """Spend `budget` on `flows` with noise from `entropy`."""

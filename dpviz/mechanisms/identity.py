@@ -19,7 +19,7 @@ from dpviz.space.tree import quadtree
 
 
 @dataclass(frozen=True, kw_only=True)
-class Identity(Settings):
+class Identity(Settings[Domain]):
     """Noise on every cell of a 2**order x 2**order grid: the simplest private histogram, unbiased everywhere.
 
     Protects: adding or removing one record (with a person column: one person's bounded records).
@@ -39,9 +39,9 @@ class Identity(Settings):
     order: int = setting(10, "Order of the grid", low=1, high=12, help="The grid has 2^order cells per side, cut to the lattice.")
     threshold: bool = setting(False, "Zero small cells", help="Cells below ln(cells)/ε become 0. Biased, but often better on sparse data.")
 
-    def check(self, domain: Domain) -> None:
+    def check(self, frame: Domain) -> None:
         """Raise if the grid is too large for memory."""
-        quadtree(domain, min(self.order, domain.order))
+        quadtree(frame, min(self.order, frame.order))
 
     def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.base import Settings
-from dpviz.privacy.budget import PureBudget, Receipt, Step
+from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.consistency import add_up, least_squares
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
+from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.release import Release
+from dpviz.space.domain import Domain
 from dpviz.space.tree import Tree
 
 Floats = NDArray[np.float64]
@@ -34,7 +36,7 @@ class Plan:
         notes: settings that had to be cut, and why less than the budget was spent.
     """
 
-    mechanism: Settings
+    mechanism: Settings[Domain]
     budget: PureBudget
     unprotected: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()

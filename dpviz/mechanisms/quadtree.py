@@ -19,7 +19,7 @@ from dpviz.space.tree import pruned, quadtree
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quadtree(Settings):
+class Quadtree(Settings[Domain]):
     """A complete quadtree whose structure is public; each level gets its share of epsilon.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one
@@ -84,13 +84,13 @@ class Quadtree(Settings):
         weights = level_weights(self.split, height, fan_out=self.fan_out, custom=self.weights)
         return weights if self.count_root or self.split == "custom" else [0.0, *weights[1:]]
 
-    def check(self, domain: Domain) -> None:
+    def check(self, frame: Domain) -> None:
         """Raise if custom weights do not fit, or the tree is too large for memory."""
-        quadtree(domain, len(self.level_weights(domain)[0]) - 1, self.fan_out)
+        quadtree(frame, len(self.level_weights(frame)[0]) - 1, self.fan_out)
 
-    def shares(self, domain: Domain) -> list[Share]:
+    def shares(self, frame: Domain) -> list[Share]:
         """One part per zoom level, whole domain first."""
-        weights = self._all_weights(domain)
+        weights = self._all_weights(frame)
         return [Share(label=f"zoom {depth}", share=weight / sum(weights)) for depth, weight in enumerate(weights)]
 
     def with_shares(self, shares: Sequence[float]) -> Quadtree:

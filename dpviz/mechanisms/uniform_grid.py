@@ -23,7 +23,7 @@ MOST_PER_SIDE = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformGrid(Settings):
+class UniformGrid(Settings[Domain]):
     """UG: m x m cells with m = sqrt(N epsilon / c), which balances noise against the error of assuming uniformity.
 
     Protects: adding or removing one record (with a person column: one person's bounded records).
@@ -100,10 +100,10 @@ class UniformGrid(Settings):
         total, _ = study.count("total, for the size of the grid", np.array([study.points.count.sum()]), share)
         return self.rule(int(total[0]), rest / bound), rest
 
-    def shares(self, domain: Domain) -> list[Share]:
+    def shares(self, frame: Domain) -> list[Share]:
         """The total against the cells, where the total is bought."""
         if self.side is not None or self.declared_total is not None:
-            return super().shares(domain)
+            return super().shares(frame)
         return [
             Share(label="total", share=self.total_share, structure=True),
             Share(label="cells", share=1 - self.total_share),

@@ -12,6 +12,7 @@ from dpviz.errors import BudgetError
 
 ROUNDING = 1e-4
 STRATEGIES = ("geometric", "uniform", "leaf", "custom")
+STAGE_STRATEGIES = ("uniform", "levels", "custom")
 
 
 def level_weights(strategy: str, height: int, *, fan_out: int = 4, custom: Sequence[float] = ()) -> list[float]:
@@ -40,12 +41,39 @@ def level_weights(strategy: str, height: int, *, fan_out: int = 4, custom: Seque
         return [0.0] * height + [1.0]
     if strategy != "custom":
         raise BudgetError(f"The split must be one of {', '.join(STRATEGIES)}.")
-    return _custom_weights([float(weight) for weight in custom], height)
+    return _custom_weights([float(weight) for weight in custom], height + 1, "root")
 
 
-def _custom_weights(weights: list[float], height: int) -> list[float]:
-    if len(weights) != height + 1:
-        raise BudgetError(f"A custom split needs {height + 1} weights for this tree, root first; {len(weights)} were given.")
+def stage_weights(strategy: str, sizes: Sequence[int], *, custom: Sequence[float] = ()) -> list[float]:
+    """Weights of the measured stages of a TopDown release, in order.
+
+    Args:
+        strategy: "uniform": all alike; "levels": the least sum, over the geographic levels, of the bound on the largest error;
+            "custom": as given.
+        sizes: how many pairs each measured stage has; the last one is that of the leaves, every second one a level.
+        custom: for "custom", one number per measured stage: shares that add up to 1, or whole numbers, which are relative.
+
+    Raises:
+        BudgetError: unknown strategy, or custom weights as for `level_weights`.
+
+    Source:
+        "levels" is ours. By Eq. (11) of Boninsegna, Silvestri, 2025, the error of a level is at most twice the sum of the largest
+        noise of the stages down to it, and that of n numbers is about sigma sqrt(2 ln(2 n)). So a stage that w levels pass
+        through costs w sqrt(ln(2 n)) / sqrt(rho_stage), and the sum is least for rho_stage proportional to its 2/3 power.
+    """
+    if strategy == "uniform":
+        return [1.0] * len(sizes)
+    if strategy == "levels":
+        passed = [(len(sizes) - place + 1) // 2 for place in range(len(sizes))]
+        return [float((levels * np.sqrt(np.log(2 * size))) ** (2 / 3)) for levels, size in zip(passed, sizes, strict=True)]
+    if strategy != "custom":
+        raise BudgetError(f"The split must be one of {', '.join(STAGE_STRATEGIES)}.")
+    return _custom_weights([float(weight) for weight in custom], len(sizes), "first stage")
+
+
+def _custom_weights(weights: list[float], number: int, first: str) -> list[float]:
+    if len(weights) != number:
+        raise BudgetError(f"A custom split needs {number} weights for this tree, {first} first; {len(weights)} were given.")
     if not np.isfinite(weights).all() or min(weights) < 0 or max(weights) == 0:
         raise BudgetError("Custom weights must be finite, at least 0, and one of them greater than 0.")
     if not all(weight.is_integer() for weight in weights) and abs(sum(weights) - 1) > ROUNDING:

@@ -1,10 +1,10 @@
-"""Privacy budgets as exact fractions, one type per privacy definition, and the receipt of what was spent on what."""
+"""Privacy budgets as exact fractions, one type per privacy definition."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
@@ -219,66 +219,6 @@ def _checked_conversion(conversion: str) -> str:
     return conversion
 
 
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One spending: enough for a stranger to recompute the guarantee.
-
-    Attributes:
-        purpose: what was measured or chosen.
-        amount: epsilon (or rho) that one unit loses here at most; disjoint counts are paid for once.
-        sensitivity: the largest total change that one unit causes.
-        noise: the law, for example "discrete Laplace".
-        scale: its exact parameter: sensitivity / epsilon for Laplace, the variance for Gaussian.
-        level: level of the tree, None where it has no level.
-        counts: how many numbers were measured; None where that number is private.
-    """
-
-    purpose: str
-    amount: Fraction
-    sensitivity: Fraction
-    noise: str
-    scale: Fraction
-    level: int | None = None
-    counts: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Receipt:
-    """What was spent on what. Steps compose sequentially; within a step the counts are disjoint.
-
-    Attributes:
-        total: the budget that was handed in.
-        steps: the spendings, in order.
-        unit: what is protected: "record" or "person".
-        neighbours: what may change: "add or remove one".
-        contributions: m, records per unit at most.
-        unprotected: what the release takes as public.
-        notes: settings that had to be cut, and why less than the total was spent.
-
-    Raises:
-        BudgetError: there is no step, or the steps add up to more than the total.
-    """
-
-    total: PureBudget
-    steps: tuple[Step, ...]
-    unit: str = "record"
-    neighbours: str = "add or remove one"
-    contributions: int = 1
-    unprotected: tuple[str, ...] = ("the domain and its lattice", "the mechanism and its settings")
-    notes: tuple[str, ...] = field(default=())
-
-    def __post_init__(self) -> None:
-        if not self.steps:
-            raise BudgetError("A receipt needs at least one step: something must have been measured.")
-        if self.spent.epsilon > self.total.epsilon:
-            raise BudgetError("The steps spend more than the budget: a bug in the mechanism, nothing was released.")
-
-    @property
-    def spent(self) -> PureBudget:
-        """The sum of all steps: what the worst unit loses."""
-        return PureBudget(sum((step.amount for step in self.steps), Fraction(0)))
-
-
 def require_pure(budget: object, mechanism: str) -> PureBudget:
     """The budget itself if it is pure; else an error that names the right kind.
 
@@ -287,4 +227,30 @@ def require_pure(budget: object, mechanism: str) -> PureBudget:
     """
     if not isinstance(budget, PureBudget):
         raise BudgetError(f"{mechanism} takes a PureBudget(epsilon), not {type(budget).__name__}.")
+    return budget
+
+
+def require_gaussian(budget: object, mechanism: str, conversion: str) -> ZcdpBudget:
+    """The zCDP budget that Gaussian noise may spend: the budget itself, or what (epsilon, delta) buys.
+
+    Raises:
+        BudgetError: any other budget, delta = 0, or an unknown conversion.
+    """
+    if isinstance(budget, ApproxBudget):
+        return budget.to_zcdp(conversion)
+    if not isinstance(budget, ZcdpBudget):
+        raise BudgetError(f"{mechanism} takes an ApproxBudget(epsilon, delta) or a ZcdpBudget(rho), not {type(budget).__name__}.")
+    return budget
+
+
+def require_approx(budget: object, mechanism: str) -> ApproxBudget:
+    """The budget itself if it is approximate with delta > 0; else an error that names the right kind.
+
+    Raises:
+        BudgetError: any other budget, or delta = 0.
+    """
+    if not isinstance(budget, ApproxBudget):
+        raise BudgetError(f"{mechanism} takes an ApproxBudget(epsilon, delta), not {type(budget).__name__}.")
+    if budget.delta == 0:
+        raise BudgetError(f"{mechanism} cannot meet delta = 0: give a delta greater than 0.")
     return budget

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.errors import DomainError
-from dpviz.privacy.budget import Receipt
 from dpviz.privacy.consistency import Spread
+from dpviz.privacy.receipt import Receipt
 from dpviz.space.domain import Domain
 from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree

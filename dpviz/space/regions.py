@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import geopandas
 import numpy as np
 import pandas as pd
 import shapely
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dpviz.errors import DomainError
 
@@ -123,7 +124,9 @@ class Regions:
         if codes[-1].max() + 1 < len(codes[-1]):
             raise DomainError(f"Column {levels[-1]!r} has a duplicate id: every leaf region stands in one row.")
         order = np.lexsort(codes[::-1])
-        ids, parent, label = [], [], []
+        ids: list[Texts] = []
+        parent: list[Places] = []
+        label: list[Texts] = []
         above = np.zeros(len(order), np.int32)
         for level, code in zip(levels, codes, strict=True):
             first = _starts(code[order], above, level)
@@ -175,9 +178,9 @@ class Regions:
         """(n_level,) readable names."""
         return np.array([ROOT], object) if level == 0 else self.names[level - 1]
 
-    def find(self, ids: ArrayLike, level: int) -> Places:
+    def find(self, ids: Sequence[object] | Texts, level: int) -> Places:
         """(k,) places of ids in a level; -1 where there is no such region."""
-        return np.asarray(self._indexes[level].get_indexer(np.asarray(ids, object)), np.int32)  # type: ignore[no-untyped-call]
+        return np.asarray(self._indexes[level].get_indexer(pd.Index(ids, dtype=object)), np.int32)
 
     @cached_property
     def _indexes(self) -> tuple[pd.Index[Any], ...]:
@@ -257,4 +260,4 @@ def _dissolved(finer: geopandas.GeoSeries, parent: Places, size: int) -> geopand
     """(size,) unions of the shapes of each region's children."""
     bounds = np.searchsorted(parent, np.arange(size + 1))
     shapes = shapely.make_valid(finer.to_numpy())
-    return geopandas.GeoSeries([shapely.union_all(shapes[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True)], crs=finer.crs)
+    return geopandas.GeoSeries([shapely.union_all(shapes[a:b]) for a, b in pairwise(bounds.tolist())], crs=finer.crs)

@@ -15,7 +15,7 @@ from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dpviz.privacy.budget import Receipt
+    from dpviz.privacy.receipt import Receipt
 
 GREY = "#8a8f94"
 ROW, FRAME = 22, 100
@@ -136,7 +136,7 @@ def receipt_by_level(receipt: Receipt, height: int) -> alt.LayerChart:
             ),
             "epsilon": [float(step.amount) for step in receipt.steps],
             "exact": [str(step.amount) for step in receipt.steps],
-            "share": [float(100 * step.amount / receipt.total.epsilon) for step in receipt.steps],
+            "share": [float(100 * step.amount / receipt.available) for step in receipt.steps],
             "noise": [step.noise for step in receipt.steps],
             "kind": ["counts" if step.purpose.startswith("counts") else "structure" for step in receipt.steps],
         }
@@ -150,7 +150,7 @@ def receipt_by_level(receipt: Receipt, height: int) -> alt.LayerChart:
         color=alt.Color(field="kind", type="nominal", scale=alt.Scale(domain=["counts", "structure"], range=[ACCENT, GREY]), legend=legend),
         tooltip=_tooltip(names),
     )
-    told = f"Privacy budget per step: {_told(rows, 'step', 'epsilon')}; {float(receipt.total.epsilon):.6g} in all."
+    told = f"Privacy budget per step: {_told(rows, 'step', 'epsilon')}; {float(receipt.available):.6g} in all."
     return _finish(alt.layer(bars), "Where the privacy budget went", told, FRAME + ROW * len(rows))
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from dpviz.errors import BudgetError
-from dpviz.privacy.budget import GRAIN, ApproxBudget, PureBudget, Receipt, Step, ZcdpBudget, exact, log_delta_of, require_pure
+from dpviz.privacy.budget import GRAIN, ApproxBudget, PureBudget, ZcdpBudget, exact, log_delta_of, require_pure
+from dpviz.privacy.receipt import Receipt, Step
 
 few = settings(max_examples=60, deadline=None, derandomize=True)
 positive = st.fractions(Fraction(1, 10**9), 10**6, max_denominator=10**9)

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from dpviz.answers.metrics import error_by_size as by_size
-from dpviz.privacy.budget import PureBudget, Receipt, Step
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.receipt import Receipt, Step
 from dpviz.view import charts
 
 UNIT = 'people"}</script>'

@@ -1,0 +1,111 @@
+"""The steps that every trip mechanism shares: check, measure with noise, keep the receipt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.data.flows import Flows
+from dpviz.errors import InputError, SettingError
+from dpviz.privacy.budget import Budget, ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import discrete_gaussian
+from dpviz.privacy.receipt import Receipt, Step
+from dpviz.release.flow_release import FlowRelease, StageCounts
+from dpviz.space.pair_tree import PairTree
+
+Integers = NDArray[np.int64]
+
+BOUNDED, ADD_REMOVE = "bounded", "add_remove"
+NEIGHBOURS = (BOUNDED, ADD_REMOVE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowStudy:
+    """One run on private trips: draws the noise and writes the receipt beside it.
+
+    Attributes:
+        flows: the private input; its contribution bound scales every sensitivity.
+        entropy: where randomness comes from.
+        neighbours: "bounded": one unit's m trips are replaced by m others; "add_remove": they are added or removed.
+        steps: the spendings so far.
+
+    Raises:
+        InputError: not Flows, or m > 1 under "bounded" without the declaration that everybody has exactly m trips.
+        SettingError: no stream of entropy.
+    """
+
+    flows: Flows
+    entropy: Entropy
+    neighbours: str
+    steps: list[Step] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.flows, Flows):
+            raise InputError("A trip mechanism takes Flows: see Flows.from_table and read_flows.")
+        if not isinstance(self.entropy, Entropy):
+            raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
+        if self.neighbours == BOUNDED and self.flows.contributions > 1 and not self.flows.exactly:
+            raise InputError(
+                "Bounded neighbours replace m trips by m trips: with more than one trip per person, declare that everybody has"
+                " exactly that many (exactly=True), or choose neighbours='add_remove'."
+            )
+
+    @property
+    def squared_sensitivity(self) -> int:
+        """The largest sum of squared changes of a stage's counts: 2 m**2 (bounded), m**2 (add/remove).
+
+        The m trips of one person may all lie in one node. The paper's 2 m and m hold on pairs of leaves only, for m
+        distinct trips: distinct trips share nodes above the leaves.
+        """
+        squared = self.flows.contributions**2
+        return 2 * squared if self.neighbours == BOUNDED else squared
+
+    def measure(self, purpose: str, true: Integers, rho: Fraction, stage: int) -> Integers:
+        """(k,) counts of disjoint nodes of a stage with discrete Gaussian noise."""
+        self.record(purpose, rho, stage, len(true))
+        return discrete_gaussian(true, ZcdpBudget(rho), self.entropy, self.squared_sensitivity)
+
+    def record(self, purpose: str, rho: Fraction, stage: int, counts: int) -> None:
+        """Write a Gaussian measurement down."""
+        self.steps.append(
+            Step(
+                purpose=purpose,
+                amount=rho,
+                sensitivity=Fraction(self.squared_sensitivity),
+                noise="discrete Gaussian",
+                scale=self.variance(rho),
+                level=stage,
+                counts=counts,
+            )
+        )
+
+    def variance(self, rho: Fraction) -> Fraction:
+        """The parameter of the noise that rho buys."""
+        return self.squared_sensitivity / (2 * rho)
+
+    def receipt(self, total: Budget, *, converted: ZcdpBudget | None, conversion: str | None, notes: tuple[str, ...] = ()) -> Receipt:
+        """The receipt of all steps so far."""
+        flows, bounded = self.flows, self.neighbours == BOUNDED
+        vouched = flows.contributions > 1 and not flows.enforced
+        exact = (f"the number of trips between the regions ({int(flows.count.sum()):,}), published exactly",) if bounded else ()
+        declared = ("that everybody has exactly this many trips, which the curator declares",) if flows.exactly else ()
+        return Receipt(
+            total=total,
+            steps=tuple(self.steps),
+            unit=flows.unit,
+            neighbours="replace one" if bounded else "add or remove one",
+            contributions=flows.contributions,
+            unprotected=("the regions and their levels", "the mechanism and its settings", *exact, *declared),
+            notes=(*notes, *(("The bound of trips per person is declared, not enforced.",) if vouched else ())),
+            converted=converted if converted is not total else None,
+            conversion=conversion if converted is not None and converted is not total else None,
+        )
+
+    def hand_out(self, tree: PairTree, stages: list[StageCounts], receipt: Receipt, **about: Any) -> FlowRelease:
+        """The release of stages that were made."""
+        return FlowRelease(tree=tree, stages=tuple(stages), receipt=receipt, simulation=self.entropy.simulation, **about)

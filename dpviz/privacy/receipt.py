@@ -1,0 +1,108 @@
+"""The receipt of a release: what was spent on what, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpviz.errors import BudgetError
+from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One spending: enough for a stranger to recompute the guarantee.
+
+    Attributes:
+        purpose: what was measured or chosen.
+        amount: epsilon (or rho) that one unit loses here at most; disjoint counts are paid for once.
+        sensitivity: the largest total change that one unit causes; for Gaussian noise the largest sum of squared changes.
+        noise: the law, for example "discrete Laplace".
+        scale: its exact parameter: sensitivity / epsilon for Laplace, the variance sensitivity / (2 rho) for Gaussian.
+        level: level of the tree of partitions, or stage of a tree of pairs; None where it has none.
+        counts: how many numbers were measured; None where that number is private.
+        delta: that one unit loses here at most; 0 for pure steps and under zCDP.
+    """
+
+    purpose: str
+    amount: Fraction
+    sensitivity: Fraction
+    noise: str
+    scale: Fraction
+    level: int | None = None
+    counts: int | None = None
+    delta: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    """What was spent on what. Steps compose sequentially; within a step the counts are disjoint.
+
+    Attributes:
+        total: the budget that was handed in.
+        steps: the spendings, in order.
+        unit: what is protected: "record", "trip" or "person".
+        neighbours: what may change: "add or remove one", "replace one".
+        contributions: m, records per unit at most.
+        unprotected: what the release takes as public.
+        notes: settings that had to be cut, and why less than the total was spent.
+        converted: the rho that (epsilon, delta) was turned into; the steps' amounts are in rho then.
+        conversion: "tight" or "simple": how; None where nothing was converted.
+
+    Raises:
+        BudgetError: there is no step, or the steps add up to more than the total.
+    """
+
+    total: Budget
+    steps: tuple[Step, ...]
+    unit: str = "record"
+    neighbours: str = "add or remove one"
+    contributions: int = 1
+    unprotected: tuple[str, ...] = ("the domain and its lattice", "the mechanism and its settings")
+    notes: tuple[str, ...] = ()
+    converted: ZcdpBudget | None = None
+    conversion: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.steps:
+            raise BudgetError("A receipt needs at least one step: something must have been measured.")
+        if self.used > self.available or self._delta > getattr(self.total, "delta", 0):
+            raise BudgetError("The steps spend more than the budget: a bug in the mechanism, nothing was released.")
+
+    @property
+    def currency(self) -> str:
+        """What the steps' amounts are in: "ε" or "ρ"."""
+        return "ρ" if isinstance(self.converted or self.total, ZcdpBudget) else "ε"
+
+    @property
+    def available(self) -> Fraction:
+        """What the steps could spend, in their currency."""
+        budget = self.converted or self.total
+        return budget.rho if isinstance(budget, ZcdpBudget) else budget.epsilon
+
+    @property
+    def used(self) -> Fraction:
+        """The sum of the steps' amounts, in their currency."""
+        return sum((step.amount for step in self.steps), Fraction(0))
+
+    @property
+    def spent(self) -> Budget:
+        """What the worst unit loses: the sum of all steps, as the kind of budget that was handed in."""
+        if self.converted is not None:
+            return self._back(self.converted)
+        if isinstance(self.total, ZcdpBudget):
+            return ZcdpBudget(self.used)
+        if isinstance(self.total, ApproxBudget):
+            return ApproxBudget(self.used, self._delta)
+        return PureBudget(self.used)
+
+    def _back(self, converted: ZcdpBudget) -> Budget:
+        """The (epsilon, delta) that the spent rho stands for; all of it where all of rho was spent."""
+        if self.used == converted.rho or not isinstance(self.total, ApproxBudget):
+            return self.total
+        back = ZcdpBudget(self.used).to_approx(self.total.delta, self.conversion or "tight")
+        return back if back.epsilon < self.total.epsilon else self.total
+
+    @property
+    def _delta(self) -> Fraction:
+        return sum((step.delta for step in self.steps), Fraction(0))
