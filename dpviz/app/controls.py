@@ -4,61 +4,60 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from dpviz.app.split_bar import split_bar
-from dpviz.app.state import LARGEST_EPSILON, SMALLEST_EPSILON, change, config
-from dpviz.mechanisms import POINT_MECHANISMS
+from dpviz.app.state import LARGEST_EPSILON, SMALLEST_EPSILON, Desk
 from dpviz.mechanisms.base import Rule, Share
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.shares import redistribute
-from dpviz.space.domain import Domain
 
 EPSILONS = [round(step * 10.0**power, 3) for power in (-2, -1, 0) for step in (1, 1.5, 2, 3, 5, 7)] + [10.0]
+DELTAS = [10.0**power for power in range(-12, -3)]
 LARGEST_WHOLE = 2**53 - 1  # that a browser can hold
 SPLIT_SETTINGS = ("split", "weights")
-SHAPE_SETTINGS = ("height", "fan_out")
+SHAPE_SETTINGS = ("height", "fan_out", "neighbours")
 
 
-def mechanism_controls() -> None:
+def mechanism_controls(desk: Desk) -> None:
     """Choose the mechanism and its settings."""
-    how = config()
+    how = desk.config()
     st.markdown("##### 2 Mechanism")
     st.session_state["mechanism"] = how.mechanism
     st.selectbox(
         "Mechanism",
-        list(POINT_MECHANISMS),
+        list(desk.mechanisms),
         key="mechanism",
-        format_func=lambda key: str(POINT_MECHANISMS[key].title),
+        format_func=lambda key: str(desk.mechanisms[key].title),
         label_visibility="collapsed",
-        on_change=lambda: change(mechanism=st.session_state["mechanism"], settings={}, zoom=None),
+        on_change=lambda: desk.change(mechanism=st.session_state["mechanism"], settings={}, **desk.config().back_to_overview()),
     )
-    mechanism = POINT_MECHANISMS[how.mechanism]
+    mechanism = desk.mechanisms[how.mechanism]
     st.caption(mechanism.summary)
     rules = [rule for rule in mechanism.rules() if rule.name not in SPLIT_SETTINGS]
     values = how.built().chosen()
     shown = [rule for rule in rules if rule.when is None or values[rule.when[0]] == rule.when[1]]
-    _setting(shown[0], values[shown[0].name])
+    _setting(desk, shown[0], values[shown[0].name])
     if len(shown) > 1:
         with st.expander("More settings"):
             for rule in shown[1:]:
-                _setting(rule, values[rule.name])
+                _setting(desk, rule, values[rule.name])
 
 
-def _setting(rule: Rule, value: Any) -> None:
+def _setting(desk: Desk, rule: Rule, value: Any) -> None:
     """The widget of one setting."""
-    key = f"setting {config().mechanism} {rule.name}"
+    key = f"setting {desk.config().mechanism} {rule.name}"
     st.session_state[key] = value
-    common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _set(rule, st.session_state[key])}
+    common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _set(desk, rule, st.session_state[key])}
     if rule.choices:
         st.segmented_control(rule.label, rule.choices, required=True, **common)
     elif isinstance(value, bool):
         st.toggle(rule.label, **common)
     else:
-        whole = rule.optional or isinstance(rule.default, int)
+        whole = isinstance(rule.low if rule.optional else rule.default, int)
         kind: Callable[[float], float] = int if whole else float
         low, high = (None if bound is None else kind(min(bound, LARGEST_WHOLE)) for bound in (rule.low, rule.high))
         step = 1 if whole else 0.01 if (rule.high or 0) <= 1 else 1.0
@@ -66,27 +65,29 @@ def _setting(rule: Rule, value: Any) -> None:
         st.number_input(rule.label, low, high, step=step, **empty, **common)
 
 
-def _set(rule: Rule, value: Any) -> None:
-    settings = {**config().settings, rule.name: value}
+def _set(desk: Desk, rule: Rule, value: Any) -> None:
+    settings = {**desk.config().settings, rule.name: value}
     if value == rule.default:
         settings.pop(rule.name)
     if rule.name in SHAPE_SETTINGS:
         for name in SPLIT_SETTINGS:
             if settings.get("split") == "custom" or name == "weights":
                 settings.pop(name, None)
-    change(settings=settings, zoom=None)
+    desk.change(settings=settings, **desk.config().back_to_overview())
 
 
-def privacy_controls(domain: Domain | None) -> None:
-    """Choose epsilon and how it is split."""
+def privacy_controls(desk: Desk, frame: Any | None) -> None:
+    """Choose epsilon and how it is split; `frame` is the public frame of the data, None before there are any."""
     st.markdown("##### 3 Privacy")
-    _epsilon()
-    if domain is not None:
-        _split(domain)
+    _epsilon(desk)
+    if hasattr(desk.config(), "delta"):
+        _delta(desk)
+    if frame is not None:
+        _split(desk, frame)
 
 
-def _epsilon() -> None:
-    epsilon = config().epsilon
+def _epsilon(desk: Desk) -> None:
+    epsilon = desk.config().epsilon
     st.session_state["epsilon slider"] = min(EPSILONS, key=lambda option: abs(math.log(option / epsilon)))
     st.session_state["epsilon"] = epsilon
     slider, typed = st.columns([2, 1], vertical_alignment="bottom")
@@ -96,7 +97,7 @@ def _epsilon() -> None:
         key="epsilon slider",
         format_func=lambda value: f"{value:g}",
         help="Smaller is more private and noisier. The scale is logarithmic.",
-        on_change=lambda: change(epsilon=st.session_state["epsilon slider"]),
+        on_change=lambda: desk.change(epsilon=st.session_state["epsilon slider"]),
     )
     typed.number_input(
         "ε exactly",
@@ -106,7 +107,7 @@ def _epsilon() -> None:
         format="%.4g",
         step=0.1,
         label_visibility="collapsed",
-        on_change=lambda: change(epsilon=st.session_state["epsilon"]),
+        on_change=lambda: desk.change(epsilon=st.session_state["epsilon"]),
     )
     st.caption(
         f"Whatever is released, the odds that one record (or person) is in the data change by at most e^ε = {math.exp(epsilon):,.3g} times."
@@ -117,39 +118,51 @@ def _epsilon() -> None:
         st.warning("So large a budget promises little: an attacker may become nearly certain.")
 
 
-def _split(domain: Domain) -> None:
-    mechanism = config().built()
-    parts = mechanism.shares(domain)
-    _presets(mechanism, len(parts) - 1)
+def _delta(desk: Desk) -> None:
+    st.session_state["delta"] = min(DELTAS, key=lambda option: abs(math.log(option / desk.config().delta)))
+    st.select_slider(
+        "δ",
+        DELTAS,
+        key="delta",
+        format_func=lambda value: f"{value:.0e}",
+        help="The probability that the bound by ε fails; far below one in the number of people.",
+        on_change=lambda: desk.change(delta=st.session_state["delta"]),
+    )
+
+
+def _split(desk: Desk, frame: Any) -> None:
+    mechanism = desk.config().built()
+    parts = mechanism.shares(frame)
+    _presets(desk, mechanism, len(parts) - 1)
     if len(parts) < 2:
         st.caption(f"All of ε buys {parts[0].label}.")
         return
     locks = st.session_state.setdefault("locks", [])
     if len(locks) != len(parts):
         locks[:] = [False] * len(parts)
-    shares = [part.share for part in parts]
-    split_bar([part.label for part in parts], shares, locked=list(locks), key=f"split {config().mechanism}", on_change=_use_shares)
+    shares, use = [part.share for part in parts], partial(_use_shares, desk)
+    split_bar([part.label for part in parts], shares, locked=list(locks), key=f"split {desk.config().mechanism}", on_change=use)
     structure = sum(part.share for part in parts if part.structure)
     if structure:
         st.caption(f"Structure {structure:.1%}, counts {1 - structure:.1%} of ε.")
     with st.expander("Type the shares"):
-        _typed(parts, locks)
+        _typed(parts, locks, use)
 
 
-def _presets(mechanism: Any, height: int) -> None:
+def _presets(desk: Desk, mechanism: Any, height: int) -> None:
     """Ways to split over levels by name, published ones included."""
-    names = [rule.choices for rule in mechanism.rules() if rule.name == "split"]
+    names = [rule for rule in mechanism.rules() if rule.name == "split"]
     if not names:
         return
     published = {each.title: each for each in PUBLISHED}
     known = next((name for name, each in published.items() if _same(each.weights(height), mechanism.weights)), None)
     st.session_state["preset"] = known or mechanism.split
     st.selectbox(
-        "Budget over zoom levels",
-        [*names[0], *published],
+        names[0].label,
+        [*names[0].choices, *published],
         key="preset",
         format_func=lambda name: name if name in published else name.capitalize(),
-        on_change=lambda: _use_preset(st.session_state["preset"], published, height),
+        on_change=lambda: _use_preset(desk, st.session_state["preset"], published, height),
     )
     if known:
         st.caption(f"{published[known].source}.")
@@ -161,24 +174,26 @@ def _same(published: list[float], weights: tuple[float, ...]) -> bool:
     return len(published) == len(weights) and all(abs(a / whole - b) < 1e-5 for a, b in zip(published, weights, strict=True))
 
 
-def _use_preset(name: str, published: dict[str, Any], height: int) -> None:
+def _use_preset(desk: Desk, name: str, published: dict[str, Any], height: int) -> None:
     if name in published:
         weights = published[name].weights(height)
-        _use_shares([weight / sum(weights) for weight in weights])
+        _use_shares(desk, [weight / sum(weights) for weight in weights])
     elif name != "custom":
-        settings = {key: value for key, value in config().settings.items() if key not in SPLIT_SETTINGS}
-        change(settings=settings if name == "geometric" else {**settings, "split": name})
+        how = desk.config()
+        settings = {key: value for key, value in how.settings.items() if key not in SPLIT_SETTINGS}
+        default = next(rule.default for rule in how.built().rules() if rule.name == "split")
+        desk.change(settings=settings if name == default else {**settings, "split": name})
 
 
-def _use_shares(shares: list[float]) -> None:
+def _use_shares(desk: Desk, shares: list[float]) -> None:
     """Take over shares that were dragged, typed or chosen."""
-    mechanism = config().built()
+    mechanism = desk.config().built()
     changed = mechanism.with_shares([round(share, 6) for share in shares])
     defaults = {rule.name: rule.default for rule in mechanism.rules()}
-    change(settings={name: value for name, value in changed.chosen().items() if value != defaults[name]})
+    desk.change(settings={name: value for name, value in changed.chosen().items() if value != defaults[name]})
 
 
-def _typed(parts: list[Share], locks: list[bool]) -> None:
+def _typed(parts: list[Share], locks: list[bool], use: Callable[[list[float]], None]) -> None:
     shares = [part.share for part in parts]
     for place, part in enumerate(parts):
         key, lock = f"share {place}", f"lock {place}"
@@ -191,11 +206,11 @@ def _typed(parts: list[Share], locks: list[bool]) -> None:
             key=key,
             step=1.0,
             format="%.2f",
-            on_change=lambda place=place, key=key: _use_shares(redistribute(shares, locks, place, st.session_state[key] / 100)),
+            on_change=lambda place=place, key=key: use(redistribute(shares, locks, place, st.session_state[key] / 100)),
         )
         locked.checkbox("Lock", key=lock, on_change=lambda place=place, lock=lock: locks.__setitem__(place, st.session_state[lock]))
 
 
-def without_settings() -> None:
+def without_settings(desk: Desk) -> None:
     """Back to the mechanism's defaults, after settings that do not fit."""
-    st.session_state["config"] = replace(config(), settings={})
+    desk.change(settings={})

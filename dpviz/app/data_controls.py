@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from dpviz.app import cached
-from dpviz.app.state import CURATE, LARGEST_ORDER, SOURCES, Data, change, config
+from dpviz.app.state import CURATE, LARGEST_ORDER, POINTS, SOURCES, Data, config
 from dpviz.data.load import PointsFile
 from dpviz.data.samples import SAMPLES
 from dpviz.errors import DpvizError, InputError
@@ -36,7 +36,7 @@ def data_controls() -> Data | None:
         required=True,
         format_func=str.capitalize,
         label_visibility="collapsed",
-        on_change=lambda: change(source=st.session_state["source"]),
+        on_change=lambda: POINTS.change(source=st.session_state["source"]),
     )
     if how.source == "sample":
         return _sample()
@@ -56,7 +56,7 @@ def _sample() -> Data:
         list(SAMPLES),
         key="sample",
         format_func=lambda key: SAMPLES[key].title,
-        on_change=lambda: change(sample=st.session_state["sample"], size=None, zoom=None),
+        on_change=lambda: POINTS.change(sample=st.session_state["sample"], size=None, zoom=None),
     )
     about = SAMPLES[how.sample]
     if about.synthetic:
@@ -68,7 +68,7 @@ def _sample() -> Data:
             10_000_000,
             key="size",
             step=100_000,
-            on_change=lambda: change(size=None if st.session_state["size"] == usual else st.session_state["size"]),
+            on_change=lambda: POINTS.change(size=None if st.session_state["size"] == usual else st.session_state["size"]),
         )
     _order()
     size = how.size if about.synthetic else None
@@ -86,7 +86,7 @@ def _order() -> None:
         LARGEST_ORDER,
         key="order",
         help="The domain is cut into 2^order cells per side; nothing finer than a cell is ever looked at.",
-        on_change=lambda: change(order=st.session_state["order"]),
+        on_change=lambda: POINTS.change(order=st.session_state["order"]),
     )
 
 

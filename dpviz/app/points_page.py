@@ -11,10 +11,10 @@ from dpviz.app.data_controls import data_controls
 from dpviz.app.points_tabs import tabs
 from dpviz.app.state import (
     CURATE,
+    POINTS,
     TEACH,
     Data,
     Drawn,
-    change,
     config,
     draw,
     drawn,
@@ -22,7 +22,6 @@ from dpviz.app.state import (
     truth_key,
     truth_of,
     truth_wanted,
-    write_address,
 )
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.view.layers import MOST_FEATURES
@@ -45,7 +44,7 @@ def points_page() -> None:
     _mode()
     with st.sidebar:
         data = _left()
-    write_address()
+    POINTS.write_address()
     what = drawn()
     if what is None:
         _before_the_first_draw(data)
@@ -63,7 +62,7 @@ def _mode() -> None:
         key="mode",
         required=True,
         label_visibility="collapsed",
-        on_change=lambda: change(mode=st.session_state["mode"]),
+        on_change=lambda: POINTS.change(mode=st.session_state["mode"]),
     )
     if config().mode == TEACH:
         text = "Public data, seeded noise, truth beside the release: nothing here is private."
@@ -83,11 +82,11 @@ def _left() -> Data | None:
     except DpvizError as error:
         st.error(str(error))
     try:
-        mechanism_controls()
-        privacy_controls(data.points.domain if data else None)
+        mechanism_controls(POINTS)
+        privacy_controls(POINTS, data.points.domain if data else None)
     except (SettingError, BudgetError) as error:
         st.error(str(error))
-        st.button("Back to the default settings", on_click=without_settings)
+        st.button("Back to the default settings", on_click=without_settings, args=(POINTS,))
         return data
     sum_so_far = st.empty()
     pressed = st.button("Draw a release", type="primary", width="stretch", disabled=data is None, key="draw")
@@ -182,12 +181,17 @@ def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]
     shown = config().shown if config().shown in options else SHOWN[0]
     st.session_state["shown"] = shown
     left.segmented_control(
-        "Map", options, key="shown", required=True, label_visibility="collapsed", on_change=lambda: change(shown=st.session_state["shown"])
+        "Map",
+        options,
+        key="shown",
+        required=True,
+        label_visibility="collapsed",
+        on_change=lambda: POINTS.change(shown=st.session_state["shown"]),
     )
     zoom = _hoverable_zoom(what) if config().zoom is None else min(config().zoom or 0, height)
     st.session_state["zoom"] = zoom
     if height > 0:
-        right.slider("Zoom level", 0, height, key="zoom", on_change=lambda: change(zoom=st.session_state["zoom"]))
+        right.slider("Zoom level", 0, height, key="zoom", on_change=lambda: POINTS.change(zoom=st.session_state["zoom"]))
     return shown, height - zoom
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import math
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import streamlit as st
 
 from dpviz.answers.metrics import Evaluation, evaluate
+from dpviz.app.link import Reader, from_query, number, one_of, settings, to_query
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES
-from dpviz.errors import DpvizError
 from dpviz.mechanisms import POINT_MECHANISMS
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -26,7 +23,6 @@ TEACH, CURATE = "Teach", "Curate"
 SOURCES = ("sample", "upload", "path")
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
 LARGEST_ORDER = 16
-LONGEST_TEXT = 4000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,67 +61,58 @@ class Config:
         """Whether both would draw from the same data in the same way; zoom and map do not matter."""
         return replace(self, zoom=None, shown="") == replace(other, zoom=None, shown="")
 
-    def to_query(self) -> dict[str, str]:
-        """Parameters of a link, defaults left out."""
-        plain = Config()
-        changed = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != getattr(plain, f.name)}
-        changed.pop("source", None)
-        return {name: json.dumps(value, separators=(",", ":")) if name == "settings" else str(value) for name, value in changed.items()}
+    def back_to_overview(self) -> dict[str, Any]:
+        """What is forgotten when the mechanism or a setting changes: the zoom level may not exist any more."""
+        return {"zoom": None}
 
     @classmethod
-    def from_query(cls, query: Mapping[str, str]) -> Config:
-        """Read a link. Whatever is unknown, malformed or out of range falls back to the default."""
-        config = cls()
-        for name, read in _READERS.items():
-            if name in query and len(query[name]) <= LONGEST_TEXT:
-                try:
-                    config = replace(config, **{name: read(query[name])})
-                except (ValueError, TypeError, OverflowError, RecursionError):
-                    continue
-        try:
-            config.built()
-        except (DpvizError, TypeError, OverflowError):
-            return replace(config, settings={})
-        return config
+    def readers(cls) -> dict[str, Reader]:
+        """How each parameter of a link is read."""
+        return {
+            "mode": one_of(TEACH, CURATE),
+            "sample": one_of(*SAMPLES),
+            "size": number(1, 10_000_000, int),
+            "mechanism": one_of(*POINT_MECHANISMS),
+            "settings": settings,
+            "epsilon": number(SMALLEST_EPSILON, LARGEST_EPSILON, float),
+            "order": number(1, LARGEST_ORDER, int),
+            "zoom": number(0, 24, int),
+            "shown": one_of(*SHOWN),
+        }
 
 
-def _one_of(*allowed: str) -> Any:
-    def read(text: str) -> str:
-        if text not in allowed:
-            raise ValueError
-        return text
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """Where a page keeps its configuration in the session.
 
-    return read
+    Attributes:
+        key: in session state.
+        kind: what the configuration is; its defaults are the page's.
+        mechanisms: by key.
+    """
+
+    key: str
+    kind: type[Any]
+    mechanisms: dict[str, type[Any]]
+
+    def config(self) -> Any:
+        """The configuration of this session; read from the address on the first visit."""
+        if self.key not in st.session_state:
+            st.session_state[self.key] = from_query(self.kind, st.query_params.to_dict())
+        return st.session_state[self.key]
+
+    def change(self, **updates: Any) -> None:
+        """Change the configuration; the address follows."""
+        st.session_state[self.key] = replace(self.config(), **updates)
+
+    def write_address(self) -> None:
+        """Make the address bar carry the configuration."""
+        query = to_query(self.config())
+        if st.query_params.to_dict() != query:
+            st.query_params.from_dict(query)
 
 
-def _number(low: float, high: float, kind: type) -> Any:
-    def read(text: str) -> Any:
-        number = kind(text)
-        if not (math.isfinite(number) and low <= number <= high):
-            raise ValueError
-        return number
-
-    return read
-
-
-def _settings(text: str) -> dict[str, Any]:
-    found = json.loads(text)
-    if not isinstance(found, dict):
-        raise TypeError
-    return {str(name): tuple(value) if isinstance(value, list) else value for name, value in found.items()}
-
-
-_READERS = {
-    "mode": _one_of(TEACH, CURATE),
-    "sample": _one_of(*SAMPLES),
-    "size": _number(1, 10_000_000, int),
-    "mechanism": _one_of(*POINT_MECHANISMS),
-    "settings": _settings,
-    "epsilon": _number(SMALLEST_EPSILON, LARGEST_EPSILON, float),
-    "order": _number(1, LARGEST_ORDER, int),
-    "zoom": _number(0, 24, int),
-    "shown": _one_of(*SHOWN),
-}
+POINTS = Desk(key="config", kind=Config, mechanisms=POINT_MECHANISMS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,22 +161,8 @@ class Spend:
 
 
 def config() -> Config:
-    """The configuration of this session; read from the address on the first visit."""
-    if "config" not in st.session_state:
-        st.session_state["config"] = Config.from_query(st.query_params.to_dict())
-    return st.session_state["config"]  # type: ignore[no-any-return]
-
-
-def change(**updates: Any) -> None:
-    """Change the configuration; the address follows."""
-    st.session_state["config"] = replace(config(), **updates)
-
-
-def write_address() -> None:
-    """Make the address bar carry the configuration."""
-    query = config().to_query()
-    if st.query_params.to_dict() != query:
-        st.query_params.from_dict(query)
+    """The configuration of the Points page."""
+    return POINTS.config()  # type: ignore[no-any-return]
 
 
 def drawn() -> Drawn | None:
