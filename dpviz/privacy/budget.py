@@ -123,8 +123,7 @@ class ZcdpBudget:
         epsilon = rho + 2 * math.sqrt(-rho * log_delta)
         if _checked_conversion(conversion) == "tight":
             low, high = 0.0, epsilon
-            for _ in range(200):
-                middle = (low + high) / 2
+            while low < (middle := (low + high) / 2) < high:
                 low, high = (low, middle) if log_delta_of(rho, middle) <= log_delta - _SAFETY else (middle, high)
             epsilon = high
         return ApproxBudget(Fraction(epsilon * (1 + _SAFETY)), delta)
@@ -166,8 +165,7 @@ class ApproxBudget:
         rho = simple
         if _checked_conversion(conversion) == "tight":
             low, high = 0.0, max(4 * simple, 2 * epsilon)
-            for _ in range(200):
-                middle = (low + high) / 2
+            while low < (middle := (low + high) / 2) < high:
                 low, high = (middle, high) if log_delta_of(middle, epsilon) <= log_delta - _SAFETY else (low, middle)
             rho = low
         if rho * (1 - _SAFETY) <= 0:
