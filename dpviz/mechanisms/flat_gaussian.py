@@ -81,7 +81,7 @@ class FlatGaussian(Settings[Regions]):
         _check_size(tree)
         study.record("every pair of leaves", rho.rho, tree.height, tree.size(tree.height))
         law = study.variance(rho.rho)
-        variance, least = gaussian_variance(law), self._least(tree.size(tree.height), law)
+        variance, least = gaussian_variance(law), self.smallest_kept(tree.size(tree.height), law)
         (origin, destination, noisy), above = _measured(study, tree, rho, least)
         place = np.nonzero(above)
         summed = summed_stage(place[0].astype(np.int32), place[1].astype(np.int32), above[place])
@@ -99,8 +99,16 @@ class FlatGaussian(Settings[Regions]):
             approximate=None if least is None else "pairs that were left out of the finest stage have an unknown error",
         )
 
-    def _least(self, pairs: int, law: Fraction) -> int | None:
-        """The public threshold of the finest stage: that of the settings, or one that few empty pairs are expected to pass."""
+    def smallest_kept(self, pairs: int, law: Fraction) -> int | None:
+        """The public threshold of the finest stage: that of the settings, or one that few of many empty pairs are expected to pass.
+
+        Args:
+            pairs: pairs of leaves.
+            law: the parameter of the noise.
+
+        Returns:
+            The smallest count that is kept; None if every pair is.
+        """
         if self.least is not None or pairs <= MOST_KEPT:
             return self.least
         candidates = np.arange(1, 2 + int(10 * float(law) ** 0.5))

@@ -51,10 +51,11 @@ def stage_weights(strategy: str, sizes: Sequence[int], *, custom: Sequence[float
         strategy: "uniform": all alike; "levels": the least sum, over the geographic levels, of the bound on the largest error;
             "custom": as given.
         sizes: how many pairs each measured stage has; the last one is that of the leaves, every second one a level.
-        custom: for "custom", one number per measured stage: shares that add up to 1, or whole numbers, which are relative.
+        custom: for "custom", one number per measured stage, above 0: shares that add up to 1, or whole numbers, which are relative.
 
     Raises:
-        BudgetError: unknown strategy, or custom weights as for `level_weights`.
+        BudgetError: unknown strategy, a weight of 0 (every stage is made from the one before), or custom weights as for
+            `level_weights`.
 
     Source:
         "levels" is ours. By Eq. (11) of Boninsegna, Silvestri, 2025, the error of a level is at most twice the sum of the largest
@@ -68,7 +69,10 @@ def stage_weights(strategy: str, sizes: Sequence[int], *, custom: Sequence[float
         return [float((levels * np.sqrt(np.log(2 * size))) ** (2 / 3)) for levels, size in zip(passed, sizes, strict=True)]
     if strategy != "custom":
         raise BudgetError(f"The split must be one of {', '.join(STAGE_STRATEGIES)}.")
-    return _custom_weights([float(weight) for weight in custom], len(sizes), "first stage")
+    weights = _custom_weights([float(weight) for weight in custom], len(sizes), "first stage")
+    if min(weights) == 0:
+        raise BudgetError("Custom weights of stages must be greater than 0: every stage is measured.")
+    return weights
 
 
 def _custom_weights(weights: list[float], number: int, first: str) -> list[float]:

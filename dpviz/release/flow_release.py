@@ -33,7 +33,7 @@ class StageCounts:
         count: (k,) trips after post-processing.
         noisy: (k,) trips as first measured; equal to `count` where the stage was not measured itself.
         variance: of the noise on each measured number; 0 if the stage is exact, infinite if it was not measured.
-        measured: how many numbers were measured, dropped ones included.
+        measured: how many numbers were measured, dropped ones included; how many were released where that number is private.
     """
 
     origin: Places
@@ -105,10 +105,17 @@ class FlowRelease:
             "count": at.count[order],
         }
         if spread:
-            stddev = np.full(len(order), self._stage_stddev(stage)) if np.isfinite(at.variance) else self._sum_stddev(stage)[order]
+            stddev = self.stddev(stage)[order]
             columns["count_noisy"], columns["stddev"] = at.noisy[order], stddev
             columns["ci_low"], columns["ci_high"] = interval(at.noisy[order], stddev)
         return pd.DataFrame(columns)
+
+    def stddev(self, stage: int) -> Floats:
+        """(k,) standard deviations of the noise on a stage's nodes, in the order of `stages`."""
+        at = self.stages[stage]
+        if np.isfinite(at.variance):
+            return np.full(len(at.count), np.sqrt(at.variance))
+        return np.sqrt(self._variance(self.tree.levels(stage), at.origin, at.destination))
 
     @overload
     def answer(
@@ -197,14 +204,6 @@ class FlowRelease:
         destination = self.tree.destinations.ancestors(levels[1], b)[at.destination]
         return pair_sums(origin, destination, weight, self.tree.destinations.size(levels[1]))
 
-    def _stage_stddev(self, stage: int) -> float:
-        return float(np.sqrt(self.stages[stage].variance))
-
-    def _sum_stddev(self, stage: int) -> Floats:
-        """(k,) standard deviations of the nodes of a stage that was not measured itself."""
-        at = self.stages[stage]
-        return np.sqrt(self._variance(self.tree.levels(stage), at.origin, at.destination))
-
     def _variance(self, levels: tuple[int, int], u: Places, v: Places) -> Floats:
         """(q,) variance of the best single stage: its noise times how many of its measured numbers the answer adds up."""
         best = np.full(len(u), np.inf)
@@ -220,10 +219,12 @@ class FlowRelease:
             inside = self.tree.origins.ancestors(levels[0], a), self.tree.destinations.ancestors(levels[1], b)
             counts = np.bincount(inside[0])[u] * np.bincount(inside[1])[v]
             return np.asarray(counts, np.int64)
-        above = self.tree.levels(stage - 1)
-        met = min(levels[0], above[0]), min(levels[1], above[1])
+        above, only_released = self.tree.levels(stage - 1), self.stages[stage].measured == len(self.stages[stage].count)
+        met = levels if only_released else (min(levels[0], above[0]), min(levels[1], above[1]))
         if (stage, *levels) not in self._measured:
-            self._measured[(stage, *levels)] = self._summed(stage - 1, met, self._children_in(stage, levels))
+            ones = np.ones(len(self.stages[stage].count), np.int64)
+            known = (stage, levels, ones) if only_released else (stage - 1, met, self._children_in(stage, levels))
+            self._measured[(stage, *levels)] = self._summed(*known)
         at = self.tree.origins.ancestors(met[0], levels[0])[u], self.tree.destinations.ancestors(met[1], levels[1])[v]
         return np.maximum(self._measured[(stage, *levels)].at(*at), 1)
 
