@@ -1,0 +1,106 @@
+"""Regions, trips and their stages for tests: small builders, and the slow definitions that fast code is held against."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+
+from dpviz.data.flows import Flows
+from dpviz.release.flow_release import FlowRelease
+from dpviz.space.pair_tree import PairTree
+from dpviz.space.regions import Regions
+
+Sums = dict[tuple[int, int], int]
+
+
+def from_parents(parents: list[list[int]], prefix: str = "") -> Regions:
+    """Regions from the place of each one's parent, level by level."""
+    ids = tuple(
+        np.array([f"{prefix}{'abcdefghijklmnop'[k]}{place}" for place in range(len(level))], object) for k, level in enumerate(parents)
+    )
+    return Regions(
+        levels=tuple(f"level {k}" for k in range(1, len(parents) + 1)),
+        ids=ids,
+        parent=tuple(np.array(level, np.int32) for level in parents),
+        names=ids,
+        geometry=(None,) * len(parents),
+    )
+
+
+def regular(*fan_outs: int, prefix: str = "") -> Regions:
+    """Regions that each have as many children as their level says."""
+    sizes = np.cumprod([1, *fan_outs])
+    return from_parents([np.repeat(np.arange(size), fan).tolist() for size, fan in zip(sizes, fan_outs, strict=False)], prefix)
+
+
+def random_regions(rng: np.random.Generator, depth: int, most: int = 3, prefix: str = "") -> Regions:
+    """Regions with 1 to `most` children each."""
+    parents, size = [], 1
+    for _ in range(depth):
+        parents.append(np.repeat(np.arange(size), rng.integers(1, most + 1, size)).tolist())
+        size = len(parents[-1])
+    return from_parents(parents, prefix)
+
+
+def flows_of(regions: Regions, trips: Sums, destinations: Regions | None = None, **options) -> Flows:
+    """Trips from a table of places; pairs without trips are left out."""
+    rows = np.array(sorted((*pair, count) for pair, count in trips.items() if count), np.int64).reshape(-1, 3)
+    return Flows(regions, rows[:, 0].astype(np.int32), rows[:, 1].astype(np.int32), rows[:, 2], destinations=destinations, **options)
+
+
+def random_flows(rng: np.random.Generator, regions: Regions, destinations: Regions | None = None, **options) -> Flows:
+    """Heavy-tailed trips on up to a third of all pairs; `most` and `pairs` say how heavy and how many."""
+    most, ends = options.pop("most", 1000), destinations or regions
+    width = ends.size(ends.depth)
+    every = regions.size(regions.depth) * width
+    pairs = options.pop("pairs", max(every // 3, 1))
+    chosen = rng.choice(every, min(pairs, every), replace=False)
+    count = np.minimum(1 + rng.pareto(0.8, len(chosen)) * 3, most).astype(int)
+    return flows_of(regions, {divmod(int(pair), width): int(c) for pair, c in zip(chosen, count, strict=True)}, destinations, **options)
+
+
+def trips_of(number: int, depth: int = 2, **options) -> Flows:
+    """So many trips over an uneven hierarchy, always the same for the same number and depth."""
+    rng = np.random.default_rng([number, depth])
+    regions = random_regions(np.random.default_rng(depth), depth, 3 if depth < 5 else 2)
+    leaves = regions.size(depth)
+    ends = (leaves * rng.random((number, 2)) ** 2).astype(int)
+    return flows_of(regions, Counter(map(tuple, ends.tolist())), **options)
+
+
+def table_of(flows: Flows) -> pd.DataFrame:
+    """Ids of both ends at every level, and the trips, one row per pair of leaves."""
+    columns = {}
+    for side, regions, leaf in (("origin", flows.regions, flows.origin), ("destination", flows.ends, flows.destination)):
+        for level in range(regions.depth + 1):
+            columns[f"{side} {level}"] = regions.ids_of(level)[regions.ancestors(level)[leaf]]
+    return pd.DataFrame({**columns, "count": flows.count})
+
+
+def sums_between(flows: Flows, levels: tuple[int, int]) -> Sums:
+    """True trips between two levels, pair by pair: places to trips."""
+    sums: Counter[tuple[int, int]] = Counter()
+    a, b = flows.regions.ancestors(levels[0]), flows.ends.ancestors(levels[1])
+    for origin, destination, count in zip(flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist(), strict=True):
+        sums[int(a[origin]), int(b[destination])] += count
+    return dict(sums)
+
+
+def released_at(release: FlowRelease, stage: int) -> Sums:
+    """Released trips of a stage: places to trips."""
+    at = release.stages[stage]
+    return {(o, d): c for o, d, c in zip(at.origin.tolist(), at.destination.tolist(), at.count.tolist(), strict=True)}
+
+
+def noise_of(release: FlowRelease, flows: Flows, stage: int) -> np.ndarray:
+    """(k,) noise on the released nodes of a measured stage."""
+    at, true = release.stages[stage], sums_between(flows, release.tree.levels(stage))
+    return at.noisy - np.array([true.get(pair, 0) for pair in zip(at.origin.tolist(), at.destination.tolist(), strict=True)], np.int64)
+
+
+def children_of(tree: PairTree, stage: int, pair: tuple[int, int]) -> list[tuple[int, int]]:
+    """Every child, at `stage`, of a pair of the stage before, in tree order."""
+    side = 0 if tree.refined(stage) == "origin" else 1
+    regions, level = (tree.origins, tree.destinations)[side], tree.levels(stage)[side]
+    below = [place for place, parent in enumerate(regions.parent[level - 1].tolist()) if parent == pair[side]]
+    return [(place, pair[1]) if side == 0 else (pair[0], place) for place in below]

@@ -1,0 +1,282 @@
+"""What every trip mechanism in the table must keep, whatever its method. A new row is tested without an edit here."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpviz.data.flows import Flows
+from dpviz.errors import BudgetError, InputError, SettingError
+from dpviz.mechanisms import FLOW_MECHANISMS
+from dpviz.mechanisms.base import FlowMechanism
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.flow_release import FlowRelease
+from tests.flow_cases import flows_of, from_parents, random_flows, random_regions, regular, released_at, sums_between, trips_of
+from tests.mechanisms.test_contract import bad_values
+
+EVERY = pytest.mark.parametrize("mechanism", [pytest.param(row, id=key) for key, row in FLOW_MECHANISMS.items()])
+BOTH = pytest.mark.parametrize("neighbours", ["bounded", "add_remove"])
+BUDGET, HUGE = ApproxBudget(2, "1e-5"), ApproxBudget(10**5, "1e-8")
+ZCDP = {"top_down": True, "flat_gaussian": True, "stability_histogram": False}
+
+
+def made(mechanism, flows: Flows, budget=BUDGET, seed: int = 1, **settings) -> FlowRelease:
+    return mechanism(**settings).release(flows, budget, Entropy.seeded(seed))
+
+
+def numbers(release: FlowRelease) -> list[list]:
+    """Everything that a release counts."""
+    return [
+        [part.tolist() for part in (at.origin, at.destination, at.count, at.noisy)] + [at.variance, at.measured] for at in release.stages
+    ]
+
+
+@EVERY
+def test_it_names_itself_and_keeps_the_protocol(mechanism):
+    assert isinstance(mechanism(), FlowMechanism)
+    assert FLOW_MECHANISMS[mechanism.key] is mechanism
+    assert mechanism.private
+    assert mechanism.title
+    assert mechanism.summary.endswith(".")
+    assert "Source:" in mechanism.__doc__
+    assert "Protects:" in mechanism.__doc__
+    assert all(rule.label and rule.help for rule in mechanism.rules())
+
+
+def checked_steps(receipt) -> Fraction:
+    """What the steps spend, after a look at every scale."""
+    for step in receipt.steps:
+        gaussian = step.noise == "discrete Gaussian"
+        assert gaussian or step.noise == "discrete Laplace"
+        assert step.scale == step.sensitivity / (2 * step.amount if gaussian else step.amount)
+    return sum(step.amount for step in receipt.steps)
+
+
+@EVERY
+@BOTH
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.1", "1e-8"), ("1/3", "1e-5"), ("7.000000000000000000001", "1/1000")])
+def test_it_spends_all_of_epsilon_and_delta_and_never_more(mechanism, neighbours, epsilon, delta):
+    budget, conversions = ApproxBudget(epsilon, delta), [rule.choices for rule in mechanism.rules() if rule.name == "conversion"]
+    for conversion in conversions[0] if conversions else [None]:
+        settings = {} if conversion is None else {"conversion": conversion}
+        receipt = made(mechanism, trips_of(200), budget, neighbours=neighbours, **settings).receipt
+        assert receipt.total == budget
+        assert receipt.spent == receipt.total
+        assert checked_steps(receipt) == receipt.available == receipt.used
+        if conversion is not None:
+            assert (receipt.converted, receipt.conversion, receipt.currency) == (budget.to_zcdp(conversion), conversion, "ρ")
+        else:
+            assert (receipt.converted, receipt.currency, receipt.available) == (None, "ε", Fraction(epsilon))
+            assert sum(step.delta for step in receipt.steps) == Fraction(delta)
+
+
+@EVERY
+@BOTH
+@pytest.mark.parametrize("rho", ["0.1", "1/3", "1e-3", "7.000000000000000000001"])
+def test_it_spends_all_of_rho_where_it_takes_it(mechanism, neighbours, rho):
+    if not ZCDP.get(mechanism.key):
+        with pytest.raises(BudgetError, match="takes an ApproxBudget"):
+            made(mechanism, trips_of(200), ZcdpBudget(rho), neighbours=neighbours)
+        return
+    receipt = made(mechanism, trips_of(200), ZcdpBudget(rho), neighbours=neighbours).receipt
+    assert receipt.spent == receipt.total == ZcdpBudget(rho)
+    assert (receipt.converted, receipt.conversion, receipt.currency) == (None, None, "ρ")
+    assert checked_steps(receipt) == Fraction(rho)
+
+
+@EVERY
+@pytest.mark.parametrize("trips", [0, 1, 1000])
+@pytest.mark.parametrize("entropy", [Entropy.system(), Entropy.seeded(2)], ids=["system", "seeded"])
+def test_it_works_on_no_one_and_a_thousand_trips(mechanism, trips, entropy):
+    flows = trips_of(trips)
+    release = mechanism().release(flows, BUDGET, entropy)
+    assert (release.mechanism, release.settings) == (mechanism.key, mechanism().chosen())
+    assert release.tree.origins == release.tree.destinations == flows.regions
+    assert len(release.stages) == release.tree.height + 1 == 5
+    for stage, at in enumerate(release.stages):
+        levels = release.tree.levels(stage)
+        assert len(at.origin) == len(at.destination) == len(at.count) == len(at.noisy) <= release.tree.size(stage)
+        assert len(set(zip(at.origin.tolist(), at.destination.tolist(), strict=True))) == len(at.count)
+        assert at.count.dtype == at.noisy.dtype == np.int64
+        assert at.origin.max(initial=0) < flows.regions.size(levels[0])
+        assert at.destination.max(initial=0) < flows.regions.size(levels[1])
+        assert at.origin.min(initial=0) >= 0
+        assert at.destination.min(initial=0) >= 0
+        assert (at.count != 0).all()
+        assert len(release.stage(stage, spread=True)) == len(at.count)
+        assert np.isfinite(release.stddev(stage)).all()
+
+
+@EVERY
+def test_the_same_seed_gives_the_same_release_and_another_seed_another(mechanism):
+    one, same, other = (made(mechanism, trips_of(3000), seed=seed) for seed in (4, 4, 5))
+    assert numbers(one) == numbers(same)
+    assert one.receipt == same.receipt
+    assert numbers(one) != numbers(other)
+
+
+@EVERY
+def test_two_releases_from_one_stream_of_entropy_differ(mechanism):
+    entropy = Entropy.seeded(6)
+    one, other = (mechanism().release(trips_of(3000), BUDGET, entropy) for _ in range(2))
+    assert numbers(one) != numbers(other)
+
+
+@EVERY
+def test_it_leaves_its_input_alone(mechanism):
+    flows = trips_of(3000)
+    before = [part.copy() for part in (flows.origin, flows.destination, flows.count)]
+    release = made(mechanism, flows, HUGE)
+    for at in release.stages:
+        for part in (at.count, at.noisy, at.origin, at.destination):
+            if part.flags.writeable:
+                part[:] = -1
+    for part, copy in zip((flows.origin, flows.destination, flows.count), before, strict=True):
+        np.testing.assert_array_equal(part, copy)
+
+
+@EVERY
+def test_it_marks_seeded_releases_as_simulation_and_only_those(mechanism):
+    assert made(mechanism, trips_of(10)).simulation
+    assert not mechanism().release(trips_of(10), BUDGET, Entropy.system()).simulation
+
+
+FRAMES = {
+    "one level": (regular(5), None),
+    "two levels": (regular(3, 4), None),
+    "eight levels": (random_regions(np.random.default_rng(8), 8, 2), None),
+    "one region": (from_parents([[0]]), None),
+    "one region per level": (from_parents([[0], [0], [0]]), None),
+    "two geographies": (regular(3, 2, prefix="from "), regular(2, 5, prefix="to ")),
+    "one origin": (from_parents([[0], [0]]), random_regions(np.random.default_rng(3), 2, 5)),
+}
+
+
+@EVERY
+@BOTH
+@pytest.mark.parametrize("frame", FRAMES)
+def test_a_huge_budget_gives_the_truth_at_every_stage_of_every_frame(mechanism, neighbours, frame):
+    origins, destinations = FRAMES[frame]
+    flows = random_flows(np.random.default_rng(7), origins, destinations, pairs=60)
+    flows = replace(flows, count=flows.count + 1)
+    release = made(mechanism, flows, HUGE, neighbours=neighbours)
+    for stage in range(release.tree.height + 1):
+        assert released_at(release, stage) == sums_between(flows, release.tree.levels(stage))
+
+
+@EVERY
+@BOTH
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("trips", [0, 5000])
+def test_it_adds_up_from_stage_to_stage_on_every_frame(mechanism, neighbours, frame, trips):
+    origins, destinations = FRAMES[frame]
+    flows = random_flows(np.random.default_rng(8), origins, destinations, pairs=trips // 50)
+    release = made(mechanism, flows, ApproxBudget(1, "1e-3"), neighbours=neighbours)
+    gaps = release.inconsistencies()
+    assert gaps["mismatches"].sum() == gaps["largest_gap"].sum() == 0
+    assert len(gaps) == release.tree.height
+    if mechanism.key != "flat_gaussian":
+        assert all((at.count > 0).all() for at in release.stages)
+
+
+@EVERY
+@BOTH
+def test_the_receipt_names_the_unit_the_neighbours_and_what_is_not_protected(mechanism, neighbours):
+    receipt = made(mechanism, trips_of(1234), neighbours=neighbours).receipt
+    assert (receipt.unit, receipt.contributions) == ("trip", 1)
+    assert receipt.neighbours == ("replace one" if neighbours == "bounded" else "add or remove one")
+    text = "; ".join(receipt.unprotected)
+    assert "regions" in text
+    assert "settings" in text
+    assert ("1,234" in text) == (neighbours == "bounded")
+
+
+@EVERY
+def test_under_add_remove_no_word_of_the_release_depends_on_the_number_of_trips(mechanism):
+    few, many = (made(mechanism, trips_of(number), neighbours="add_remove") for number in (900, 1000))
+    assert (few.steps, few.settings, few.approximate) == (many.steps, many.settings, many.approximate)
+    assert replace(few.receipt, steps=many.receipt.steps) == many.receipt
+    for one, other in zip(few.receipt.steps, many.receipt.steps, strict=True):
+        assert replace(one, counts=other.counts) == other
+
+
+@EVERY
+@pytest.mark.parametrize("budget", [PureBudget(1), 0.5, None, "1"])
+def test_another_kind_of_budget_is_refused_and_the_right_one_named(mechanism, budget):
+    with pytest.raises(BudgetError, match=r"takes an ApproxBudget\(epsilon, delta\)") as refusal:
+        made(mechanism, trips_of(10), budget)
+    assert mechanism.title in str(refusal.value)
+    assert type(budget).__name__ in str(refusal.value)
+
+
+@EVERY
+def test_a_delta_of_zero_is_refused(mechanism):
+    with pytest.raises(BudgetError, match="delta = 0"):
+        made(mechanism, trips_of(10), ApproxBudget(1, 0))
+
+
+RULES = [pytest.param(row, rule, id=f"{key}-{rule.name}") for key, row in FLOW_MECHANISMS.items() for rule in row.rules()]
+
+
+@pytest.mark.parametrize(("mechanism", "rule"), RULES)
+def test_settings_out_of_range_are_refused_by_their_label(mechanism, rule):
+    values = bad_values(rule)
+    assert len(values) >= 3
+    for value in values:
+        with pytest.raises(SettingError) as refusal:
+            mechanism(**{rule.name: value})
+        assert str(refusal.value).startswith(rule.label)
+
+
+@pytest.mark.parametrize(("mechanism", "rule"), RULES)
+def test_the_ends_of_a_range_its_choices_and_its_default_are_accepted(mechanism, rule):
+    values = [rule.default, *rule.choices]
+    if not isinstance(rule.default, tuple):
+        values += [bound for bound in (rule.low, rule.high) if bound is not None]
+    for value in values:
+        assert getattr(mechanism(**{rule.name: value}), rule.name) == value
+
+
+@EVERY
+@pytest.mark.parametrize("rule", ["neighbours", "tree", "optimiser", "lowered", "conversion", "threshold"])
+def test_every_choice_of_a_setting_makes_a_release_that_spends_its_budget(mechanism, rule):
+    for choice in next((each.choices for each in mechanism.rules() if each.name == rule), ()):
+        release = made(mechanism, trips_of(500, 1), **{rule: choice})
+        assert release.settings[rule] == choice
+        assert release.receipt.spent == BUDGET
+
+
+@EVERY
+def test_settings_are_frozen_and_unknown_ones_refused(mechanism):
+    with pytest.raises(TypeError):
+        mechanism(no_such_setting=1)
+    for rule in mechanism.rules():
+        with pytest.raises(AttributeError):
+            setattr(mechanism(), rule.name, rule.default)
+
+
+@EVERY
+def test_other_arguments_than_flows_and_a_stream_are_refused(mechanism):
+    with pytest.raises(SettingError, match=r"Entropy\.system"):
+        mechanism().release(trips_of(10), BUDGET, 7)
+    with pytest.raises(InputError, match="Flows"):
+        mechanism().release(np.ones((4, 4)), BUDGET, Entropy.seeded(1))
+
+
+@EVERY
+def test_shares_are_parts_of_one_and_checks_need_no_trips(mechanism):
+    for origins, _ in FRAMES.values():
+        shares = mechanism().shares(origins)
+        assert sum(part.share for part in shares) == pytest.approx(1)
+        assert all(part.label for part in shares)
+        mechanism().check(origins)
+
+
+@EVERY
+def test_a_release_shows_what_it_is_and_whether_it_is_a_simulation(mechanism):
+    flows = flows_of(regular(2, 2), {(0, 1): 5000, (2, 3): 700})
+    seeded, system = made(mechanism, flows, HUGE), mechanism().release(flows, HUGE, Entropy.system())
+    assert repr(seeded) == f"FlowRelease({mechanism.key}, 2 pairs, epsilon 100000, delta 1e-08, SIMULATION: not private)"
+    assert repr(system) == f"FlowRelease({mechanism.key}, 2 pairs, epsilon 100000, delta 1e-08)"
