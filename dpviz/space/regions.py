@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import geopandas
 import numpy as np
 import pandas as pd
-import shapely
 from numpy.typing import NDArray
 
 from dpviz.errors import DomainError
+from dpviz.space.region_parents import by_parents
+from dpviz.space.region_shapes import are_areas, checked_shapes, degrees_inside, dissolved
+from dpviz.space.region_tables import by_columns, by_prefixes
 
 ROOT = "all"
 MOST_LEVELS = 16
 MOST_LEAVES = 2**24
 DEGREES = "EPSG:4326"
-_AREAS = ("Polygon", "MultiPolygon")
 
 Places = NDArray[np.int32]
 Texts = NDArray[np.object_]
@@ -38,11 +38,13 @@ class Regions:
         ids: g arrays, (n_k,) texts, unique in their level.
         parent: g arrays, (n_k,) places in the level above; zeros for level 1.
         names: g arrays, (n_k,) texts for people.
-        geometry: g GeoSeries of polygons or points in one CRS, or None where a level has none of its own.
+        geometry: g GeoSeries in one CRS, each of polygons or of points only; None where a level has none of its own. Polygons
+            that cross themselves are repaired.
 
     Raises:
         DomainError: lengths that differ, ids or levels that are empty or not unique, regions out of tree order or without
-            children, no CRS, more than 16 levels or 2**24 leaves.
+            children, shapes that are missing, mixed, without area or off the map, no CRS or several, more than 16 levels or
+            2**24 leaves.
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"state": ["NY", "NY", "VT"], "county": ["36001", "36003", "50001"]})
@@ -69,6 +71,11 @@ class Regions:
             raise DomainError(f"There are more than {MOST_LEAVES:,} leaf regions.")
         for level in range(1, depth + 1):
             self._check_level(level)
+        shapes = [None if shape is None else checked_shapes(shape, name) for shape, name in zip(self.geometry, self.levels, strict=True)]
+        object.__setattr__(self, "geometry", tuple(shapes))
+        frames = [shape.crs for shape in shapes if shape is not None]
+        if any(frame != frames[0] for frame in frames):
+            raise DomainError("The levels' geometries have different CRS; reproject them to one.")
 
     def _check_level(self, level: int) -> None:
         name, ids, parent = self.levels[level - 1], self.ids[level - 1], self.parent[level - 1]
@@ -83,8 +90,6 @@ class Regions:
             raise DomainError(f"Level {name!r} is not in tree order.")
         if len(np.unique(parent)) < above:
             raise DomainError(f"A region above level {name!r} has no children: every branch must reach the last level.")
-        if shape is not None and shape.crs is None:
-            raise DomainError("The geometry has no CRS; set it with set_crs(...), it is never guessed.")
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(ids):,} {name}" for name, ids in zip(self.levels, self.ids, strict=True))
@@ -104,40 +109,65 @@ class Regions:
 
     @classmethod
     def from_table(cls, table: pd.DataFrame, *, levels: Sequence[str], names: Mapping[str, str] | None = None) -> Regions:
-        """Read one row per leaf region.
+        """Read one row per leaf region, with a column of ids per level.
 
         Args:
-            table: one column of ids per level; a GeoDataFrame's geometry, polygons or points, is that of the leaves.
+            table: ids are texts, kept as they are ("06037"), or whole numbers, which are spelt out; a GeoDataFrame's geometry,
+                polygons or points, is that of the leaves.
             levels: the columns, coarsest first.
             names: for some levels, the column that holds readable names; ids serve where there is none.
 
         Raises:
-            DomainError: a missing column or cell, ids that are no texts or whole numbers, a leaf that stands twice, an id
-                with two parents, invalid geometry.
+            DomainError: no rows, a missing column or id, ids that are no texts or whole numbers, a leaf that stands twice,
+                an id with two parents, geometry that `Regions` refuses.
         """
-        levels, names = tuple(levels), dict(names or {})
-        columns = [_texts(table, column) for column in levels]
-        labels = [_texts(table, names[column]) if column in names else ids for column, ids in zip(levels, columns, strict=True)]
-        if not columns or not len(columns[0]):
-            raise DomainError("The table of regions is empty, or no levels were named.")
-        codes = [pd.factorize(column)[0] for column in columns]
-        if codes[-1].max() + 1 < len(codes[-1]):
-            raise DomainError(f"Column {levels[-1]!r} has a duplicate id: every leaf region stands in one row.")
-        order = np.lexsort(codes[::-1])
-        ids: list[Texts] = []
-        parent: list[Places] = []
-        label: list[Texts] = []
-        above = np.zeros(len(order), np.int32)
-        for level, code in zip(levels, codes, strict=True):
-            first = _starts(code[order], above, level)
-            chosen = order[first]
-            ids.append(columns[len(ids)][chosen])
-            label.append(labels[len(label)][chosen])
-            parent.append(above[first])
-            above = (np.cumsum(np.isin(np.arange(len(order)), first)) - 1).astype(np.int32)
-        shapes: list[geopandas.GeoSeries | None] = [None] * (len(levels) - 1)
-        leaves = table.geometry.iloc[order].reset_index(drop=True) if isinstance(table, geopandas.GeoDataFrame) else None
-        return cls(levels=levels, ids=tuple(ids), parent=tuple(parent), names=tuple(label), geometry=(*shapes, leaves))
+        return cls(**by_columns(table, levels, dict(names or {})))
+
+    @classmethod
+    def from_parents(cls, table: pd.DataFrame) -> Regions:
+        """Read one row per region of any level: region_id, parent_id, level and, optionally, name.
+
+        A parent is a region of the level above, so an id may stand on several levels. The coarsest regions have no parent,
+        or all of them have one and the same: a single region without a parent is the root, and its level no level.
+
+        Args:
+            table: `level` holds whole numbers from 0 or 1, coarsest first (the levels are then called "level 1" to "level g"),
+                or the levels' names. A GeoDataFrame's geometry is each region's own; a level has all of its shapes or none.
+
+        Raises:
+            DomainError: a missing column, id or level, an id twice on a level, a parent that is unknown, the region itself,
+                or not exactly one level up, a cycle, a level without regions, a branch that ends early, names of levels
+                whose order cannot be told.
+
+        >>> table = pd.DataFrame(
+        ...     {
+        ...         "region_id": ["36", "50", "36001", "36003", "50001"],
+        ...         "parent_id": [None, None, "36", "36", "50"],
+        ...         "level": ["state", "state", "county", "county", "county"],
+        ...     }
+        ... )
+        >>> Regions.from_parents(table)
+        Regions(2 state, 3 county)
+        """
+        return cls(**by_parents(table))
+
+    @classmethod
+    def from_prefixes(cls, ids: Sequence[str] | Texts, *, lengths: Sequence[int], levels: Sequence[str]) -> Regions:
+        """Nest regions by the first characters of their ids, as Census codes do.
+
+        Args:
+            ids: texts, a public list of codes; one may come more than once.
+            lengths: how many characters name a region of each level, coarsest first: 2, 5, 11, 12 and 15 for state, county,
+                tract, block group and block. Longer ids are cut to the last length: leaves are distinct prefixes of it.
+            levels: a name per length.
+
+        Raises:
+            DomainError: no ids, ids that are missing, no texts or shorter than the last length; lengths that do not grow.
+
+        >>> Regions.from_prefixes(["060371011101003", "360610001001000"], lengths=[2, 5], levels=["state", "county"]).ids[1].tolist()
+        ['06037', '36061']
+        """
+        return cls(**by_prefixes(ids, lengths, levels))
 
     @property
     def depth(self) -> int:
@@ -187,13 +217,16 @@ class Regions:
         return tuple(pd.Index(self.ids_of(level), dtype=object) for level in range(self.depth + 1))
 
     def outlines(self, level: int) -> geopandas.GeoSeries | None:
-        """(n_level,) polygons in the CRS of the geometry: given, or dissolved from the nearest finer level that has some."""
+        """(n_level,) polygons in the CRS of the geometry: given, or dissolved from the nearest finer level that has some.
+
+        None for levels of points, or without geometry, that have no polygons below them.
+        """
         known: dict[int, geopandas.GeoSeries | None] = self._known_outlines
         if level not in known:
             own = None if level == 0 else self.geometry[level - 1]
-            if own is None or not own.geom_type.isin(_AREAS).all():
+            if own is None or not are_areas(own):
                 finer = self.outlines(level + 1) if level < self.depth else None
-                own = None if finer is None else _dissolved(finer, self.parent[level], self.size(level))
+                own = None if finer is None else dissolved(finer, self.parent[level], self.size(level))
             known[level] = own
         return known[level]
 
@@ -220,44 +253,10 @@ class Regions:
         if shape is None:
             shape = self.outlines(level)
         if shape is not None:
-            inside = shape.representative_point().to_crs(DEGREES)
-            return np.stack([inside.x, inside.y], axis=1)
+            return degrees_inside(shape)
         finer = self.centres(level + 1) if level < self.depth else None
         if finer is None:
             return None
         parent, size = self.parent[level], self.size(level)
         number = np.bincount(parent, minlength=size)
         return np.stack([np.bincount(parent, finer[:, axis], size) / number for axis in (0, 1)], axis=1)
-
-
-def _texts(table: pd.DataFrame, column: str) -> Texts:
-    """(n,) the column's cells as texts: whole numbers are spelt out, everything else but texts is refused."""
-    if column not in table.columns:
-        raise DomainError(f"The table of regions has no column {column!r}.")
-    cells = table[column]
-    if cells.isna().any():
-        raise DomainError(f"Column {column!r} has a missing cell: every region needs all its ids.")
-    values = cells.to_numpy(object)
-    if pd.api.types.infer_dtype(values) not in ("string", "integer", "empty"):
-        raise DomainError(f"Column {column!r} must hold texts (or whole numbers): ids are names, not measurements.")
-    texts = values.astype(str).astype(object)
-    if (texts == "").any():
-        raise DomainError(f"Column {column!r} has an empty cell: every region needs all its ids.")
-    return texts
-
-
-def _starts(code: NDArray[np.int64], above: Places, level: str) -> NDArray[np.int64]:
-    """Where each region of a level begins, among leaves in tree order; refuses an id that has two parents."""
-    change = np.ones(len(code), np.bool_)
-    change[1:] = (np.diff(code) != 0) | (np.diff(above) != 0)
-    first = np.flatnonzero(change)
-    if len(np.unique(code[first])) < len(first):
-        raise DomainError(f"Column {level!r} has an id with two different parents: ids are unique in their level.")
-    return first
-
-
-def _dissolved(finer: geopandas.GeoSeries, parent: Places, size: int) -> geopandas.GeoSeries:
-    """(size,) unions of the shapes of each region's children."""
-    bounds = np.searchsorted(parent, np.arange(size + 1))
-    shapes = shapely.make_valid(finer.to_numpy())
-    return geopandas.GeoSeries([shapely.union_all(shapes[a:b]) for a, b in pairwise(bounds.tolist())], crs=finer.crs)
