@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import KW_ONLY, dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.data.arrays import frozen, too_many, whole_counts
+from dpviz.data.arrays import frozen, too_many
 from dpviz.data.bounding import kept_rows, people
+from dpviz.data.flow_rows import REMEDY, Trips, checked_counts, counts_of, ids_of, leaf_places
 from dpviz.errors import InputError
 from dpviz.space.regions import Places, Regions
 
 Integers = NDArray[np.int64]
 
 TRIP, PERSON = "trip", "person"
-_DROP = "Correct the table, or pass bad_rows='drop' to leave such rows out."
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,8 @@ class Flows:
         unit: "trip", or "person" where m trips of one person are protected together.
         exactly: declared: every person has exactly m trips, so that replacing a person leaves the total as it is.
         enforced: whether the bound was enforced with a person column; else the curator vouches for it.
-        dropped: trips left out (unknown regions, unreadable, over the bound); for the curator only, never released.
+        dropped: trips left out (unknown regions, over the bound; an unreadable row is one); for the curator only, never released.
+        notes: what a reader left out on purpose, such as totals; for the curator only.
 
     Raises:
         InputError: arrays of different lengths, places outside the regions, pairs out of order or twice, counts under 1
@@ -52,14 +54,14 @@ class Flows:
     exactly: bool = False
     enforced: bool = False
     dropped: int = 0
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.destinations is None:
             object.__setattr__(self, "destinations", self.regions)
         for name, kind in (("origin", np.int32), ("destination", np.int32), ("count", np.int64)):
             object.__setattr__(self, name, frozen(getattr(self, name), kind, name))
-        if isinstance(self.contributions, bool) or not isinstance(self.contributions, int) or self.contributions < 1:
-            raise InputError("contributions must be a whole number, at least 1.")
+        _most(self.contributions)
         if self.unit not in (TRIP, PERSON) or (self.unit == TRIP and self.contributions > 1):
             raise InputError("unit must be 'person', or 'trip' where contributions is 1.")
         self._check_pairs()
@@ -105,7 +107,8 @@ class Flows:
         """Add up trips per pair of leaf regions.
 
         Args:
-            table: columns origin, destination (ids of leaf regions) and count (whole, >= 0; each row is one trip without it).
+            table: columns origin, destination (ids of leaf regions: texts, or whole numbers, which are spelt out) and count
+                (whole numbers, >= 0; each row is one trip without it).
             regions: where trips begin.
             destinations: where they end, a hierarchy of the same depth; `regions` if None.
             person: a column of `table`, or (n,) entries, that say who a row belongs to; each person then keeps at most
@@ -118,76 +121,110 @@ class Flows:
             key: bytes that decide which trips a person keeps; fresh from the operating system if None.
 
         Raises:
-            InputError: a missing column, or a bad row under "refuse"; names the column and the rule, never a cell.
+            InputError: a missing column, or a bad row under "refuse"; names the column and the rule, never a cell. Under
+                "drop" only what concerns a whole column raises: counts of which not one is a whole number or with more than
+                2**53 trips in all, ids that are stored as numbers where those of the regions have leading zeros.
         """
-        if bad_rows not in ("refuse", "drop"):
-            raise InputError("bad_rows must be 'refuse' or 'drop'.")
+        check_rule(bad_rows)
         ends = destinations or regions
-        trips = _counts(table, bad_rows)
-        origin, destination = (_places(table, column, side, bad_rows) for column, side in (("origin", regions), ("destination", ends)))
-        weight = np.where((origin < 0) | (destination < 0), 0, np.maximum(trips, 0))
-        total = int(np.abs(trips).sum())
-        if person is not None:
-            owner = _column(table, person) if isinstance(person, str) else person
-            rows = _bounded(owner, weight, (contributions, exactly), bad_rows, key)
+        sides = ((_column(table, "origin"), regions), (_column(table, "destination"), ends))
+        origin, destination = (leaf_places(ids_of(cells, f"Column {cells.name!r}"), side, bad_rows) for cells, side in sides)
+        count = np.ones(len(table), np.int64)
+        if "count" in table.columns:
+            count = checked_counts(counts_of(_column(table, "count"), "Column 'count'"), bad_rows)
+        owner = _column(table, person) if isinstance(person, str) else person
+        return cls.from_trips(
+            Trips(origin=origin, destination=destination, count=count, person=owner),
+            regions=regions,
+            destinations=ends,
+            contributions=contributions,
+            exactly=exactly,
+            bad_rows=bad_rows,
+            key=key,
+        )
+
+    @classmethod
+    def from_trips(
+        cls,
+        trips: Trips,
+        *,
+        regions: Regions,
+        destinations: Regions,
+        contributions: int = 1,
+        exactly: bool = False,
+        bad_rows: str = "refuse",
+        key: bytes | None = None,
+    ) -> Flows:
+        """Bound each person's trips and add up those of each pair; as `from_table`, from places instead of ids."""
+        origin, destination, count = trips.origin, trips.destination, trips.count
+        weight = np.where((origin < 0) | (destination < 0), 0, np.maximum(count, 0))
+        if too_many(np.maximum(count, 0)):
+            raise InputError("The counts add up to more than 2**53 trips.")
+        if trips.person is not None:
+            bound = _Bound(most=_most(contributions), exactly=bool(exactly), bad_rows=bad_rows, key=key)
+            rows = _bounded(trips.person, weight, bound)
             origin, destination, weight = origin[rows], destination[rows], np.ones(len(rows), np.int64)
-        unit = PERSON if person is not None or contributions != 1 else TRIP
-        pairs = _summed(origin, destination, weight, ends.size(ends.depth))
+        pairs = _summed(origin, destination, weight, destinations.size(destinations.depth))
         return cls(
             regions,
             *pairs,
-            destinations=ends,
+            destinations=destinations,
             contributions=contributions,
-            unit=unit,
+            unit=TRIP if trips.person is None and _most(contributions) == 1 else PERSON,
             exactly=bool(exactly),
-            enforced=person is not None,
-            dropped=total - int(pairs[2].sum()),
+            enforced=trips.person is not None,
+            dropped=int(np.abs(count).sum()) + trips.ragged - int(pairs[2].sum()),
+            notes=trips.notes,
         )
 
 
+def check_rule(bad_rows: str) -> None:
+    """Refuse a rule for bad rows that is not known."""
+    if bad_rows not in ("refuse", "drop"):
+        raise InputError("bad_rows must be 'refuse' or 'drop'.")
+
+
+def _most(contributions: object) -> int:
+    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
+        raise InputError("contributions must be a whole number, at least 1.")
+    return contributions
+
+
 def _column(table: pd.DataFrame, name: str) -> pd.Series:
-    if name not in table.columns:
+    if not isinstance(table, pd.DataFrame):
+        raise InputError("The table of trips must be a DataFrame.")
+    found = [place for place, column in enumerate(table.columns) if column == name]
+    if not found:
         raise InputError(f"The table of trips has no column {name!r}.")
-    return table[name]
+    if len(found) > 1:
+        raise InputError(f"The table of trips has several columns {name!r}; rename all but one.")
+    return table.iloc[:, found[0]]
 
 
-def _counts(table: pd.DataFrame, bad_rows: str) -> Integers:
-    """(n,) trips per row; -1 marks a row to drop."""
-    if "count" not in table.columns:
-        return np.ones(len(table), np.int64)
-    values = table["count"].to_numpy(na_value=np.nan) if table["count"].isna().any() else table["count"].to_numpy()
-    if len(values) == 0:
-        return np.zeros(0, np.int64)
-    return whole_counts(values, len(table), bad_rows)
+class _Bound(NamedTuple):
+    """How many trips of a person are kept, and what happens to people with fewer."""
+
+    most: int
+    exactly: bool
+    bad_rows: str
+    key: bytes | None
 
 
-def _places(table: pd.DataFrame, column: str, regions: Regions, bad_rows: str) -> Places:
-    """(n,) places of the ids in a column, found once per distinct id; -1 where a row is to be dropped."""
-    code, ids = pd.factorize(_column(table, column), use_na_sentinel=True)
-    if bad_rows == "refuse" and (code < 0).any():
-        raise InputError(f"Column {column!r} has a missing cell. {_DROP}")
-    texts = [str(value) if isinstance(value, str | int | np.integer) else None for value in ids]
-    known = np.append(regions.find(texts, regions.depth), np.int32(-1))
-    if bad_rows == "refuse" and (known[:-1] < 0).any():
-        raise InputError(f"Column {column!r} has an id that is no leaf region. {_DROP}")
-    return known[code]
-
-
-def _bounded(owner: ArrayLike, weight: Integers, bound: tuple[int, bool], bad_rows: str, key: bytes | None) -> Integers:
+def _bounded(owner: ArrayLike, weight: Integers, bound: _Bound) -> Integers:
     """Rows of the trips that people keep; of people with exactly m of them only, where that was declared."""
-    owners, (most, exactly) = people(owner), bound
+    owners = people(owner)
     if owners.codes.shape != weight.shape:
         raise InputError("The person column must have one entry per row.")
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise InputError("contributions must be a whole number, at least 1.")
-    if bad_rows == "refuse" and (owners.codes < 0).any():
-        raise InputError(f"The person column has a missing cell. {_DROP}")
-    rows = kept_rows(owners, weight, most, key or secrets.token_bytes(16))
-    if exactly:
+    if bound.key is not None and not isinstance(bound.key, bytes):
+        raise InputError("key must be bytes.")
+    if bound.bad_rows == "refuse" and (owners.codes < 0).any():
+        raise InputError(f"The person column has a missing cell: every row must say whom it belongs to. {REMEDY}")
+    rows = kept_rows(owners, weight, bound.most, bound.key or secrets.token_bytes(16))
+    if bound.exactly:
         number = np.bincount(owners.codes[rows], minlength=len(owners.distinct))
-        if bad_rows == "refuse" and ((number > 0) & (number < most)).any():
-            raise InputError(f"Somebody has fewer trips than were declared for everybody. {_DROP}")
-        rows = rows[number[owners.codes[rows]] == most]
+        if bound.bad_rows == "refuse" and ((number > 0) & (number < bound.most)).any():
+            raise InputError(f"Somebody has fewer trips than were declared for everybody. {REMEDY}")
+        rows = rows[number[owners.codes[rows]] == bound.most]
     return rows
 
 
