@@ -205,15 +205,19 @@ class FlowRelease:
         return pair_sums(origin, destination, weight, self.tree.destinations.size(levels[1]))
 
     def _variance(self, levels: tuple[int, int], u: Places, v: Places) -> Floats:
-        """(q,) variance of the best single stage: its noise times how many of its measured numbers the answer adds up."""
-        best = np.full(len(u), np.inf)
+        """(q,) variance of the best single stage: its noise times how many of its measured numbers the answer adds up.
+
+        Where nothing was measured inside, because everything above was dropped, that of a single number.
+        """
+        best, single = np.full(len(u), np.inf), np.inf
         for stage, at in enumerate(self.stages):
             if np.isfinite(at.variance) and _refines(self.tree.levels(stage), levels):
-                best = np.minimum(best, at.variance * self._measured_in(stage, levels, u, v))
-        return best
+                measured = self._measured_in(stage, levels, u, v)
+                best, single = np.where(measured > 0, np.minimum(best, at.variance * measured), best), min(single, at.variance)
+        return np.where(np.isfinite(best), best, single)
 
     def _measured_in(self, stage: int, levels: tuple[int, int], u: Places, v: Places) -> Integers:
-        """(q,) how many measured numbers of a stage lie between regions u and v of two levels; at least 1."""
+        """(q,) how many measured numbers of a stage lie between regions u and v of two levels."""
         a, b = self.tree.levels(stage)
         if stage == 0 or self.every_pair:
             inside = self.tree.origins.ancestors(levels[0], a), self.tree.destinations.ancestors(levels[1], b)
@@ -226,7 +230,7 @@ class FlowRelease:
             known = (stage, levels, ones) if only_released else (stage - 1, met, self._children_in(stage, levels))
             self._measured[(stage, *levels)] = self._summed(*known)
         at = self.tree.origins.ancestors(met[0], levels[0])[u], self.tree.destinations.ancestors(met[1], levels[1])[v]
-        return np.maximum(self._measured[(stage, *levels)].at(*at), 1)
+        return self._measured[(stage, *levels)].at(*at)
 
     def _children_in(self, stage: int, levels: tuple[int, int]) -> Integers:
         """(nodes of stage - 1,) how many children of each lie between two regions that it meets: all, or just one."""

@@ -1,0 +1,288 @@
+"""A release of trips answers: any pair of regions at any two levels, spreads, intervals, consistency, refusals."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpviz.errors import DomainError
+from dpviz.mechanisms import FlatGaussian, StabilityHistogram, TopDown
+from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.flow_release import FlowRelease, interval
+from dpviz.release.pair_sums import pair_sums
+from tests.flow_cases import flows_of, random_flows, random_regions, regular, sums_between, table_of
+
+BUDGET, RHO = ApproxBudget(2, "1e-3"), ZcdpBudget("0.05")
+MECHANISMS = {
+    "top_down": TopDown(),
+    "top_down_origin": TopDown(tree="origin", neighbours="add_remove"),
+    "flat_gaussian": FlatGaussian(),
+    "stability_histogram": StabilityHistogram(),
+}
+EVERY = pytest.mark.parametrize("mechanism", MECHANISMS)
+
+
+def released(mechanism: str, seed: int = 1, depth: int = 3) -> FlowRelease:
+    rng = np.random.default_rng(seed)
+    flows = random_flows(rng, random_regions(rng, depth, 3, "from "), random_regions(rng, depth, 4, "to "))
+    return MECHANISMS[mechanism].release(flows, BUDGET, Entropy.seeded(seed))
+
+
+def leaf_table(release: FlowRelease) -> pd.DataFrame:
+    """The finest level, with the ids of every level above, by lookup."""
+    table = release.level(release.depth)
+    for side, regions in (("origin", release.tree.origins), ("destination", release.tree.destinations)):
+        place = pd.Series(np.arange(regions.size(release.depth)), index=regions.ids_of(release.depth))[table[side]].to_numpy()
+        for level in range(release.depth + 1):
+            table[f"{side} {level}"] = regions.ids_of(level)[regions.ancestors(level)[place]]
+    return table
+
+
+@EVERY
+@pytest.mark.parametrize("seed", range(3))
+def test_answers_between_any_two_levels_are_sums_of_the_finest_table(mechanism, seed):
+    release = released(mechanism, seed)
+    table = leaf_table(release)
+    for a, b in product(range(4), repeat=2):
+        sums = table.groupby([f"origin {a}", f"destination {b}"])["count"].sum()
+        pairs = list(product(release.tree.origins.ids_of(a), release.tree.destinations.ids_of(b)))
+        origins, destinations = zip(*pairs, strict=True)
+        answer = release.answer(origins, destinations, levels=(a, b))
+        assert answer.dtype == np.int64
+        assert answer.tolist() == [sums.get(pair, 0) for pair in pairs]
+        counts, stddev = release.answer(origins, destinations, levels=(a, b), spread=True)
+        assert counts.tolist() == answer.tolist()
+        assert (stddev >= 0).all()
+        assert np.isfinite(stddev).all()
+
+
+@EVERY
+def test_levels_have_names_and_numbers_and_tables_are_ordered_by_place(mechanism):
+    release = released(mechanism)
+    for level in range(1, 4):
+        named, numbered = release.level(f"level {level}"), release.level(level)
+        pd.testing.assert_frame_equal(named, numbered)
+        pd.testing.assert_frame_equal(numbered, release.stage(2 * level))
+        place = [
+            regions.find(numbered[side], level)
+            for side, regions in (("origin", release.tree.origins), ("destination", release.tree.destinations))
+        ]
+        assert (np.diff(place[0].astype(np.int64) * 10**6 + place[1]) > 0).all()
+        assert numbered["count"].ne(0).all()
+        first = numbered.iloc[:1]
+        answer = release.answer(first["origin"], first["destination"], levels=(f"level {level}", level))
+        assert answer.tolist() == first["count"].tolist()
+    top = release.level(0)
+    assert top[["origin", "destination"]].to_numpy().tolist() == [["all", "all"]]
+    assert release.answer("all", "all", levels=(0, 0)).tolist() == top["count"].tolist()
+    assert release.answer([], []).tolist() == []
+
+
+@EVERY
+def test_stages_between_levels_are_tables_too(mechanism):
+    release = released(mechanism)
+    for stage in range(7):
+        a, b = release.tree.levels(stage)
+        table = release.stage(stage, spread=True)
+        assert table.columns.tolist() == ["origin", "destination", "count", "count_noisy", "stddev", "ci_low", "ci_high"]
+        assert (release.tree.origins.find(table["origin"], a) >= 0).all()
+        assert (release.tree.destinations.find(table["destination"], b) >= 0).all()
+        assert sorted(table["stddev"]) == sorted(release.stddev(stage))
+        np.testing.assert_array_equal(release.answer(table["origin"], table["destination"], levels=(a, b)), table["count"])
+
+
+@EVERY
+def test_what_does_not_exist_is_refused(mechanism):
+    release = released(mechanism)
+    for stage in (-1, 7):
+        with pytest.raises(DomainError, match="stages 0 to 6"):
+            release.stage(stage)
+    for level in (-1, 4, "county", 1.5, True, None):
+        with pytest.raises(DomainError, match="0 to 3, or level 1, level 2, level 3"):
+            release.level(level)
+    with pytest.raises(DomainError, match="same length"):
+        release.answer(["from c0", "from c1"], ["to c0"])
+    with pytest.raises(DomainError, match="same length"):
+        release.answer([["from c0"]], [["to c0"]])
+    for origin, levels in (("nowhere", None), ("from c0", (2, 3)), ("to c0", None), (None, None)):
+        with pytest.raises(DomainError, match="no region of the level"):
+            release.answer([origin], ["to c0"], levels=levels)
+
+
+# Spreads.
+
+
+@pytest.mark.parametrize("neighbours", ["bounded", "add_remove"])
+def test_spreads_of_the_flat_gaussian_are_those_of_many_runs_between_any_two_levels(neighbours):
+    rng, runs = np.random.default_rng(4), 600
+    flows = random_flows(rng, random_regions(rng, 2, 3), random_regions(rng, 2, 4), most=100)
+    tree = FlatGaussian().release(flows, RHO, Entropy.seeded(0)).tree
+    releases = [FlatGaussian(neighbours=neighbours).release(flows, RHO, entropy) for entropy in Entropy.seeded(4).spawn(runs)]
+    assert releases[0].approximate is None
+    for a, b in product(range(3), repeat=2):
+        pairs = list(product(range(tree.origins.size(a)), range(tree.destinations.size(b))))[:6]
+        o, d = np.array(pairs).T
+        true = sums_between(flows, (a, b))
+        ids = tree.origins.ids_of(a)[o], tree.destinations.ids_of(b)[d]
+        _, stddev = releases[0].answer(*ids, levels=(a, b), spread=True)
+        inside = tree.origins.leaf_count(a)[o] * tree.destinations.leaf_count(b)[d]
+        assert stddev**2 == pytest.approx(inside * releases[0].stages[-1].variance)
+        errors = np.array([release.answer(*ids, levels=(a, b)) for release in releases]) - [true.get(pair, 0) for pair in pairs]
+        assert np.abs(errors.mean(0) / stddev).max() < 5 / runs**0.5
+        assert np.abs((errors**2).mean(0) / stddev**2 - 1).max() < 5 * (2 / runs) ** 0.5
+
+
+@pytest.mark.parametrize("mechanism", [TopDown(), TopDown(tree="origin"), TopDown(neighbours="add_remove")])
+def test_spreads_of_top_down_are_roughly_those_of_many_runs_where_no_count_is_small(mechanism):
+    regions, runs = regular(3, 3), 300
+    flows = flows_of(regions, dict.fromkeys(product(range(9), repeat=2), 5000))
+    releases = [mechanism.release(flows, RHO, entropy) for entropy in Entropy.seeded(6).spawn(runs)]
+    assert "best single stage" in releases[0].approximate
+    for a, b in product(range(3), repeat=2):
+        if (a, b) == (0, 0) and mechanism.neighbours == "bounded":
+            continue
+        ids = regions.ids_of(a)[:3].repeat(len(regions.ids_of(b)[:3])), np.tile(regions.ids_of(b)[:3], len(regions.ids_of(a)[:3]))
+        scores = []
+        for release in releases:
+            count, stddev = release.answer(*ids, levels=(a, b), spread=True)
+            scores.append((count - 81 * 5000 / (3**a if a < 2 else 9) / (3**b if b < 2 else 9)) / stddev)
+        assert 0.4 < np.mean(np.square(scores)) < 1.3
+        assert abs(np.mean(scores)) < 0.3
+
+
+def test_the_exact_total_has_no_spread_and_the_protected_one_that_of_its_noise():
+    flows = flows_of(regular(2, 2), {(0, 0): 3000, (2, 1): 2000})
+    exact, noisy = (TopDown(neighbours=neighbours).release(flows, RHO, Entropy.seeded(1)) for neighbours in ("bounded", "add_remove"))
+    assert exact.level(0, spread=True).to_numpy().tolist() == [["all", "all", 5000, 5000, 0.0, 5000.0, 5000.0]]
+    assert noisy.level(0, spread=True)["stddev"].tolist() == [noisy.stages[0].variance ** 0.5]
+    assert exact.answer("all", "all", levels=(0, 0), spread=True)[1].tolist() == [0.0]
+
+
+def test_the_spread_of_a_sum_counts_what_was_measured_inside_dropped_numbers_included():
+    """Origins of one region to all: only finer stages fit, and every child of a released node was measured there."""
+    regions = regular(3, 4)
+    flows = flows_of(regions, {(0, 0): 4000, (5, 0): 3000, (5, 11): 2000})
+    release = TopDown().release(flows, ZcdpBudget(10), Entropy.seeded(1))
+    assert release.tree.levels(2) == (1, 1)
+    assert len(release.stages[2].count) == 3
+    _, stddev = release.answer(["a0", "a1", "a2"], ["all"] * 3, levels=(1, 0), spread=True)
+    one = release.stages[2].variance
+    assert stddev**2 == pytest.approx([2 * one, 2 * one, 2 * one])
+    assert len(release.stages[1].count) == 2, "two destination regions went on, and each asked for all three origins"
+
+
+@EVERY
+def test_with_a_huge_budget_answers_are_true_and_spreads_small(mechanism):
+    rng = np.random.default_rng(9)
+    flows = random_flows(rng, random_regions(rng, 2, 3), random_regions(rng, 2, 3))
+    flows = replace(flows, count=flows.count + 1)
+    release = MECHANISMS[mechanism].release(flows, ApproxBudget(10**5, "1e-8"), Entropy.seeded(1))
+    table = table_of(flows)
+    for a, b in product(range(3), repeat=2):
+        sums = table.groupby([f"origin {a}", f"destination {b}"])["count"].sum().reset_index()
+        answer, stddev = release.answer(sums[f"origin {a}"], sums[f"destination {b}"], levels=(a, b), spread=True)
+        np.testing.assert_array_equal(answer, sums["count"])
+        assert stddev.max() < 0.01
+
+
+# Intervals.
+
+
+def test_intervals_are_rounded_outwards_and_never_below_zero():
+    low, high = interval(np.array([10, 1, -7, 0]), np.array([2.0, 5.0, 1.0, 0.0]))
+    assert low.tolist() == [6, 0, 0, 0]
+    assert high.tolist() == [14, 11, 0, 0]
+
+
+@pytest.mark.parametrize("rho", ["0.5", "0.05", "0.005"])
+def test_intervals_around_measured_numbers_cover_at_least_95_percent_where_no_count_is_small(rho):
+    flows = flows_of(regular(3, 3), dict.fromkeys(product(range(9), repeat=2), 5000))
+    for mechanism in (TopDown(), FlatGaussian()):
+        inside, number = np.zeros(5), np.zeros(5)
+        for entropy in Entropy.seeded(3).spawn(60):
+            release = mechanism.release(flows, ZcdpBudget(rho), entropy)
+            for stage, pairs in enumerate((1, 3, 9, 27, 81)):
+                table = release.stage(stage, spread=True)
+                true = 81 * 5000 / pairs
+                inside[stage] += ((table["ci_low"] <= true) & (true <= table["ci_high"])).sum()
+                number[stage] += len(table)
+        assert (number == 60 * np.array([1, 3, 9, 27, 81])).all()
+        assert (inside / number > 0.95 - 4 * (0.0475 / number) ** 0.5).all()
+        assert (inside / number < 0.995)[3:].all()
+
+
+# Consistency.
+
+
+def planted(release: FlowRelease, stage: int, **parts) -> FlowRelease:
+    stages = list(release.stages)
+    stages[stage] = replace(stages[stage], **parts)
+    return replace(release, stages=tuple(stages))
+
+
+@EVERY
+def test_nothing_is_inconsistent_until_something_is_planted(mechanism):
+    release = released(mechanism, 2)
+    gaps = release.inconsistencies()
+    assert gaps["stage"].tolist() == list(range(6))
+    assert gaps["between"].tolist() == [release.tree.title(stage) for stage in range(6)]
+    assert gaps["pairs"].tolist() == [len(at.count) for at in release.stages[:-1]]
+    assert gaps["mismatches"].tolist() == gaps["largest_gap"].tolist() == [0] * 6
+    count = release.stages[3].count.copy()
+    count[1] += 5
+    gaps = planted(release, 3, count=count).inconsistencies()
+    assert gaps["mismatches"].tolist() == [0, 0, 1, 1, 0, 0]
+    assert gaps["largest_gap"].tolist() == [0, 0, 5, 5, 0, 0]
+
+
+@EVERY
+def test_pairs_without_a_released_parent_are_found(mechanism):
+    release = released(mechanism, 2)
+    at = release.stages[4]
+    rest = np.arange(len(at.count)) != 2
+    lost = abs(int(at.count[2]))
+    gaps = planted(
+        release, 4, origin=at.origin[rest], destination=at.destination[rest], count=at.count[rest], noisy=at.noisy[rest]
+    ).inconsistencies()
+    assert gaps["mismatches"].tolist() == [0, 0, 0, 1, 1, 0]
+    assert gaps["largest_gap"].tolist() == [0, 0, 0, lost, lost, 0]
+
+
+def test_a_shortened_list_of_leaves_does_not_add_up_and_says_so():
+    flows = random_flows(np.random.default_rng(1), regular(3, 4))
+    release = FlatGaussian(least=5).release(flows, RHO, Entropy.seeded(1))
+    assert (release.inconsistencies()["mismatches"] > 0).tolist() == [False, False, False, True]
+    assert release.approximate
+
+
+# Sums of pairs.
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pair_sums_add_up_and_are_found_again(seed):
+    rng = np.random.default_rng(seed)
+    origin, destination = rng.integers(0, 7, (2, 200)).astype(np.int32)
+    count = rng.integers(-10, 10**12, 200)
+    sums = pair_sums(origin, destination, count, 7)
+    slow = pd.DataFrame({"o": origin, "d": destination, "c": count}).groupby(["o", "d"])["c"].sum()
+    assert list(zip(sums.origin.tolist(), sums.destination.tolist(), strict=True)) == slow.index.tolist()
+    assert sums.count.tolist() == slow.tolist()
+    every = np.array(list(product(range(7), repeat=2)), np.int32).T
+    assert sums.at(*every).tolist() == [slow.get(pair, 0) for pair in product(range(7), repeat=2)]
+
+
+def test_sums_of_nothing_are_nothing():
+    none = np.zeros(0, np.int32)
+    sums = pair_sums(none, none, np.zeros(0, np.int64), 5)
+    assert len(sums.count) == 0
+    assert sums.at(np.array([1, 2], np.int32), np.array([0, 0], np.int32)).tolist() == [0, 0]
+
+
+def test_pair_sums_of_a_frame_too_wide_for_32_bits():
+    big = np.array([2**24 - 1, 0], np.int32)
+    sums = pair_sums(big, big, np.array([3, 4]), 2**24)
+    assert sums.origin.tolist() == sums.destination.tolist() == [0, 2**24 - 1]
+    assert sums.at(big, big).tolist() == [3, 4]
