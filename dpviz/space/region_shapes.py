@@ -64,9 +64,9 @@ def _check_crs(crs: CRS | None) -> None:
 
 
 def _check_bounds(shapes: NDArray[np.object_], crs: CRS, level: str) -> None:
-    west, south, east, north = bounds = shapely.total_bounds(shapes)
-    if not np.isfinite(bounds).all():
+    if not np.isfinite(shapely.get_coordinates(shapes)).all():
         raise DomainError(f"Level {level!r} has a coordinate that is not finite.")
+    west, south, east, north = shapely.total_bounds(shapes)
     if crs.is_geographic and not (-90 <= south <= north <= 90 and -_TURN <= west <= east <= _TURN):
         raise DomainError(f"Level {level!r} has a longitude or latitude that is none: are x and y swapped, or is the CRS another?")
 

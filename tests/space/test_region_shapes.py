@@ -1,0 +1,208 @@
+"""Shapes of regions: checked, repaired, dissolved upwards, and a point in each on the globe."""
+
+import itertools
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpviz.space.region_shapes import dissolved
+from dpviz.space.regions import Regions
+from tests.space.nested import map_of, parents_of, paths, squares
+from tests.space.test_regions import refusal
+
+few = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+ROWS = [["n", "n1"], ["n", "n2"], ["s", "s1"], ["s", "s2"]]
+LEVELS = ["level 1", "level 2"]
+BOX = shapely.box(0, 0, 1, 1)
+BOW = shapely.from_wkt("POLYGON ((0 0, 2 2, 2 0, 0 2, 0 0))")
+SPIKED = shapely.from_wkt("POLYGON ((0 0, 2 0, 3 0, 2 0, 2 2, 0 2, 0 0))")
+
+
+def regions_with(geometry, crs="EPSG:4326"):
+    return Regions.from_table(map_of(ROWS, geometry, crs), levels=LEVELS)
+
+
+def test_polygons_are_dissolved_up_to_the_root():
+    regions = regions_with(squares(4, columns=2))
+    assert [len(regions.outlines(level)) for level in (0, 1, 2)] == [1, 2, 4]
+    assert shapely.equals(regions.outlines(1).to_numpy(), [shapely.box(0, 0, 2, 1), shapely.box(0, 1, 2, 2)]).all()
+    assert regions.outlines(0)[0].equals(shapely.box(0, 0, 2, 2))
+    assert regions.outlines(0) is regions.outlines(0)
+    assert regions.outlines(1).crs == "EPSG:4326"
+
+
+@few
+@given(paths(most_children=4), st.randoms(use_true_random=False))
+def test_outlines_are_unions_of_the_leaves(rows, random):
+    """Squares, some of them overlapping, apart, or doubled: whatever way is faster, the union is the same."""
+    geometry = squares(len(rows), columns=4)
+    for place in range(len(geometry)):
+        shift, stretch = random.choice([(0, 1), (0, 1), (0.3, 1), (0, 0.5), (-1, 1), (0, 1.2)])
+        geometry[place] = shapely.affinity.scale(shapely.affinity.translate(geometry[place], shift), stretch, stretch)
+    regions = Regions.from_table(map_of(rows, geometry, "EPSG:32633"), levels=[f"level {k + 1}" for k in range(len(rows[0]))])
+    for level in range(regions.depth + 1):
+        above = regions.ancestors(level)
+        for place, outline in enumerate(regions.outlines(level)):
+            own = shapely.union_all([shape for shape, parent in zip(geometry, above.tolist(), strict=True) if parent == place])
+            assert outline.is_valid
+            assert outline.symmetric_difference(own).area <= 1e-9 * own.area
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-12, 1e-6, -1e-12, -1e-6])
+def test_edges_that_nearly_meet_are_dissolved_too(gap):
+    shapes = gpd.GeoSeries([shapely.box(0, 0, 1, 1), shapely.box(1 + gap, 0, 2, 1), shapely.box(0, 1 - gap, 2, 2)], crs="EPSG:32633")
+    union = dissolved(shapes, np.zeros(3, np.int32), 1)[0]
+    assert union.is_valid
+    assert union.area == pytest.approx(4, abs=1e-5)
+
+
+def test_two_of_the_same_polygon_are_one():
+    union = dissolved(gpd.GeoSeries([BOX, BOX], crs="EPSG:32633"), np.zeros(2, np.int32), 1)[0]
+    assert union.equals(BOX)
+
+
+def test_a_hole_is_filled_by_the_region_within():
+    ring = shapely.box(0, 0, 3, 3).difference(shapely.box(1, 1, 2, 2))
+    union = dissolved(gpd.GeoSeries([ring, shapely.box(1, 1, 2, 2)], crs="EPSG:32633"), np.zeros(2, np.int32), 1)[0]
+    assert union.equals(shapely.box(0, 0, 3, 3))
+
+
+@pytest.mark.parametrize(("broken", "area"), [(BOW, 2.0), (SPIKED, 4.0)])
+def test_polygons_that_cross_themselves_are_repaired(broken, area):
+    assert not broken.is_valid
+    regions = regions_with([broken, *squares(4)[1:]])
+    repaired = regions.outlines(2)[0]
+    assert repaired.is_valid
+    assert repaired.area == area
+    assert repaired.geom_type in ("Polygon", "MultiPolygon")
+    assert np.isfinite(regions.centres(2)).all()
+
+
+FLAT = shapely.from_wkt("POLYGON ((0 0, 1 1, 2 2, 0 0))")
+WRONG = {
+    "missing": ([None, *squares(4)[1:]], "without a shape"),
+    "empty": ([shapely.Polygon(), *squares(4)[1:]], "without a shape"),
+    "mixed": ([shapely.Point(0, 0), *squares(4)[1:]], "mixes polygons and points"),
+    "line": ([shapely.LineString([(0, 0), (1, 1)]), *squares(4)[1:]], "neither polygons nor points"),
+    "multipoint": ([shapely.MultiPoint([(0, 0), (1, 1)])] * 4, "neither polygons nor points"),
+    "collection": ([shapely.GeometryCollection([BOX])] * 4, "neither polygons nor points"),
+    "flat": ([FLAT, *squares(4)[1:]], "without area"),
+    "infinite": ([shapely.Point(np.inf, 0), *[shapely.Point(0, 0)] * 3], "not finite"),
+    "nan": ([shapely.Point(np.nan, 0), *[shapely.Point(0, 0)] * 3], "not finite"),
+    "swapped": ([shapely.Point(40, -120)] * 4, "are x and y swapped"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_shapes_that_make_no_sense_are_refused(case):
+    geometry, words = WRONG[case]
+    assert words in refusal(lambda: regions_with(geometry))
+
+
+@pytest.mark.parametrize(("crs", "words"), [(None, "no CRS"), ("EPSG:5703", "no place on a map"), ("EPSG:4978", "no place on a map")])
+def test_geometry_needs_the_crs_of_a_map(crs, words):
+    assert words in refusal(lambda: regions_with(squares(4), crs))
+
+
+def test_levels_in_different_crs_are_refused():
+    one = regions_with(squares(4))
+    parts = {name: getattr(one, name) for name in ("levels", "ids", "parent", "names")}
+    coarse = gpd.GeoSeries(squares(2), crs="EPSG:4269")
+    assert "different CRS" in refusal(lambda: Regions(**parts, geometry=(coarse, one.geometry[1])))
+    assert "must be a GeoSeries" in refusal(lambda: Regions(**parts, geometry=(None, np.array(squares(4), object))))
+
+
+def test_a_frame_whose_geometry_is_all_missing_has_none():
+    regions = regions_with([None] * 4)
+    assert regions.geometry == (None, None)
+    assert regions.outlines(1) is None
+    assert regions.centres(1) is None
+
+
+def test_a_frame_without_an_active_geometry_has_none():
+    frame = gpd.GeoDataFrame(pd.DataFrame(ROWS, columns=LEVELS))
+    assert Regions.from_table(frame, levels=LEVELS).geometry == (None, None)
+
+
+def test_shapes_follow_their_regions_whatever_the_order_of_the_rows():
+    frame = map_of(ROWS, squares(4, columns=2)).iloc[[3, 0, 2, 1]].set_index(pd.Index([7, 7, 8, 9]))
+    regions = Regions.from_table(frame, levels=LEVELS)
+    for place, name in enumerate(regions.ids[1]):
+        original = [path[1] for path in ROWS].index(name)
+        assert regions.outlines(2)[place].equals(squares(4, columns=2)[original])
+
+
+def test_heights_are_left_out():
+    regions = regions_with([shapely.Point(k, k, 9) for k in range(4)])
+    assert not regions.geometry[1].has_z.any()
+
+
+def test_points_have_no_outlines_and_larger_regions_lie_amidst_them():
+    regions = regions_with([shapely.Point(x, y) for x, y in ((0, 0), (2, 0), (10, 10), (10, 30))])
+    assert regions.outlines(2) is None
+    assert regions.outlines(0) is None
+    assert regions.centres(2).tolist() == [[0, 0], [2, 0], [10, 10], [10, 30]]
+    assert regions.centres(1).tolist() == [[1, 0], [10, 20]]
+    assert regions.centres(0).tolist() == [[5.5, 10]]
+
+
+def test_centres_are_degrees_inside_the_regions():
+    regions = regions_with(squares(4, columns=2, side=1000.0), "EPSG:32633")
+    for level in (1, 2):
+        inside = gpd.GeoSeries(gpd.points_from_xy(*regions.centres(level).T), crs="EPSG:4326").to_crs("EPSG:32633")
+        assert shapely.contains(regions.outlines(level).to_numpy(), inside.to_numpy()).all()
+
+
+def test_places_off_the_globe_are_refused():
+    off = regions_with([shapely.Point(1e30, 1e30)] * 4, "EPSG:32633")
+    assert "knows no longitude" in refusal(lambda: off.centres(2))
+    local = regions_with(squares(4), 'ENGCRS["a",EDATUM["b"],CS[Cartesian,2],AXIS["x",east],AXIS["y",north],LENGTHUNIT["metre",1]]')
+    assert "knows no longitude" in refusal(lambda: local.centres(2))
+
+
+def with_shapes(chosen):
+    """A row per region, each with the shape that `chosen` gives for its level and id."""
+    table = parents_of(ROWS)
+    shapes = [chosen(level, region) for level, region in zip(table["level"], table["region_id"], strict=True)]
+    return gpd.GeoDataFrame(table, geometry=np.array(shapes, object), crs="EPSG:4326")
+
+
+def test_levels_may_have_shapes_of_their_own():
+    leaves = {path[1]: shape for path, shape in zip(ROWS, squares(4, columns=2), strict=True)}
+    wide = {"n": shapely.box(0, 0, 5, 1), "s": shapely.box(0, 1, 5, 2)}
+    both = Regions.from_parents(with_shapes(lambda level, region: leaves[region] if level == 2 else wide[region]))
+    assert both.outlines(1)[0].equals(wide["n"])
+    assert both.outlines(0)[0].equals(shapely.box(0, 0, 5, 2))
+    finer = Regions.from_parents(with_shapes(lambda level, region: leaves[region] if level == 2 else None))
+    assert finer.outlines(1)[0].equals(shapely.box(0, 0, 2, 1))
+    coarser = Regions.from_parents(with_shapes(lambda level, region: wide[region] if level == 1 else None))
+    assert coarser.outlines(2) is None
+    assert coarser.centres(2) is None
+    assert coarser.outlines(1)[1].equals(wide["s"])
+
+
+def test_points_may_stand_below_or_above_polygons():
+    wide = {"n": shapely.box(0, 0, 5, 1), "s": shapely.box(0, 1, 5, 2)}
+    below = Regions.from_parents(with_shapes(lambda level, region: wide[region] if level == 1 else shapely.Point(1, 1)))
+    assert below.outlines(1)[0].equals(wide["n"])
+    assert below.outlines(2) is None
+    above = Regions.from_parents(with_shapes(lambda level, region: shapely.Point(9, 9) if level == 1 else BOX))
+    assert above.outlines(1)[0].equals(BOX), "a capital is no outline: the polygons below are dissolved"
+    assert above.centres(1).tolist() == [[9, 9], [9, 9]]
+
+
+def test_some_shapes_of_a_level_are_not_enough():
+    assert "without a shape" in refusal(lambda: Regions.from_parents(with_shapes(lambda level, region: BOX if region != "n2" else None)))
+
+
+def test_three_thousand_polygons_are_dissolved_group_by_group():
+    shapes = gpd.GeoSeries(squares(3000, columns=60), crs="EPSG:32633")
+    parent = np.repeat(np.arange(50, dtype=np.int32), 60)
+    unions = dissolved(shapes, parent, 50)
+    assert [union.bounds for union in unions] == [(0, y, 60, y + 1) for y in range(50)]
+    assert all(a.touches(b) for a, b in itertools.pairwise(unions))
