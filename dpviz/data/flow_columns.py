@@ -24,6 +24,7 @@ DESTINATION_NAMES = (
     *("end", "end_id", "work", "work_id", "workplace", LODES_NAMES[1]),
 )
 TRIP_NAMES = ("count", "counts", "flow", "flows", "trips", "s000", "commuters", "journeys", "passengers")
+HEADLESS = "The first line must hold the names of the columns (of a matrix, the ids of the destinations); this one starts with data."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,20 +98,22 @@ def may_be_matrix(names: Sequence[str]) -> bool:
     return len(names) > 1 and not (candidates(names, ORIGIN_NAMES) and candidates(names, DESTINATION_NAMES))
 
 
-def is_matrix(names: Sequence[str], asked: FlowColumns, ends: Regions) -> bool:
+def is_matrix(names: Sequence[str], asked: FlowColumns, sides: tuple[Regions, Regions]) -> bool:
     """Whether a file is a matrix of trips: nothing else fits, and its header holds ids of destinations after the first name.
 
     Raises:
-        InputError: it would be one if ids in the header had not lost their leading zeros; ids that stand twice in it, or
-            columns that were asked for, though it is one.
+        InputError: it would be one if ids in the header had not lost their leading zeros; a header that is a row of data, or
+            holds an id twice; columns that were asked for, though it is one.
     """
     if not may_be_matrix(names) or asked.origin is not None or asked.destination is not None:
         return False
-    ids = [name.strip() for name in names[1:]]
+    ids, (starts, ends) = [name.strip() for name in names[1:]], sides
     if not (ends.find(ids, ends.depth) >= 0).any():
         if any_lost_zeros([name for name in ids if name.isdecimal()], ends):
             raise InputError("The header holds ids without the leading zeros that those of the regions have; write them as text.")
         return False
+    if headless(names) or starts.find([names[0].strip()], starts.depth)[0] >= 0:
+        raise InputError(HEADLESS)
     if len(set(ids)) < len(ids):
         raise InputError("The header names a destination twice; add up or rename its columns.")
     if asked.count is not None or asked.person is not None:

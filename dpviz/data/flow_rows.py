@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 REMEDY = "Correct the table, or pass bad_rows='drop' to leave such rows out."
+BLOCK_CODE = 15
 _FINE, _BLANK, _STRANGE, _NEGATIVE, _LARGE, _FRACTION = range(6)
 _FAULTS = {
     _BLANK: "has a missing cell: every row needs its number of trips",
@@ -133,9 +134,10 @@ def leaf_places(ids: Ids, side: Regions, bad_rows: str) -> Places:
 
 
 def any_lost_zeros(texts: list[str], side: Regions) -> bool:
-    """Whether a text would be the id of a leaf region if it had zeros in front."""
+    """Whether a text would be the id of a leaf region, or a Census block code in one, if it had zeros in front."""
     length = len(side.ids_of(side.depth)[0])
-    return bool((side.find([text.strip().zfill(length) for text in texts], side.depth) >= 0).any())
+    whole = [text.strip().zfill(BLOCK_CODE if len(text) == BLOCK_CODE - 1 else length)[:length] for text in texts if len(text) < BLOCK_CODE]
+    return bool((side.find(whole, side.depth) >= 0).any())
 
 
 def _zero_led(side: Regions) -> bool:
@@ -224,7 +226,7 @@ def _whole(value: object, texts: bool = False) -> tuple[int, int]:
         value = Decimal(value.strip())
     elif isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating | Decimal):
         return 0, _STRANGE
-    if isinstance(value, float | np.floating | Decimal) and not math.isfinite(value):
+    if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):
         return 0, _STRANGE
     if not 0 <= value <= MOST_RECORDS:
         return 0, _NEGATIVE if value < 0 else _LARGE

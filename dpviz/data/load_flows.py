@@ -12,8 +12,8 @@ import pyarrow.csv
 
 from dpviz.data.columns import PERSON_NAMES, folded, only_candidate, owners
 from dpviz.data.files import Limits, Source, checked_bytes
-from dpviz.data.flow_columns import LODES_NAMES, FlowColumns, found_columns, headless, is_matrix, may_be_matrix, proposed
-from dpviz.data.flow_rows import Counts, Ids, Trips, checked_counts, counts_of, ids_of, leaf_places, refuse_missing
+from dpviz.data.flow_columns import HEADLESS, LODES_NAMES, FlowColumns, found_columns, headless, is_matrix, may_be_matrix, proposed
+from dpviz.data.flow_rows import BLOCK_CODE, Counts, Ids, Trips, checked_counts, counts_of, ids_of, leaf_places, refuse_missing
 from dpviz.data.flow_totals import CHECKED, UNCHECKED, Pairs, are_totals, check_totals, total_words
 from dpviz.data.flows import Flows, check_rule
 from dpviz.data.tables import SEPARATORS, OpenTable, open_table
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from dpviz.space.regions import Regions
 
 DEFAULT_LIMITS = Limits()
-_BLOCK_CODE = 15
 _RAGGED = "A row has more or fewer cells than the header has names. Correct the file, or pass bad_rows='drop' to leave such rows out."
 
 
@@ -66,7 +65,7 @@ def inspect_flows(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> FlowsFi
     opened = _open(source, limits)
     found = proposed(opened.names)
     if headless(opened.names):
-        raise InputError("The first line must hold the names of the columns; this one starts with a number.")
+        raise InputError(HEADLESS)
     return FlowsFile(
         format=opened.format,
         columns=opened.names,
@@ -144,7 +143,7 @@ def read_flows(
     sides = (regions, destinations or regions)
     opened = _open(source, limits)
     asked = FlowColumns(origin=origin, destination=destination, count=count, person=person)
-    matrix = is_matrix(opened.names, asked, sides[1])
+    matrix = is_matrix(opened.names, asked, sides)
     rows = _from_matrix(opened, bad_rows) if matrix else _from_table(opened, found_columns(opened.names, asked), sides, bad_rows)
     if rows.ragged and bad_rows == "refuse":
         raise InputError(_RAGGED)
@@ -192,7 +191,7 @@ def _block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
     if folded(name) not in LODES_NAMES or len(lengths) > 1:
         return ids
     length = lengths.pop()
-    return replace(ids, texts=[text[:length] if len(text) == _BLOCK_CODE else text for text in ids.texts])
+    return replace(ids, texts=[text[:length] if len(text) == BLOCK_CODE else text for text in ids.texts])
 
 
 def _without_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:

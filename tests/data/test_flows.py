@@ -1,0 +1,330 @@
+"""Trips per pair of leaf regions: added up exactly, bounded per person, and nothing private in errors or texts."""
+
+from collections import Counter
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpviz.data.flows import Flows
+from dpviz.errors import InputError
+from dpviz.space.regions import Regions
+
+few = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+IDS = ["01001", "01003", "36001", "36003", "50001"]
+REGIONS = Regions.from_prefixes(IDS, lengths=[2, 5], levels=["state", "county"])
+PORTS = Regions.from_prefixes(["AKzz", "AKyy", "CAxx"], lengths=[2, 4], levels=["state", "port"])
+COLUMNS = ("origin", "destination", "count", "who")
+FLAT = Regions.from_prefixes(["a", "b"], lengths=[1], levels=["place"])
+
+
+def table(rows, columns=("origin", "destination", "count")):
+    return pd.DataFrame(rows, columns=list(columns))
+
+
+def pairs(flows):
+    """Ids of both ends -> trips."""
+    one, other = flows.regions.ids[-1], flows.ends.ids[-1]
+    return {(one[a], other[b]): n for a, b, n in zip(flows.origin, flows.destination, flows.count.tolist(), strict=True)}
+
+
+def refusal(make):
+    with pytest.raises(InputError) as caught:
+        make()
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert "zq" not in str(caught.value)
+    return str(caught.value)
+
+
+def read(rows, columns=("origin", "destination", "count"), regions=REGIONS, **options):
+    return Flows.from_table(table(rows, columns), regions=regions, **options)
+
+
+def refused(rows, columns=("origin", "destination", "count"), **options):
+    return refusal(lambda: read(rows, columns, **options))
+
+
+ids = st.sampled_from(IDS)
+trips = st.lists(st.tuples(ids, ids, st.integers(0, 2**45)), max_size=20)
+
+
+@few
+@given(trips)
+def test_the_same_pair_in_several_rows_is_added_up(rows):
+    expected = Counter()
+    for origin, destination, count in rows:
+        expected[origin, destination] += count
+    flows = read(rows)
+    assert pairs(flows) == {pair: count for pair, count in expected.items() if count}
+    assert (flows.unit, flows.contributions, flows.enforced, flows.dropped) == ("trip", 1, False, 0)
+    order = flows.origin * len(IDS) + flows.destination
+    assert (np.diff(order) > 0).all()
+
+
+def test_rows_without_a_count_are_one_trip_each():
+    assert pairs(read([("01001", "36001")] * 3, ("origin", "destination"))) == {("01001", "36001"): 3}
+
+
+def test_ends_may_be_regions_of_another_kind():
+    flows = read([("01001", "CAxx", 2), ("50001", "AKzz", 1)], destinations=PORTS)
+    assert pairs(flows) == {("01001", "CAxx"): 2, ("50001", "AKzz"): 1}
+    assert flows.ends is PORTS
+    assert "no leaf region (port)" in refused([("01001", "01001", 2)], destinations=PORTS)
+
+
+@pytest.mark.parametrize(
+    "columns", [("origin", "destination"), ("origin", "destination", "count"), ("origin", "destination", "count", "who")]
+)
+@pytest.mark.parametrize("kind", [None, object, "str", "float64", "int64"])
+def test_no_rows_are_no_trips(columns, kind):
+    empty = table([], columns) if kind is None else table([], columns).astype(kind)
+    for options in ({}, {"person": "who"} if "who" in columns else {}, {"bad_rows": "drop"} if kind in (None, object, "str") else {}):
+        flows = Flows.from_table(empty, regions=REGIONS, **options)
+        assert (len(flows.count), flows.dropped) == (0, 0)
+
+
+def test_no_rows_of_a_table_with_rows_are_no_trips():
+    whole = table([("01001", "36001", 2)])
+    assert len(Flows.from_table(whole.iloc[:0], regions=REGIONS).count) == 0
+
+
+@pytest.mark.parametrize("dtype", [object, "str", "string", "string[pyarrow]", "category"])
+def test_ids_of_every_dtype_of_text(dtype):
+    rows = table([("01001", "36001", 2), ("01001", "01003", 1)]).astype({"origin": dtype, "destination": dtype})
+    assert pairs(Flows.from_table(rows, regions=REGIONS)) == {("01001", "36001"): 2, ("01001", "01003"): 1}
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint32", "Int64", "float64", "int64[pyarrow]", object])
+def test_ids_that_are_numbers_are_spelt_out(dtype):
+    regions = Regions.from_table(pd.DataFrame({"tile": [7, 12, 36001]}), levels=["tile"])
+    rows = table([(7, 36001, 2), (12, 12, 1)]).astype({"origin": dtype, "destination": dtype})
+    assert pairs(Flows.from_table(rows, regions=regions)) == {("7", "36001"): 2, ("12", "12"): 1}
+
+
+def test_numbers_that_lost_their_zeros_are_not_guessed():
+    rows = [(1001, 36001, 2), (36001, 36003, 1)]
+    assert "'origin' holds numbers, and numbers have lost the leading zeros" in refused(rows)
+    assert "lost the leading zeros" in refused([("1001", "36001", 2)])
+    for kept in (rows, [(36001, 36001, 2)]):
+        assert "lost the leading zeros" in refused(kept, bad_rows="drop")
+    assert pairs(read([(36001, 36003, 1)])) == {("36001", "36003"): 1}
+    assert read([("1001", "36001", 2), ("36001", "36001", 1)], bad_rows="drop").dropped == 2
+
+
+def test_spaces_around_an_id_do_no_harm():
+    assert pairs(read([(" 01001", "36001 ", 2)])) == {("01001", "36001"): 2}
+
+
+BAD = {
+    "unknown origin": (("zq", "36001", 4), "'origin' has an id that is no leaf region", 4),
+    "unknown destination": (("36001", "zq", 4), "'destination' has an id that is no leaf region", 4),
+    "upper level": (("36", "36001", 4), "'origin' has an id that is no leaf region", 4),
+    "missing origin": ((None, "36001", 4), "'origin' has an id that is missing", 4),
+    "blank destination": (("36001", " ", 4), "'destination' has an id that is missing", 4),
+    "fractional id": ((1.5, "36001", 4), "'origin' has an id that is missing, or is neither", 4),
+    "boolean id": ((True, "36001", 4), "'origin' has an id that is missing, or is neither", 4),
+    "missing count": (("36001", "36001", None), "'count' has a missing cell", 1),
+    "text": (("36001", "36001", "zq"), "'count' has a cell that is no number", 1),
+    "digits as text": (("36001", "36001", "7"), "'count' has a cell that is no number", 1),
+    "boolean count": (("36001", "36001", True), "'count' has a cell that is no number", 1),
+    "infinite": (("36001", "36001", np.inf), "'count' has a cell that is no number", 1),
+    "negative": (("36001", "36001", -1), "'count' has a negative count", 1),
+    "fraction": (("36001", "36001", 1.5), "'count' has a count that is no whole number", 1),
+    "too large": (("36001", "36001", 2**53 + 1), "'count' has a count beyond 2**53", 1),
+    "decimal fraction": (("36001", "36001", Decimal("2.5")), "'count' has a count that is no whole number", 1),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_rows_are_refused_with_a_reason_or_dropped(case):
+    row, words, lost = BAD[case]
+    rows = [("01001", "36001", 2), row, ("36001", "36003", 3)]
+    message = refused(rows)
+    assert words in message
+    assert not set("1456789") & set(message.replace("2**53", ""))
+    flows = read(rows, bad_rows="drop")
+    assert pairs(flows) == {("01001", "36001"): 2, ("36001", "36003"): 3}
+    assert flows.dropped == lost
+
+
+def test_fractions_are_refused_as_survey_weights():
+    assert "Survey weights are refused" in refused([("01001", "36001", 1.5)])
+    assert "holds no whole number" in refused([("01001", "36001", 1.5)], bad_rows="drop")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "float32", "float64", "Int64", "Float64", "int64[pyarrow]", "double[pyarrow]", object])
+def test_counts_of_every_dtype(dtype):
+    rows = table([("01001", "36001", 2), ("01001", "01003", 100)]).astype({"count": dtype})
+    assert pairs(Flows.from_table(rows, regions=REGIONS)) == {("01001", "36001"): 2, ("01001", "01003"): 100}
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "float64", "int64[pyarrow]", object])
+def test_counts_of_every_dtype_with_a_gap(dtype):
+    rows = table([("01001", "36001", 2), ("01001", "01003", None)]).astype({"count": dtype})
+    assert "missing cell" in refusal(lambda: Flows.from_table(rows, regions=REGIONS))
+    assert Flows.from_table(rows, regions=REGIONS, bad_rows="drop").dropped == 1
+
+
+@pytest.mark.parametrize("dtype", ["bool", "datetime64[ns]", "str", "category", "timedelta64[ns]"])
+def test_columns_of_another_kind_hold_no_counts(dtype):
+    cells = pd.Series([1, 2]).astype("str").astype(dtype) if dtype in ("str", "category") else pd.Series([1, 2]).astype(dtype)
+    for bad_rows in ("refuse", "drop"):
+        make = lambda: Flows.from_table(table([("01001", "36001", 2)] * 2).assign(count=cells), regions=REGIONS, bad_rows=bad_rows)  # noqa: B023, E731
+        assert "no number" in refusal(make)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, object, "Int64", pd.ArrowDtype(pa.decimal128(20, 0))])
+def test_counts_up_to_2_to_the_53_are_exact(dtype):
+    rows = table([("01001", "36001", 2**53 - 3), ("01001", "36003", 2)]).astype({"count": dtype})
+    assert sorted(Flows.from_table(rows, regions=REGIONS).count.tolist()) == [2, 2**53 - 3]
+    for last in (4, 2**53):
+        rows["count"] = pd.Series([2**53 - 3, last], dtype=object).astype(dtype)
+        assert "more than 2**53" in refusal(lambda: Flows.from_table(rows, regions=REGIONS))
+
+
+WRONG = {
+    "no table": (lambda: Flows.from_table([("01001", "36001")], regions=REGIONS), "must be a DataFrame"),
+    "no origin": (lambda: read([("36001", 1)], ("destination", "count")), "no column 'origin'"),
+    "two origins": (lambda: read([("36001", "36001", "36001")], ("origin", "origin", "destination")), "several columns 'origin'"),
+    "no person": (lambda: read([("36001", "36001", 1)], person="who"), "no column 'who'"),
+    "rule": (lambda: read([], bad_rows="skip"), "bad_rows must be"),
+    "m": (lambda: read([("36001", "36001", 1)], contributions=0), "at least 1"),
+    "m of half": (lambda: read([("36001", "36001", 1)], contributions=1.5, person=["a"]), "at least 1"),
+    "m of truth": (lambda: read([("36001", "36001", 1)], contributions=True), "at least 1"),
+    "key": (lambda: read([("36001", "36001", 1)], person=["a"], key="k"), "key must be bytes"),
+    "people": (lambda: read([("36001", "36001", 1)], person=["a", "b"]), "one entry per row"),
+    "missing person": (lambda: read([("36001", "36001", 1)], person=[None]), "missing cell"),
+    "depth": (lambda: read([("36001", "a", 1)], destinations=FLAT), "same depth"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_cannot_be_used_is_refused(case):
+    make, words = WRONG[case]
+    assert words in refusal(make)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"origin": np.array([1, 0], np.int32)}, "ordered by origin"),
+        ({"origin": np.array([0, 0], np.int32), "destination": np.array([1, 1], np.int32)}, "ordered by origin"),
+        ({"origin": np.array([0, 5], np.int32)}, "places of leaf regions"),
+        ({"origin": np.array([-1, 0], np.int32)}, "places of leaf regions"),
+        ({"destination": np.array([0, 5], np.int32)}, "places of leaf regions"),
+        ({"destination": np.array([0, 2**40])}, "too large"),
+        ({"count": np.array([1, 0])}, "at least 1"),
+        ({"count": np.array([2**53, 1])}, "at most 2**53"),
+        ({"count": np.array([1.0, 2.0])}, "array of whole numbers"),
+        ({"count": np.array([1])}, "same length"),
+        ({"unit": "household"}, "unit must be"),
+        ({"unit": "trip", "contributions": 2}, "unit must be"),
+        ({"contributions": 0, "unit": "person"}, "at least 1"),
+        ({"destinations": FLAT}, "same depth"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(change, words):
+    parts = {"origin": np.array([0, 1], np.int32), "destination": np.array([0, 1], np.int32), "count": np.array([1, 2])}
+    assert len(Flows(REGIONS, **parts).count) == 2
+    assert words in refusal(lambda: Flows(REGIONS, **{**parts, **change}))
+
+
+def test_nobody_can_change_what_was_checked():
+    count = np.array([1, 2])
+    flows = Flows(REGIONS, np.array([0, 1], np.int32), np.array([0, 1], np.int32), count)
+    count[0] = -5
+    assert flows.count.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        flows.count[0] = 7
+
+
+def test_no_private_number_is_in_the_text_of_trips():
+    text = repr(read([("01001", "36001", 77777)]))
+    assert text == "Flows(Regions(3 state, 5 county), unit='trip', contributions=1)"
+
+
+def test_more_trips_per_person_without_a_person_column_are_declared():
+    flows = read([("01001", "36001", 7)], contributions=4)
+    assert (flows.unit, flows.contributions, flows.enforced, flows.exactly) == ("person", 4, False, False)
+    assert flows.count.tolist() == [7], "nothing is enforced, and nothing left out"
+    assert read([("01001", "36001", 8)], contributions=4, exactly=True).exactly is True
+
+
+people = st.lists(st.tuples(ids, ids, st.integers(0, 5), st.sampled_from("abcde")), max_size=25)
+
+
+@few
+@given(people, st.integers(1, 4), st.binary(min_size=1, max_size=8))
+def test_nobody_keeps_more_trips_than_the_bound(rows, most, key):
+    """One person's rows at a time: each keeps as many of their trips as they may, and only their own."""
+    flows = read(rows, COLUMNS, person="who", contributions=most, key=key)
+    assert (flows.unit, flows.contributions, flows.enforced) == ("person", most, True)
+    total = Counter()
+    for person in "abcde":
+        own = [row for row in rows if row[3] == person]
+        kept = pairs(read(own, COLUMNS, person="who", contributions=most, key=key))
+        had = Counter()
+        for origin, destination, count, _ in own:
+            had[origin, destination] += count
+        assert sum(kept.values()) == min(most, sum(had.values()))
+        assert all(kept[pair] <= had[pair] for pair in kept)
+        total.update(kept)
+    assert pairs(flows) == dict(total), "what one person keeps does not depend on the others"
+    assert flows.dropped == sum(row[2] for row in rows) - sum(total.values())
+
+
+@few
+@given(people, st.integers(1, 4), st.sampled_from("abcde"), st.booleans())
+def test_a_person_more_or_less_changes_at_most_m_trips(rows, most, person, exactly):
+    options = {"person": "who", "contributions": most, "key": b"k", "exactly": exactly, "bad_rows": "drop"}
+    dirty = [*rows, ("zq", "36001", 2, "a"), ("36001", "36001", 3, None)]
+    with_them = Counter(pairs(read(dirty, COLUMNS, **options)))
+    without = Counter(pairs(read([row for row in dirty if row[3] != person], COLUMNS, **options)))
+    assert sum(abs(with_them[pair] - without[pair]) for pair in with_them | without) <= most
+
+
+@few
+@given(people, st.integers(1, 4))
+def test_exactly_m_trips_are_enforced(rows, most):
+    had = Counter()
+    for row in rows:
+        had[row[3]] += row[2]
+    flows = read(rows, COLUMNS, person="who", contributions=most, exactly=True, bad_rows="drop", key=b"k")
+    assert flows.count.sum() == most * sum(count >= most for count in had.values())
+    if any(0 < count < most for count in had.values()):
+        assert "fewer trips" in refused(rows, COLUMNS, person="who", contributions=most, exactly=True)
+    else:
+        assert read(rows, COLUMNS, person="who", contributions=most, exactly=True).count.sum() == flows.count.sum()
+
+
+def test_only_trips_between_regions_count_towards_the_bound():
+    rows = [("zq", "36001", 5, "a"), ("36001", "36003", 1, "a"), ("36003", "36003", 1, "a")]
+    flows = read(rows, COLUMNS, person="who", contributions=2, exactly=True, bad_rows="drop")
+    assert flows.count.sum() == 2
+
+
+def test_people_may_be_given_apart_from_the_table():
+    rows = [("36001", "36003", 3), ("36001", "36003", 1)]
+    assert read(rows, person=["a", "b"], contributions=2).count.tolist() == [3]
+    assert read(rows, person=np.array([7, 7]), contributions=2).count.tolist() == [2]
+
+
+cells = st.one_of(ids, st.just("zq"), st.none(), st.integers(-2, 40000), st.floats(), st.booleans(), st.just(" "))
+dirty_counts = st.one_of(st.integers(-3, 2**54), st.floats(), st.none(), st.just("zq"), st.booleans(), st.integers(0, 9))
+
+
+@few
+@given(st.lists(st.tuples(cells, cells, dirty_counts, st.sampled_from(["a", "b", None, " "])), max_size=10))
+def test_dropping_never_raises_because_of_rows(rows):
+    rows = [("36001", "36003", 1, "a"), *((*row[:2], None if row[2] == 2**53 else row[2], row[3]) for row in rows)]
+    mixed = table(rows, COLUMNS).astype(object)
+    if sum(row[2] for row in rows if isinstance(row[2], int) and 0 <= row[2] <= 2**53) > 2**53:
+        return  # the one rule about the whole column
+    for options in ({}, {"person": "who"}, {"person": "who", "contributions": 3, "exactly": True}):
+        flows = Flows.from_table(mixed, regions=REGIONS, bad_rows="drop", **options)
+        assert flows.count.sum() >= (0 if "exactly" in options else 1)
+        assert flows.dropped >= 0
