@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpviz.errors import BudgetError
-from dpviz.privacy.allocation import STRATEGIES, level_weights, nodes_touched, worst_error
+from dpviz.privacy.allocation import STAGE_STRATEGIES, STRATEGIES, level_weights, nodes_touched, stage_weights, worst_error
 from dpviz.privacy.budget import GRAIN, PureBudget
 from dpviz.space.domain import Domain
 from dpviz.space.tree import Tree, quadtree
@@ -120,3 +120,40 @@ def test_shares_that_do_not_add_up_are_refused(weights):
 @pytest.mark.parametrize("weights", [(0.2, 0.3, 0.5), (1, 2, 4), (0.3333, 0.3333, 0.3334), (0.0, 0.0, 1.0)])
 def test_shares_that_add_up_and_whole_numbers_are_taken(weights):
     assert level_weights("custom", 2, custom=weights) == list(weights)
+
+
+def level_bounds(sizes: list[int], rho: np.ndarray) -> float:
+    """Sum over the geographic levels of twice the largest noise of all stages down to each, up to a constant."""
+    noise = np.sqrt(np.log(2 * np.array(sizes)) / rho)
+    return sum(noise[: len(sizes) - above].sum() for above in range(0, len(sizes), 2))
+
+
+SIZES = {"two levels": [3, 9, 27, 81], "uneven": [50, 2500, 160_000, 10_240_000], "total first": [1, 3, 9, 90, 900], "one level": [4, 16]}
+
+
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+def test_no_other_split_over_stages_has_a_smaller_sum_of_bounds_than_levels(sizes):
+    rng, weights = np.random.default_rng(3), np.array(stage_weights("levels", sizes))
+    best = level_bounds(sizes, weights / weights.sum())
+    for spread in (0.01, 0.1, 1.0):
+        for _ in range(100):
+            other = weights * np.exp(rng.normal(0, spread, len(sizes)))
+            assert level_bounds(sizes, other / other.sum()) >= best * (1 - 1e-12)
+    assert best <= level_bounds(sizes, np.full(len(sizes), 1 / len(sizes)))
+
+
+def test_stages_are_alike_or_as_given():
+    assert stage_weights("uniform", [4, 16, 64, 256]) == [1.0] * 4
+    assert stage_weights("custom", [4, 16], custom=(1, 3)) == [1.0, 3.0]
+    assert stage_weights("custom", [4, 16], custom=(0.25, 0.75)) == [0.25, 0.75]
+
+
+@pytest.mark.parametrize("custom", [(), (1,), (1, 2, 3), (0, 1), (1, 0), (0, 0), (-1, 1), (1, float("nan")), (1, float("inf")), (0.5, 0.6)])
+def test_custom_weights_of_stages_that_do_not_fit_are_refused(custom):
+    with pytest.raises(BudgetError, match=r"[Cc]ustom|add up to"):
+        stage_weights("custom", [4, 16], custom=custom)
+
+
+def test_an_unknown_strategy_for_stages_is_refused_and_the_known_ones_named():
+    with pytest.raises(BudgetError, match=", ".join(STAGE_STRATEGIES)):
+        stage_weights("geometric", [4, 16])

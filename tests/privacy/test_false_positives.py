@@ -1,0 +1,115 @@
+"""The dial: exact tails, thresholds by definition, and the false discovery rate that they keep."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpviz.errors import SettingError
+from dpviz.privacy.budget import ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.false_positives import dial_threshold, discovery_threshold, gaussian_tail
+from dpviz.privacy.noise import discrete_gaussian
+
+
+@pytest.mark.parametrize("variance", [0.05, 0.5, 1, 7.3, 150, 399])
+def test_tails_of_small_variances_are_sums_of_the_exact_law(variance):
+    values = np.array([-10, -1, 0, 1, 2, 5, 30, 70])
+    k = range(-900, 901)
+    weight = [math.exp(-(place**2) / (2 * variance)) for place in k]
+    whole = math.fsum(weight)
+    wanted = [math.fsum(part for place, part in zip(k, weight, strict=True) if place >= value) / whole for value in values]
+    np.testing.assert_allclose(gaussian_tail(values, variance), wanted, rtol=1e-9, atol=1e-300)
+
+
+@pytest.mark.parametrize("variance", [401, 10_000])
+def test_tails_of_large_variances_are_nearly_exact_even_far_out(variance):
+    sigma = variance**0.5
+    values = np.array([1, int(sigma), int(3 * sigma), int(6 * sigma)])
+    k = np.arange(-int(14 * sigma), int(14 * sigma) + 1)
+    weight = np.exp(-(k**2) / (2 * variance))
+    wanted = [weight[k >= value].sum() / weight.sum() for value in values]
+    np.testing.assert_allclose(gaussian_tail(values, variance), wanted, rtol=5e-3)
+
+
+def test_tails_are_probabilities_that_fall():
+    for variance in (0.01, 3.0, 400.0, 401.0, 1e6):
+        tail = gaussian_tail(np.arange(-50, 3000), variance)
+        assert ((tail >= 0) & (tail <= 1)).all()
+        assert (np.diff(tail) <= 0).all()
+
+
+@pytest.mark.parametrize(("variance", "k", "least"), [(4, 0, 0), (4, 1, 2), (4, 1.01, 3), (Fraction(9, 4), 2, 3), (2, 1, 2), (0.01, 1, 1)])
+def test_the_dial_is_a_number_of_standard_deviations_rounded_up(variance, k, least):
+    assert dial_threshold(variance, k) == least
+
+
+@pytest.mark.parametrize("k", [-0.1, float("nan"), float("inf")])
+def test_a_dial_out_of_range_is_refused(k):
+    with pytest.raises(SettingError, match="dial"):
+        dial_threshold(1.0, k)
+
+
+def slow_threshold(noisy: np.ndarray, variance: float, rate: float) -> int | None:
+    """Benjamini and Hochberg step by step: the largest k with the k-th smallest p-value under k rate / n; None where nothing stays."""
+    ordered = np.sort(noisy)[::-1]
+    p = gaussian_tail(ordered, variance)
+    ks = [k for k in range(1, len(ordered) + 1) if ordered[k - 1] > 0 and p[k - 1] <= k * rate / len(ordered)]
+    return int(ordered[max(ks) - 1]) if ks else None
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_threshold_is_that_of_the_step_up_procedure(seed, rate):
+    rng = np.random.default_rng(seed)
+    variance = float(rng.choice([1.5, 30.0, 900.0]))
+    noisy = np.round(rng.normal(0, variance**0.5, 200)).astype(np.int64)
+    noisy[: seed * 10] += np.round(rng.exponential(5 * variance**0.5, seed * 10)).astype(np.int64)
+    slow, found = slow_threshold(noisy, variance, rate), discovery_threshold(noisy, variance, rate)
+    assert found >= 1
+    kept = noisy >= (slow if slow is not None else noisy.max() + 1)
+    np.testing.assert_array_equal(noisy >= found, kept)
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3])
+@pytest.mark.parametrize("signals", [0, 20, 200])
+def test_the_false_discovery_rate_is_kept_in_expectation(rate, signals):
+    """Over many runs: the mean share of true zeros among what stays is at most rate (times the share of true zeros)."""
+    rho, number = ZcdpBudget("0.05"), 400
+    variance, true = 1 / (2 * rho.rho), np.zeros(number, np.int64)
+    true[:signals] = 15
+    shares = []
+    for entropy in Entropy.seeded(5).spawn(500):
+        noisy = discrete_gaussian(true, rho, entropy)
+        stays = noisy >= discovery_threshold(noisy, variance, rate)
+        shares.append((stays & (true == 0)).sum() / max(stays.sum(), 1))
+    limit = rate * (number - signals) / number
+    assert np.mean(shares) <= limit + 4 * np.std(shares) / np.sqrt(len(shares)) + 1e-9
+    if signals == 200:
+        assert np.mean(shares) > 0.6 * limit
+
+
+def test_a_more_patient_rate_keeps_more():
+    noisy = np.round(stats.norm.rvs(0, 10, 500, random_state=1)).astype(np.int64)
+    noisy[:100] += 30
+    thresholds = [discovery_threshold(noisy, 100.0, rate) for rate in (0.001, 0.01, 0.1, 0.5, 0.99)]
+    assert thresholds == sorted(thresholds, reverse=True)
+    assert thresholds[0] > thresholds[-1]
+
+
+def test_where_nothing_can_stay_the_threshold_is_above_every_count():
+    assert discovery_threshold(np.array([1, 2, 0, -3]), 1e4, 0.01) == 3
+    assert discovery_threshold(np.array([-5, 0]), 1.0, 0.1) == 1
+    assert discovery_threshold(np.zeros(0, np.int64), 1.0, 0.1) == 1
+
+
+def test_where_noise_is_nothing_every_positive_count_stays():
+    assert discovery_threshold(np.array([0, 0, 1, 5]), Fraction(1, 10**6), 0.01) == 1
+
+
+@pytest.mark.parametrize("rate", [0, 1, -1, 2, float("nan")])
+def test_a_rate_out_of_range_is_refused(rate):
+    with pytest.raises(SettingError, match="false discovery rate"):
+        discovery_threshold(np.array([1]), 1.0, rate)
