@@ -171,7 +171,7 @@ def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = 
     Args:
         cells: of the column.
         source: what errors call it.
-        texts: whether texts are read as numbers, as in text tables; else they are none.
+        texts: whether texts are read as numbers, as in files; else they are none.
         blanks: whether a missing cell is 0, as in a matrix.
     """
     if isinstance(cells, pd.Series) and not (isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufO"):

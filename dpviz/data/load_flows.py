@@ -16,10 +16,12 @@ from dpviz.data.flow_columns import HEADLESS, LODES_NAMES, FlowColumns, found_co
 from dpviz.data.flow_rows import BLOCK_CODE, Counts, Ids, Trips, checked_counts, counts_of, ids_of, leaf_places, refuse_missing
 from dpviz.data.flow_totals import CHECKED, UNCHECKED, Pairs, are_totals, check_totals, total_words
 from dpviz.data.flows import Flows, check_rule
-from dpviz.data.tables import SEPARATORS, OpenTable, open_table
+from dpviz.data.tables import SEPARATORS, Cells, OpenTable, open_table
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dpviz.data.bounding import People
     from dpviz.space.regions import Regions
 
@@ -80,7 +82,7 @@ def inspect_flows(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> FlowsFi
 
 def _looks_like_matrix(opened: OpenTable) -> bool:
     """Whether most names after the first are written like ids, or stand in the first column too."""
-    ids = ids_of(opened.take([0], "drop").columns[0], "")
+    ids = ids_of(_read(opened, [0], "drop").columns[0], "")
     known = {text.strip() for text in ids.texts}
     alike = sum(name.strip() in known or any(sign.isdigit() for sign in name) for name in opened.names[1:])
     return 2 * alike > len(opened.names) - 1
@@ -172,15 +174,26 @@ class _Rows:
     ragged: int = 0
 
 
+def _read(opened: OpenTable, places: Sequence[int], bad_rows: str) -> Cells:
+    """The columns at some positions, each cell a single value."""
+    read = opened.take(places, bad_rows)
+    if any(pa.types.is_nested(cells.type) for cells in read.columns):
+        raise InputError("A column that is needed holds lists or records; store one text or number per cell.")
+    return read
+
+
 def _from_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, Regions], bad_rows: str) -> _Rows:
     names = [name for name in (columns.origin, columns.destination, columns.count, columns.person) if name is not None]
-    read = opened.take([opened.names.index(name) for name in names], bad_rows)
-    cells, is_text = dict(zip(names, read.columns, strict=True)), opened.format in SEPARATORS
+    read = _read(opened, [opened.names.index(name) for name in names], bad_rows)
+    cells = dict(zip(names, read.columns, strict=True))
     origin, destination = (_block_ids(cells[name], name, side) for name, side in zip(names[:2], sides, strict=True))
     count = np.ones(len(origin.codes), np.int64)
     if columns.count is not None and len(count):
-        count = checked_counts(counts_of(cells[columns.count], f"Column {columns.count!r}", texts=is_text), bad_rows)
-    person = None if columns.person is None else owners(_without_words(cells[columns.person]) if is_text else cells[columns.person])
+        count = checked_counts(counts_of(cells[columns.count], f"Column {columns.count!r}", texts=True), bad_rows)
+    person = None
+    if columns.person is not None:
+        whose = cells[columns.person]
+        person = owners(_without_words(whose) if opened.format in SEPARATORS else whose)
     return _Rows(pairs=Pairs(origin=origin, destination=destination, trips=count), person=person, ragged=read.ragged)
 
 
@@ -202,11 +215,10 @@ def _without_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _from_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
     """A row per cell that is not 0, and per cell of a total."""
-    read = opened.take(range(len(opened.names)), bad_rows)
+    read = _read(opened, range(len(opened.names)), bad_rows)
     origin = ids_of(read.columns[0], "The first column")
     texts = [name.strip() for name in opened.names[1:]]
-    is_text = opened.format in SEPARATORS
-    counts = [counts_of(cells, "", texts=is_text, blanks=True) for cells in read.columns[1:]]
+    counts = [counts_of(cells, "", texts=True, blanks=True) for cells in read.columns[1:]]
     fault = np.stack([each.fault for each in counts])
     trips = checked_counts(Counts(trips=np.stack([each.trips for each in counts]), fault=fault, source="A column of the matrix"), bad_rows)
     wanted = trips != 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import geopandas
@@ -29,6 +30,42 @@ LEVEL_NAMES = (LEVEL, "level_name", "lvl", "admin_level")
 LABEL_NAMES = (NAME, "label", "region_name", "title")
 _IN_DEGREES = ("lon", "lng", "long", "longitude", "lat", "latitude")
 _MOST_NAMED = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionsFile:
+    """What a file of regions says about itself.
+
+    Attributes:
+        format: CSV, TSV, Parquet, GeoJSON, GeoPackage, GeoParquet or Shapefile.
+        columns: names as the file spells them, geometry left out.
+        has_geometry: whether it holds shapes.
+        nested: whether it names parents, so that `read_regions` needs no levels.
+        levels: the one column that is called like an id, a proposal for a single level; else none.
+    """
+
+    format: str
+    columns: tuple[str, ...]
+    has_geometry: bool
+    nested: bool
+    levels: tuple[str, ...]
+
+
+def inspect_regions(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> RegionsFile:
+    """What a file of regions says about itself, without reading its rows.
+
+    Raises:
+        InputError: the file cannot be opened, is damaged or too large.
+    """
+    opened = open_shapes(*checked_bytes(source, limits), limits)
+    ids = candidates(opened.names, ID_NAMES)
+    return RegionsFile(
+        format=opened.format,
+        columns=tuple(opened.names),
+        has_geometry=opened.has_geometry,
+        nested=all(candidates(opened.names, aliases) for aliases in (ID_NAMES, PARENT_NAMES, LEVEL_NAMES)),
+        levels=tuple(ids) if len(ids) == 1 else (),
+    )
 
 
 def read_regions(
@@ -68,7 +105,7 @@ def read_regions(
     kind, data = checked_bytes(source, limits)
     opened = open_shapes(kind, data, limits)
     if levels is not None:
-        if isinstance(levels, str):
+        if isinstance(levels, str) or not levels:
             raise DomainError("levels must be a list of columns, coarsest first, such as ['state', 'county'].")
         columns = [_named(opened.names, level) for level in levels]
         labels = _labels(opened.names, columns, None if names is None else {_named(opened.names, key): names[key] for key in names})

@@ -82,7 +82,7 @@ def _open_geojson(data: bytes, limits: Limits) -> OpenShapes:
         raise InputError(NOT_UTF8)
     top = json.loads(text)
     features = [top] if isinstance(top, dict) and top.get("type") == "Feature" else top.get("features")
-    if not isinstance(features, list) or not all(isinstance(feature, dict) for feature in features):
+    if not isinstance(features, list) or not all(map(_is_feature, features)):
         raise InputError("The file is no GeoJSON FeatureCollection.")
     if len(features) > limits.rows:
         raise too_many_rows(limits)
@@ -97,6 +97,10 @@ def _open_geojson(data: bytes, limits: Limits) -> OpenShapes:
         return table, shapely.from_geojson(np.array(texts, object), on_invalid="raise")
 
     return OpenShapes(format="GeoJSON", names=tuple(names), crs=crs, has_geometry=True, take=take)
+
+
+def _is_feature(thing: object) -> bool:
+    return isinstance(thing, dict) and isinstance(thing.get("properties") or {}, dict)
 
 
 def _open_table(kind: str, data: bytes, limits: Limits) -> OpenShapes:

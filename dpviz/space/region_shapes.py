@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _DEGREES = "EPSG:4326"
 _POINT, _AREAS = 0, (3, 6)
-_TURN = 360.0
+_POLE, _TURN = 90.000001, 360.000001
 _SAME_AREA = 1e-9
 
 
@@ -67,7 +67,7 @@ def _check_bounds(shapes: NDArray[np.object_], crs: CRS, level: str) -> None:
     if not np.isfinite(shapely.get_coordinates(shapes)).all():
         raise DomainError(f"Level {level!r} has a coordinate that is not finite.")
     west, south, east, north = shapely.total_bounds(shapes)
-    if crs.is_geographic and not (-90 <= south <= north <= 90 and -_TURN <= west <= east <= _TURN):
+    if crs.is_geographic and not (-_POLE <= south <= north <= _POLE and -_TURN <= west <= east <= _TURN):
         raise DomainError(f"Level {level!r} has a longitude or latitude that is none: are x and y swapped, or is the CRS another?")
 
 

@@ -267,6 +267,37 @@ def test_a_column_without_a_whole_number_is_refused_either_way(cells):
     assert "'count' holds no whole number" in refusal(source, bad_rows="drop")
 
 
+ODD = {
+    "list": pa.array([["zq"], ["b"]]),
+    "record": pa.array([{"zq": 1}, {"zq": 2}]),
+    "map": pa.array([[("zq", 1)], [("b", 2)]], pa.map_(pa.string(), pa.int64())),
+    "boolean": pa.array([True, False]),
+    "time": pa.array([0, 1]).cast(pa.timestamp("s")),
+    "bytes": pa.array([b"zq", b"\xff"]),
+    "nothing": pa.nulls(2),
+    "fractions": pa.array([0.5, 1.5]),
+}
+
+
+@pytest.mark.parametrize("column", ["from", "to", "count"])
+@pytest.mark.parametrize("kind", ODD)
+def test_parquet_columns_of_another_kind_are_refused(kind, column):
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"from": IDS[:2], "to": IDS[:2], "count": [1, 2], column: ODD[kind]}), buffer)
+    refusal(upload(buffer.getvalue(), "a.parquet"))
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"at": IDS[:2], IDS[0]: ODD[kind]}), buffer)
+    if kind != "nothing":
+        refusal(upload(buffer.getvalue(), "a.parquet"))
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
+def test_parquet_ids_and_counts_may_be_texts_of_any_kind(kind):
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"from": pa.array(IDS[:2]).cast(kind), "to": pa.array(IDS[:2]).cast(kind), "count": ["7", "2"]}), buffer)
+    assert read_flows(upload(buffer.getvalue(), "a.parquet"), regions=REGIONS).count.tolist() == [7, 2]
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_files_without_rows_hold_no_trips(form):
     empty = pd.DataFrame({"from": [], "to": [], "count": []}, dtype=object)
