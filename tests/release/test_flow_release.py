@@ -13,7 +13,7 @@ from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease, interval
 from dpviz.release.pair_sums import pair_sums
-from tests.flow_cases import flows_of, random_flows, random_regions, regular, sums_between, table_of
+from tests.flow_cases import children_of, flows_of, random_flows, random_regions, regular, sums_between, table_of
 
 BUDGET, RHO = ApproxBudget(2, "1e-3"), ZcdpBudget("0.05")
 MECHANISMS = {
@@ -151,6 +151,37 @@ def test_spreads_of_top_down_are_roughly_those_of_many_runs_where_no_count_is_sm
             scores.append((count - 81 * 5000 / (3**a if a < 2 else 9) / (3**b if b < 2 else 9)) / stddev)
         assert 0.4 < np.mean(np.square(scores)) < 1.3
         assert abs(np.mean(scores)) < 0.3
+
+
+def slow_variance(release: FlowRelease, levels: tuple[int, int], pair: tuple[int, int]) -> float:
+    """Of the stage with the least: its variance times its measured numbers inside a pair, one by one."""
+    tree, found, single = release.tree, [], []
+    for stage, at in enumerate(release.stages):
+        a, b = tree.levels(stage)
+        if a < levels[0] or b < levels[1] or not np.isfinite(at.variance):
+            continue
+        if stage:
+            above = release.stages[stage - 1]
+            parents = zip(above.origin.tolist(), above.destination.tolist(), strict=True)
+            measured = [child for parent in parents for child in children_of(tree, stage, parent)]
+        else:
+            measured = [(0, 0)]
+        up = tree.origins.ancestors(levels[0], a), tree.destinations.ancestors(levels[1], b)
+        inside = sum((up[0][o], up[1][d]) == pair for o, d in measured)
+        single.append(at.variance)
+        found += [at.variance * inside] * (inside > 0)
+    return min(found, default=min(single))
+
+
+@pytest.mark.parametrize("mechanism", ["top_down", "top_down_origin"])
+@pytest.mark.parametrize("seed", range(4))
+def test_spreads_of_top_down_are_those_of_the_best_stages_measured_numbers_one_by_one(mechanism, seed):
+    release = released(mechanism, seed, depth=2)
+    for a, b in product(range(3), repeat=2):
+        pairs = list(product(range(release.tree.origins.size(a)), range(release.tree.destinations.size(b))))
+        ids = [release.tree.origins.ids_of(a)[o] for o, _ in pairs], [release.tree.destinations.ids_of(b)[d] for _, d in pairs]
+        _, stddev = release.answer(*ids, levels=(a, b), spread=True)
+        assert stddev**2 == pytest.approx([slow_variance(release, (a, b), pair) for pair in pairs])
 
 
 def test_the_exact_total_has_no_spread_and_the_protected_one_that_of_its_noise():
