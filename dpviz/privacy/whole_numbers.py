@@ -1,0 +1,290 @@
+"""Whole numbers that add up to a given total, as near as possible to noisy ones, for many families of siblings at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, sparse
+
+from dpviz.errors import InputError, SettingError
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+DISTANCES = ("chebyshev", "euclidean", "solver")
+ORDERS = ("ascending", "descending")
+LARGEST_NUMBER = 2**60
+LARGEST_SUM = 2.0**62
+SOLVER_CHILDREN = 64
+SOLVER_NUMBERS = 50_000
+SOLVER_LARGEST = 10**7
+_BLOCK = 1 << 16
+_SOLVER_BLOCK = 256
+_KEY_BITS = 63
+_INSTEAD = 'the distance "chebyshev" is the same and takes any'
+
+
+def nearest_whole_numbers(x: Integers, *, total: int, distance: str = "chebyshev", order: str = "ascending") -> Integers:
+    """The non-negative whole numbers nearest to `x` that add up to `total`.
+
+    Args:
+        x: (b,) whole numbers, some of them negative: the noisy counts of one family of siblings.
+        total: what they shall add up to: the count of their parent.
+        distance: as in `nearest_in_groups`.
+        order: as in `nearest_in_groups`.
+
+    Returns:
+        (b,) int64.
+
+    Raises:
+        SettingError: as `nearest_in_groups`.
+        InputError: as `nearest_in_groups`, a total that is not a whole number, or a total above 0 of no numbers.
+    """
+    if isinstance(total, bool) or not isinstance(total, int | np.integer):
+        raise InputError("The total must be a whole number.")
+    if not 0 <= total <= LARGEST_NUMBER:
+        raise InputError("A total must lie between 0 and 2**60.")
+    groups = min(1, np.size(x))
+    if total and not groups:
+        raise InputError("No numbers cannot add up to more than 0.")
+    return nearest_in_groups(x, np.zeros(groups, np.int64), np.full(groups, total, np.int64), distance=distance, order=order)
+
+
+def nearest_in_groups(
+    x: Integers, starts: Integers, totals: Integers, *, distance: str = "chebyshev", order: str = "ascending"
+) -> Integers:
+    """In each group of numbers, the nearest non-negative whole numbers that add up to the group's total.
+
+    Among the nearest, entries are lowered one after the other, each as far as the distance allows, until the sum fits;
+    so the result is a function of `x` and the totals alone, and equal entries are lowered in the order of their places.
+
+    Args:
+        x: (n,) whole numbers; group g is x[starts[g]:starts[g + 1]], the last one ends with `x`.
+        starts: (groups,) where each group begins: from 0, each above the one before.
+        totals: (groups,) what the groups shall add up to, at least 0.
+        distance: "chebyshev": the largest change in a group is the least possible; "euclidean": the sum of the squared
+            changes is; "solver": Chebyshev by mixed-integer programming, any optimum, for small problems.
+        order: "ascending" lowers small entries first, so fewer of those that should be 0 stay positive; "descending"
+            lowers large entries first, so fewer that should be positive become 0. The solver ignores it.
+
+    Returns:
+        (n,) int64, by O(n log n) operations on whole numbers (except "solver").
+
+    Raises:
+        SettingError: an unknown distance or order, or a problem too large for the solver.
+        InputError: numbers that are not of an integer dtype, exceed 2**60 or whose magnitudes in a group, its total
+            included, add up to more than 2**62; starts that do not cut `x` into non-empty groups; negative totals.
+
+    Source:
+        Boninsegna, Silvestri, "Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown
+        Approach", 2025: "chebyshev" is Algorithm 4 (IntOpt) with a stable sort, its rounds in closed form.
+        "euclidean" rounds the projection max(x - theta, 0): its positive entries share one fractional part, and raising
+        any of them from max(x - ceil(theta), 0) by one costs the same, raising others more; sums of convex functions are
+        minimised by such cheapest steps.
+    """
+    if distance not in DISTANCES:
+        raise SettingError(f"The distance must be one of {', '.join(DISTANCES)}.")
+    if order not in ORDERS:
+        raise SettingError(f"The order must be one of {', '.join(ORDERS)}.")
+    values, firsts, sums = _whole(x, "The numbers"), _whole(starts, "The starts"), _whole(totals, "The totals")
+    _check_groups(values, firsts, sums)
+    sizes = np.diff(firsts, append=values.size)
+    _check_size(values, firsts, sums, sizes)
+    if distance == "solver":
+        return _solved(values, sizes, sums)
+    nearest = np.empty(values.size, np.int64)
+    for groups, entries in _blocks(sizes, _BLOCK):
+        family = _Families(values[entries], sizes[groups], sums[groups])
+        bounds = _euclidean(family) if distance == "euclidean" else _chebyshev(family)
+        nearest[entries] = _lowered(family, *bounds, descending=order == "descending")
+    return nearest
+
+
+def _whole(numbers: Integers, name: str) -> Integers:
+    array = np.asarray(numbers)
+    if array.ndim != 1:
+        raise InputError(f"{name} must have one dimension.")
+    if not array.size:
+        return np.empty(0, np.int64)
+    if not np.issubdtype(array.dtype, np.integer):
+        raise InputError(f"{name} must have an integer dtype; whole floats may have been rounded, so they are refused too.")
+    if not -LARGEST_NUMBER <= array.min() <= array.max() <= LARGEST_NUMBER:
+        raise InputError(f"{name} must lie within 2**60 of zero.")
+    return array.astype(np.int64, copy=False)
+
+
+def _check_groups(x: Integers, starts: Integers, totals: Integers) -> None:
+    if starts.size != totals.size:
+        raise InputError(f"Each group needs one start and one total; {starts.size:,} starts and {totals.size:,} totals were given.")
+    if bool(starts.size) != bool(x.size) or (starts.size and starts[0] != 0):
+        raise InputError("The first group must begin at 0, and every number must belong to a group.")
+    if (np.diff(starts, append=x.size) <= 0).any():
+        raise InputError("Every group must hold at least one number: starts must grow and stay below the number of numbers.")
+    if (totals < 0).any():
+        raise InputError("A total must be at least 0.")
+
+
+def _check_size(x: Integers, starts: Integers, totals: Integers, sizes: Integers) -> None:
+    """Refuse sums that could leave int64; in floats, after a bound that nearly always does."""
+    if not x.size or max(-int(x.min()), int(x.max())) * int(sizes.max()) + int(totals.max()) <= LARGEST_SUM:
+        return
+    if (np.add.reduceat(np.abs(x.astype(np.float64)), starts) + totals > LARGEST_SUM).any():
+        raise InputError("The magnitudes of a group and its total must add up to at most 2**62.")
+
+
+def _blocks(sizes: Integers, entries: int) -> Iterator[tuple[slice, slice]]:
+    """Runs of whole groups with about `entries` numbers each, so that what is worked on stays in the processor's cache."""
+    edges = np.concatenate([[0], np.cumsum(sizes)])
+    cuts = np.unique(np.append(np.searchsorted(edges, np.arange(0, edges[-1], entries)), sizes.size))
+    for first, last in pairwise(cuts.tolist()):
+        yield slice(first, last), slice(int(edges[first]), int(edges[last]))
+
+
+class _Families(NamedTuple):
+    """Groups of numbers one after the other, none of them empty, and what they shall add up to."""
+
+    x: Integers
+    sizes: Integers
+    totals: Integers
+
+    def per_group(self, ufunc: np.ufunc, numbers: Integers | NDArray[np.bool_]) -> Integers:
+        """(groups,) sum, least or largest of (n,) numbers in each group."""
+        reduced: Integers = ufunc.reduceat(numbers, np.cumsum(self.sizes) - self.sizes, dtype=np.int64)
+        return reduced
+
+    def above(self, level: Integers) -> tuple[Integers, Integers]:
+        """(k,) places of the numbers above the level of their group, and (groups,) how many each group has."""
+        above = self.x > np.repeat(level, self.sizes)
+        return np.flatnonzero(above), self.per_group(np.add, above)
+
+
+def _chebyshev(families: _Families) -> tuple[Integers, Integers]:
+    """(groups,) u and (groups,) d: lowering from max(x + u, 0), at most to max(x - d, 0), reaches the total at least distance.
+
+    Raising all by the same u, the total is met or passed; d is the largest change that this needs. Where lowering within d
+    does not suffice, d is the least that does, and u = 1 - d.
+    """
+    even = _ceiling(families.totals - families.per_group(np.add, families.x), families.sizes)
+    needed = np.maximum(np.abs(even), -families.per_group(np.minimum, families.x))
+    cut = _least_cut(families, needed)
+    return np.where(cut == needed, even, 1 - cut), cut
+
+
+def _euclidean(families: _Families) -> tuple[Integers, Integers]:
+    """(groups,) 1 - d and (groups,) d, for d = ceil(theta) of the projection max(x - theta, 0) on the simplex."""
+    largest, total = families.per_group(np.maximum, families.x), families.per_group(np.add, families.x)
+    cut = _least_cut(families, np.maximum(largest - families.totals, _ceiling(total - families.totals, families.sizes)))
+    return 1 - cut, cut
+
+
+def _least_cut(families: _Families, at_least: Integers) -> Integers:
+    """(groups,) the least whole t >= at_least with sum max(0, x - t) <= total.
+
+    That is the largest of ceil((S_k - total) / k), where S_k is the sum of the k largest numbers of the group.
+    """
+    places, counts = families.above(at_least)
+    if not places.size:
+        return at_least
+    x = families.x[places]
+    running = _running(x[_order(-x, counts)])
+    firsts = np.cumsum(counts) - counts
+    over = running[1:] - np.repeat(running[firsts] + families.totals, counts)
+    k = np.arange(1, x.size + 1) - np.repeat(firsts, counts)
+    cut, some = at_least.copy(), counts > 0
+    cut[some] = np.maximum(cut[some], np.maximum.reduceat(_ceiling(over, k), firsts[some]))
+    return cut
+
+
+def _lowered(families: _Families, up: Integers, down: Integers, *, descending: bool) -> Integers:
+    """(n,) max(x + up, 0), lowered one entry after the other to at least max(x - down, 0) until each total is met."""
+    places, counts = families.above(-up)
+    y = families.x[places] + np.repeat(up, counts)
+    order = _order(-y if descending else y, counts)
+    sums, edges = _running(y), np.cumsum(counts)
+    excess = sums[edges] - sums[edges - counts] - families.totals
+    loose = np.minimum(y, np.repeat(up + down, counts))[order]
+    taken = _running(loose)
+    left = np.repeat(excess + taken[edges - counts], counts) - taken[:-1]
+    y[order] -= np.clip(left, 0, loose)
+    lowered = np.zeros(families.x.size, np.int64)
+    lowered[places] = y
+    return lowered
+
+
+def _running(numbers: Integers) -> Integers:
+    """(n + 1,) running sum from 0. It may pass 2**63, but its differences within a group, being smaller, stay exact."""
+    sums = np.zeros(numbers.size + 1, np.int64)
+    np.cumsum(numbers, out=sums[1:])
+    return sums
+
+
+def _ceiling(numerator: Integers, denominator: Integers) -> Integers:
+    return -(-numerator // denominator)
+
+
+def _order(rank: Integers, counts: Integers) -> Integers:
+    """(n,) places that sort each group by rank, ties by place; group, rank and place in one key where 63 bits hold them."""
+    if not rank.size:
+        return np.empty(0, np.int64)
+    group, low = np.repeat(np.arange(counts.size), counts), int(rank.min())
+    rank_bits, place_bits = (int(rank.max()) - low).bit_length(), (rank.size - 1).bit_length()
+    if (counts.size - 1).bit_length() + rank_bits + place_bits > _KEY_BITS:
+        return np.lexsort((rank, group))
+    group <<= rank_bits
+    group += rank - low
+    group <<= place_bits
+    group += np.arange(rank.size)
+    group.sort()
+    group &= (1 << place_bits) - 1
+    return group
+
+
+def _solved(x: Integers, sizes: Integers, totals: Integers) -> Integers:
+    """(n,) any nearest whole numbers by Chebyshev distance, as mixed-integer programs of several groups each."""
+    if x.size and (sizes.max() > SOLVER_CHILDREN or x.size > SOLVER_NUMBERS):
+        raise SettingError(f"The solver takes at most {SOLVER_CHILDREN} numbers in a group and {SOLVER_NUMBERS:,} in all; {_INSTEAD}.")
+    nearest = np.empty(x.size, np.int64)
+    for groups, entries in _blocks(sizes, _SOLVER_BLOCK):
+        nearest[entries] = _solved_block(_Families(x[entries], sizes[groups], totals[groups]))
+    return nearest
+
+
+def _solved_block(families: _Families) -> Integers:
+    """(n,) x + z for z of the least changes; where HiGHS, being inexact, gives more than the least, it solves again for less."""
+    missing = families.totals - families.per_group(np.add, families.x)
+    low = np.maximum(_ceiling(np.abs(missing), families.sizes), -families.per_group(np.minimum, families.x))
+    if low.max() > SOLVER_LARGEST:
+        raise SettingError(f"The solver takes numbers that need changes up to about {SOLVER_LARGEST:,}; {_INSTEAD}.")
+    most = np.maximum(low, families.per_group(np.maximum, families.x))
+    while True:
+        z = _changes(families, missing, low, most)
+        change = families.per_group(np.maximum, np.abs(z))
+        least = families.per_group(np.add, np.maximum(-families.x, 1 - np.repeat(change, families.sizes)))
+        less = (change > low) & (least <= missing)
+        if not less.any():
+            return families.x + z
+        most[less] = change[less] - 1
+
+
+def _changes(families: _Families, missing: Integers, low: Integers, most: Integers) -> Integers:
+    """(n,) whole z with -x <= z <= most and sum z = missing, for the least sum of whole beta >= 0 with |z| <= low + beta."""
+    n, groups = families.x.size, families.sizes.size
+    member = sparse.csr_array((np.ones(n), (np.arange(n), np.repeat(np.arange(groups), families.sizes))), shape=(n, groups))
+    one = sparse.eye_array(n, format="csr")
+    matrix = sparse.block_array([[one, -member], [-one, -member], [member.T, None]], format="csc")
+    allowed, reach = np.tile(np.repeat(low, families.sizes), 2), np.repeat(most, families.sizes)
+    result = optimize.milp(
+        np.repeat([0.0, 1.0], [n, groups]),
+        integrality=np.ones(n + groups, np.int64),
+        bounds=optimize.Bounds(np.append(np.maximum(-families.x, -reach), np.zeros(groups)), np.append(reach, np.full(groups, np.inf))),
+        constraints=optimize.LinearConstraint(matrix, np.append(np.full(2 * n, -np.inf), missing), np.append(allowed, missing)),
+        options={"mip_rel_gap": 0.0},
+    )
+    z = np.zeros(n, np.int64) if result.x is None else np.rint(result.x[:n]).astype(np.int64)
+    if result.x is None or (families.per_group(np.add, z) != missing).any() or (z < -families.x).any() or (np.abs(z) > reach).any():
+        raise SettingError(f"The solver found no whole numbers; {_INSTEAD}.")
+    return z

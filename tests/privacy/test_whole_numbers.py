@@ -1,0 +1,388 @@
+import itertools
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize
+
+from dpviz.errors import InputError, SettingError
+from dpviz.privacy import whole_numbers
+from dpviz.privacy.budget import ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import discrete_gaussian
+from dpviz.privacy.whole_numbers import nearest_in_groups, nearest_whole_numbers
+
+NOISE = [-3, 5, 2, -1, 4, 0, -6, 3]
+BY_HAND = [
+    ([0, -1, 1], 2, 1, [0, 0, 2]),
+    ([3, 5], 0, 5, [0, 0]),
+    ([0, 0, 0], 0, 0, [0, 0, 0]),
+    ([-4, -1, -7], 0, 7, [0, 0, 0]),
+    ([5, -2, 1], 0, 5, [0, 0, 0]),
+    ([7], 12, 5, [12]),
+    ([12], 7, 5, [7]),
+    ([-9], 3, 12, [3]),
+    ([2, 3, 5], 10, 0, [2, 3, 5]),
+    ([-5, -3, -8], 2, 8, [0, 2, 0]),
+    ([-5, -3, -8], 40, 19, [14, 16, 10]),
+    ([4, 4, 4, 4], 12, 1, [3, 3, 3, 3]),
+    ([4, 4, 4, 4], 13, 1, [3, 3, 3, 4]),
+    ([4, 4, 4, 4], 18, 1, [3, 5, 5, 5]),
+    ([0, 0, 0, 0, 0], 2, 1, [0, 0, 0, 1, 1]),
+    ([0, 0, 0, 0, 0], 7, 2, [0, 1, 2, 2, 2]),
+    ([1000000, 3, 2, 1], 500000, 500000, [500000, 0, 0, 0]),
+    ([1000000, 3, 2, 1], 2000000, 249999, [1249999, 250002, 250001, 249998]),
+    ([10, 10, 10, -100], 25, 100, [0, 0, 25, 0]),
+    ([1, 1, 1, 1, 1, 50], 40, 10, [0, 0, 0, 0, 0, 40]),
+    ([1, 1, 1, 1, 1, 50], 5, 45, [0, 0, 0, 0, 0, 5]),
+    (NOISE, 1, 6, [0, 1, 0, 0, 0, 0, 0, 0]),
+    (NOISE, 10, 6, [0, 6, 0, 0, 4, 0, 0, 0]),
+    (NOISE, 60, 7, [4, 12, 9, 6, 11, 7, 1, 10]),
+    ([2, 9, 30, 31, 90], 20, 70, [0, 0, 0, 0, 20]),
+    ([30, 40], 35, 18, [12, 23]),
+    ([6, 2, 9, 4], 17, 1, [5, 1, 8, 3]),
+    ([5, 1, 7, 1, 3], 12, 1, [4, 0, 6, 0, 2]),
+]
+
+
+def algorithm_4(x: list[int], c: int) -> list[int]:
+    """IntOpt as printed, entry by entry, with a stable sort."""
+    b, s = len(x), c - sum(x)
+    z = [max(-(-s // b), -value) for value in x]
+    t = max(abs(value) for value in z)
+    todo = [i for i in sorted(range(b), key=lambda i: x[i]) if z[i] > -x[i]]
+    j = 0
+    while sum(z) > s:
+        z[todo[j]] = max(z[todo[j]] - (sum(z) - s), -x[todo[j]], -t)
+        j = (j + 1) % len(todo)
+        if j == 0 and sum(z) > s:
+            todo = [i for i in todo if z[i] > -x[i]]
+            t += max(1, (sum(z) - s) // len(todo))
+    return [value + change for value, change in zip(x, z, strict=True)]
+
+
+def least_distance(x: list[int], c: int) -> int:
+    """The least d such that whole numbers within d of x, none below 0, can add up to c."""
+    low, high = -1, max(abs(value) for value in x) + c
+    while high - low > 1:
+        d = (low + high) // 2
+        fits = min(x) + d >= 0 and sum(max(0, value - d) for value in x) <= c <= sum(value + d for value in x)
+        low, high = (low, d) if fits else (d, high)
+    return high
+
+
+def together(groups: list[tuple[list[int], int]], **how: str) -> list[list[int]]:
+    sizes = np.array([len(x) for x, _ in groups], np.int64)
+    starts = np.cumsum(sizes) - sizes
+    x = np.array([value for x, _ in groups for value in x], np.int64)
+    y = nearest_in_groups(x, starts, np.array([c for _, c in groups], np.int64), **how)
+    return [part.tolist() for part in np.split(y, starts[1:])] if groups else y.tolist()
+
+
+def alone(x: list[int], c: int, **how: str) -> list[int]:
+    return nearest_whole_numbers(np.array(x, np.int64), total=c, **how).tolist()
+
+
+def distance(x: list[int], y: list[int]) -> int:
+    return max(abs(after - before) for before, after in zip(x, y, strict=True))
+
+
+def random_groups(seed: int, number: int, most: int = 40) -> list[tuple[list[int], int]]:
+    """Ties, noise, counts, all negative and all zero; totals of 0, a few, about the sum, and far above."""
+    rng, groups = np.random.default_rng(seed), []
+    for _ in range(number):
+        b, scale = int(rng.integers(1, most + 1)), int(rng.choice([0, 1, 3, 20, 1000, 10**9]))
+        x = np.rint(rng.laplace(0, scale, b)).astype(np.int64) if rng.random() < 0.5 else rng.integers(-scale, scale + 1, b)
+        kind = rng.integers(5)
+        x = -np.abs(x) if kind == 0 else x + int(rng.integers(0, 3)) * scale if kind == 1 else x
+        about = max(0, int(x.sum() + rng.integers(-3, 4)))
+        total = [0, rng.integers(0, 6), rng.integers(0, scale * b + 1), about, np.abs(x).sum() + rng.integers(0, 3 * scale + 1)]
+        groups.append((x.tolist(), int(total[rng.integers(5)])))
+    return groups
+
+
+def families(largest: int = 40, most: int = 8) -> st.SearchStrategy[list[tuple[list[int], int]]]:
+    numbers = st.integers(-largest, largest) | st.integers(-3, 3)
+    return st.lists(st.tuples(st.lists(numbers, min_size=1, max_size=most), st.integers(0, 2 * largest) | st.integers(0, 3)), max_size=6)
+
+
+@pytest.mark.parametrize(("x", "c", "least", "expected"), BY_HAND)
+def test_cases_worked_out_by_hand(x, c, least, expected):
+    assert alone(x, c) == expected
+    assert distance(x, expected) == least_distance(x, c) == least
+    assert distance(x, alone(x, c, order="descending")) == least
+    assert distance(x, alone(x, c, distance="solver")) == least
+
+
+def test_ten_thousand_random_groups_are_algorithm_4_and_none_lies_nearer():
+    groups = random_groups(1, 10_000)
+    nearest = together(groups)
+    for (x, c), y in zip(groups, nearest, strict=True):
+        assert y == algorithm_4(x, c)
+        assert distance(x, y) == least_distance(x, c)
+
+
+@settings(deadline=None)
+@given(families())
+def test_sums_are_kept_none_is_negative_and_the_distance_is_the_least(groups):
+    for order in whole_numbers.ORDERS:
+        for (x, c), y in zip(groups, together(groups, order=order), strict=True):
+            assert sum(y) == c
+            assert min(y) >= 0
+            assert distance(x, y) == least_distance(x, c)
+
+
+@settings(deadline=None)
+@given(families() | families(2**59, 6), st.sampled_from(["chebyshev", "euclidean"]), st.sampled_from(whole_numbers.ORDERS))
+def test_groups_solved_together_are_the_groups_solved_alone(groups, metric, order):
+    expected = [alone(x, c, distance=metric, order=order) for x, c in groups]
+    assert together(groups, distance=metric, order=order) == expected
+
+
+@settings(deadline=None)
+@given(families(2**59, 6))
+def test_huge_numbers_are_solved_exactly(groups):
+    assert together(groups) == [algorithm_4(x, c) for x, c in groups]
+
+
+@pytest.mark.parametrize("metric", ["chebyshev", "euclidean"])
+@pytest.mark.parametrize("order", whole_numbers.ORDERS)
+def test_numbers_too_wide_for_one_key_are_sorted_alike(monkeypatch, metric, order):
+    groups = random_groups(2, 2000)
+    expected = together(groups, distance=metric, order=order)
+    monkeypatch.setattr(whole_numbers, "_KEY_BITS", 0)
+    assert together(groups, distance=metric, order=order) == expected
+
+
+@pytest.mark.parametrize("entries", [1, 7, 10**9])
+def test_the_size_of_the_blocks_changes_nothing(monkeypatch, entries):
+    groups = random_groups(3, 2000)
+    expected = together(groups)
+    monkeypatch.setattr(whole_numbers, "_BLOCK", entries)
+    assert together(groups) == expected
+
+
+@settings(deadline=None)
+@given(families(1000), st.integers(10**6, 2**55), st.sampled_from(["chebyshev", "euclidean"]))
+def test_far_above_zero_only_differences_count(groups, far, metric):
+    near = together([([value + 10**5 for value in x], c + 10**5 * len(x)) for x, c in groups], distance=metric)
+    moved = together([([value + far for value in x], c + far * len(x)) for x, c in groups], distance=metric)
+    assert [[value - far for value in y] for y in moved] == [[value - 10**5 for value in y] for y in near]
+
+
+def test_running_sums_over_many_huge_groups_stay_exact():
+    groups = [([2**59, -(2**59), 2**59 - 1, 5], 2**60 - place) for place in range(200)]
+    assert together(groups) == [algorithm_4(x, c) for x, c in groups]
+
+
+def test_lowering_large_entries_first_keeps_more_entries_above_zero_at_the_same_distance():
+    assert alone([0, -1, 1], 2, order="descending") == [1, 0, 1]
+    assert alone([4, 4, 4, 4], 13, order="descending") == [3, 3, 3, 4]
+    groups = random_groups(4, 3000)
+    small, large = together(groups), together(groups, order="descending")
+    assert [distance(x, y) for (x, _), y in zip(groups, small, strict=True)] == [
+        distance(x, y) for (x, _), y in zip(groups, large, strict=True)
+    ]
+    assert sum(np.count_nonzero(y) for y in large) > 1.2 * sum(np.count_nonzero(y) for y in small)
+
+
+def squares(x: list[int], y: list[int]) -> int:
+    return sum((after - before) ** 2 for before, after in zip(x, y, strict=True))
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-6, 9), min_size=1, max_size=4), st.integers(0, 9), st.sampled_from(whole_numbers.ORDERS))
+def test_no_other_whole_numbers_have_smaller_squares(x, c, order):
+    y = alone(x, c, distance="euclidean", order=order)
+    everything = (other for other in itertools.product(range(c + 1), repeat=len(x)) if sum(other) == c)
+    assert sum(y) == c
+    assert min(y) >= 0
+    assert squares(x, y) == min(squares(x, other) for other in everything)
+
+
+def test_moving_one_unit_between_entries_never_makes_squares_smaller():
+    groups = random_groups(5, 2000)
+    for (x, c), y in zip(groups, together(groups, distance="euclidean"), strict=True):
+        assert sum(y) == c
+        assert min(y) >= 0
+        raising = min(2 * (after - before) + 1 for before, after in zip(x, y, strict=True))
+        lowering = min((2 * (before - after) + 1 for before, after in zip(x, y, strict=True) if after), default=math.inf)
+        assert raising + lowering >= 0
+
+
+def test_equal_entries_are_lowered_in_the_order_of_their_places_by_squares_too():
+    assert alone([4, 4, 4, 4], 13, distance="euclidean") == [3, 3, 3, 4]
+    assert alone([5, 1, 7, 1, 3], 15, distance="euclidean") == [5, 0, 7, 0, 3]
+    assert alone([5, 1, 7, 1, 3], 15, distance="euclidean", order="descending") == [4, 1, 6, 1, 3]
+
+
+def changing_by_at_most(groups: list[tuple[list[int], int]], most: int) -> list[tuple[list[int], int]]:
+    return [(x, c) for x, c in groups if least_distance(x, c) <= most]
+
+
+def test_the_solver_reaches_the_least_distance_and_the_same_numbers_every_time():
+    groups = changing_by_at_most(random_groups(6, 120, 64), 10**4)
+    solved = together(groups, distance="solver")
+    for (x, c), y in zip(groups, solved, strict=True):
+        assert sum(y) == c
+        assert min(y) >= 0
+        assert distance(x, y) == least_distance(x, c)
+    assert together(groups, distance="solver", order="descending") == solved
+
+
+def test_where_the_solver_stops_short_it_is_asked_for_less(monkeypatch):
+    groups, calls, ask = changing_by_at_most(random_groups(7, 30), 10**4), [], whole_numbers._changes
+
+    def poor_at_first(*problem):
+        calls.append(problem)
+        return all_in_one(problem[0]) if len(calls) == 1 else ask(*problem)
+
+    monkeypatch.setattr(whole_numbers, "_SOLVER_BLOCK", 10**6)
+    monkeypatch.setattr(whole_numbers, "_changes", poor_at_first)
+    solved = together(groups, distance="solver")
+    assert [distance(x, y) for (x, _), y in zip(groups, solved, strict=True)] == [least_distance(x, c) for x, c in groups]
+    assert len(calls) > 1
+
+
+def all_in_one(families) -> np.ndarray:
+    """Changes that give the whole total to the first entry of each group."""
+    y = np.zeros(families.x.size, np.int64)
+    y[np.cumsum(families.sizes) - families.sizes] = families.totals
+    return y - families.x
+
+
+@pytest.mark.parametrize("z", [None, [1, 1, 1], [-5, 1, 1], [0, 0, -3]], ids=["none", "another sum", "below 0", "not the least"])
+def test_an_answer_of_the_solver_that_breaks_the_rules_is_refused(monkeypatch, z):
+    answer = None if z is None else np.array([*z, 0.0])
+    monkeypatch.setattr(optimize, "milp", lambda *_, **__: optimize.OptimizeResult(x=answer))
+    with pytest.raises(SettingError, match=r'found no whole numbers; the distance "chebyshev" is the same'):
+        alone([1, 4, 7], 9, distance="solver")
+
+
+def test_an_answer_that_misses_the_least_distance_by_one_is_mended(monkeypatch):
+    answers, solve = [optimize.OptimizeResult(x=np.array([-2.0, -1.0, 0.0, 0.0]))], optimize.milp
+    monkeypatch.setattr(optimize, "milp", lambda *problem, **rules: answers.pop() if answers else solve(*problem, **rules))
+    assert alone([4, 4, 4], 9, distance="solver") == [3, 3, 3]
+    assert not answers
+
+
+@pytest.mark.parametrize(
+    ("x", "starts", "totals", "text"),
+    [
+        (np.zeros(65, int), [0], [1], "at most 64 numbers in a group and 50,000 in all"),
+        (np.zeros(50_002, int), np.arange(0, 50_002, 2), np.ones(25_001, int), "at most 64 numbers in a group and 50,000 in all"),
+        (np.array([2**40, 0]), [0], [0], "changes up to about 10,000,000"),
+    ],
+)
+def test_the_solver_refuses_what_would_take_it_too_long_or_too_far(x, starts, totals, text):
+    with pytest.raises(SettingError, match=text + r'; the distance "chebyshev" is the same and takes any\.'):
+        nearest_in_groups(x, starts, totals, distance="solver")
+
+
+@pytest.mark.parametrize("metric", whole_numbers.DISTANCES)
+def test_no_groups_and_no_numbers_give_no_numbers(metric):
+    nothing = np.empty(0, np.int64)
+    for y in (nearest_in_groups(nothing, nothing, nothing, distance=metric), nearest_whole_numbers(nothing, total=0, distance=metric)):
+        assert y.shape == (0,)
+        assert y.dtype == np.int64
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.uint64, np.int64])
+def test_any_whole_dtype_gives_int64_and_inputs_are_left_alone(kind):
+    x, starts, totals = np.array([120, 3, 100, 7], kind), np.array([0, 2]), np.array([200, 5], kind if kind != np.int8 else np.int16)
+    for array in (x, starts, totals):
+        array.flags.writeable = False
+    y = nearest_in_groups(x, starts, totals)
+    assert y.dtype == np.int64
+    assert y.tolist() == [159, 41, 5, 0]
+    assert nearest_whole_numbers(x[:2], total=np.int16(200)).tolist() == [159, 41]
+
+
+@pytest.mark.parametrize(
+    ("x", "total", "text"),
+    [
+        ([], 1, "No numbers cannot add up to more than 0"),
+        ([1.0, 2.0], 3, "The numbers must have an integer dtype; whole floats"),
+        ([True, False], 1, "The numbers must have an integer dtype"),
+        ([2**70, 1], 3, "The numbers must have an integer dtype"),
+        ([[1, 2]], 3, "The numbers must have one dimension"),
+        (5, 5, "The numbers must have one dimension"),
+        ([1, 2], -1, r"A total must lie between 0 and 2\*\*60"),
+        ([1, 2], 2**60 + 1, r"A total must lie between 0 and 2\*\*60"),
+        ([1, 2], 3.0, "The total must be a whole number"),
+        ([1, 2], True, "The total must be a whole number"),
+        ([2**60 + 1, 2], 3, r"The numbers must lie within 2\*\*60 of zero"),
+        ([-(2**63), 2], 3, r"The numbers must lie within 2\*\*60 of zero"),
+        (np.array([2**63, 2], np.uint64), 3, r"The numbers must lie within 2\*\*60 of zero"),
+        ([2**60, -(2**60), 2**60, 2**60], 2**60, r"add up to at most 2\*\*62"),
+    ],
+)
+def test_one_group_refuses(x, total, text):
+    with pytest.raises(InputError, match=text):
+        nearest_whole_numbers(np.array(x), total=total)
+
+
+@pytest.mark.parametrize(
+    ("starts", "totals", "text"),
+    [
+        ([0, 2], [1], "2 starts and 1 totals were given"),
+        ([], [], "every number must belong to a group"),
+        ([1, 2], [1, 1], "The first group must begin at 0"),
+        ([0, 0], [1, 1], "Every group must hold at least one number"),
+        ([0, 3], [1, 1], "Every group must hold at least one number"),
+        ([0, 2, 1], [1, 1, 1], "Every group must hold at least one number"),
+        ([0, 1], [1, -1], "A total must be at least 0"),
+        ([0, 1], [1.0, 1.0], "The totals must have an integer dtype"),
+        ([0.0, 1.0], [1, 1], "The starts must have an integer dtype"),
+        ([0, 1], [1, 2**60 + 1], r"The totals must lie within 2\*\*60 of zero"),
+    ],
+)
+def test_groups_refuse(starts, totals, text):
+    with pytest.raises(InputError, match=text):
+        nearest_in_groups(np.array([4, 5, 6]), np.array(starts), np.array(totals))
+
+
+def test_an_empty_group_among_no_numbers_is_refused():
+    with pytest.raises(InputError, match="every number must belong to a group"):
+        nearest_in_groups(np.empty(0, np.int64), np.array([0]), np.array([0]))
+
+
+def test_sums_are_refused_by_group_not_over_all_groups():
+    groups = [([2**59] * 4, 2**60)] * 20 + [([1] * 1000, 1000)]
+    assert together(groups) == [[2**58] * 4] * 20 + [[1] * 1000]
+
+
+def test_an_unknown_distance_or_order_is_refused():
+    with pytest.raises(SettingError, match="The distance must be one of chebyshev, euclidean, solver"):
+        alone([1, 2], 3, distance="manhattan")
+    with pytest.raises(SettingError, match="The order must be one of ascending, descending"):
+        alone([1, 2], 3, order="random")
+
+
+def fastest(run, times: int = 5) -> float:
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+@pytest.mark.benchmark
+def test_two_and_a_half_million_numbers_in_thirty_thousand_groups_take_less_than_their_noise(capsys):
+    rng = np.random.default_rng(8)
+    sizes, totals = rng.integers(57, 110, 30_000), rng.integers(0, 51, 30_000)
+    starts = np.cumsum(sizes) - sizes
+    counts = np.zeros(sizes.sum(), np.int64)
+    counts[starts] = totals
+    budget, entropy = ZcdpBudget("0.00125"), Entropy.seeded(9)
+    x = discrete_gaussian(counts, budget, entropy)
+    noise = fastest(lambda: discrete_gaussian(counts, budget, entropy), 3)
+    with capsys.disabled():
+        for metric, order in itertools.product(["chebyshev", "euclidean"], whole_numbers.ORDERS):
+            ours = fastest(lambda metric=metric, order=order: nearest_in_groups(x, starts, totals, distance=metric, order=order))
+            print(f"\n{x.size:,} numbers, {metric}, {order}: {ours:.4f} s, {ours / noise:.2f} of their noise ({noise:.4f} s)", end="")
+            assert ours < noise
