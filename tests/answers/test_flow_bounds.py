@@ -20,7 +20,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
 from tests.flow_cases import flows_of, random_flows, random_regions, regular, trips_of
 
-RHO, APPROX, RUNS = ZcdpBudget("0.05"), ApproxBudget(1, "1e-4"), 60
+RHO, APPROX, RUNS = ZcdpBudget("0.05"), ApproxBudget(1, "1e-4"), 40
 
 
 def frames() -> dict[str, Flows]:
@@ -77,7 +77,7 @@ def test_the_solver_is_covered_too():
 
 @pytest.mark.parametrize("variant", ["flat", "flat, add or remove"])
 def test_the_bound_of_the_flat_gaussian_is_near_what_happens(variant):
-    errors, bounds = runs(VARIANTS[variant], FRAMES["crowded"], 0.5, number=400)
+    errors, bounds = runs(VARIANTS[variant], FRAMES["crowded"], 0.5, number=300)
     broken = (errors > bounds).mean(0)
     assert (broken > 0.015).all()
     assert (broken < 0.5).all()

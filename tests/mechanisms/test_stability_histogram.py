@@ -64,7 +64,7 @@ def test_large_counts_are_always_shown_with_noise_of_the_stated_variance_and_sma
 
 
 def test_a_pair_with_one_trip_shows_itself_as_often_as_the_law_says_and_no_more_than_delta():
-    budget, runs, shown = ApproxBudget(1, "0.05"), 4000, 0
+    budget, runs, shown = ApproxBudget(1, "0.05"), 2000, 0
     least = StabilityHistogram().least(budget)
     chance = np.exp(-(least - 1) / 2) / (1 + np.exp(-1 / 2))
     for entropy in Entropy.seeded(3).spawn(runs):

@@ -117,7 +117,7 @@ def test_what_does_not_exist_is_refused(mechanism):
 
 @pytest.mark.parametrize("neighbours", ["bounded", "add_remove"])
 def test_spreads_of_the_flat_gaussian_are_those_of_many_runs_between_any_two_levels(neighbours):
-    rng, runs = np.random.default_rng(4), 600
+    rng, runs = np.random.default_rng(4), 400
     flows = random_flows(rng, random_regions(rng, 2, 3), random_regions(rng, 2, 4), most=100)
     tree = FlatGaussian().release(flows, RHO, Entropy.seeded(0)).tree
     releases = [FlatGaussian(neighbours=neighbours).release(flows, RHO, entropy) for entropy in Entropy.seeded(4).spawn(runs)]
@@ -137,7 +137,7 @@ def test_spreads_of_the_flat_gaussian_are_those_of_many_runs_between_any_two_lev
 
 @pytest.mark.parametrize("mechanism", [TopDown(), TopDown(tree="origin"), TopDown(neighbours="add_remove")])
 def test_spreads_of_top_down_are_roughly_those_of_many_runs_where_no_count_is_small(mechanism):
-    regions, runs = regular(3, 3), 300
+    regions, runs = regular(3, 3), 150
     flows = flows_of(regions, dict.fromkeys(product(range(9), repeat=2), 5000))
     releases = [mechanism.release(flows, RHO, entropy) for entropy in Entropy.seeded(6).spawn(runs)]
     assert "best single stage" in releases[0].approximate
