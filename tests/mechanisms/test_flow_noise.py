@@ -41,8 +41,7 @@ def test_every_stage_of_top_down_has_noise_of_the_variance_that_its_share_buys(b
     flows, rho = flows_of(regular(2, 2), CROWDED, **who), Fraction("0.1")
     parts = weights(neighbours) if split == "custom" else (1.0,) * len(weights(neighbours))
     mechanism = TopDown(neighbours=neighbours, split=split, weights=parts if split == "custom" else ())
-    runs = 400 if neighbours == "add_remove" else 150
-    releases = [mechanism.release(flows, ZcdpBudget(rho), entropy) for entropy in Entropy.seeded(bound).spawn(runs)]
+    releases = [mechanism.release(flows, ZcdpBudget(rho), entropy) for entropy in Entropy.seeded(bound).spawn(400)]
     first = 5 - len(parts)
     for stage in range(first, 5):
         assert all(len(release.stages[stage].count) == release.tree.size(stage) for release in releases)
