@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dpviz.data.arrays import MOST_RECORDS, too_many
+from dpviz.data.arrays import MOST_RECORDS
 from dpviz.data.columns import WEIGHTS_REFUSED, owners
 from dpviz.data.files import guarded
 from dpviz.errors import InputError
@@ -237,7 +237,7 @@ def checked_counts(counts: Counts, bad_rows: str) -> Integers:
     """(n,) trips per row; -1 where a row is to be left out.
 
     Raises:
-        InputError: a bad count under "refuse"; a column whose cells hold no whole number at all; more than 2**53 trips.
+        InputError: a bad count under "refuse"; a column whose cells hold no whole number at all.
     """
     bad = counts.fault != _FINE
     if bad_rows == "refuse" and bad.any():
@@ -245,8 +245,6 @@ def checked_counts(counts: Counts, bad_rows: str) -> Integers:
     filled = counts.fault[counts.fault != _BLANK]
     if len(filled) and filled.all():
         raise InputError(f"{counts.source} holds no whole number. {_text(counts, filled)}")
-    if too_many(counts.trips):
-        raise InputError(f"{counts.source} adds up to more than 2**53 trips.")
     return np.where(bad, -1, counts.trips)
 
 

@@ -159,7 +159,7 @@ class Flows:
         origin, destination, count = trips.origin, trips.destination, trips.count
         weight = np.where((origin < 0) | (destination < 0), 0, np.maximum(count, 0))
         if too_many(np.maximum(count, 0)):
-            raise InputError("The counts add up to more than 2**53 trips.")
+            raise InputError("The counts add up to more than 2**53 trips, which no longer are exact.")
         if trips.person is not None:
             bound = _Bound(most=_most(contributions), exactly=bool(exactly), bad_rows=bad_rows, key=key)
             rows = _bounded(trips.person, weight, bound)

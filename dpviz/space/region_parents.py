@@ -151,7 +151,7 @@ def _in_order(rows: _Rows) -> _Rows:
     while left:
         fit = {level: _fit(rows, level, order[-1]) for level in left}
         best = max(left, key=fit.__getitem__)
-        if fit[best] == (1.0, True) and sum(value == fit[best] for value in fit.values()) > 1:
+        if list(fit.values()).count(1.0) > 1:
             raise DomainError(f"The order of the levels cannot be told from their ids; put numbers from 1 into {LEVEL!r}, coarsest first.")
         order.append(best)
         left.remove(best)
@@ -160,10 +160,9 @@ def _in_order(rows: _Rows) -> _Rows:
     return replace(rows, level=number[rows.level], levels=[rows.levels[level] for level in order])
 
 
-def _fit(rows: _Rows, level: int, above: int) -> tuple[float, bool]:
-    """How many of a level's parents are of the level `above`, and whether all of its regions are parents."""
-    parents, known = pd.Index(rows.parents[rows.level == level], dtype=object), rows.ids_at(above)
-    return float(parents.isin(known).mean()), bool(known.isin(parents).all())
+def _fit(rows: _Rows, level: int, above: int) -> float:
+    """How many of a level's parents are of the level `above`."""
+    return float(pd.Index(rows.parents[rows.level == level], dtype=object).isin(rows.ids_at(above)).mean())
 
 
 def _unknown() -> str:

@@ -186,6 +186,12 @@ def test_ids_stay_text_with_their_zeros():
     assert "The header holds numbers" in refusal(trips("from,1001,36001\n36001,2,3\n"))
 
 
+def test_numbers_are_no_matter_where_no_id_has_a_zero_in_front():
+    north = Regions.from_prefixes(["36001", "50001"], lengths=[2, 5], levels=["state", "county"])
+    source = stored(pd.DataFrame({"o": [36001, 7], "d": [50001, 50001]}), "parquet")
+    assert read_flows(source, regions=north, bad_rows="drop").count.tolist() == [1]
+
+
 def test_an_id_may_be_a_word_that_elsewhere_means_missing():
     regions = Regions.from_table(pd.DataFrame({"country": ["NA", "NULL", "nan", "None"]}), levels=["country"])
     assert read_flows(trips("o,d\nNA,NULL\nnan,None\n"), regions=regions).count.sum() == 2
@@ -359,6 +365,13 @@ def test_a_region_may_be_called_total(word):
     regions = Regions.from_table(pd.DataFrame({"place": [word, "b"]}), levels=["place"])
     flows = read_flows(trips(f"o,d,count\n{word},b,7\nb,{word},2\n"), regions=regions)
     assert (flows.count.sum(), flows.notes) == (9, ())
+
+
+@pytest.mark.parametrize("row", [",36001,3", "36001,,3", "zq,36001,3"])
+def test_bad_ids_are_refused_though_there_are_totals(row):
+    source = trips(f"origin,destination,count\n36001,36001,70\n36001,total,70\n{row}\n")
+    assert "has an id that" in refusal(source)
+    assert dropped(source) == ({("36001", "36001"): 70}, 3)
 
 
 def test_totals_among_trips_of_people_are_unknown_regions():

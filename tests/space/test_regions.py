@@ -140,6 +140,14 @@ def test_parents_give_the_same_regions(rows):
     assert Regions.from_parents(zero_based) == expected
 
 
+@few
+@given(paths(), st.integers(0, 99))
+def test_parents_in_any_order_give_the_same_tree(rows, seed):
+    found = Regions.from_parents(parents_of(rows, root=True).sample(frac=1, random_state=seed))
+    assert {tuple(path_of(found, leaf)) for leaf in range(len(rows))} == set(map(tuple, rows))
+    assert found.size(found.depth) == len(rows)
+
+
 def test_a_single_coarsest_region_is_the_root_unless_it_is_all_there_is():
     rows = [["USA", "NY"], ["USA", "VT"]]
     assert Regions.from_parents(parents_of(rows)).ids[0].tolist() == ["NY", "VT"]
