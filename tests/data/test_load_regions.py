@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from dpviz.data.files import Limits
 from dpviz.data.load_flows import read_flows
-from dpviz.data.load_regions import read_regions
+from dpviz.data.load_regions import inspect_regions, read_regions
 from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.space.regions import Regions
 from tests.data.files import shapefile, text, upload, zipped
@@ -431,3 +431,20 @@ def test_a_shapefile_may_have_litter_around_it(tmp_path):
             archive.writestr(f"folder/{name}", data)
         archive.writestr("__MACOSX/folder/._a.shp", b"zq")
     assert read_regions(upload(buffer.getvalue(), "a.zip"), levels=["state", "county"]).size(2) == 4
+
+
+@pytest.mark.parametrize(
+    ("header", "nested", "levels"),
+    [("Id,name", False, ("Id",)), ("id,geoid", False, ()), ("id,parent_id,level", True, ("id",)), ("state,county", False, ())],
+)
+def test_a_file_says_what_it_may_be_read_as(header, nested, levels):
+    found = inspect_regions(text(f"{header}\n{'zq,' * header.count(',')}zq\n", "a.csv"))
+    assert (found.format, found.columns, found.has_geometry) == ("CSV", tuple(header.split(",")), False)
+    assert (found.nested, found.levels) == (nested, levels)
+    assert "zq" not in repr(found)
+
+
+def test_a_file_of_shapes_says_so(tmp_path):
+    for form, name in zip(SHAPED, ("GeoJSON", "GeoPackage", "GeoParquet", "GeoParquet", "Shapefile"), strict=True):
+        found = inspect_regions(stored(COLUMN_PER_LEVEL, form, tmp_path))
+        assert (found.format, found.columns, found.has_geometry) == (name, ("state", "county"), True)
