@@ -26,6 +26,7 @@ from dpviz.space.regions import Regions
 
 Integers = NDArray[np.int64]
 
+_SMALLEST_SHARE = 0.001
 _APPROXIMATE = (
     "the spread is that of the noise on the best single stage; making counts whole, non-negative and consistent moves them further,"
     " and pairs that are left out have an unknown error"
@@ -102,7 +103,8 @@ class TopDown(Settings[Regions]):
         low=0.0001,
         high=0.9999,
         when=("dial", 0.0),
-        help="Let each stage choose its dial for this rate (0 to 1), from its noisy counts alone. Left empty, it is off.",
+        help="Let each stage choose its dial for this rate (0 to 1), from its noisy counts alone; trips of parents without a believed"
+        " child still go somewhere, so the rate is an aim. Left empty, it is off.",
     )
     conversion: str = setting(
         "tight", "Conversion to zCDP", choices=("tight", "simple"), help="How (ε, δ) becomes ρ; simple is the paper's and wastes some."
@@ -122,7 +124,7 @@ class TopDown(Settings[Regions]):
         parts = rho.split(self._weights(tree))
         truth = true_stages(flows, tree)
         stages = [self._root(study, truth[0], parts)]
-        place = np.zeros(len(truth[0].count), np.int64)
+        place = np.full(len(truth[0].count), len(stages[0].count) - 1, np.int64)
         for stage, part in enumerate(parts[-tree.height :], start=1):
             made, place = self._descend(study, tree, (stage, part), (stages[-1], truth[stage], place))
             stages.append(made)
@@ -179,7 +181,10 @@ class TopDown(Settings[Regions]):
         return made, released[slot]
 
     def _whole(self, noisy: Integers, children: Children, totals: Integers, variance: Fraction) -> Integers:
-        """(k,) whole non-negative counts that add up to their parents', nearest to the noisy ones that are believed."""
+        """(k,) whole non-negative counts that add up to their parents', nearest to the noisy ones that are believed.
+
+        Where no child is believed, the largest ones are: a parent's trips must go somewhere.
+        """
         order = "ascending" if self.lowered == "smallest" else "descending"
         if self.false_discovery is not None and self.dial == 0:
             least = discovery_threshold(noisy, variance, self.false_discovery)
@@ -187,11 +192,12 @@ class TopDown(Settings[Regions]):
             least = dial_threshold(variance, self.dial)
         else:
             return nearest_in_groups(noisy, children.starts, totals, distance=self.optimiser, order=order)
-        believed = noisy >= least
-        number = np.add.reduceat(believed, children.starts, dtype=np.int64) if len(noisy) else np.zeros(0, np.int64)
-        believed |= np.repeat(number == 0, children.sizes)
-        number = np.where(number == 0, children.sizes, number)
         count = np.zeros(len(noisy), np.int64)
+        if not len(noisy):
+            return count
+        largest = np.maximum.reduceat(noisy, children.starts)
+        believed = noisy >= np.repeat(np.minimum(largest, least), children.sizes)
+        number = np.add.reduceat(believed, children.starts, dtype=np.int64)
         starts = np.cumsum(number) - number
         count[believed] = nearest_in_groups(noisy[believed], starts, totals, distance=self.optimiser, order=order)
         return count
@@ -223,5 +229,6 @@ class TopDown(Settings[Regions]):
         return [Share(label=title, share=weight / sum(weights)) for title, weight in zip(titles, weights, strict=True)]
 
     def with_shares(self, shares: Sequence[float]) -> TopDown:
-        """Custom weights, one per measured stage."""
-        return replace(self, split="custom", weights=tuple(shares))
+        """Custom weights, one per measured stage; every stage keeps a thousandth at least, since it must be measured."""
+        kept = [max(share, _SMALLEST_SHARE) for share in shares]
+        return replace(self, split="custom", weights=tuple(round(share / sum(kept), 6) for share in kept))

@@ -47,7 +47,8 @@ def slow_stages(mechanism: TopDown, flows: Flows, noise: list[int], variances: l
         released: dict[tuple[int, int], int] = {}
         least = slow_threshold(mechanism, [value for family in noisy.values() for _, value in family], variances[stage])
         for parent, family in noisy.items():
-            believed = [(child, value) for child, value in family if value >= least] or family
+            least_here = min(least, max(value for _, value in family))
+            believed = [(child, value) for child, value in family if value >= least_here]
             released |= slow_family(mechanism, believed, stages[-1][parent])
         order = {child: place for place, child in enumerate(child for family in noisy.values() for child, _ in family)}
         stages.append({child: released[child] for child in sorted(released, key=order.get) if released[child]})
