@@ -230,5 +230,7 @@ class TopDown(Settings[Regions]):
 
     def with_shares(self, shares: Sequence[float]) -> TopDown:
         """Custom weights, one per measured stage; every stage keeps a thousandth at least, since it must be measured."""
-        kept = [max(share, _SMALLEST_SHARE) for share in shares]
-        return replace(self, split="custom", weights=tuple(round(share / sum(kept), 6) for share in kept))
+        if min(shares, default=1) < _SMALLEST_SHARE:
+            raised = [max(share, _SMALLEST_SHARE) for share in shares]
+            shares = [share / sum(raised) for share in raised]
+        return replace(self, split="custom", weights=tuple(shares))

@@ -251,3 +251,11 @@ def test_the_tight_conversion_means_less_noise_than_the_papers():
     flows, budget = trips_of(100), ApproxBudget(1, "1e-8")
     tight, simple = (TopDown(conversion=way).release(flows, budget, Entropy.seeded(1)).stages[-1].variance for way in ("tight", "simple"))
     assert (tight / simple) ** 0.5 == pytest.approx(0.88, abs=0.01)
+
+
+def test_a_stage_that_is_dragged_to_nothing_keeps_a_little():
+    regions = regular(2, 3)
+    weights = TopDown().with_shares([0.0, 0.25, 0.25, 0.5]).weights
+    assert min(weights) == pytest.approx(0.001, rel=0.01)
+    assert sum(weights) == pytest.approx(1)
+    assert len(TopDown(split="custom", weights=weights).shares(regions)) == 4
