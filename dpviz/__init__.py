@@ -24,6 +24,17 @@ A release holds nothing private: ask it anything, as often as you like.
 True
 >>> release.to_frame(level=2).columns.tolist()[:3]
 ['partition_id', 'level', 'depth']
+
+Trips go the same way: public nested regions, private trips between them, a mechanism, a release.
+
+>>> import pandas as pd
+>>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
+>>> regions = dv.Regions.from_table(table, levels=["state", "town"])
+>>> trips = pd.DataFrame({"origin": ["a", "b", "c"], "destination": ["c", "c", "a"], "count": [900, 40, 500]})
+>>> flows = dv.Flows.from_table(trips, regions=regions)
+>>> released = dv.TopDown().release(flows, dv.ApproxBudget(2.0, 1e-6), dv.Entropy.seeded(7))
+>>> released.level("state")["count"].sum() == released.level("town")["count"].sum() == 1440
+np.True_
 """
 
 import sys
@@ -31,10 +42,15 @@ import sys
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit("dpviz needs Python 3.11 or newer; this is Python %d.%d." % sys.version_info[:2])  # noqa: UP031
 
+from dpviz.answers.flow_bounds import error_bounds
+from dpviz.answers.flow_metrics import FlowEvaluation, evaluate_flows
 from dpviz.answers.metrics import Errors, Evaluation, error_by_size, evaluate, expected_error, true_answers, workload_errors
 from dpviz.data.files import Limits
+from dpviz.data.flow_samples import FLOW_SAMPLES, load_flow_sample
 from dpviz.data.flows import Flows
 from dpviz.data.load import inspect_points, read_points
+from dpviz.data.load_flows import inspect_flows, read_flows
+from dpviz.data.load_regions import inspect_regions, read_regions
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES, gaussian_cluster, load_sample, los_angeles
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, SettingError
@@ -56,6 +72,7 @@ from dpviz.space.workloads import area_share, fixed_size, random_rectangles
 
 __all__ = [
     "FLOW_MECHANISMS",
+    "FLOW_SAMPLES",
     "POINT_MECHANISMS",
     "SAMPLES",
     "ApproxBudget",
@@ -67,6 +84,7 @@ __all__ = [
     "Errors",
     "Evaluation",
     "FlatGaussian",
+    "FlowEvaluation",
     "FlowMechanism",
     "FlowRelease",
     "Flows",
@@ -91,20 +109,27 @@ __all__ = [
     "area_share",
     "discrete_gaussian",
     "discrete_laplace",
+    "error_bounds",
     "error_by_size",
     "evaluate",
+    "evaluate_flows",
     "expected_error",
     "fixed_size",
     "gaussian_cluster",
     "gaussian_variance",
+    "inspect_flows",
     "inspect_points",
+    "inspect_regions",
     "laplace_variance",
     "least_squares",
+    "load_flow_sample",
     "load_sample",
     "los_angeles",
     "nearest_whole_numbers",
     "random_rectangles",
+    "read_flows",
     "read_points",
+    "read_regions",
     "true_answers",
     "workload_errors",
 ]

@@ -9,7 +9,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 
 
 def test_every_mechanism_is_in_the_table():
-    assert [key for key in dv.POINT_MECHANISMS if f"| `{key}` |" not in README] == []
+    assert [key for key in (*dv.POINT_MECHANISMS, *dv.FLOW_MECHANISMS) if f"| `{key}` |" not in README] == []
 
 
 def test_ci_runs_the_test_command_of_the_readme():

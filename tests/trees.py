@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 
 from dpviz.privacy.budget import PureBudget
-from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.consistency import add_up, least_squares
+from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.tree import Tree

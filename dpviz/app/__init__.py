@@ -6,6 +6,7 @@ import streamlit as st
 
 from dpviz.app.points_page import points_page
 from dpviz.app.start_page import start_page
+from dpviz.app.trips_page import trips_page
 from dpviz.bundled import folder
 
 _STYLE = """<style>
@@ -31,5 +32,6 @@ def main() -> None:
     sidebar = st.get_option(f"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor") or "transparent"
     st.html(_STYLE.replace("SIDEBAR", str(sidebar)))
     points = st.Page(points_page, title="Points", url_path="points")
-    start = st.Page(lambda: start_page(points), title="Start", url_path="start", default=True)
-    st.navigation([start, points], position="top").run()
+    trips = st.Page(trips_page, title="Trips", url_path="trips")
+    start = st.Page(lambda: start_page(points, trips), title="Start", url_path="start", default=True)
+    st.navigation([start, points, trips], position="top").run()

@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import io
+from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
+from dpviz.data.flow_samples import load_flow_sample
+from dpviz.data.flows import Flows
 from dpviz.data.load import PointsFile, inspect_points, read_points
+from dpviz.data.load_flows import FlowsFile, inspect_flows, read_flows
+from dpviz.data.load_regions import RegionsFile, inspect_regions, read_regions
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES, load_sample
 from dpviz.space.domain import Domain
+from dpviz.space.regions import Regions
 
 Options = tuple[tuple[str, object], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """Uploaded regions.
+
+    Attributes:
+        key: what they were made from; stands for them in the keys of caches.
+        regions: the regions.
+    """
+
+    key: tuple[object, ...]
+    regions: Regions
 
 
 def digest_of(content: bytes) -> str:
@@ -45,3 +64,34 @@ def named(name: str, content: bytes) -> io.BytesIO:
     file = io.BytesIO(content)
     file.name = Path(name).name
     return file
+
+
+@st.cache_resource(max_entries=4, show_spinner="Loading the sample ...")
+def flow_sample(key: str) -> Flows:
+    """A public sample of trips; shared by all sessions."""
+    return load_flow_sample(key)
+
+
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
+def inspected_regions(digest: str, name: str, _content: bytes) -> RegionsFile:  # noqa: ARG001
+    """What a file of regions says about itself."""
+    return inspect_regions(named(name, _content))
+
+
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the regions ...")
+def frame(digest: str, name: str, _content: bytes, levels: tuple[str, ...], prefixes: tuple[int, ...]) -> Frame:
+    """A file's regions, with coarser levels by prefix where asked for."""
+    found = read_regions(named(name, _content), levels=levels or None)
+    return Frame(key=(digest, levels, prefixes), regions=found.grouped(prefixes) if prefixes else found)
+
+
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
+def inspected_flows(digest: str, name: str, _content: bytes) -> FlowsFile:  # noqa: ARG001
+    """What a file of trips says about itself."""
+    return inspect_flows(named(name, _content))
+
+
+@st.cache_resource(max_entries=2, scope="session", show_spinner="Adding up the trips ...", hash_funcs={Frame: lambda frame: frame.key})
+def flows(digest: str, name: str, _content: bytes, frame: Frame, options: Options) -> Flows:  # noqa: ARG001
+    """A file's trips between the regions of a frame."""
+    return read_flows(named(name, _content), regions=frame.regions, **dict(options))  # type: ignore[arg-type]

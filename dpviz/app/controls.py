@@ -109,8 +109,10 @@ def _epsilon(desk: Desk) -> None:
         label_visibility="collapsed",
         on_change=lambda: desk.change(epsilon=st.session_state["epsilon"]),
     )
+    but = ", except with probability δ" if hasattr(desk.config(), "delta") else ""
     st.caption(
-        f"Whatever is released, the odds that one record (or person) is in the data change by at most e^ε = {math.exp(epsilon):,.3g} times."
+        "Whatever is released, the odds that one record (or person) is in the data change by at most"
+        f" e^ε = {math.exp(epsilon):,.3g} times{but}."
     )
     if epsilon < 0.05:
         st.warning("So small a budget buries all but very large counts in noise.")

@@ -164,10 +164,10 @@ def _columns(about: PointsFile, digest: str) -> dict[str, object]:
     with st.expander("Columns", expanded=not about.has_geometry and (about.x is None or about.y is None)):
         if not about.has_geometry:
             for axis, title, found in (("x", "Longitude or easting", about.x), ("y", "Latitude or northing", about.y)):
-                options[axis] = _pick(title, names, found, f"column {axis} {digest}")
+                options[axis] = pick(title, names, found, f"column {axis} {digest}")
         whole = "Whole numbers; without it each row is one record."
-        options["count"] = _pick("Records per row", names, None, f"column count {digest}", whole)
-        options["person"] = _pick("Person", names, None, f"column person {digest}", "Protects each person instead of each record.")
+        options["count"] = pick("Records per row", names, None, f"column count {digest}", whole)
+        options["person"] = pick("Person", names, None, f"column person {digest}", "Protects each person instead of each record.")
         if options["person"]:
             most = st.number_input("Records per person, at most", 1, 1000, 1, key="contributions", persist_state="session")
             options["contributions"] = int(most)
@@ -180,7 +180,8 @@ def _columns(about: PointsFile, digest: str) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _pick(title: str, names: list[str], found: str | None, key: str, text: str | None = None) -> str | None:
+def pick(title: str, names: list[str], found: str | None, key: str, text: str | None = None) -> str | None:
+    """A choice of one column, or none; `found` was recognised by its name."""
     chosen = st.selectbox(title, names, index=names.index(found) if found else 0, key=key, help=text, persist_state="session")
     return None if chosen == NONE else chosen
 

@@ -8,40 +8,33 @@ import streamlit as st
 from dpviz.answers.metrics import Evaluation
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.data_controls import data_controls
+from dpviz.app.mode_row import NO_EXPORT, WATERMARK, mode_row, truth_switch
 from dpviz.app.points_tabs import tabs
 from dpviz.app.state import (
     CURATE,
     POINTS,
-    TEACH,
     Data,
     Drawn,
     config,
     draw,
     drawn,
     spent_on,
-    truth_key,
     truth_of,
-    truth_wanted,
 )
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.view.layers import MOST_FEATURES
 from dpviz.view.points_map import PRESENT, SHOWN, points_map, truth_map
 
 MAP_HEIGHT = 620
-_WATERMARK = """<style>
-.st-key-map [data-testid="stDeckGlJsonChart"] { position: relative; }
-.st-key-map [data-testid="stDeckGlJsonChart"]::after { content: "CURATOR ONLY"; position: absolute; inset: 0; z-index: 1;
-  pointer-events: none; display: flex; align-items: center; justify-content: center; font-size: 5rem; font-weight: 700;
-  letter-spacing: 0.3rem; rotate: -20deg; opacity: 0.3; }
-.st-key-figures { border-left: 4px dashed #d55e00; padding-left: 0.8rem; }
-.st-key-figures::before { content: "CURATOR ONLY: what follows holds the truth"; font-size: 0.8rem; font-weight: 700; color: #d55e00; }
-</style>"""
-_NO_EXPORT = """<style>.st-key-figures [data-testid="stElementToolbar"] { display: none; }</style>"""
+_PROTECTED = (
+    "**Protected:** adding or removing one record (or one person, where a person column is given)."
+    " **Not protected:** the domain, its lattice, the mechanism and its settings, totals that you declare."
+)
 
 
 def points_page() -> None:
     """Draw the page."""
-    _mode()
+    mode_row(POINTS, _PROTECTED)
     with st.sidebar:
         data = _left()
     POINTS.write_address()
@@ -50,28 +43,6 @@ def points_page() -> None:
         _before_the_first_draw(data)
     else:
         _result(what.number, data is not None and what.data.points is data.points)
-
-
-def _mode() -> None:
-    """First row: which mode, and what is protected in it."""
-    left, right = st.columns([1, 4], vertical_alignment="center")
-    st.session_state["mode"] = config().mode
-    left.segmented_control(
-        "Mode",
-        (TEACH, CURATE),
-        key="mode",
-        required=True,
-        label_visibility="collapsed",
-        on_change=lambda: POINTS.change(mode=st.session_state["mode"]),
-    )
-    if config().mode == TEACH:
-        text = "Public data, seeded noise, truth beside the release: nothing here is private."
-    else:
-        text = "Private data, noise from the operating system: every draw spends budget, and nothing leaves the app."
-    right.caption(
-        f"{text} **Protected:** adding or removing one record (or one person, where a person column is given)."
-        " **Not protected:** the domain, its lattice, the mechanism and its settings, totals that you declare."
-    )
 
 
 def _left() -> Data | None:
@@ -103,7 +74,7 @@ def _left() -> Data | None:
 
 
 def _spent(data: Data) -> None:
-    spent, coming = float(spent_on(data)), config().epsilon
+    spent, coming = float(spent_on(data)[0]), config().epsilon
     st.caption(
         f"Drawn from these data so far in this session: ε {spent:g}. The next draw makes it {spent + coming:g}; draws add up,"
         " also those that a reload of the page forgets."
@@ -146,12 +117,13 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
     if not (same_data and what.config.same_draw(config())):
         stale = f"The data or settings on the left have changed since draw {what.number}. Press *Draw a release* to see their effect."
         st.caption(f":orange[{stale}]")
-    evaluation = _evaluation(what)
+    truth_switch(what.data, what.config.mode)
+    evaluation = truth_of(what)
     shown, level = _map_controls(what, evaluation)
     truth = None if evaluation is None else evaluation.truth
     picture = points_map(what.release, level, shown, unit=what.data.unit, dark=_dark(), truth=truth)
     if what.config.mode == CURATE:
-        st.html(_NO_EXPORT if truth is None else _NO_EXPORT + _WATERMARK)
+        st.html(NO_EXPORT if truth is None else NO_EXPORT + WATERMARK)
     chosen = st.pydeck_chart(
         picture.deck, height=MAP_HEIGHT, key="map", on_select="rerun", selection_mode="single-object", alt=picture.description
     )
@@ -160,17 +132,6 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
     with st.container(key="figures"):
         _key_figures(what, evaluation, level)
         tabs(what, evaluation, level, _clicked(chosen))
-
-
-def _evaluation(what: Drawn) -> Evaluation | None:
-    """The truth where it may be seen; in Curate behind a switch that says what it costs."""
-    if what.config.mode == CURATE:
-        left, right = st.columns([1, 4], vertical_alignment="center")
-        left.toggle("Show curator-only truth", key=truth_key(what.data), persist_state="session")
-        if truth_wanted(what.data):
-            warning = "**CURATOR ONLY.** Choosing settings by the truth leaks: it is not covered by ε. That it was looked at is recorded."
-            right.caption(f":orange[{warning}]")
-    return truth_of(what)
 
 
 def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]:

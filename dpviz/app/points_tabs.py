@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.answers.metrics import FINEST_ZOOM, Evaluation, error_by_size, expected_error, true_answers
+from dpviz.app.receipt_tab import receipt_table, small_print
 from dpviz.app.state import CURATE, Drawn, looked_at
 from dpviz.release.release import INTERVAL_WIDTH, Release
 from dpviz.view import charts
@@ -116,49 +117,16 @@ def _step(release: Release, axis: int) -> float:
 
 
 def _receipt(what: Drawn) -> None:
-    receipt = what.release.receipt
+    release, receipt = what.release, what.release.receipt
     left, right = st.columns([2, 3])
-    left.altair_chart(charts.receipt_by_level(receipt, what.release.height), width="stretch")
-    rows = [
-        {
-            "for": step.purpose,
-            "zoom": None if step.level is None else what.release.height - step.level,
-            "ε": float(step.amount),
-            "ε exactly": str(step.amount),
-            "sensitivity": float(step.sensitivity),
-            "noise": step.noise,
-            "scale": float(step.scale),
-            "counts": step.counts,
-        }
-        for step in receipt.steps
-    ]
-    exactly = st.column_config.TextColumn(help="Parts are multiples of ε / 2^32, so that they add up to ε without rounding.")
-    right.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch", column_config={"ε exactly": exactly})
-    exact = "exactly all of it" if receipt.spent == receipt.total else "less than all of it"
-    st.caption(
-        f"Spent ε {float(receipt.used):g} of {float(receipt.available):g}: {exact}. Steps add up along every record's path;"
-        " counts within a step are disjoint and are paid for once."
-    )
-    _small_print(what)
-
-
-def _small_print(what: Drawn) -> None:
-    receipt = what.release.receipt
-    bound = "" if receipt.contributions == 1 else f", at most {receipt.contributions:,} records each"
-    lines = [
-        f"**Protected**: {receipt.neighbours} {receipt.unit}{bound}.",
-        f"**Not protected**: {', '.join(receipt.unprotected)}.",
-        f"**Post-processing**, in order: {', '.join(what.release.steps) or 'none'}.",
-        *(f"**Note**: {note}" for note in receipt.notes),
-    ]
-    if what.config.mode != CURATE:
-        lines.append(f"**Time**: {what.seconds:.2f} s on the server.")
-    if what.release.approximate:
-        lines.append(f"**Spread**: {what.release.approximate}.")
+    left.altair_chart(charts.receipt_by_level(receipt, release.height), width="stretch")
+    with right:
+        receipt_table(receipt, "zoom", lambda level: None if level is None else release.height - level)
+    extra = [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
     if what.config.mode == CURATE:
         seen = "yes, recorded for the manifest" if what.data.digest in looked_at() else "no"
-        lines.append(f"**Truth looked at while tuning**: {seen}.")
-    st.markdown("\n".join(f"- {line}" for line in lines))
+        extra.append(f"**Truth looked at while tuning**: {seen}.")
+    small_print(receipt, release.steps, release.approximate, extra)
 
 
 def _table(what: Drawn, level: int) -> None:

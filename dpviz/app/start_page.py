@@ -8,25 +8,28 @@ from streamlit.navigation.page import StreamlitPage
 from dpviz.bundled import folder
 
 
-def start_page(points: StreamlitPage) -> None:
-    """Draw the page; `points` is where its button leads."""
+def start_page(points: StreamlitPage, trips: StreamlitPage) -> None:
+    """Draw the page; `points` and `trips` are where its buttons lead."""
     left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
     with left:
         st.title("What would you publish?", anchor=False)
         st.markdown(
-            "Counts of people by place are useful and dangerous: exact numbers for small areas tell on individuals. **Differential"
-            " privacy** adds noise of a known size, so that whether any one person is in the data changes the odds of any published"
-            " result by at most a factor e^ε. **dpviz** shows what such a release looks like *before* it exists."
+            "Counts of people by place, or of trips between places, are useful and dangerous: exact small numbers tell on individuals."
+            " **Differential privacy** adds noise of a known size, so that whether any one person is in the data changes the odds of any"
+            " published result by at most a factor e^ε. **dpviz** shows what such a release looks like *before* it exists."
         )
-        if st.button("Open the map", type="primary"):
-            st.switch_page(points)
+        with st.container(horizontal=True):
+            if st.button("Open the map", type="primary"):
+                st.switch_page(points)
+            if st.button("Open the trips"):
+                st.switch_page(trips)
     with right:
         st.image(folder("assets") / "map.png", width=380, caption="What could be published about 200,000 made-up residents of Los Angeles")
     st.divider()
     columns = st.columns(3, gap="large")
     texts = (
-        ("1 Load", "Locations from a file or a sample, on a rectangle that you declare in public. It is never taken from the data."),
-        ("2 Choose", "A mechanism, the privacy budget ε, and how it is split between zoom levels. Everything spent is on the receipt."),
+        ("1 Load", "Locations on a rectangle that you declare, or trips between public regions. The frame is never taken from the data."),
+        ("2 Choose", "A mechanism, the privacy budget, and how it is split between levels. Everything spent is on the receipt."),
         (
             "3 Draw and judge",
             "One press draws the noise. The map shows released counts, and with public data the truth, the error and false positives.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import streamlit as st
 
@@ -158,6 +158,7 @@ class Spend:
     digest: str
     epsilon: Fraction
     mechanism: str
+    delta: Fraction = Fraction(0)
 
 
 def config() -> Config:
@@ -190,9 +191,19 @@ def spends() -> list[Spend]:
     return st.session_state.setdefault("spends", [])  # type: ignore[no-any-return]
 
 
-def spent_on(data: Data) -> Fraction:
-    """What was drawn from one dataset so far, whatever it is called."""
-    return sum((spend.epsilon for spend in spends() if spend.digest == data.digest), Fraction(0))
+class Loaded(Protocol):
+    """Data that can be recognised by their digest."""
+
+    @property
+    def digest(self) -> str:
+        """Stands for the content."""
+        ...
+
+
+def spent_on(data: Loaded) -> tuple[Fraction, Fraction]:
+    """Epsilon and delta that were drawn from one dataset so far, whatever it is called, by basic composition."""
+    mine = [spend for spend in spends() if spend.digest == data.digest]
+    return sum((spend.epsilon for spend in mine), Fraction(0)), sum((spend.delta for spend in mine), Fraction(0))
 
 
 def truth_of(what: Drawn) -> Evaluation | None:
@@ -209,12 +220,12 @@ def truth_of(what: Drawn) -> Evaluation | None:
     return evaluation  # type: ignore[no-any-return]
 
 
-def truth_key(data: Data) -> str:
+def truth_key(data: Loaded) -> str:
     """The switch that shows a dataset's truth in Curate; each dataset has its own, so that none is shown unasked."""
     return f"curator truth {data.digest}"
 
 
-def truth_wanted(data: Data) -> bool:
+def truth_wanted(data: Loaded) -> bool:
     """Whether the curator asked to see this dataset's truth."""
     return bool(st.session_state.get(truth_key(data), False))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -168,6 +168,34 @@ class Regions:
         ['06037', '36061']
         """
         return cls(**by_prefixes(ids, lengths, levels))
+
+    def grouped(self, lengths: Sequence[int]) -> Regions:
+        """The same regions below coarser levels made from the first characters of the coarsest ids.
+
+        Args:
+            lengths: how many characters name a region of each new level, coarsest first: 2 makes states out of county codes.
+
+        Raises:
+            DomainError: as for `from_prefixes`, or a length that is not below that of every id.
+
+        >>> counties = Regions.from_table(pd.DataFrame({"county": ["36001", "36003", "50001"]}), levels=["county"])
+        >>> counties.grouped([2]).levels, counties.grouped([2]).ids[0].tolist()
+        (('first 2 characters', 'county'), ['36', '50'])
+        """
+        new = [f"first {length} characters" for length in lengths]
+        coarsest = self.ids_of(1)
+        if lengths and max(lengths) >= min(map(len, coarsest)):
+            raise DomainError(f"The first characters must be fewer than the {min(map(len, coarsest))} of the shortest id.")
+        above = Regions.from_prefixes(coarsest, lengths=lengths, levels=new)
+        place = above.find([text[: lengths[-1]] for text in coarsest], above.depth)
+        table = {name: above.ids_of(level)[above.ancestors(level)[place]] for level, name in enumerate(new, start=1)}
+        table = {name: ids[self.ancestors(1)] for name, ids in table.items()}
+        table |= {name: self.ids_of(level)[self.ancestors(level)] for level, name in enumerate(self.levels, start=1)}
+        nested = Regions.from_table(pd.DataFrame(table), levels=[*new, *self.levels])
+        orders = [self.find(nested.ids_of(len(new) + level), level) for level in range(1, self.depth + 1)]
+        names = (own[order] for own, order in zip(self.names, orders, strict=True))
+        shapes = (None if own is None else own.iloc[order].reset_index(drop=True) for own, order in zip(self.geometry, orders, strict=True))
+        return replace(nested, names=(*nested.names[: len(new)], *names), geometry=((None,) * len(new)) + tuple(shapes))
 
     @property
     def depth(self) -> int:

@@ -98,3 +98,33 @@ def shares_of(app):
 def open_tab(app, name):
     app.session_state["tab"] = name
     return good(app.run())
+
+
+FLIGHTS = {"sample": "us_flights", "level": "1"}
+
+
+def trips():
+    from dpviz.app.trips_page import trips_page  # noqa: PLC0415 - only this function's text runs
+
+    trips_page()
+
+
+def trips_app(link=FLIGHTS):
+    app = AppTest.from_function(trips, default_timeout=60)
+    app.query_params.update(link)
+    app.session_state["trips tab"] = "Consistency"
+    return good(app.run())
+
+
+def trips_drawn(app):
+    name = f"trips drawn {app.session_state['trips config'].mode}"
+    return app.session_state[name] if name in app.session_state else None  # noqa: SIM401 - a session has no get()
+
+
+def open_trips_tab(app, name):
+    app.session_state["trips tab"] = name
+    return good(app.run())
+
+
+def layers_of(app, place=0):
+    return {layer["id"]: layer for layer in json.loads(app.get("deck_gl_json_chart")[place].proto.json)["layers"]}

@@ -2,6 +2,7 @@
 
 import copy
 
+import geopandas
 import numpy as np
 import pandas as pd
 import pytest
@@ -294,3 +295,22 @@ def test_many_leaves_are_refused(monkeypatch):
 
 def test_the_table_of_these_tests_is_what_it_says():
     assert table_of([["a", "b"]]).columns.tolist() == ["level 1", "level 2"]
+
+
+def test_coarser_levels_by_prefix_keep_names_and_geometry():
+    """Counties out of order, grouped by state: names and shapes go with their regions."""
+    table = geopandas.GeoDataFrame(
+        {"county": ["50001", "36003", "36001"], "county_name": ["Addison", "Allegany", "Albany"]},
+        geometry=geopandas.points_from_xy([3, 2, 1], [30, 20, 10]),
+        crs="EPSG:4326",
+    )
+    regions = Regions.from_table(table, levels=["county"], names={"county": "county_name"}).grouped([2])
+    assert regions.levels == ("first 2 characters", "county")
+    assert regions.ids[0].tolist() == ["50", "36"]
+    assert regions.ancestors(1).tolist() == [0, 1, 1]
+    assert regions.names[1].tolist() == ["Addison", "Allegany", "Albany"]
+    assert regions.centres(2).tolist() == [[3, 30], [2, 20], [1, 10]]
+    assert Regions.from_table(table, levels=["county"]).grouped([1, 3]).depth == 3
+    for lengths in ([5], [9], [0], [3, 2], ["2"]):
+        with pytest.raises(DomainError):
+            Regions.from_table(table, levels=["county"]).grouped(lengths)

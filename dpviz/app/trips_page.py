@@ -1,0 +1,237 @@
+"""The Trips page: choose data, mechanism and budget on the left; see which trips would be released on the right."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import streamlit as st
+
+from dpviz.answers.flow_metrics import FlowEvaluation
+from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
+from dpviz.app.mode_row import NO_EXPORT, WATERMARK, mode_row, truth_switch
+from dpviz.app.state import CURATE, spent_on
+from dpviz.app.trips_data import trips_controls
+from dpviz.app.trips_state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, truths_of
+from dpviz.app.trips_tabs import ask_for_pair, trips_tabs
+from dpviz.errors import BudgetError, DpvizError, SettingError
+from dpviz.release.flow_release import FlowRelease
+from dpviz.space.regions import Regions
+from dpviz.view.trips_charts import matrix_chart
+from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, has_places, trips_map
+
+MAP_HEIGHT = 620
+EASY_TO_SEE = 400
+_PROTECTED = (
+    "**Protected:** replacing one trip by another, or adding or removing it (or all trips of one person, where that is declared)."
+    " **Not protected:** the regions, the mechanism and its settings, and the total where neighbours are *bounded*."
+)
+
+
+def trips_page() -> None:
+    """Draw the page."""
+    mode_row(TRIPS, _PROTECTED)
+    with st.sidebar:
+        data = _left()
+    TRIPS.write_address()
+    what = drawn()
+    if what is not None:
+        _result(what.number, data is not None and what.data.flows is data.flows)
+    elif data is None:
+        st.info("Choose data on the left to begin.")
+    else:
+        st.markdown(f"**{data.title}**: press *Draw a release* to see what could be published.")
+        st.caption(f"{data.flows.regions!r}")
+
+
+def _left() -> TripsData | None:
+    """The controls; anything that does not fit is said in place and loses nothing."""
+    data = None
+    try:
+        data = trips_controls()
+    except DpvizError as error:
+        st.error(str(error))
+    try:
+        mechanism_controls(TRIPS)
+        _beside()
+        privacy_controls(TRIPS, data.flows.regions if data else None)
+    except (SettingError, BudgetError) as error:
+        st.error(str(error))
+        st.button("Back to the default settings", on_click=without_settings, args=(TRIPS,))
+        return data
+    sum_so_far = st.empty()
+    if st.button("Draw a release", type="primary", width="stretch", disabled=data is None, key="draw") and data is not None:
+        try:
+            with st.spinner("Drawing ..."):
+                draw(data)
+        except DpvizError as error:
+            st.error(str(error))
+    if TRIPS.config().mode == CURATE and data is not None:
+        with sum_so_far:
+            _spent(data)
+    return data
+
+
+def _beside() -> None:
+    """A second mechanism, drawn from the same data with the same budget."""
+    how = TRIPS.config()
+    st.session_state["beside"] = how.beside
+    st.selectbox(
+        "Beside it",
+        [ALONE, *TRIPS.mechanisms],
+        key="beside",
+        format_func=lambda key: "Nothing" if key == ALONE else str(TRIPS.mechanisms[key].title),
+        help="A second mechanism with its default settings and the same budget. Each draw then spends the budget twice.",
+        on_change=lambda: TRIPS.change(beside=st.session_state["beside"]),
+    )
+
+
+def _spent(data: TripsData) -> None:
+    how = TRIPS.config()
+    epsilon, delta = (float(part) for part in spent_on(data))
+    draws = len(how.all_built())
+    st.caption(
+        f"Drawn from these data so far in this session: ε {epsilon:g}, δ {delta:.1e}. The next draw makes it ε"
+        f" {epsilon + draws * how.epsilon:g}, δ {delta + draws * how.delta:.1e}; draws add up, also those that a reload forgets."
+    )
+
+
+@st.fragment
+def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
+    """The maps with their controls, and the tabs; moving any of them draws no noise."""
+    what = drawn()
+    if what is None:
+        return
+    if not (same_data and what.config.same_draw(TRIPS.config())):
+        stale = f"The data or settings on the left have changed since draw {what.number}. Press *Draw a release* to see their effect."
+        st.caption(f":orange[{stale}]")
+    truth_switch(what.data, what.config.mode)
+    truths = truths_of(what)
+    view = _view(what, shows_truth=bool(truths))
+    if what.config.mode == CURATE:
+        st.html(NO_EXPORT + WATERMARK if truths else NO_EXPORT)
+    with st.container(key="map"):
+        for place, column in enumerate(st.columns(len(what.releases))):
+            with column:
+                _picture(what, place, view, truths)
+    if what.releases[0].simulation:
+        st.html(f'<div class="dpviz-note">Seeded draw {what.number}: a simulation, not private.</div>')
+    with st.container(key="figures"):
+        for place, release in enumerate(what.releases):
+            _key_figures(what, release, truths[place] if truths else None, view.level)
+        trips_tabs(what, truths, view)
+
+
+def _view(what: TripsDrawn, *, shows_truth: bool) -> TripsView:
+    """What the maps show: which of the four pictures, which level, which region, and how many arcs."""
+    how, regions = TRIPS.config(), what.releases[0].tree.origins
+    options = SHOWN_TRIPS if shows_truth else SHOWN_TRIPS[:1]
+    shown = how.shown if how.shown in options else SHOWN_TRIPS[0]
+    level = min(how.level or _overview(regions), regions.depth)
+    left, middle = st.columns([3, 2], vertical_alignment="center")
+    st.session_state["trips shown"] = shown
+    left.segmented_control(
+        "Map",
+        options,
+        key="trips shown",
+        required=True,
+        label_visibility="collapsed",
+        on_change=lambda: TRIPS.change(shown=st.session_state["trips shown"]),
+    )
+    st.session_state["level"] = regions.levels[level - 1]
+    middle.segmented_control(
+        "Level",
+        regions.levels,
+        key="level",
+        required=True,
+        label_visibility="collapsed",
+        on_change=lambda: TRIPS.change(level=regions.levels.index(st.session_state["level"]) + 1),
+    )
+    chosen, top, least = _filters(regions, level)
+    return TripsView(level=level, shown=shown, top=top, least=least, chosen=chosen, unit=what.data.unit, dark=_dark())
+
+
+def _filters(regions: Regions, level: int) -> tuple[int | None, int, int]:
+    """The region that was clicked or chosen, how many pairs to draw, and the smallest."""
+    how, key = TRIPS.config(), f"region at {level}"
+    names = regions.names_of(level)
+    left, middle, right = st.columns([3, 1, 1])
+    st.session_state.setdefault(key, None)
+    if st.session_state[key] is not None and st.session_state[key] >= regions.size(level):
+        st.session_state[key] = None
+    left.selectbox(
+        "Trips from and to",
+        range(regions.size(level)),
+        key=key,
+        format_func=lambda place: str(names[place]),
+        placeholder=f"every {regions.levels[level - 1]}; click one on the map, or choose it here",
+        persist_state="session",
+    )
+    st.session_state["top"], st.session_state["least"] = how.top, how.least
+    middle.number_input("Arcs at most", 1, MOST_ARCS, key="top", step=100, on_change=lambda: TRIPS.change(top=st.session_state["top"]))
+    smallest = "Pairs with fewer released trips are not drawn."
+    right.number_input("From ... trips on", 1, key="least", help=smallest, on_change=lambda: TRIPS.change(least=st.session_state["least"]))
+    return st.session_state[key], how.top, how.least
+
+
+def _overview(regions: Regions) -> int:
+    """The finest level of few enough regions to be read at a glance."""
+    return max((level for level in range(1, regions.depth + 1) if regions.size(level) <= EASY_TO_SEE), default=1)
+
+
+def _picture(what: TripsDrawn, place: int, view: TripsView, truths: tuple[FlowEvaluation, ...]) -> None:
+    """One mechanism's map, or a matrix where the regions have no places."""
+    release, truth = what.releases[place], truths[place].true_sums(view.level, view.level) if truths else None
+    if len(what.releases) > 1:
+        st.markdown(f"**{what.titles[place]}**")
+    if not has_places(release.tree.origins, view.level):
+        st.altair_chart(matrix_chart(release, view.level, view.unit), width="stretch")
+        st.caption("These regions have neither outlines nor coordinates: a matrix stands for the map.")
+        return
+    picture = trips_map(release, view, truth)
+    key = f"trips map {place}"
+    st.pydeck_chart(
+        picture.deck,
+        height=MAP_HEIGHT,
+        key=key,
+        on_select=lambda: _take_click(key, release.tree.origins, view.level),
+        selection_mode="single-object",
+        alt=picture.description,
+    )
+    st.html(picture.legend + (f'<div class="dpviz-note">{escape(picture.note)}</div>' if picture.note else ""))
+
+
+def _take_click(key: str, regions: Regions, level: int) -> None:
+    """Choose the region that was clicked, by its own number, or let it go; an arc is put into the tab of pairs."""
+    state: Any = st.session_state.get(key)
+    objects = ((state or {}).get("selection") or {}).get("objects", {})
+    if arcs := objects.get("arcs"):
+        ask_for_pair(regions, level, arcs[0].get("o"), arcs[0].get("z"))
+        return
+    clicked, slot = objects.get("regions"), f"region at {level}"
+    place = clicked[0].get("i") if clicked else None
+    st.session_state[slot] = place if isinstance(place, int) and place != st.session_state.get(slot) else None
+
+
+def _key_figures(what: TripsDrawn, release: FlowRelease, evaluation: FlowEvaluation | None, level: int) -> None:
+    """Four numbers that sum one release up at the level shown."""
+    at, title = release.stages[2 * level], what.titles[what.releases.index(release)]
+    columns = st.columns(4)
+    pairs = int((at.count > 0).sum())
+    possible = release.tree.size(2 * level)
+    columns[0].metric("Pairs released", f"{pairs:,}", help=f"{title}: pairs of this level with trips, out of {possible:,} possible ones.")
+    table = release.stage(2 * level, spread=True)
+    noise = float(table["stddev"].median()) if len(table) else 0.0
+    columns[1].metric("Typical noise", f"± {noise:,.1f}", help="Median standard deviation of a released pair; known without the truth.")
+    if evaluation is None:
+        columns[2].metric("Released total", f"{int(release.stages[0].count.sum()):,}", help=f"All {what.data.unit}.")
+        columns[3].metric("Budget of this draw", f"ε {float(what.config.epsilon):g}", help="See the Receipt tab.")
+        return
+    row = evaluation.by_stage.to_dict("records")[2 * level]
+    columns[2].metric("Largest error", f"{row['max_error']:,}", help=f"Of any pair of this level, in {what.data.unit}.")
+    wrong = f"{row['false_positives']:,} released pairs have no trips in truth; {row['false_negatives']:,} true ones are missing."
+    columns[3].metric("False discovery rate", f"{row['false_discovery']:.1f} %", help=wrong)
+
+
+def _dark() -> bool:
+    return st.context.theme.type == "dark"

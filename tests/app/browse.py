@@ -1,0 +1,100 @@
+"""What browser tests do on a page: visit it under watch, wait for what is seen, look at the map's pixels."""
+
+import io
+import re
+import time
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+LARGEST_MESSAGE = 5_000_000
+# Streamlit's own frontend looks for its server below the page that was opened first, then at the root.
+KNOWN_404 = re.compile(r"/(points|trips)/_stcore/(health|host-config)$")
+
+
+@contextmanager
+def visit(chromium, address, path, *, scheme, tmp_path):
+    """A page that keeps a record of requests, errors and message sizes, and checks it at the end."""
+    context = chromium.new_context(viewport={"width": 1100, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    page.set_default_timeout(40_000)
+    seen = SimpleNamespace(addresses=[], errors=[], failed=[], sizes=[])
+    page.on("request", lambda request: seen.addresses.append(request.url))
+    page.on("response", lambda response: seen.failed.append(response.url) if response.status >= 400 else None)
+    page.on("pageerror", lambda error: seen.errors.append(str(error)))
+    page.on("console", lambda message: seen.errors.append(message.text) if message.type == "error" else None)
+    page.on(
+        "websocket",
+        lambda socket: (seen.addresses.append(socket.url), socket.on("framereceived", lambda data: seen.sizes.append(len(data)))),
+    )
+    try:
+        page.goto(f"{address}/{path}")
+        yield page, seen
+    except BaseException:
+        page.screenshot(path=tmp_path / "failure.png")
+        print(f"a picture of the page is at {tmp_path / 'failure.png'}")
+        raise
+    finally:
+        context.close()
+    host = address.removeprefix("http://")
+    assert all(re.match(rf"(https?|wss?|blob:https?)://{re.escape(host)}/|data:", each) for each in seen.addresses), seen.addresses
+    assert any(each.startswith("ws") for each in seen.addresses)
+    assert all(KNOWN_404.search(each) for each in seen.failed), seen.failed
+    assert [error for error in seen.errors if "404" not in error] == []
+    assert max(seen.sizes) < LARGEST_MESSAGE
+
+
+def until(condition, what, patience=40.0):
+    """The first true value of `condition`; a page is asked again and again, no fixed time is waited for."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        if value := condition():
+            return value
+        time.sleep(0.1)
+    pytest.fail(f"not seen within {patience:g} s: {what}")
+
+
+def canvas(page):
+    found = page.get_by_test_id("stDeckGlJsonChart").locator("canvas").first
+    found.wait_for()
+    return found
+
+
+def pixels(page):
+    """(h, w, 3) of the middle of a map, where the domain is."""
+    image = np.asarray(Image.open(io.BytesIO(canvas(page).screenshot())).convert("RGB"))
+    height, width = image.shape[:2]
+    return image[height // 4 : -height // 4, width // 2 - height // 4 : width // 2 + height // 4]
+
+
+def colours(page):
+    return len(np.unique(pixels(page).reshape(-1, 3), axis=0))
+
+
+def draw(page):
+    page.get_by_role("button", name="Draw a release").click()
+
+
+def choose(page, key, text):
+    page.locator(f".st-key-{key}").get_by_text(text, exact=True).click()
+
+
+def background(page):
+    color = page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
+    return sum(map(int, re.findall(r"\d+", color)[:3]))
+
+
+def click_map(page, right, up):
+    """Click beside the middle of the map, in pixels.
+
+    What the pointer is on is told by drawing it, which software rendering does slowly; a press that lasts longer than a
+    quarter of a second is no click. So the pointer rests until the map has been drawn, and is pressed and let go at once.
+    """
+    box = canvas(page).bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2 + right, box["y"] + box["height"] / 2 - up)
+    page.wait_for_timeout(1000)
+    page.mouse.down()
+    page.mouse.up()

@@ -1,0 +1,86 @@
+"""The Trips page as a person sees it, in Chromium: arcs, a click on a region, two mechanisms, and small messages at every level."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.app.browse import LARGEST_MESSAGE, background, choose, click_map, colours, draw, pixels, until, visit
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def address(serve):
+    return serve(ROOT / "app.py")
+
+
+def figures(page):
+    page.get_by_test_id("stMetric").filter(has_text="Pairs released").first.wait_for()
+
+
+def click_until(page, places, seen):
+    """Click places of the map (pixels right of and above its middle) until something is seen."""
+    for right, up in places * 4:
+        click_map(page, right, up)
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            if seen():
+                return
+            time.sleep(0.1)
+    pytest.fail("clicking a region does not choose it")
+
+
+def test_teach_from_the_start_page_to_a_clicked_region(chromium, address, tmp_path):
+    with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, seen):
+        page.get_by_role("button", name="Open the trips").click()
+        page.get_by_text("press Draw a release to see what could be published").wait_for()
+        draw(page)
+        figures(page)
+        until(lambda: colours(page) > 100, "arcs on the map")
+        arcs = pixels(page)
+        choose(page, "trips-shown", "False positives")
+        until(lambda: (pixels(page) != arcs).any(), "false positives in their own colours")
+        page.get_by_text("false positive: released, no such trip").wait_for()
+        choose(page, "trips-shown", "Released")
+        page.get_by_role("tab", name="Consistency").click()
+        page.get_by_text("Every stage adds up to the one above it").wait_for()
+        assert max(seen.sizes) < LARGEST_MESSAGE
+
+
+def test_a_click_on_a_state_shows_what_leaves_arrives_and_stays(chromium, address, tmp_path):
+    """New York and Pennsylvania lie about the middle of the map; one arc, since software rendering is slow to tell what was hit."""
+    link = "trips?sample=northeast_commuters&level=2&top=1"
+    with visit(chromium, address, link, scheme="dark", tmp_path=tmp_path) as (page, _):
+        draw(page)
+        figures(page)
+        assert background(page) < 200
+        until(lambda: colours(page) > 100, "states and an arc on the map")
+        page.get_by_role("tab", name="Region", exact=True).click()
+        page.get_by_text("Click a region on the map").wait_for()
+        click_until(page, [(-20, 20), (-60, -60)], lambda: page.get_by_text("Only those from or to").count() > 0)
+        page.get_by_text("sums over many regions take the best single stage").wait_for()
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_every_level_of_all_us_counties_is_a_small_message(chromium, address, tmp_path, level):
+    with visit(chromium, address, f"trips?sample=us_commuters&level={level}&top=2000", scheme="light", tmp_path=tmp_path) as (page, seen):
+        draw(page)
+        figures(page)
+        until(lambda: colours(page) > 50, "regions and arcs on the map")
+        print(f"\nlevel {level}: largest message {max(seen.sizes) / 2**20:.2f} MiB")
+        assert max(seen.sizes) < LARGEST_MESSAGE
+
+
+def test_curate_shows_two_mechanisms_and_what_they_spent(chromium, address, tmp_path):
+    link = "trips?mode=Curate&beside=stability_histogram&level=2&epsilon=0.5"
+    with visit(chromium, address, link, scheme="light", tmp_path=tmp_path) as (page, _):
+        draw(page)
+        page.get_by_text(re.compile("ε 1, δ 2.0e-08. The next draw makes it ε 2")).wait_for()
+        figures(page)
+        until(lambda: page.get_by_test_id("stDeckGlJsonChart").count() == 2, "two maps")
+        until(lambda: colours(page) > 20, "arcs on the first map")
+        assert page.get_by_test_id("stMetric").filter(has_text="False discovery rate").count() == 0

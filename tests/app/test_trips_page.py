@@ -1,0 +1,209 @@
+"""The Trips page: what is shown, what is drawn, what is spent."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from dpviz.app import trips_state
+from dpviz.app.link import from_query
+from dpviz.app.trips_tabs import NAMES
+from dpviz.data.flow_samples import FLOW_SAMPLES
+from dpviz.errors import BudgetError
+from dpviz.mechanisms import FLOW_MECHANISMS, flow_measure
+from dpviz.view.trips_map import SHOWN_TRIPS
+from tests.app.walk import FLIGHTS, captions, fine, good, infos, keys, layers_of, open_trips_tab, press_draw, texts, trips_app, trips_drawn
+
+CURATE = FLIGHTS | {"mode": "Curate"}
+PUBLIC_FIGURES = {
+    "Pairs released",
+    "Typical noise",
+    "Released total",
+    "Budget of this draw",
+    "Released answer",
+    "95 % interval, noise only",
+}
+NOWHERE = {"sample": "binary_sparse", "level": "3"}
+
+
+@pytest.fixture
+def draws(monkeypatch):
+    """Every call of the one function that draws noise for TopDown."""
+    calls, real = [], flow_measure.discrete_gaussian
+
+    def counted(true, *rest):
+        calls.append(len(true))
+        return real(true, *rest)
+
+    monkeypatch.setattr(flow_measure, "discrete_gaussian", counted)
+    return calls
+
+
+class TestBeforeTheFirstDraw:
+    def test_it_says_what_to_do_and_draws_nothing(self, draws):
+        app = fine(trips_app())
+        assert "press *Draw a release*" in texts(app)
+        assert not app.get("deck_gl_json_chart")
+        assert draws == []
+
+    @pytest.mark.parametrize("link", [FLIGHTS, CURATE])
+    def test_each_mode_says_what_is_protected_and_what_is_not(self, link):
+        app = trips_app(link)
+        assert "**Protected:** replacing one trip" in captions(app)
+        assert "**Not protected:** the regions" in captions(app)
+
+    @pytest.mark.parametrize("key", [key for key in FLOW_SAMPLES if key not in ("us_commuters", "made_up_country")])
+    def test_every_sample_loads(self, key):
+        assert FLOW_SAMPLES[key].title in texts(fine(trips_app({"sample": key})))
+
+
+class TestDrawing:
+    def test_pressing_draw_draws_every_stage_once(self, draws):
+        app = fine(press_draw(trips_app()))
+        assert len(draws) == 6
+        assert draws[:2] == [10, 100]
+        assert [metric.label for metric in app.metric] == ["Pairs released", "Typical noise", "Largest error", "False discovery rate"]
+        assert {"regions", "arcs"} <= set(layers_of(app))
+
+    def test_nothing_but_the_button_draws(self, draws):
+        app = press_draw(trips_app())
+        before = list(draws)
+        for shown in SHOWN_TRIPS:
+            app.session_state["trips config"] = replace(app.session_state["trips config"], shown=shown)
+            fine(app.run())
+        app.number_input(key="top").set_value(20).run()
+        assert len(layers_of(app)["arcs"]["data"]) == 20
+        fine(app.number_input(key="least").set_value(100_000).run())
+        for name in NAMES:
+            fine(open_trips_tab(app, name))
+        assert draws == before
+
+    @pytest.mark.parametrize("key", sorted(FLOW_MECHANISMS))
+    def test_every_mechanism_draws_and_fills_every_tab(self, key):
+        app = fine(press_draw(trips_app(FLIGHTS | {"mechanism": key})))
+        assert trips_drawn(app).releases[0].mechanism == key
+        assert trips_drawn(app).releases[0].receipt.spent == trips_drawn(app).releases[0].receipt.total
+        for name in NAMES:
+            fine(open_trips_tab(app, name))
+
+    def test_two_mechanisms_stand_side_by_side(self):
+        app = fine(press_draw(trips_app(FLIGHTS | {"beside": "stability_histogram"})))
+        assert len(app.get("deck_gl_json_chart")) == 2
+        assert trips_drawn(app).titles == ("TopDown (InfTDA)", "Stability histogram (SH)")
+        assert len(app.metric) == 8
+        for name in NAMES:
+            fine(open_trips_tab(app, name))
+
+    def test_regions_without_places_get_a_matrix(self):
+        app = fine(press_draw(trips_app(NOWHERE)))
+        assert not app.get("deck_gl_json_chart")
+        assert "a matrix stands for the map" in captions(app)
+
+    def test_a_stale_draw_says_so(self):
+        app = press_draw(trips_app())
+        app.number_input(key="epsilon").set_value(2.0).run()
+        assert "have changed since draw 1" in captions(app)
+        press_draw(app)
+        assert "have changed" not in captions(app)
+
+
+class TestRegions:
+    def test_a_chosen_region_filters_the_arcs_and_fills_its_tab(self):
+        app = press_draw(trips_app())
+        app.selectbox(key="region at 1").set_value(8)
+        app = fine(open_trips_tab(app, "Region"))
+        arcs = layers_of(app)["arcs"]["data"]
+        assert arcs
+        assert all(8 in (arc["o"], arc["z"]) for arc in arcs)
+        table = app.dataframe[0].value
+        assert table["trips"].tolist() == ["leaving or staying", "arriving or staying", "staying"]
+        assert (table["low"] <= table["released"]).all()
+        assert ((table["true"] - table["released"]).abs() < 200).all()
+
+    def test_a_pair_of_regions_is_answered_at_any_two_levels(self):
+        app = open_trips_tab(press_draw(trips_app()), "Pair of regions")
+        app.selectbox(key="pair From level").set_value("state").run()
+        fine(app.selectbox(key="pair To level").set_value("all").run())
+        figures = {metric.label: metric.value for metric in app.metric}
+        assert {"Released answer", "95 % interval, noise only", "True answer"} <= set(figures)
+
+    def test_consistency_is_shown(self):
+        app = press_draw(trips_app())
+        assert "adds up to the one above" in texts(app)
+        assert app.dataframe[0].value["mismatches"].sum() == 0
+
+
+class TestCurate:
+    def test_it_spends_and_shows_no_truth(self):
+        app = fine(press_draw(trips_app(CURATE)))
+        assert {metric.label for metric in app.metric} <= PUBLIC_FIGURES
+        spends = app.session_state["spends"]
+        assert [(spend.epsilon, spend.delta) for spend in spends] == [(1, Fraction("1e-8"))]
+        assert "ε 1, δ 1.0e-08" in captions(app)
+        assert not trips_drawn(app).releases[0].simulation
+        for name in NAMES:
+            fine(open_trips_tab(app, name))
+            assert {metric.label for metric in app.metric} <= PUBLIC_FIGURES
+            assert all("true" not in frame.value.columns for frame in app.dataframe)
+
+    def test_two_mechanisms_spend_twice(self):
+        app = press_draw(trips_app(CURATE | {"beside": "flat_gaussian"}))
+        assert sum(spend.epsilon for spend in app.session_state["spends"]) == 2
+
+    def test_the_truth_stays_behind_its_switch(self):
+        app = press_draw(trips_app(CURATE))
+        (switch,) = [toggle for toggle in app.toggle if toggle.label == "Show curator-only truth"]
+        app = fine(switch.set_value(True).run())
+        assert "Largest error" in [metric.label for metric in app.metric]
+        assert app.session_state["looked_at"] == {"trips us_flights"}
+        assert "CURATOR ONLY" in captions(app)
+
+    def test_a_spend_is_written_down_before_the_noise(self, monkeypatch):
+        def breaks(*_):
+            raise BudgetError("no noise today")
+
+        app = trips_app(CURATE)
+        monkeypatch.setattr(flow_measure, "discrete_gaussian", breaks)
+        app = press_draw(app)
+        assert len(app.session_state["spends"]) == 1
+        assert trips_drawn(app) is None
+        assert "no noise today" in app.error[0].value
+
+
+class TestControls:
+    def test_a_split_over_stages_can_be_typed_and_follows_the_neighbours(self):
+        app = trips_app()
+        assert len([number for number in app.number_input if (number.key or "").startswith("share ")]) == 6
+        app = fine(app.number_input(key="share 0").set_value(40.0).run())
+        settings = app.session_state["trips config"].settings
+        assert settings["split"] == "custom"
+        assert settings["weights"][0] == pytest.approx(0.4)
+        receipt = trips_drawn(press_draw(app)).releases[0].receipt
+        assert float(receipt.steps[0].amount / receipt.available) == pytest.approx(0.4)
+        app.session_state["trips config"] = replace(app.session_state["trips config"], settings={"neighbours": "add_remove"})
+        app = fine(app.run())
+        assert len([number for number in app.number_input if (number.key or "").startswith("share ")]) == 7
+
+    def test_delta_and_the_link_carry_the_configuration(self):
+        link = FLIGHTS | {"delta": "1e-06", "epsilon": "0.3", "settings": '{"dial":2.0}', "beside": "flat_gaussian", "shown": "Error"}
+        app = fine(trips_app(link))
+        config = app.session_state["trips config"]
+        assert (config.delta, config.epsilon, config.settings, config.beside, config.shown) == (
+            1e-6,
+            0.3,
+            {"dial": 2.0},
+            "flat_gaussian",
+            "Error",
+        )
+        assert dict(app.query_params.items()) == {k: v for k, v in link.items() if k != "sample"}
+        assert "delta" in keys(app.select_slider)
+
+    @pytest.mark.parametrize("link", [{"level": "99"}, {"top": "0"}, {"delta": "2"}, {"settings": '{"dial":-1}'}, {"beside": "x"}])
+    def test_a_link_that_makes_no_sense_falls_back(self, link):
+        good(trips_app(link))
+        assert trips_state.TripsConfig() == from_query(trips_state.TripsConfig, link | {"sample": "nothing"})
+
+    def test_an_upload_is_asked_for(self):
+        app = trips_app()
+        app.session_state["trips config"] = replace(app.session_state["trips config"], source="upload")
+        assert "public file of regions" in infos(fine(app.run()))

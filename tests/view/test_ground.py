@@ -1,0 +1,113 @@
+"""Where regions lie on a map: light outlines in plain degrees, and a window that is not mostly ocean."""
+
+import math
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+
+from dpviz.space.regions import Regions
+from dpviz.view.deck import Window, deck_in, view_in
+from dpviz.view.ground import MOST_CORNERS, fitted_bounds, ground
+from tests.view.trips_cases import blob, grid
+
+
+def regions_of(shapes, crs="EPSG:4326"):
+    table = pd.DataFrame({"area": [f"a{place}" for place in range(len(shapes))]})
+    return Regions.from_table(geopandas.GeoDataFrame(table, geometry=list(shapes), crs=crs), levels=["area"])
+
+
+def corners(found):
+    rings = [ring for polygon in found.polygons for ring in (polygon if isinstance(polygon[0][0], list) else [polygon])]
+    return sum(len(ring) for ring in rings)
+
+
+def test_outlines_are_plain_rounded_lists_that_are_left_open():
+    found = ground(regions_of([shapely.box(0, 0, 1, 1), shapely.box(1, 0, 2.123456, 1)]), 1)
+    assert found.owner == [0, 1]
+    assert all(len(polygon) == 4 for polygon in found.polygons)
+    assert max(point[0] for point in found.polygons[1]) == 2.1235
+    assert all(type(number) is float for polygon in found.polygons for point in polygon for number in point)
+
+
+def test_holes_stay_and_parts_belong_to_their_region():
+    ring = shapely.box(0, 0, 4, 4) - shapely.box(1, 1, 2, 2)
+    parts = shapely.MultiPolygon([shapely.box(5, 0, 6, 1), shapely.box(7, 0, 8, 1)])
+    found = ground(regions_of([ring, parts]), 1)
+    assert found.owner == [0, 1, 1]
+    assert [len(each) for each in found.polygons[0]] == [4, 4]
+
+
+def test_other_coordinates_are_put_into_degrees():
+    found = ground(regions_of([shapely.box(500_000, 0, 600_000, 100_000)], "EPSG:32633"), 1)
+    assert found.polygons[0][0][0] == pytest.approx(15.9, abs=0.2)
+    assert found.centres[0] == pytest.approx([15.45, 0.45], abs=0.05)
+
+
+def test_the_poles_are_cut_where_a_web_map_ends():
+    found = ground(regions_of([shapely.box(-10, -90, 10, 90)]), 1)
+    assert {abs(point[1]) for point in found.polygons[0]} == {85.05}
+    bounds = fitted_bounds([regions_of([shapely.box(-10, -90, 10, 90)])], 900, 560)
+    assert bounds == pytest.approx((-10, -85.05, 10, 85.05))
+
+
+def test_many_corners_are_simplified_and_no_region_is_lost():
+    rng = np.random.default_rng(1)
+    shapes = [shapely.MultiPolygon([blob(x, y, 400), blob(x, y + 0.5, 8, 1e-4)]) for x in range(30) for y in range(30)]
+    assert shapely.get_num_coordinates(shapes).sum() > 3 * MOST_CORNERS
+    found = ground(regions_of(rng.permutation(shapes)), 1)
+    assert corners(found) <= MOST_CORNERS
+    assert set(found.owner) == set(range(900))
+
+
+def test_outlines_that_cannot_be_made_light_become_points(monkeypatch):
+    monkeypatch.setattr("dpviz.view.ground.MOST_CORNERS", 50)
+    found = ground(grid(), 2)
+    assert found.polygons == []
+    assert found.centres.shape == (24, 2)
+
+
+def test_a_few_regions_far_away_do_not_decide_the_first_view():
+    x, y = (part.ravel() for part in np.meshgrid(np.linspace(-120, -70, 30), np.linspace(28, 48, 20)))
+    near = shapely.points(x, y)
+    far = shapely.points([-160, -158, -178, -150, -66], [20, 21, 52, 65, 18])
+    window = fitted_bounds([regions_of([*near, *far])], 900, 560)
+    assert window == pytest.approx((-120, 28, -70, 48), abs=0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_evenly_spread_regions_are_all_shown(seed):
+    rng = np.random.default_rng(seed)
+    places = rng.uniform((-10, 40), (10, 55), (300, 2))
+    window = fitted_bounds([regions_of(shapely.points(places))], 900, 560)
+    assert window == pytest.approx((*places.min(axis=0), *places.max(axis=0)), abs=1e-6)
+
+
+def test_few_regions_are_all_shown_however_far():
+    window = fitted_bounds([regions_of(shapely.points([-100, -99, 120], [10, 11, 50]))], 900, 560)
+    assert window == pytest.approx((-100, 10, 120, 50))
+
+
+def test_both_geographies_are_in_the_window():
+    window = fitted_bounds([grid(west=0, south=0, shapes="points"), grid(west=20, south=10, shapes="points")], 900, 560)
+    assert window == pytest.approx((0, 0, 25, 13))
+
+
+def test_one_point_is_no_window_without_extent():
+    west, south, east, north = fitted_bounds([regions_of([shapely.Point(7, 50)])], 900, 560)
+    assert east - west >= 0.05 - 1e-9
+    assert north - south >= 0.05 - 1e-9
+    assert math.isfinite(view_in(Window(bounds=(west, south, east, north))).zoom)
+
+
+def test_the_window_is_fitted_and_the_layers_lie_in_order():
+    window = Window(bounds=(-125, 24, -66, 50), width=900, height=560)
+    view = view_in(window)
+    per_degree = 512 * 2**view.zoom / 360
+    assert 0.85 * 900 < (window.bounds[2] - window.bounds[0]) * per_degree <= 900
+    made = deck_in(window, [], [], tooltip=None, dark=True)
+    assert [layer.id for layer in made.layers] == ["land", "countries", "states"]
+    assert made.map_provider is None
+    assert "://" not in made.to_json()

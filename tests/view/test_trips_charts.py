@@ -1,0 +1,230 @@
+"""Charts of trips: complete without a network, told in words, in the order of the stages, and true to their tables."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpviz.answers.flow_bounds import error_bounds
+from dpviz.view import trips_charts as charts
+from dpviz.view.colors import ACCENT
+from tests.view.trips_cases import grid, random_trips, released
+
+UNIT = 'trips"}</script>'
+STAGES = ["all to all", "all to state", "state to state", "state to county", "county to county"]
+
+
+@pytest.fixture(scope="module")
+def case():
+    return released(random_trips(grid()))
+
+
+@pytest.fixture(scope="module")
+def flat():
+    return released(random_trips(grid()), "flat_gaussian")
+
+
+def totals(**other):
+    columns = {
+        "trips": ["leaving", "arriving", "within"],
+        "released": [12_000, 900, 0],
+        "low": [11_900.0, 850, 0],
+        "high": [12_100.0, 950, 20],
+    }
+    return pd.DataFrame(columns | other)
+
+
+CHARTS = {
+    "errors": lambda case: charts.errors_by_stage(case[1].by_stage, error_bounds(case[0]), UNIT),
+    "rates": lambda case: charts.rates_by_stage(case[1].by_stage),
+    "pairs": lambda case: charts.pairs_by_stage(case[1].by_stage),
+    "expected": lambda case: charts.expected_by_stage(case[0], UNIT),
+    "receipt": lambda case: charts.receipt_by_stage(case[0].receipt),
+    "compare": lambda case: charts.compare_stages({"one": case[1].by_stage, "two": case[1].by_stage}, "max_error", UNIT),
+    "totals": lambda case: charts.totals_bars(totals(true=[12_001, 899, 1]), UNIT),
+    "matrix": lambda case: charts.matrix_chart(case[0], 2, UNIT),
+}
+
+
+def rows(chart):
+    return [row for data in chart["datasets"].values() for row in data]
+
+
+def found(spec, key):
+    """Every value under a key, at any depth."""
+    if isinstance(spec, dict):
+        return [*([spec[key]] if key in spec else []), *(hit for value in spec.values() for hit in found(value, key))]
+    return [hit for value in spec for hit in found(value, key)] if isinstance(spec, list) else []
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_every_chart_is_complete_and_small_and_asks_nobody(case, name):
+    chart = CHARTS[name](case).to_dict()
+    assert chart["title"]["text"]
+    assert chart["description"].startswith(chart["title"]["text"])
+    assert len(chart["description"]) > 60
+    assert chart["width"] == "container"
+    assert found(chart["layer"], "tooltip")
+    assert not found(chart, "url")
+    assert not [hit for hit in found(chart, "font") + found(chart, "background") + found(chart, "fill") if hit]
+    assert len(json.dumps(chart)) < 300_000
+    assert "://" not in json.dumps({key: value for key, value in chart.items() if key != "$schema"})
+    quantities = [axis for key in ("x", "y") for axis in found(chart["layer"], key) if axis["type"] == "quantitative"]
+    assert all(axis["title"] for axis in quantities)
+    assert " nan" not in chart["description"].lower()
+
+
+@pytest.mark.parametrize("name", ["errors", "expected", "compare", "totals", "matrix"])
+def test_units_are_told(case, name):
+    chart = CHARTS[name](case).to_dict()
+    assert UNIT in chart["description"]
+    assert UNIT in json.dumps(chart["layer"]).replace('\\"', '"')
+
+
+@pytest.mark.parametrize("name", ["errors", "rates", "pairs", "compare"])
+def test_stages_stand_in_their_order(case, name):
+    chart = CHARTS[name](case).to_dict()
+    assert [axis["sort"] for axis in found(chart["layer"], "x")] == [STAGES]
+
+
+def test_errors_and_bounds_are_those_of_the_table(case):
+    table, bounds = case[1].by_stage, error_bounds(case[0])
+    chart = CHARTS["errors"](case).to_dict()
+    for series, expected in (("largest error", table["max_error"]), ("mean error", table["mean_error"]), ("bound, 95 %", bounds)):
+        assert [row["value"] for row in rows(chart) if row["series"] == series] == pytest.approx(list(expected))
+    assert chart["layer"][0]["encoding"]["y"]["scale"]["type"] == "log"
+    drawn = [row["value drawn"] for row in rows(chart)]
+    assert min(drawn) >= chart["layer"][0]["encoding"]["y"]["scale"]["domainMin"] > 0
+    assert all(math.isfinite(value) for value in drawn)
+
+
+def test_a_bound_that_is_not_known_is_left_out(case):
+    table = case[1].by_stage
+    chart = charts.errors_by_stage(table, np.full(len(table), np.nan), "trips").to_dict()
+    assert {row["series"] for row in rows(chart)} == {"largest error", "mean error"}
+    assert "NaN" not in json.dumps(rows(chart))
+
+
+def test_a_release_without_any_error_can_be_drawn(case):
+    table = case[1].by_stage.assign(max_error=0, mean_error=0.0, false_discovery=0.0, false_negative=0.0)
+    assert charts.errors_by_stage(table, np.zeros(len(table)), "trips").to_dict()
+    assert charts.rates_by_stage(table).to_dict()
+    assert charts.compare_stages({"one": table}, "max_error").to_dict()
+
+
+def test_rates_are_percentages_in_the_two_colours_of_false_pairs(case):
+    chart = CHARTS["rates"](case).to_dict()
+    line = chart["layer"][0]["encoding"]
+    assert line["color"]["scale"] == {"domain": ["false discovery rate", "false negative rate"], "range": ["#d55e00", "#0072b2"]}
+    assert line["y"]["scale"] == {"domainMax": 100, "domainMin": 0}
+    for series, column in (("false discovery rate", "false_discovery"), ("false negative rate", "false_negative")):
+        assert [row["value"] for row in rows(chart) if row["series"] == series] == pytest.approx(list(case[1].by_stage[column]))
+
+
+def test_lines_differ_in_dashes_too(case):
+    for name in ("errors", "rates", "pairs", "compare"):
+        line = CHARTS[name](case).to_dict()["layer"][0]["encoding"]
+        dashes = line["strokeDash"]["scale"]["range"]
+        assert len({tuple(dash) for dash in dashes}) == len(dashes) == len(line["color"]["scale"]["range"])
+        assert line["strokeDash"]["scale"]["domain"] == line["color"]["scale"]["domain"]
+
+
+def test_expected_noise_needs_no_truth_and_tells_what_was_measured(case, flat):
+    chart = rows(charts.expected_by_stage(case[0]).to_dict())
+    assert [row["between"] for row in chart] == STAGES
+    assert chart[0]["label"] == "exact"
+    assert [row["measured"] for row in chart] == [at.measured for at in case[0].stages]
+    assert chart[2]["label"].endswith(f"{case[0].stages[2].measured:,} measured")
+    chart = rows(charts.expected_by_stage(flat[0]).to_dict())
+    assert [row["label"].split(", ")[1] for row in chart[:-1]] == ["sums of finer pairs"] * 4
+    assert chart[-1]["label"].endswith("576 measured")
+    spread = [row["spread"] for row in chart]
+    assert spread == sorted(spread, reverse=True)
+
+
+def test_the_receipt_is_told_in_shares_and_exactly(case):
+    receipt = case[0].receipt
+    chart = charts.receipt_by_stage(receipt).to_dict()
+    assert [row["step"] for row in rows(chart)] == [step.purpose for step in receipt.steps] == STAGES[1:]
+    assert sum(row["share"] for row in rows(chart)) == pytest.approx(100)
+    assert [row["exact"] for row in rows(chart)] == [str(step.amount) for step in receipt.steps]
+    assert "ρ" in chart["layer"][0]["encoding"]["x"]["title"]
+
+
+def test_steps_of_one_purpose_are_told_apart(case):
+    receipt = case[0].receipt
+    twice = replace(receipt, steps=(receipt.steps[0], receipt.steps[0]))
+    assert [row["step"] for row in rows(charts.receipt_by_stage(twice).to_dict())] == ["all to state", "all to state (2)"]
+
+
+@pytest.mark.parametrize("metric", charts.METRICS)
+def test_mechanisms_are_compared_stage_by_stage(case, flat, metric):
+    tables = {"TopDown": case[1].by_stage, "Flat": flat[1].by_stage}
+    chart = charts.compare_stages(tables, metric, "flights").to_dict()
+    for title, table in tables.items():
+        assert [row["value"] for row in rows(chart) if row["series"] == title] == pytest.approx(list(table[metric]))
+        assert f"{title}: all to all: " in chart["description"]
+    line = chart["layer"][0]["encoding"]
+    assert line["color"]["scale"]["domain"] == ["TopDown", "Flat"]
+    assert line["color"]["scale"]["range"][0] == ACCENT
+    assert line["y"]["title"].endswith(("(%)", "(flights)", "(pairs)"))
+
+
+def test_stages_that_mean_different_pairs_are_numbered(case):
+    table = case[1].by_stage
+    mirrored = table.assign(between=[" to ".join(reversed(name.split(" to "))) for name in table["between"]])
+    chart = charts.compare_stages({"one": table, "two": mirrored}, "max_error").to_dict()
+    assert found(chart["layer"], "sort") == [["all to all", "stage 1", "state to state", "stage 3", "county to county"]]
+
+
+def test_totals_show_intervals_and_the_truth_only_if_it_was_given():
+    chart = charts.totals_bars(totals(), "trips").to_dict()
+    assert [layer["mark"]["type"] for layer in chart["layer"]] == ["bar", "rule"]
+    assert "true" not in json.dumps(chart).replace(": true", "")
+    chart = charts.totals_bars(totals(true=[1, 2, 3]), "trips").to_dict()
+    assert [layer["mark"]["type"] for layer in chart["layer"]] == ["bar", "rule", "tick"]
+    assert "12,000" in chart["description"]
+
+
+def test_the_matrix_holds_the_released_pairs_with_their_intervals(case):
+    chart = charts.matrix_chart(case[0], 2, "trips").to_dict()
+    table = case[0].level(2, spread=True)
+    table = table[table["count"] > 0]
+    regions = case[0].tree.origins
+    names = dict(zip(regions.ids_of(2), regions.names_of(2), strict=True))
+    expected = {(names[row.origin], names[row.destination]): (row.count, row.ci_low, row.ci_high) for row in table.itertuples(index=False)}
+    cells = {(row["origin"], row["destination"]): (row["count"], row["low"], row["high"]) for row in rows(chart)}
+    assert cells == expected
+    assert found(chart["layer"], "x")[0]["scale"]["domain"] == list(regions.names_of(2))
+
+
+def test_the_matrix_shows_the_regions_with_the_most_trips_only():
+    release, _ = released(random_trips(grid(10, 10), pairs=2000), epsilon=10)
+    chart = charts.matrix_chart(release, 2).to_dict()
+    sums = release.sums(2, 2)
+    total = np.bincount(sums.origin, sums.count, 100) + np.bincount(sums.destination, sums.count, 100)
+    largest = set(release.tree.origins.names_of(2)[np.argsort(-total)[: charts.LARGEST_MATRIX]])
+    assert set(found(chart["layer"], "x")[0]["scale"]["domain"]) == largest
+    assert len(rows(chart)) <= charts.LARGEST_MATRIX**2
+    assert len(json.dumps(chart)) < 1_000_000
+
+
+def test_the_matrix_works_without_places_with_two_geographies_and_equal_names():
+    regions = grid(shapes=None)
+    regions = replace(regions, names=(regions.names[0], np.full(24, "Washington", object)))
+    release, _ = released(random_trips(regions, destinations=grid(4, 4, name="Port")))
+    chart = charts.matrix_chart(release, 2).to_dict()
+    assert found(chart["layer"], "y")[0]["scale"]["domain"][:2] == ["Washington", "Washington (2)"]
+    assert len(found(chart["layer"], "x")[0]["scale"]["domain"]) == 16
+
+
+def test_a_release_without_trips_is_an_empty_matrix():
+    flows = random_trips(grid())
+    flows = replace(flows, origin=flows.origin[:0], destination=flows.destination[:0], count=flows.count[:0])
+    release, evaluation = released(flows)
+    assert "none" in charts.matrix_chart(release, 1).to_dict()["description"]
+    assert charts.expected_by_stage(release).to_dict()
+    assert charts.errors_by_stage(evaluation.by_stage, error_bounds(release), "trips").to_dict()

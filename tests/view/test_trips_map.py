@@ -1,0 +1,418 @@
+"""The map of trips: what goes to the browser, and what decides it."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpviz.data.flow_samples import load_flow_sample
+from dpviz.errors import DomainError
+from dpviz.release.flow_release import interval
+from dpviz.release.pair_sums import PairSums
+from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
+from dpviz.view.trips_looks import arriving_color, leaving_color
+from dpviz.view.trips_map import MOST_ARCS, SHOWN_TRIPS, TripsView, has_places, trips_map
+from tests.view.trips_cases import MECHANISMS, grid, layers_of, random_trips, released
+
+BYTES, POLYGON_BYTES = 5_000_000, 2_500_000
+HOSTILE = "</b><script>alert(1)</script>{t}"
+OURS = {"regions", "arcs", "names", "chosen", "ends"}
+
+
+@pytest.fixture(scope="module", params=MECHANISMS)
+def case(request):
+    return released(random_trips(grid()), request.param)
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """So little budget that pairs are made up and lost."""
+    return released(random_trips(grid(), pairs=60), epsilon=0.3)
+
+
+def mapped(case, *, truth=None, **view):
+    view = TripsView(**({"level": 2} | view))
+    if truth is None:
+        return trips_map(case[0], view)
+    return trips_map(case[0], view, case[1].true_level(view.level) if truth is True else truth)
+
+
+def arcs_of(picture):
+    return layers_of(picture)["arcs"]["data"]
+
+
+def ends_of(picture):
+    return {(row["o"], row["z"]) for row in arcs_of(picture)}
+
+
+def scaled(truth, factor, plus=0):
+    return replace(truth, count=truth.count * factor + plus)
+
+
+def plain(value):
+    if isinstance(value, dict):
+        return all(plain(each) for each in value.values())
+    return all(plain(each) for each in value) if isinstance(value, list) else type(value) in (int, float, str)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("shown", SHOWN_TRIPS)
+@pytest.mark.parametrize("level", [1, 2])
+def test_every_view_is_complete_and_small_and_asks_nobody(case, level, shown, dark):
+    picture = mapped(case, truth=True, level=level, shown=shown, dark=dark, chosen=1)
+    text = picture.deck.to_json()
+    assert len(text.encode()) < BYTES
+    assert "://" not in text
+    assert json.loads(text)["mapStyle"] == "__MAP_STYLE__"
+    layers = layers_of(picture)
+    assert list(layers) == ["land", "regions", "countries", "states", "chosen", "arcs", "names"]
+    assert {name for name, layer in layers.items() if layer.get("pickable")} == {"regions", "arcs"}
+    assert all(math.isfinite(number) for row in arcs_of(picture) for number in (*row["s"], *row["d"], row["w"]))
+    assert picture.legend.startswith('<div class="dpviz-legend">')
+    assert picture.legend.endswith("</div>")
+    assert picture.legend.count("<div") == 1
+    assert shown.lower() in picture.description
+    assert picture.drawn == len(arcs_of(picture)) <= picture.total
+
+
+def test_no_scalar_of_another_library_goes_to_the_deck(case):
+    for layer in mapped(case, truth=True, chosen=2).deck.layers:
+        if layer.id in OURS:
+            assert plain(layer.data), layer.id
+
+
+def test_arcs_run_from_centre_to_centre_and_are_light_where_they_begin(case):
+    release = case[0]
+    centres = release.tree.origins.centres(2)
+    rows = arcs_of(mapped(case))
+    assert rows
+    for row in rows:
+        assert row["o"] != row["z"]
+        assert row["s"] == pytest.approx(centres[row["o"]], abs=1e-4)
+        assert row["d"] == pytest.approx(centres[row["z"]], abs=1e-4)
+        assert row["a"][:3] == row["b"][:3] == list(leaving_color(False))
+        assert row["a"][3] < row["b"][3] / 3
+    layer = layers_of(mapped(case))["arcs"]
+    assert layer["getTilt"] == 90
+    assert [layer[key] for key in ("getSourceColor", "getTargetColor", "getWidth")] == ["@@=a", "@@=b", "@@=w"]
+
+
+def test_the_largest_released_pairs_are_drawn_and_the_largest_last(case):
+    table = case[0].level(2)
+    table = table[(table["count"] > 0) & (table["origin"] != table["destination"])]
+    picture = mapped(case, top=20)
+    counts = [int(row["t"].split(" ")[0].replace(",", "")) for row in arcs_of(picture)]
+    assert counts == sorted(counts)
+    assert sorted(counts) == sorted(table["count"].nlargest(20))
+    widths = [row["w"] for row in arcs_of(picture)]
+    assert widths == sorted(widths)
+    assert (picture.drawn, picture.total) == (20, len(table))
+    assert picture.note == f"Showing 20 of {len(table):,} pairs with released trips, the largest first."
+
+
+def test_small_pairs_can_be_left_out(case):
+    picture = mapped(case, least=40, unit="flights")
+    counts = [int(row["t"].split(" ")[0].replace(",", "")) for row in arcs_of(picture)]
+    assert counts
+    assert min(counts) >= 40
+    assert picture.drawn < picture.total
+    assert "from 40 flights on" in picture.note
+
+
+def test_no_more_than_5_000_arcs_are_drawn_whatever_is_asked_for():
+    case = released(random_trips(grid(20, 20), pairs=9000), "flat_gaussian")
+    picture = mapped(case, top=10**9)
+    assert picture.drawn == MOST_ARCS < picture.total
+    assert len(picture.deck.to_json()) < BYTES
+
+
+def test_the_hover_tells_what_the_release_tells(case):
+    release, evaluation = case
+    table = release.level(2, spread=True).set_index(["origin", "destination"])
+    ids, names, truth = release.tree.origins.ids_of(2), release.tree.origins.names_of(2), evaluation.true_level(2)
+    for row in arcs_of(mapped(case, truth=True, unit="flights")):
+        told = table.loc[(ids[row["o"]], ids[row["z"]])]
+        true = truth.at(np.array([row["o"]], np.int32), np.array([row["z"]], np.int32))[0]
+        assert row["n"] == f"{names[row['o']]} to {names[row['z']]}"
+        assert row["t"] == f"{told['count']:,.0f} flights, 95 % between {told['ci_low']:,.0f} and {told['ci_high']:,.0f}"
+        assert row["e"] == f"true {true:,}, error {int(told['count']) - true:+,}"
+
+
+def test_truth_goes_to_the_browser_only_where_it_was_handed_in(case):
+    for shown in SHOWN_TRIPS:
+        picture = mapped(case, shown=shown)
+        assert not any("e" in row for name in ("arcs", "regions") for row in layers_of(picture)[name]["data"])
+        assert "true" not in picture.deck._tooltip["html"] + picture.legend + picture.note
+        assert picture.deck.to_json() == mapped(case).deck.to_json()
+
+
+def test_the_released_map_does_not_depend_on_the_truth(case):
+    truth, plain_picture = case[1].true_level(2), mapped(case)
+
+    def looks(picture):
+        rows = layers_of(picture)
+        hidden = {"e"}
+        return [{k: v for k, v in row.items() if k not in hidden} for name in ("arcs", "regions", "names") for row in rows[name]["data"]]
+
+    for other in (truth, scaled(truth, 1000, 7)):
+        picture = mapped(case, truth=other)
+        assert looks(picture) == looks(plain_picture)
+        for part in ("legend", "note", "description", "drawn", "total"):
+            assert getattr(picture, part) == getattr(plain_picture, part)
+        assert picture.deck.initial_view_state.zoom == plain_picture.deck.initial_view_state.zoom
+
+
+@pytest.mark.parametrize("shown", SHOWN_TRIPS)
+@pytest.mark.parametrize("chosen", [None, 3])
+def test_no_scale_comes_from_the_truth(case, shown, chosen):
+    truth = case[1].true_level(2)
+    options = {"shown": shown, "chosen": chosen, "top": 30}
+    assert mapped(case, truth=truth, **options).legend == mapped(case, truth=scaled(truth, 1000), **options).legend
+
+
+def test_the_true_map_draws_the_largest_true_pairs_on_the_released_scale(case):
+    truth = case[1].true_level(2)
+    other = truth.origin != truth.destination
+    picture = mapped(case, truth=True, shown="True", top=15)
+    counts = [int(row["e"].split(",")[0].removeprefix("true ").replace(",", "")) for row in arcs_of(picture)]
+    drawn = truth.at(*(np.array([row[key] for row in arcs_of(picture)], np.int32) for key in "oz"))
+    assert sorted(drawn) == sorted(truth.count[other])[-15:]
+    assert len(counts) == 15
+    assert picture.total == other.sum()
+    released_legend = mapped(case, truth=True, top=15).legend
+    assert picture.legend == released_legend.replace("<b>trips", "<b>true trips")
+
+
+def test_errors_have_two_signs_and_the_largest_are_drawn(noisy):
+    picture = mapped(noisy, truth=True, shown="Error", top=40)
+    table = noisy[1].compare(2)
+    table = table[table["origin"] != table["destination"]]
+    errors = []
+    for row in arcs_of(picture):
+        error = int(row["e"].split("error ")[1].replace(",", ""))
+        red, _, blue, _ = row["b"]
+        assert (blue > red) == (error > 0)
+        errors.append(abs(error))
+    assert errors == sorted(errors)
+    assert sorted(errors) == sorted(table["error"].abs().nlargest(40))
+    assert "released minus true, trips per pair" in picture.legend
+    assert "are not the true ones" in picture.note
+
+
+def test_made_up_and_missing_pairs_are_marked_and_come_first(noisy):
+    table = noisy[1].compare(2)
+    table = table[table["origin"] != table["destination"]]
+    picture = mapped(noisy, truth=True, shown="False positives", top=5000)
+    colors = {FALSE_POSITIVE: "false positive", FALSE_NEGATIVE: "false negative", (128, 128, 128): "true positive"}
+    for color, kind in colors.items():
+        expected = {tuple(row) for row in table.loc[table["kind"] == kind, ["origin", "destination"]].itertuples(index=False)}
+        assert expected
+        assert {(row["o"], row["z"]) for row in arcs_of(picture) if tuple(row["b"][:3]) == color} == expected
+    wrong = int((table["kind"] != "true positive").sum())
+    few = arcs_of(mapped(noisy, truth=True, shown="False positives", top=wrong))
+    assert {tuple(row["b"][:3]) for row in few} == {FALSE_POSITIVE, FALSE_NEGATIVE}
+    numbers = table["kind"].value_counts()
+    told = f"Of all, {numbers['false positive']:,} are false positives and {numbers['false negative']:,} false negatives."
+    assert told in picture.note
+
+
+def test_a_pair_that_was_not_released_has_no_interval(noisy):
+    rows = arcs_of(mapped(noisy, truth=True, shown="False positives", top=5000))
+    lost = [row["t"] for row in rows if tuple(row["b"][:3]) == FALSE_NEGATIVE]
+    assert set(lost) == {"0 trips"}
+
+
+@pytest.mark.parametrize("shown", SHOWN_TRIPS)
+def test_of_a_chosen_region_both_directions_are_drawn_and_nothing_else(case, shown):
+    everything = ends_of(mapped(case, truth=True, shown=shown, top=5000))
+    picture = mapped(case, truth=True, shown=shown, top=5000, chosen=5)
+    assert ends_of(picture) == {pair for pair in everything if 5 in pair}
+    name = case[0].tree.origins.names_of(2)[5]
+    assert f"Only those from or to {name}." in picture.note
+    assert f"from or to {name}" in picture.description
+    assert layers_of(picture)["names"]["data"][0]["n"] == name
+    if shown in ("Released", "True"):
+        for row in arcs_of(picture):
+            assert tuple(row["b"][:3]) == (arriving_color(False) if row["z"] == 5 else leaving_color(False))
+        assert "arriving" in picture.legend
+
+
+def test_the_chosen_region_is_outlined(case):
+    layers = layers_of(mapped(case, chosen=5))
+    own = [row["p"] for row in layers["regions"]["data"] if row["i"] == 5]
+    assert [row["p"] for row in layers["chosen"]["data"]] == own
+    assert "chosen" not in layers_of(mapped(case))
+
+
+def test_regions_tell_what_leaves_arrives_and_stays(case):
+    release, evaluation = case
+    truth = evaluation.true_level(2)
+    released_pairs = release.sums(2, 2)
+    for row in layers_of(mapped(case, truth=True, unit="flights"))["regions"]["data"]:
+        for text, sums in ((row["t"].removeprefix("flights: "), released_pairs), (row["e"].removeprefix("true: "), truth)):
+            own, other = sums.origin == row["i"], sums.destination == row["i"]
+            numbers = [sums.count[own & ~other].sum(), sums.count[other & ~own].sum(), sums.count[own & other].sum()]
+            assert text == f"{numbers[0]:,} leaving, {numbers[1]:,} arriving, {numbers[2]:,} within"
+        assert row["n"] == release.tree.origins.names_of(2)[row["i"]]
+
+
+def test_more_trips_leaving_is_a_stronger_shade_and_errors_have_none(case):
+    regions = layers_of(mapped(case))["regions"]["data"]
+    leaving = [int(row["t"].split(" ")[1].replace(",", "")) for row in regions]
+    assert regions[int(np.argmax(leaving))]["c"][3] == max(row["c"][3] for row in regions) > 60
+    for shown in ("Error", "False positives"):
+        assert len({row["c"][3] for row in layers_of(mapped(case, truth=True, shown=shown))["regions"]["data"]}) == 1
+
+
+def test_shades_and_sizes_of_true_totals_are_on_the_released_scale():
+    for shapes, key, most in (("polygons", "c", 105), ("points", "r", 16)):
+        case = released(random_trips(grid(shapes=shapes), pairs=500))
+        truth, sizes = case[1].true_level(2), []
+        for picture in (mapped(case), mapped(case, truth=scaled(truth, 10**6), shown="True")):
+            found = [row[key] for row in layers_of(picture)["regions"]["data"]]
+            sizes.append([each[3] if key == "c" else each for each in found])
+        assert len(set(sizes[0])) > 10
+        assert set(sizes[1]) == {most}
+
+
+def test_hostile_names_and_units_are_harmless_everywhere():
+    case = released(random_trips(grid(name=HOSTILE)))
+    picture = mapped(case, truth=True, unit=HOSTILE, chosen=0)
+    text = picture.deck.to_json()
+    assert "<script" not in text
+    assert "<script" not in picture.legend
+    for layer in ("regions", "arcs"):
+        for row in layers_of(picture)[layer]["data"]:
+            assert not set("<>{}") & set(row["n"] + row["t"] + row["e"])
+            assert "‹script›" in row["n"]
+    assert HOSTILE in picture.note  # plain text: the page escapes it
+
+
+def test_names_are_not_escaped_twice_since_the_page_escapes_what_it_fills_in():
+    case = released(random_trips(grid(name="O'Hare & Sons")))
+    assert layers_of(mapped(case))["regions"]["data"][0]["n"] == "O'Hare & Sons 0"
+
+
+def test_regions_without_outlines_are_points_sized_by_their_trips():
+    regions = grid(shapes="points")
+    release = released(random_trips(regions))[0]
+    picture = trips_map(release, TripsView(level=2, chosen=4))
+    layer = layers_of(picture)["regions"]
+    assert layer["@@type"] == "ScatterplotLayer"
+    assert layer["radiusUnits"] == "pixels"
+    rows = {row["i"]: row for row in layer["data"]}
+    assert sorted(rows) == list(range(24))
+    total = {place: sum(int(part) for part in row["t"].replace(",", "").split() if part.isdigit()) for place, row in rows.items()}
+    order = sorted(rows, key=total.get)
+    assert rows[order[0]]["r"] < rows[order[-1]]["r"] <= 16
+    assert layers_of(picture)["chosen"]["data"][0]["p"] == rows[4]["p"]
+    assert layers_of(trips_map(release, TripsView(level=1)))["regions"]["@@type"] == "ScatterplotLayer"
+
+
+def test_a_large_hierarchy_of_points_shows_those_with_the_most_trips():
+    regions = grid(150, 150, shapes="points", west=0, south=-70)
+    release = released(random_trips(regions, pairs=3000))[0]
+    picture = trips_map(release, TripsView(level=2))
+    assert len(layers_of(picture)["regions"]["data"]) == 20_000
+    assert "Of 22,500 regions, the 20,000 with the most trips can be clicked." in picture.note
+    assert len(picture.deck.to_json()) < BYTES
+
+
+def test_regions_without_places_cannot_be_mapped():
+    regions = grid(shapes=None)
+    assert not has_places(regions, 1)
+    assert has_places(grid(), 1)
+    assert has_places(grid(shapes="points"), 1)
+    with pytest.raises(DomainError, match="matrix"):
+        trips_map(released(random_trips(regions))[0], TripsView(level=1))
+
+
+@pytest.mark.parametrize("wrong", [{"level": 0}, {"level": 3}, {"shown": "All"}, {"chosen": 24}, {"chosen": -1}])
+def test_what_does_not_exist_is_refused(case, wrong):
+    with pytest.raises(DomainError):
+        mapped(case, **wrong)
+
+
+def test_trips_between_two_geographies_have_a_layer_for_each():
+    regions, ends = grid(), grid(4, 4, west=-80, name="Port")
+    case = released(random_trips(regions, destinations=ends))
+    picture = mapped(case, truth=True)
+    layers = layers_of(picture)
+    assert [name for name in layers if name in OURS] == ["ends", "regions", "arcs", "names"]
+    assert {row["t"].split()[-1] for row in layers["regions"]["data"]} == {"leaving"}
+    assert {row["t"].split()[-1] for row in layers["ends"]["data"]} == {"arriving"}
+    assert any(row["o"] == row["z"] for row in arcs_of(picture))
+    centres = ends.centres(2)
+    for row in arcs_of(picture):
+        assert row["d"] == pytest.approx(centres[row["z"]], abs=1e-4)
+    assert all(row["o"] == 2 for row in arcs_of(mapped(case, chosen=2)))
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_data_without_a_trip_are_a_map_without_arcs(mechanism):
+    flows = random_trips(grid())
+    flows = replace(flows, origin=flows.origin[:0], destination=flows.destination[:0], count=flows.count[:0])
+    case = released(flows, mechanism)
+    for shown in SHOWN_TRIPS:
+        picture = mapped(case, truth=True, shown=shown)
+        assert picture.drawn == len(arcs_of(picture))
+        if mechanism == "top_down":
+            assert picture.note.startswith("Showing 0 of 0 pairs")
+
+
+def test_intervals_of_the_finest_level_match_by_place():
+    release, _ = released(random_trips(grid()), "flat_gaussian")
+    at = release.stages[4]
+    low, high = interval(at.noisy, release.stddev(4))
+    known = {(int(o), int(d)): (a, b) for o, d, a, b in zip(at.origin, at.destination, low, high, strict=True)}
+    for row in arcs_of(trips_map(release, TripsView(level=2))):
+        a, b = known[row["o"], row["z"]]
+        assert row["t"].endswith(f"95 % between {a:,.0f} and {b:,.0f}")
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_a_map_of_3_136_detailed_polygons_is_small(level, record_property):
+    regions = grid(56, 56, corners=150, west=-125, south=10)
+    case = released(random_trips(regions, pairs=40_000), epsilon=10)
+    picture = mapped(case, truth=True, level=level, top=MOST_ARCS)
+    size, polygons = len(picture.deck.to_json().encode()), len(json.dumps(layers_of(picture)["regions"]["data"], separators=(",", ":")))
+    record_property("bytes", size)
+    print(f"level {level}: {size:,} bytes, {polygons:,} of polygons, {picture.drawn:,} arcs")
+    assert size < BYTES
+    assert polygons < POLYGON_BYTES
+    assert {row["i"] for row in layers_of(picture)["regions"]["data"]} == set(range(regions.size(level)))
+
+
+@pytest.fixture(scope="module")
+def commuters():
+    return released(load_flow_sample("us_commuters"), epsilon=10)
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+@pytest.mark.parametrize("shown", ["Released", "False positives"])
+def test_a_map_of_all_us_counties_is_small(commuters, level, shown):
+    picture = mapped(commuters, truth=True, level=level, shown=shown, top=MOST_ARCS, unit="commuters")
+    size, polygons = len(picture.deck.to_json().encode()), len(json.dumps(layers_of(picture)["regions"]["data"], separators=(",", ":")))
+    print(f"level {level}, {shown}: {size:,} bytes, {polygons:,} of polygons, {picture.drawn:,} arcs")
+    assert size < BYTES
+    assert polygons < POLYGON_BYTES
+    assert {row["i"] for row in layers_of(picture)["regions"]["data"]} == set(range(commuters[0].tree.origins.size(level)))
+
+
+@pytest.mark.parametrize("sample", ["us_commuters", "us_flights"])
+def test_the_first_view_is_not_mostly_ocean(sample, commuters):
+    release = commuters[0] if sample == "us_commuters" else released(load_flow_sample(sample))[0]
+    views = [trips_map(release, TripsView(level=level)).deck.initial_view_state for level in (1, 2, 3)]
+    assert {(view.longitude, view.latitude, view.zoom) for view in views} == {(views[0].longitude, views[0].latitude, views[0].zoom)}
+    assert -100 < views[0].longitude < -92
+    assert 36 < views[0].latitude < 40
+    assert 3 < views[0].zoom < 4
+
+
+def test_a_missing_pair_is_zero_in_the_truth(case):
+    nothing = PairSums(origin=np.zeros(0, np.int32), destination=np.zeros(0, np.int32), count=np.zeros(0, np.int64), width=24)
+    rows = arcs_of(mapped(case, truth=nothing, shown="False positives"))
+    assert {tuple(row["b"][:3]) for row in rows} == {FALSE_POSITIVE}
+    assert mapped(case, truth=nothing, shown="True").drawn == 0

@@ -1,0 +1,58 @@
+"""Regions with places, and releases of trips between them, for the tests of pictures."""
+
+import json
+
+import geopandas
+import numpy as np
+import pandas as pd
+import shapely
+
+from dpviz.answers.flow_metrics import evaluate_flows
+from dpviz.data.flows import Flows
+from dpviz.mechanisms.flat_gaussian import FlatGaussian
+from dpviz.mechanisms.top_down import TopDown
+from dpviz.privacy.budget import ApproxBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.space.regions import Regions
+
+MECHANISMS = {"top_down": TopDown(), "flat_gaussian": FlatGaussian()}
+
+
+def blob(x, y, corners=12, radius=0.45):
+    turn = np.linspace(0, 2 * np.pi, corners, endpoint=False)
+    far = radius * (0.8 + 0.2 * np.sin(7 * turn + x))
+    return shapely.Polygon(np.column_stack([x + far * np.cos(turn), y + far * np.sin(turn)]))
+
+
+def grid(columns=6, rows=4, *, shapes="polygons", corners=12, west=-100.0, south=35.0, name="County"):
+    """Leaf regions in a grid, in squares of 2 x 2 to the level above; with polygons, points or no places."""
+    x, y = (part.ravel() for part in np.meshgrid(np.arange(columns), np.arange(rows)))
+    table = pd.DataFrame({"state": [f"s{a // 2:02}{b // 2:02}" for a, b in zip(x, y, strict=True)]})
+    table["county"] = [f"c{place:05}" for place in range(len(x))]
+    table["label"] = [f"{name} {place}" for place in range(len(x))]
+    if shapes == "polygons":
+        places = [blob(west + a, south + b, corners) for a, b in zip(x, y, strict=True)]
+    else:
+        places = shapely.points(west + x, south + y)
+    if shapes is not None:
+        table = geopandas.GeoDataFrame(table, geometry=places, crs="EPSG:4326")
+    return Regions.from_table(table, levels=["state", "county"], names={"county": "label"})
+
+
+def random_trips(regions, pairs=150, seed=1, destinations=None):
+    rng = np.random.default_rng(seed)
+    a, b = regions.size(regions.depth), (destinations or regions).size(regions.depth)
+    key = np.sort(rng.choice(a * b, min(pairs, a * b), replace=False))
+    origin, destination = (part.astype(np.int32) for part in np.divmod(key, b))
+    count = np.minimum(1 + rng.pareto(0.7, len(key)) * 5, 50_000).astype(np.int64)
+    return Flows(regions, origin, destination, count, destinations=destinations)
+
+
+def released(flows, mechanism="top_down", epsilon=1.0, seed=1):
+    """A release, and what it is held against."""
+    release = MECHANISMS[mechanism].release(flows, ApproxBudget(epsilon, "1e-8"), Entropy.seeded(seed))
+    return release, evaluate_flows(release, flows)
+
+
+def layers_of(picture):
+    return {layer["id"]: layer for layer in json.loads(picture.deck.to_json())["layers"]}
