@@ -184,9 +184,9 @@ class Regions:
         """
         new = [f"first {length} characters" for length in lengths]
         coarsest = self.ids_of(1)
-        if lengths and max(lengths) >= min(map(len, coarsest)):
-            raise DomainError(f"The first characters must be fewer than the {min(map(len, coarsest))} of the shortest id.")
         above = Regions.from_prefixes(coarsest, lengths=lengths, levels=new)
+        if max(lengths) >= min(map(len, coarsest)):
+            raise DomainError(f"The first characters must be fewer than the {min(map(len, coarsest))} of the shortest id.")
         place = above.find([text[: lengths[-1]] for text in coarsest], above.depth)
         table = {name: above.ids_of(level)[above.ancestors(level)[place]] for level, name in enumerate(new, start=1)}
         table = {name: ids[self.ancestors(1)] for name, ids in table.items()}
