@@ -20,7 +20,7 @@ from dpviz.space.regions import Regions
 from dpviz.view.trips_charts import matrix_chart
 from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, has_places, trips_map
 
-MAP_HEIGHT = 620
+MAP_HEIGHT, MAP_WIDTH = 620, 780
 EASY_TO_SEE = 400
 _PROTECTED = (
     "**Protected:** replacing one trip by another, or adding or removing it (or all trips of one person, where that is declared)."
@@ -148,7 +148,8 @@ def _view(what: TripsDrawn, *, shows_truth: bool) -> TripsView:
         on_change=lambda: TRIPS.change(level=regions.levels.index(st.session_state["level"]) + 1),
     )
     chosen, top, least = _filters(regions, level)
-    return TripsView(level=level, shown=shown, top=top, least=least, chosen=chosen, unit=what.data.unit, dark=_dark())
+    width = MAP_WIDTH // len(what.releases)
+    return TripsView(level=level, shown=shown, top=top, least=least, chosen=chosen, unit=what.data.unit, dark=_dark(), width=width)
 
 
 def _filters(regions: Regions, level: int) -> tuple[int | None, int, int]:

@@ -160,13 +160,15 @@ def _arcs(release: FlowRelease, view: TripsView, drawn: Pairs, known: tuple[Grou
 
 
 def _layers(areas: list[Areas], arcs: Arcs, view: TripsView) -> tuple[list[pydeck.Layer], list[pydeck.Layer]]:
-    """What lies under the borders, and over them; points lie over them, as arcs do."""
+    """What lies under the borders, and over them; points lie over arcs, so that they can be clicked where many arcs meet."""
     line = [225, 230, 235, 50] if view.dark else [90, 100, 110, 75]
     names = ("regions", "ends")
     layers = [area_layer(each, line=line, name=name) for each, name in zip(areas, names, strict=False)]
     ring = [235, 240, 245, 255] if view.dark else [20, 28, 34, 255]
     chosen = [] if view.chosen is None else [chosen_layer(areas[0], view.chosen, ring)]
-    return layers[::-1], [*chosen, arc_layer(arcs)]
+    polygons = [layer for layer, each in zip(layers, areas, strict=True) if each.ground.polygons]
+    points = [layer for layer, each in zip(layers, areas, strict=True) if not each.ground.polygons]
+    return polygons[::-1], [*chosen, arc_layer(arcs), *points[::-1]]
 
 
 def _note(release: FlowRelease, view: TripsView, pairs: Pairs, numbers: tuple[int, int]) -> str:
