@@ -104,25 +104,29 @@ def bar(colors: Colors, width: int) -> str:
 
 
 def at_origins(colors: Colors) -> Colors:
-    """The colours of arcs where they begin: the same, but light. After a click, Streamlit fades all ends that are stronger than 0.4."""
+    """The colours of arcs where they begin: the same, but light."""
     return np.column_stack([colors[:, :3], colors[:, 3] // 7]).astype(np.uint8)
 
 
-def arc_layer(arcs: Arcs) -> pydeck.Layer:
-    """Arcs that bend to their right, so that both directions of a pair are seen."""
+def arc_layer(arcs: Arcs, *, again: bool = False) -> pydeck.Layer:
+    """Arcs that bend to their right, so that both directions of a pair are seen.
+
+    Args:
+        arcs: what is drawn.
+        again: a second time below the first, without texts: after a click, Streamlit fades all that was not clicked to 0.4.
+    """
     columns: dict[str, NDArray[Any]] = {
         "s": np.round(arcs.start, _DECIMALS),
         "d": np.round(arcs.end, _DECIMALS),
         "a": at_origins(arcs.color),
         "b": arcs.color,
         "w": np.round(arcs.width, 1),
-        "o": arcs.origin,
-        "z": arcs.destination,
     }
+    told = {} if again else {"o": arcs.origin.tolist(), "z": arcs.destination.tolist(), **arcs.told.fields()}
     return pydeck.Layer(
         "ArcLayer",
-        _rows({key: column.tolist() for key, column in columns.items()} | arcs.told.fields()),
-        id="arcs",
+        _rows({key: column.tolist() for key, column in columns.items()} | told),
+        id="arcs again" if again else "arcs",
         get_source_position="s",
         get_target_position="d",
         get_source_color="a",
@@ -130,7 +134,7 @@ def arc_layer(arcs: Arcs) -> pydeck.Layer:
         get_width="w",
         get_height=_BEND,
         get_tilt=90,
-        pickable=True,
+        pickable=not again,
         auto_highlight=True,
         highlight_color=[*_HIGHLIGHT, 255],
     )
@@ -225,7 +229,8 @@ def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool)
     order = np.argsort(-areas.size, kind="stable")[:_CANDIDATES]
     places = _apart(areas.ground.centres, order if chosen is None else np.append(chosen, order), window)
     rows = {"p": np.round(areas.ground.centres[places], _DECIMALS).tolist(), "n": [areas.told.title[place] for place in places]}
-    color = {"get_color": [235, 240, 244, 255]} if dark else {}  # black by default, which a click does not fade
+    light = {"get_background_color": [190, 200, 206, 200] if dark else [255, 255, 255, 170]}  # text is black, which a click does not fade
+    plate = {"get_background_color": [16, 21, 24, 170], "get_color": [235, 240, 244, 255]} if dark and chosen is None else light
     return pydeck.Layer(
         "TextLayer",
         _rows(rows),
@@ -235,12 +240,11 @@ def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool)
         get_size=12,
         get_pixel_offset=[0, -14],
         background=True,
-        get_background_color=[16, 21, 24, 170] if dark else [255, 255, 255, 170],
         background_padding=[3, 1],
         character_set="'auto'",
         font_family="'sans-serif'",
         pickable=False,
-        **color,
+        **plate,
     )
 
 

@@ -165,7 +165,7 @@ def _layers(areas: list[Areas], arcs: Arcs, view: TripsView) -> tuple[list[pydec
     names = ("regions", "ends")
     layers = [area_layer(each, line=line, name=name) for each, name in zip(areas, names, strict=False)]
     ring = [235, 240, 245, 255] if view.dark else [20, 28, 34, 255]
-    chosen = [] if view.chosen is None else [chosen_layer(areas[0], view.chosen, ring)]
+    chosen = [] if view.chosen is None else [chosen_layer(areas[0], view.chosen, ring), arc_layer(arcs, again=True)]
     polygons = [layer for layer, each in zip(layers, areas, strict=True) if each.ground.polygons]
     points = [layer for layer, each in zip(layers, areas, strict=True) if not each.ground.polygons]
     return polygons[::-1], [*chosen, arc_layer(arcs), *points[::-1]]

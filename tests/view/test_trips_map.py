@@ -18,7 +18,7 @@ from tests.view.trips_cases import MECHANISMS, grid, layers_of, random_trips, re
 
 BYTES, POLYGON_BYTES = 5_000_000, 2_500_000
 HOSTILE = "</b><script>alert(1)</script>{t}"
-OURS = {"regions", "arcs", "names", "chosen", "ends"}
+OURS = {"regions", "arcs", "arcs again", "names", "chosen", "ends"}
 
 
 @pytest.fixture(scope="module", params=MECHANISMS)
@@ -67,7 +67,7 @@ def test_every_view_is_complete_and_small_and_asks_nobody(case, level, shown, da
     assert "://" not in text
     assert json.loads(text)["mapStyle"] == "__MAP_STYLE__"
     layers = layers_of(picture)
-    assert list(layers) == ["land", "regions", "countries", "states", "chosen", "arcs", "names"]
+    assert list(layers) == ["land", "regions", "countries", "states", "chosen", "arcs again", "arcs", "names"]
     assert {name for name, layer in layers.items() if layer.get("pickable")} == {"regions", "arcs"}
     assert all(math.isfinite(number) for row in arcs_of(picture) for number in (*row["s"], *row["d"], row["w"]))
     assert picture.legend.startswith('<div class="dpviz-legend">')
@@ -246,6 +246,13 @@ def test_the_chosen_region_is_outlined(case):
     assert "chosen" not in layers_of(mapped(case))
 
 
+def test_arcs_of_a_chosen_region_are_drawn_twice_since_a_click_fades_them(case):
+    layers = layers_of(mapped(case, chosen=5))
+    assert [{key: row[key] for key in "sdabw"} for row in layers["arcs"]["data"]] == layers["arcs again"]["data"]
+    assert not layers["arcs again"]["pickable"]
+    assert "arcs again" not in layers_of(mapped(case))
+
+
 def test_regions_tell_what_leaves_arrives_and_stays(case):
     release, evaluation = case
     truth = evaluation.true_level(2)
@@ -393,7 +400,9 @@ def commuters():
 @pytest.mark.parametrize("level", [1, 2, 3])
 @pytest.mark.parametrize("shown", ["Released", "False positives"])
 def test_a_map_of_all_us_counties_is_small(commuters, level, shown):
-    picture = mapped(commuters, truth=True, level=level, shown=shown, top=MOST_ARCS, unit="commuters")
+    options = {"truth": True, "level": level, "shown": shown, "top": MOST_ARCS, "unit": "commuters"}
+    assert len(mapped(commuters, chosen=1, **options).deck.to_json().encode()) < BYTES
+    picture = mapped(commuters, **options)
     size, polygons = len(picture.deck.to_json().encode()), len(json.dumps(layers_of(picture)["regions"]["data"], separators=(",", ":")))
     print(f"level {level}, {shown}: {size:,} bytes, {polygons:,} of polygons, {picture.drawn:,} arcs")
     assert size < BYTES
