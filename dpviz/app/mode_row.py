@@ -14,7 +14,8 @@ WATERMARK = """<style>
 .st-key-figures { border-left: 4px dashed #d55e00; padding-left: 0.8rem; }
 .st-key-figures::before { content: "CURATOR ONLY: what follows holds the truth"; font-size: 0.8rem; font-weight: 700; color: #d55e00; }
 </style>"""
-NO_EXPORT = """<style>.st-key-figures [data-testid="stElementToolbar"] { display: none; }</style>"""
+NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementToolbar"]:not(:has([aria-label*="ullscreen"])) {
+  display: none; }</style>"""
 
 
 def mode_row(desk: Desk, protected: str) -> None:

@@ -212,8 +212,7 @@ def truth_of(what: Drawn) -> Evaluation | None:
         return None
     key = f"evaluation {what.config.mode}"
     number, evaluation = st.session_state.get(key, (None, None))
-    if what.config.mode == CURATE:
-        looked_at().add(what.data.digest)
+    looked_at().add(what.data.digest)
     if number != what.number:
         evaluation = evaluate(what.release, what.data.points)
         st.session_state[key] = (what.number, evaluation)
@@ -231,5 +230,5 @@ def truth_wanted(data: Loaded) -> bool:
 
 
 def looked_at() -> set[str]:
-    """Digests of datasets whose truth was looked at in Curate."""
+    """Digests of datasets whose truth was looked at, in whichever mode."""
     return st.session_state.setdefault("looked_at", set())  # type: ignore[no-any-return]

@@ -71,6 +71,8 @@ def _files() -> TripsData | None:
     flows = cached.flows(digest, name, body, frame, tuple(sorted(options.items())))
     if flows.dropped:
         st.caption(f"Curator only: {flows.dropped:,} trips were left out (unknown regions, unreadable, or over the bound).")
+    for note in flows.notes:
+        st.caption(f"Curator only: {note}")
     unit = "trips of people" if flows.unit == PERSON else "trips"
     return TripsData(flows=flows, digest=digest, title="Uploaded trips", unit=unit)
 
@@ -121,7 +123,11 @@ def _regions() -> cached.Frame | None:
         placeholder="for example 2, 5",
         help="Adds coarser levels: 2 makes states out of county codes, 2, 5 states and counties out of tracts. Left empty: none.",
     )
-    prefixes = tuple(int(part) for part in text.replace(",", " ").split() if part.isdigit())
+    parts = text.replace(",", " ").split()
+    if not all(part.isdecimal() and part.isascii() for part in parts):
+        st.error("The numbers of characters must be whole numbers with commas between them, such as 2, 5.")
+        return None
+    prefixes = tuple(int(part) for part in parts)
     return cached.frame(digest, name, body, tuple(levels), prefixes)
 
 

@@ -23,7 +23,8 @@ from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, has_places, trips_map
 MAP_HEIGHT, MAP_WIDTH = 620, 780
 EASY_TO_SEE = 400
 _PROTECTED = (
-    "**Protected:** replacing one trip by another, or adding or removing it (or all trips of one person, where that is declared)."
+    "**Protected:** replacing one trip between the regions by another, or adding or removing it (or all trips of one person, where"
+    " that is declared)."
     " **Not protected:** the regions, the mechanism and its settings, and the total where neighbours are *bounded*."
 )
 
@@ -125,9 +126,9 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
 def _view(what: TripsDrawn, *, shows_truth: bool) -> TripsView:
     """What the maps show: which of the four pictures, which level, which region, and how many arcs."""
     how, regions = TRIPS.config(), what.releases[0].tree.origins
-    options = SHOWN_TRIPS if shows_truth else SHOWN_TRIPS[:1]
-    shown = how.shown if how.shown in options else SHOWN_TRIPS[0]
     level = min(how.level or _overview(regions), regions.depth)
+    options = SHOWN_TRIPS if shows_truth and has_places(regions, level) else SHOWN_TRIPS[:1]
+    shown = how.shown if how.shown in options else SHOWN_TRIPS[0]
     left, middle = st.columns([3, 2], vertical_alignment="center")
     st.session_state["trips shown"] = shown
     left.segmented_control(

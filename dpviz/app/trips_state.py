@@ -163,7 +163,7 @@ def draw(data: TripsData) -> None:
     how, count = TRIPS.config(), st.session_state.get("trips draws", 0) + 1
     mechanisms, budget = how.all_built(), how.budget()
     for mechanism in mechanisms:
-        mechanism.check(data.flows.regions)
+        mechanism.check_flows(data.flows)
     st.session_state["trips draws"] = count
     releases, seconds = [], []
     for mechanism in mechanisms:
@@ -189,8 +189,7 @@ def truths_of(what: TripsDrawn) -> tuple[FlowEvaluation, ...]:
         return ()
     key = f"trips evaluation {what.config.mode}"
     count, evaluations = st.session_state.get(key, (None, ()))
-    if what.config.mode == CURATE:
-        looked_at().add(what.data.digest)
+    looked_at().add(what.data.digest)
     if count != what.number:
         evaluations = tuple(evaluate_flows(release, what.data.flows) for release in what.releases)
         st.session_state[key] = (what.number, evaluations)

@@ -61,7 +61,9 @@ class Flows:
             object.__setattr__(self, "destinations", self.regions)
         for name, kind in (("origin", np.int32), ("destination", np.int32), ("count", np.int64)):
             object.__setattr__(self, name, frozen(getattr(self, name), kind, name))
-        _most(self.contributions)
+        object.__setattr__(self, "contributions", _most(self.contributions))
+        if not isinstance(self.exactly, bool | np.bool_):
+            raise InputError("exactly must be True or False: it is a declaration.")
         if self.unit not in (TRIP, PERSON) or (self.unit == TRIP and self.contributions > 1):
             raise InputError("unit must be 'person', or 'trip' where contributions is 1.")
         self._check_pairs()
@@ -161,7 +163,7 @@ class Flows:
         if too_many(np.maximum(count, 0)):
             raise InputError("The counts add up to more than 2**53 trips, which no longer are exact.")
         if trips.person is not None:
-            bound = _Bound(most=_most(contributions), exactly=bool(exactly), bad_rows=bad_rows, key=key)
+            bound = _Bound(most=_most(contributions), exactly=exactly, bad_rows=bad_rows, key=key)
             rows = _bounded(trips.person, weight, bound)
             origin, destination, weight = origin[rows], destination[rows], np.ones(len(rows), np.int64)
         pairs = _summed(origin, destination, weight, destinations.size(destinations.depth))
@@ -171,7 +173,7 @@ class Flows:
             destinations=destinations,
             contributions=contributions,
             unit=TRIP if trips.person is None and _most(contributions) == 1 else PERSON,
-            exactly=bool(exactly),
+            exactly=exactly,
             enforced=trips.person is not None,
             dropped=int(np.abs(count).sum()) + trips.ragged - int(pairs[2].sum()),
             notes=trips.notes,
@@ -185,9 +187,9 @@ def check_rule(bad_rows: str) -> None:
 
 
 def _most(contributions: object) -> int:
-    if isinstance(contributions, bool) or not isinstance(contributions, int) or contributions < 1:
+    if isinstance(contributions, bool) or not isinstance(contributions, int | np.integer) or contributions < 1:
         raise InputError("contributions must be a whole number, at least 1.")
-    return contributions
+    return int(contributions)
 
 
 def _column(table: pd.DataFrame, name: str) -> pd.Series:

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from dpviz.data.flows import Flows
 from dpviz.errors import DomainError
-from dpviz.mechanisms.base import Settings, setting
-from dpviz.mechanisms.flow_measure import BOUNDED, NEIGHBOURS, FlowStudy
+from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.flow_measure import BOUNDED, NEIGHBOURS, FlowSettings, FlowStudy
 from dpviz.mechanisms.flow_sums import measured_stage, summed_stage, with_sums_above
 from dpviz.privacy.budget import Budget, ZcdpBudget, require_gaussian
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import gaussian_tail
 from dpviz.privacy.noise import discrete_gaussian, gaussian_variance
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.pair_sums import pair_sums
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.regions import Places, Regions
 
@@ -31,7 +32,7 @@ _EMPTY_KEPT = 2**19
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlatGaussian(Settings[Regions]):
+class FlatGaussian(FlowSettings):
     """VanillaGauss: discrete Gaussian noise on every pair of leaves; larger regions are sums of noisy pairs.
 
     Protects: replacing one trip by another (with a person column or a declared bound: one person's m trips), or adding or
@@ -76,15 +77,15 @@ class FlatGaussian(Settings[Regions]):
             DomainError: more than 2**28 pairs of leaves.
         """
         rho = require_gaussian(budget, self.title, self.conversion)
+        self.check_flows(flows)
         study = FlowStudy(flows=flows, entropy=entropy, neighbours=self.neighbours)
         tree = PairTree(origins=flows.regions, destinations=flows.ends)
         _check_size(tree)
         study.record("every pair of leaves", rho.rho, tree.height, tree.size(tree.height))
         law = study.variance(rho.rho)
         variance, least = gaussian_variance(law), self.smallest_kept(tree.size(tree.height), law)
-        (origin, destination, noisy), above = _measured(study, tree, rho, least)
-        place = np.nonzero(above)
-        summed = summed_stage(place[0].astype(np.int32), place[1].astype(np.int32), above[place])
+        (origin, destination, noisy), above, across = _measured(study, tree, rho, least)
+        summed = summed_stage(*_listed(above))
         leaves = measured_stage(origin, destination, noisy, variance, tree.size(tree.height))
         stages = [*with_sums_above(tree, summed, tree.height - 1), leaves]
         left_out = () if least is None else (f"pairs under {least:,} left out of the finest stage",)
@@ -96,6 +97,7 @@ class FlatGaussian(Settings[Regions]):
             settings=self.chosen(),
             steps=("larger regions are sums of all noisy pairs", *left_out),
             every_pair=True,
+            across=None if least is None else pair_sums(*_listed(across), across.shape[1]),
             approximate=None if least is None else "pairs that were left out of the finest stage have an unknown error",
         )
 
@@ -124,11 +126,24 @@ def _check_size(tree: PairTree) -> None:
         raise DomainError(f"There are more than {MOST_PAIRS:,} pairs of leaf regions; noise on each is not feasible. Choose TopDown.")
 
 
-def _measured(study: FlowStudy, tree: PairTree, rho: ZcdpBudget, least: int | None) -> tuple[tuple[Places, Places, Integers], Integers]:
-    """Kept pairs of leaves (origin, destination, noisy count), and (origins one level up, leaves) sums of all noisy pairs."""
+def _listed(sums: Integers) -> tuple[Places, Places, Integers]:
+    """Origins, destinations and values of a dense table of sums, zeros left out."""
+    origin, destination = np.nonzero(sums)
+    return origin.astype(np.int32), destination.astype(np.int32), sums[origin, destination]
+
+
+def _measured(
+    study: FlowStudy, tree: PairTree, rho: ZcdpBudget, least: int | None
+) -> tuple[tuple[Places, Places, Integers], Integers, Integers]:
+    """Kept pairs of leaves (origin, destination, noisy count), and sums of all noisy pairs one level up on one side.
+
+    These are (origins one level up, leaves) and (leaves, destinations one level up).
+    """
     flows, width = study.flows, tree.destinations.size(tree.destinations.depth)
     parent = tree.origins.parent[-1]
     above, kept = np.zeros((int(parent[-1]) + 1, width), np.int64), []
+    column = tree.destinations.first_child(tree.destinations.depth - 1)[:-1]
+    across = np.zeros((len(parent), len(column)), np.int64)
     rows = max(_AT_ONCE // width, 1)
     for start in range(0, len(parent), rows):
         stop = min(start + rows, len(parent))
@@ -140,6 +155,7 @@ def _measured(study: FlowStudy, tree: PairTree, rho: ZcdpBudget, least: int | No
         kept.append((place + start * width, block[place]))
         first = np.flatnonzero(np.diff(parent[start:stop], prepend=-1))
         above[parent[start:stop][first]] += np.add.reduceat(block.reshape(-1, width), first, axis=0)
+        across[start:stop] = np.add.reduceat(block.reshape(-1, width), column, axis=1)
     pair, noisy = (np.concatenate(parts) for parts in zip(*kept, strict=True))
     origin, destination = np.divmod(pair, width)
-    return (origin.astype(np.int32), destination.astype(np.int32), noisy), above
+    return (origin.astype(np.int32), destination.astype(np.int32), noisy), above, across

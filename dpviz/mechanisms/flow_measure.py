@@ -11,17 +11,44 @@ from numpy.typing import NDArray
 
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError, SettingError
+from dpviz.mechanisms.base import Settings
 from dpviz.privacy.budget import Budget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.flow_release import FlowRelease, StageCounts
 from dpviz.space.pair_tree import PairTree
+from dpviz.space.regions import Regions
 
 Integers = NDArray[np.int64]
 
 BOUNDED, ADD_REMOVE = "bounded", "add_remove"
 NEIGHBOURS = (BOUNDED, ADD_REMOVE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowSettings(Settings[Regions]):
+    """Base of every trip mechanism."""
+
+    def check_flows(self, flows: Flows) -> None:
+        """Raise whatever public facts about the input rule out, before anything is spent.
+
+        Raises:
+            InputError: not Flows, or m > 1 under "bounded" without the declaration that everybody has exactly m trips.
+            DomainError: too many pairs.
+            SettingError: settings that do not fit the regions.
+            BudgetError: custom weights that do not.
+        """
+        if not isinstance(flows, Flows):
+            raise InputError("A trip mechanism takes Flows: see Flows.from_table and read_flows.")
+        if self.chosen().get("neighbours") == BOUNDED and flows.contributions > 1 and not flows.exactly:
+            raise InputError(
+                "Bounded neighbours replace m trips by m trips: with more than one trip per person, declare that everybody has"
+                " exactly that many (exactly=True), or choose neighbours='add_remove'."
+            )
+        self.check(flows.regions)
+        if flows.ends is not flows.regions:
+            self.check(flows.ends)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +62,6 @@ class FlowStudy:
         steps: the spendings so far.
 
     Raises:
-        InputError: not Flows, or m > 1 under "bounded" without the declaration that everybody has exactly m trips.
         SettingError: no stream of entropy.
     """
 
@@ -45,15 +71,8 @@ class FlowStudy:
     steps: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.flows, Flows):
-            raise InputError("A trip mechanism takes Flows: see Flows.from_table and read_flows.")
         if not isinstance(self.entropy, Entropy):
             raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
-        if self.neighbours == BOUNDED and self.flows.contributions > 1 and not self.flows.exactly:
-            raise InputError(
-                "Bounded neighbours replace m trips by m trips: with more than one trip per person, declare that everybody has"
-                " exactly that many (exactly=True), or choose neighbours='add_remove'."
-            )
 
     @property
     def squared_sensitivity(self) -> int:
@@ -88,11 +107,12 @@ class FlowStudy:
         """The parameter of the noise that rho buys."""
         return self.squared_sensitivity / (2 * rho)
 
-    def receipt(self, total: Budget, *, converted: ZcdpBudget | None, conversion: str | None, notes: tuple[str, ...] = ()) -> Receipt:
-        """The receipt of all steps so far."""
+    def receipt(self, total: Budget, *, converted: ZcdpBudget | None, conversion: str | None, exact_total: bool = False) -> Receipt:
+        """The receipt of all steps so far; `exact_total` says that the release publishes the number of trips as it is."""
         flows, bounded = self.flows, self.neighbours == BOUNDED
         vouched = flows.contributions > 1 and not flows.enforced
-        exact = (f"the number of trips between the regions ({int(flows.count.sum()):,}), published exactly",) if bounded else ()
+        total_kept = f"the number of trips between the regions ({int(flows.count.sum()):,}), published exactly"
+        same = (total_kept if exact_total else "the number of trips between the regions: the same for all neighbours",) if bounded else ()
         declared = ("that everybody has exactly this many trips, which the curator declares",) if flows.exactly else ()
         return Receipt(
             total=total,
@@ -100,8 +120,8 @@ class FlowStudy:
             unit=flows.unit,
             neighbours="replace one" if bounded else "add or remove one",
             contributions=flows.contributions,
-            unprotected=("the regions and their levels", "the mechanism and its settings", *exact, *declared),
-            notes=(*notes, *(("The bound of trips per person is declared, not enforced.",) if vouched else ())),
+            unprotected=("the regions and their levels", "the mechanism and its settings", *same, *declared),
+            notes=("The bound of trips per person is declared, not enforced.",) if vouched else (),
             converted=converted if converted is not total else None,
             conversion=conversion if converted is not None and converted is not total else None,
         )

@@ -11,8 +11,8 @@ import numpy as np
 
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError
-from dpviz.mechanisms.base import Settings, setting
-from dpviz.mechanisms.flow_measure import BOUNDED, NEIGHBOURS, FlowStudy
+from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.flow_measure import BOUNDED, NEIGHBOURS, FlowSettings, FlowStudy
 from dpviz.mechanisms.flow_sums import measured_stage, with_sums_above
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, require_approx
 from dpviz.privacy.entropy import Entropy
@@ -20,13 +20,12 @@ from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Step
 from dpviz.release.flow_release import FlowRelease
 from dpviz.space.pair_tree import PairTree
-from dpviz.space.regions import Regions
 
 THRESHOLDS = ("tight", "paper")
 
 
 @dataclass(frozen=True, kw_only=True)
-class StabilityHistogram(Settings[Regions]):
+class StabilityHistogram(FlowSettings):
     """SH: discrete Laplace noise on pairs of leaves with trips; noisy counts under a threshold are left out.
 
     Protects: replacing one trip by another, or adding or removing one; one trip per unit.
@@ -66,9 +65,8 @@ class StabilityHistogram(Settings[Regions]):
             InputError: more than one trip per person.
         """
         spend = require_approx(budget, self.title)
+        self.check_flows(flows)
         study = FlowStudy(flows=flows, entropy=entropy, neighbours=self.neighbours)
-        if flows.contributions > 1:
-            raise InputError(f"{self.title} is proved for one trip per person only: keep one, or choose another mechanism.")
         sensitivity, least = 2 if self.neighbours == BOUNDED else 1, self.least(spend)
         scale = sensitivity / spend.epsilon
         study.steps.append(
@@ -96,6 +94,12 @@ class StabilityHistogram(Settings[Regions]):
             steps=(f"counts under {least:,} left out", "larger regions are sums of released pairs"),
             approximate="the spread is that of the noise on released pairs; what the threshold leaves out is not in it",
         )
+
+    def check_flows(self, flows: Flows) -> None:
+        """Also refuses more than one trip per person."""
+        if isinstance(flows, Flows) and flows.contributions > 1:
+            raise InputError(f"{self.title} is proved for one trip per person only: keep one, or choose another mechanism.")
+        super().check_flows(flows)
 
     def least(self, budget: ApproxBudget) -> int:
         """The smallest noisy count that is released; the same for every database."""

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from dpviz.data.flow_stages import TrueStage, true_stages
 from dpviz.data.flows import Flows
-from dpviz.mechanisms.base import Settings, Share, setting
-from dpviz.mechanisms.flow_measure import ADD_REMOVE, BOUNDED, NEIGHBOURS, FlowStudy
+from dpviz.errors import SettingError
+from dpviz.mechanisms.base import Share, setting
+from dpviz.mechanisms.flow_measure import ADD_REMOVE, BOUNDED, NEIGHBOURS, FlowSettings, FlowStudy
 from dpviz.privacy.allocation import STAGE_STRATEGIES, stage_weights
 from dpviz.privacy.budget import Budget, require_gaussian
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import dial_threshold, discovery_threshold
 from dpviz.privacy.noise import gaussian_variance
-from dpviz.privacy.whole_numbers import nearest_in_groups
+from dpviz.privacy.whole_numbers import SOLVER_CHILDREN, nearest_in_groups
 from dpviz.release.flow_release import FlowRelease, StageCounts
 from dpviz.space.pair_tree import SIDES, Children, PairTree
 from dpviz.space.regions import Regions
@@ -34,12 +35,13 @@ _APPROXIMATE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopDown(Settings[Regions]):
+class TopDown(FlowSettings):
     """InfTDA: from the pair of roots down, noisy counts of every child, then the nearest consistent whole numbers.
 
-    Protects: replacing one trip by another (with a person column or a declared bound: one person's m trips), or adding or
-    removing them. Only children of released nodes are measured, whether or not any trip lies there, so which numbers exist
-    is a function of released ones; the stages compose adaptively, and what follows the noise is post-processing.
+    Protects: replacing one trip between the regions by another one (with a person column or a declared bound: one person's
+    m trips), or adding or removing them. Only children of released nodes are measured, whether or not any trip lies
+    there, so which numbers exist is a function of released ones; the stages compose adaptively, and what follows the
+    noise is post-processing.
 
     Source:
         Boninsegna, Silvestri, "Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown
@@ -119,6 +121,7 @@ class TopDown(Settings[Regions]):
             SettingError: groups that are too large for optimiser="solver".
         """
         rho = require_gaussian(budget, self.title, self.conversion)
+        self.check_flows(flows)
         study = FlowStudy(flows=flows, entropy=entropy, neighbours=self.neighbours)
         tree = PairTree(origins=flows.regions, destinations=flows.ends, first=self.tree)
         parts = rho.split(self._weights(tree))
@@ -131,7 +134,7 @@ class TopDown(Settings[Regions]):
         return study.hand_out(
             tree,
             stages,
-            study.receipt(budget, converted=rho, conversion=self.conversion),
+            study.receipt(budget, converted=rho, conversion=self.conversion, exact_total=self.neighbours == BOUNDED),
             mechanism=self.key,
             settings=self.chosen(),
             steps=self._steps(),
@@ -217,8 +220,11 @@ class TopDown(Settings[Regions]):
         return (*dialled, f"nearest whole consistent counts ({self.optimiser}, {self.lowered} lowered first)", "zeros dropped")
 
     def check(self, frame: Regions) -> None:
-        """Raise if custom weights do not fit the levels."""
+        """Raise if custom weights do not fit the levels, or a region has too many children for the solver."""
         self._weights(PairTree(origins=frame, destinations=frame))
+        widest = max(int(np.diff(frame.first_child(level)).max()) for level in range(frame.depth))
+        if self.optimiser == "solver" and widest > SOLVER_CHILDREN:
+            raise SettingError(f"The solver takes regions of at most {SOLVER_CHILDREN} parts each; choose the Chebyshev optimiser.")
 
     def shares(self, frame: Regions) -> list[Share]:
         """One part per measured stage."""

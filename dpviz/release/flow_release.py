@@ -58,6 +58,8 @@ class FlowRelease:
         simulation: drawn from a seed, so not private; refused by export.
         every_pair: whether a measured stage measured every pair, empty ones included; else the children of released nodes.
         approximate: why the stated spread is only approximate; None if it is exact.
+        across: sums between origins of the last level and destinations one level up, where the finest stage left pairs out of its
+            list but not out of sums; else None, and they follow from the stages.
     """
 
     mechanism: str
@@ -69,6 +71,7 @@ class FlowRelease:
     simulation: bool
     every_pair: bool = False
     approximate: str | None = None
+    across: PairSums | None = None
 
     def __repr__(self) -> str:
         stamp = ", SIMULATION: not private" if self.simulation else ""
@@ -138,12 +141,15 @@ class FlowRelease:
 
         Returns:
             (q,) trips; with `spread` also (q,) standard deviations of the noise: of the one stage whose numbers add up to the
-            answer with the least noise. What post-processing does to it is not in there (see `approximate`).
+            answer with the least noise. What post-processing does to it is not in there (see `approximate`): for TopDown, 1.96 of
+            them held the truth in 86 to 98 % of the sums that were tried, not in 95 %.
 
         Raises:
             DomainError: unknown ids or levels, or lengths that differ.
         """
         chosen = (self.depth, self.depth) if levels is None else levels
+        if not isinstance(chosen, tuple | list) or len(chosen) != 2:
+            raise DomainError("levels must be a pair: that of the origins and that of the destinations.")
         a, b = self._level("origin", chosen[0]), self._level("destination", chosen[1])
         origin, destination = np.atleast_1d(np.asarray(origins, object)), np.atleast_1d(np.asarray(destinations, object))
         if origin.shape != destination.shape or origin.ndim != 1:
@@ -159,7 +165,11 @@ class FlowRelease:
         key = (origin_level, destination_level)
         if key not in self._sums:
             stage = next(s for s in range(self.tree.height + 1) if _refines(self.tree.levels(s), key))
-            self._sums[key] = self._summed(stage, key, self.stages[stage].count)
+            only_leaves = stage == self.tree.height and key != self.tree.levels(stage)
+            if self.across is not None and only_leaves:
+                self._sums[key] = self._from_across(self.across, destination_level)
+            else:
+                self._sums[key] = self._summed(stage, key, self.stages[stage].count)
         return self._sums[key]
 
     def inconsistencies(self) -> pd.DataFrame:
@@ -196,6 +206,11 @@ class FlowRelease:
         if isinstance(level, bool) or not isinstance(level, int | np.integer) or not 0 <= level <= regions.depth:
             raise DomainError(f"Levels are 0 to {regions.depth}, or {', '.join(regions.levels)}.")
         return int(level)
+
+    def _from_across(self, across: PairSums, level: int) -> PairSums:
+        """Sums between origins of the last level and destinations of a level above the last."""
+        destination = self.tree.destinations.ancestors(level, self.depth - 1)[across.destination]
+        return pair_sums(across.origin, destination, across.count, self.tree.destinations.size(level))
 
     def _summed(self, stage: int, levels: tuple[int, int], weight: Integers) -> PairSums:
         """`weight` of a stage's nodes added up between two levels that are no finer."""

@@ -90,7 +90,9 @@ def decorators():
 
 def test_only_loading_is_kept_and_never_a_release():
     found = {node.name: ast.unparse(node.returns) for file, node, _ in decorators() if file == "cached.py"}
-    assert found == {"sample": "PointCounts", "inspected": "PointsFile", "counted": "PointCounts"}
+    files = {"inspected": "PointsFile", "inspected_regions": "RegionsFile", "inspected_flows": "FlowsFile"}
+    data = {"sample": "PointCounts", "counted": "PointCounts", "flow_sample": "Flows", "frame": "Frame", "flows": "Flows"}
+    assert found == files | data
     assert all(file == "cached.py" for file, _, _ in decorators())
     text = (FOLDER / "cached.py").read_text("utf-8")
     assert not any(word in text.split('"""', 2)[2] for word in ("Release", "mechanisms", "Entropy", "evaluate"))
@@ -100,6 +102,6 @@ def test_only_loading_is_kept_and_never_a_release():
 def test_everything_kept_has_an_end_and_private_things_stay_in_their_session(found):
     _, node, decorator = found
     assert "max_entries=" in decorator
-    if node.name != "sample":
+    if node.name not in ("sample", "flow_sample"):
         assert "scope='session'" in decorator
         assert node.args.args[0].arg == "digest"

@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import pytest
 
-from dpviz.app import trips_state
+from dpviz.app import cached, trips_state
 from dpviz.app.link import from_query
 from dpviz.app.trips_tabs import NAMES
-from dpviz.data.flow_samples import FLOW_SAMPLES
+from dpviz.data.flow_samples import FLOW_SAMPLES, load_flow_sample
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import FLOW_MECHANISMS, flow_measure
 from dpviz.view.trips_map import SHOWN_TRIPS
@@ -168,6 +168,21 @@ class TestCurate:
         assert len(app.session_state["spends"]) == 1
         assert trips_drawn(app) is None
         assert "no noise today" in app.error[0].value
+
+    def test_what_public_facts_rule_out_is_refused_before_it_is_booked(self, monkeypatch):
+        app = trips_app(CURATE | {"beside": "stability_histogram"})
+        flows = replace(load_flow_sample("us_flights"), contributions=3, unit="person", exactly=True)
+        monkeypatch.setattr(cached, "flow_sample", lambda _: flows)
+        app = press_draw(app)
+        assert "one trip per person only" in app.error[0].value
+        assert "spends" not in app.session_state or app.session_state["spends"] == []
+
+    def test_that_the_truth_was_looked_at_in_teach_is_remembered(self):
+        app = press_draw(trips_app())
+        assert app.session_state["looked_at"] == {"trips us_flights"}
+        app.session_state["trips config"] = replace(app.session_state["trips config"], mode="Curate")
+        app = open_trips_tab(press_draw(good(app.run())), "Receipt")
+        assert "yes, recorded" in texts(app)
 
 
 class TestControls:

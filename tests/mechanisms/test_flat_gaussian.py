@@ -121,3 +121,22 @@ def test_sums_are_unbiased_and_drift_with_the_number_of_pairs():
         sigma = (inside / float(RHO.rho)) ** 0.5
         assert abs(np.mean(errors[stage])) < 5 * sigma / runs**0.5
         assert np.std(errors[stage]) == pytest.approx(sigma, rel=5 * (0.5 / runs) ** 0.5)
+
+
+def test_sums_over_regions_of_unequal_levels_stay_unbiased_whatever_is_left_out_of_the_list():
+    """From one leaf to everything, and the reverse: the threshold of the finest list may not reach them."""
+    regions = regular(3, 4)
+    flows = flows_of(regions, {(place, (5 * place) % 12): 40 for place in range(12)})
+    leaves, roots = regions.ids_of(2), np.array(["all"] * 12, object)
+    scores = []
+    for entropy in Entropy.seeded(5).spawn(60):
+        release = FlatGaussian(least=25).release(flows, ZcdpBudget("0.005"), entropy)
+        for origins, destinations, levels in ((leaves, roots, (2, 0)), (roots, leaves, (0, 2)), (leaves[:3], regions.ids_of(1), (2, 1))):
+            count, stddev = release.answer(origins, destinations, levels=levels, spread=True)
+            truth = sums_between(flows, levels)
+            places = zip(
+                release.tree.origins.find(origins, levels[0]), release.tree.destinations.find(destinations, levels[1]), strict=True
+            )
+            scores += [(value - truth.get((int(u), int(v)), 0)) / sd for value, sd, (u, v) in zip(count, stddev, places, strict=True)]
+    assert abs(np.mean(scores)) < 5 / np.sqrt(60)
+    assert np.mean(np.square(scores)) == pytest.approx(1, rel=0.2)

@@ -190,7 +190,8 @@ def test_the_receipt_names_the_unit_the_neighbours_and_what_is_not_protected(mec
     text = "; ".join(receipt.unprotected)
     assert "regions" in text
     assert "settings" in text
-    assert ("1,234" in text) == (neighbours == "bounded")
+    assert ("number of trips" in text) == (neighbours == "bounded")
+    assert ("1,234" in text) == (neighbours == "bounded" and mechanism.key == "top_down"), "only TopDown publishes the total"
 
 
 @EVERY

@@ -393,7 +393,8 @@ def test_many_trips_per_person_are_replaced_only_where_everybody_is_declared_to_
     declared = mechanism.release(replace(vague, exactly=True), ZcdpBudget(1), Entropy.seeded(1)).receipt
     assert (declared.unit, declared.contributions, declared.neighbours) == ("person", 3, "replace one")
     assert any("exactly this many trips" in text and "declares" in text for text in declared.unprotected)
-    assert any("number of trips" in text and "(9)" in text for text in declared.unprotected)
+    assert any("number of trips" in text for text in declared.unprotected)
+    assert any("(9)" in text for text in declared.unprotected) == isinstance(mechanism, TopDown)
     assert any("declared, not enforced" in text for text in declared.notes)
     assert {step.sensitivity for step in declared.steps} == {18}
     enforced = mechanism.release(replace(vague, exactly=True, enforced=True), ZcdpBudget(1), Entropy.seeded(1)).receipt

@@ -259,3 +259,9 @@ def test_a_stage_that_is_dragged_to_nothing_keeps_a_little():
     assert min(weights) == pytest.approx(0.001, rel=0.01)
     assert sum(weights) == pytest.approx(1)
     assert len(TopDown(split="custom", weights=weights).shares(regions)) == 4
+
+
+def test_the_solver_refuses_wide_regions_before_anything_is_spent():
+    flows = flows_of(regular(1, 65), {(0, 1): 5})
+    with pytest.raises(SettingError, match="at most 64 parts"):
+        TopDown(optimiser="solver").check_flows(flows)
