@@ -92,6 +92,7 @@ def inspected_flows(digest: str, name: str, _content: bytes) -> FlowsFile:  # no
 
 
 @st.cache_resource(max_entries=2, scope="session", show_spinner="Adding up the trips ...", hash_funcs={Frame: lambda frame: frame.key})
-def flows(digest: str, name: str, _content: bytes, frame: Frame, options: Options) -> Flows:  # noqa: ARG001
-    """A file's trips between the regions of a frame."""
-    return read_flows(named(name, _content), regions=frame.regions, **dict(options))  # type: ignore[arg-type]
+def flows(digest: str, name: str, _content: bytes, frames: tuple[Frame, Frame], options: Options) -> Flows:  # noqa: ARG001
+    """A file's trips from the regions of one frame to those of another."""
+    origins, ends = (frame.regions for frame in frames)
+    return read_flows(named(name, _content), regions=origins, destinations=ends, **dict(options))  # type: ignore[arg-type]

@@ -56,9 +56,12 @@ def _frame_text(regions: Regions) -> str:
 
 
 def _files() -> TripsData | None:
-    frame = _regions()
+    frame = _regions("regions", "Regions file")
+    other = "Where trips end in another hierarchy than they begin in, of as many levels."
+    apart = st.toggle("Destinations have regions of their own", key="trips apart", persist_state="session", help=other)
+    ends = _regions("ends", "Regions of the destinations") if apart else frame
     kept = _upload("Trips file", TABLES, "trips", "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix.")
-    if frame is None or kept is None:
+    if frame is None or ends is None or kept is None:
         st.info("Choose a public file of regions, and a file of trips between them: origin, destination, count.")
         return None
     name, body = kept
@@ -68,7 +71,7 @@ def _files() -> TripsData | None:
     if TRIPS.config().mode != CURATE and not st.checkbox("These data are already public", key=public, persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return None
-    flows = cached.flows(digest, name, body, frame, tuple(sorted(options.items())))
+    flows = cached.flows(digest, name, body, (frame, ends), tuple(sorted(options.items())))
     if flows.dropped:
         st.caption(f"Curator only: {flows.dropped:,} trips were left out (unknown regions, unreadable, or over the bound).")
     for note in flows.notes:
@@ -95,9 +98,9 @@ def _upload(title: str, types: tuple[str, ...], role: str, text: str) -> tuple[s
     return kept
 
 
-def _regions() -> cached.Frame | None:
+def _regions(role: str, title: str) -> cached.Frame | None:
     """The public regions: which columns are the levels, and how ids nest."""
-    kept = _upload("Regions file", TYPES, "regions", "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
+    kept = _upload(title, TYPES, role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
     if kept is None:
         return None
     name, body = kept
@@ -109,7 +112,7 @@ def _regions() -> cached.Frame | None:
         "Columns of ids, coarsest level first",
         about.columns,
         default=about.levels,
-        key=f"levels {digest}",
+        key=f"{role} levels {digest}",
         persist_state="session",
         help="One column per level; the last one is that of the regions in the trips file.",
     )
@@ -118,7 +121,7 @@ def _regions() -> cached.Frame | None:
         return None
     text = st.text_input(
         "Group by the first characters of the id",
-        key=f"prefixes {digest}",
+        key=f"{role} prefixes {digest}",
         persist_state="session",
         placeholder="for example 2, 5",
         help="Adds coarser levels: 2 makes states out of county codes, 2, 5 states and counties out of tracts. Left empty: none.",

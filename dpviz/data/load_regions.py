@@ -84,7 +84,8 @@ def read_regions(
 
     Args:
         source: a path, or an open binary file (an upload) with a `name`; its ending tells the format. Never a URL.
-        levels: the columns of ids, coarsest first, of which there may be one; in any case. None if the file names parents.
+        levels: the columns of ids, coarsest first, of which there may be one; in any case. None if the file names parents, or is a
+            table of locations: id, lat, lon and perhaps name.
         names: for some levels, the column with readable names. If None, a column called like the level with "_name" behind it,
             and for the leaves one called name or label.
         crs: of the coordinates, if the file does not say; longitude and latitude of a table are in EPSG:4326 unless it is given.
@@ -98,12 +99,14 @@ def read_regions(
     >>> import io
     >>> upload = io.BytesIO(b"id,lat,lon,name\n06037,34.1,-118.2,Los Angeles\n06073,33.0,-116.8,San Diego\n")
     >>> upload.name = "locations.csv"
-    >>> regions = read_regions(upload, levels=["id"])
+    >>> regions = read_regions(upload)
     >>> regions, regions.names[0].tolist()
     (Regions(2 id), ['Los Angeles', 'San Diego'])
     """
     kind, data = checked_bytes(source, limits)
     opened = open_shapes(kind, data, limits)
+    if levels is None and _are_locations(opened.names):
+        levels = ["id"]
     if levels is not None:
         if isinstance(levels, str) or not levels:
             raise DomainError("levels must be a list of columns, coarsest first, such as ['state', 'county'].")
@@ -113,6 +116,11 @@ def read_regions(
     canonical = _parent_columns(opened.names)
     table = _table(opened, list(canonical), crs)
     return Regions.from_parents(table.rename(columns=canonical))
+
+
+def _are_locations(names: Sequence[str]) -> bool:
+    """Whether a table is one of locations as flow maps have it: id, lat and lon, perhaps name, and nothing else."""
+    return {"id", "lat", "lon"} <= {folded(name) for name in names} <= {"id", "lat", "lon", "name"}
 
 
 def _named(names: Sequence[str], asked: str) -> str:

@@ -222,3 +222,22 @@ class TestControls:
         app = trips_app()
         app.session_state["trips config"] = replace(app.session_state["trips config"], source="upload")
         assert "public file of regions" in infos(fine(app.run()))
+
+    def test_uploads_may_end_in_a_hierarchy_of_their_own(self):
+        app = trips_app()
+        app.session_state["trips config"] = replace(app.session_state["trips config"], source="upload")
+        for role, name, body in (
+            ("regions", "homes.csv", b"id,lat,lon,name\nA,50,8,Aberg\nB,51,9,Bdorf\n"),
+            ("ends", "works.csv", b"id,lat,lon\n1,50.5,8.2\n2,51.5,9.5\n3,52,9\n"),
+            ("trips", "trips.csv", b"origin,dest,count\nA,1,500\nA,3,40\nB,2,900\n"),
+        ):
+            app.session_state[f"{role} uploaded"] = (name, body)
+        app.session_state["trips apart"] = True
+        app = good(app.run())
+        (public,) = [box for box in app.checkbox if box.label == "These data are already public"]
+        app = fine(press_draw(fine(public.set_value(True).run())))
+        release = trips_drawn(app).releases[0]
+        assert release.tree.size(2) == 6
+        assert {"regions", "ends"} <= set(layers_of(app))
+        for name in NAMES:
+            fine(open_trips_tab(app, name))

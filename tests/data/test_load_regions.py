@@ -448,3 +448,13 @@ def test_a_file_of_shapes_says_so(tmp_path):
     for form, name in zip(SHAPED, ("GeoJSON", "GeoPackage", "GeoParquet", "GeoParquet", "Shapefile"), strict=True):
         found = inspect_regions(stored(COLUMN_PER_LEVEL, form, tmp_path))
         assert (found.format, found.columns, found.has_geometry) == (name, ("state", "county"), True)
+
+
+def test_a_table_of_locations_needs_no_levels():
+    """Id, lat, lon, name, as flow maps have it; another column makes the levels unclear again."""
+    locations = upload(b"id,name,lat,lon\n01,Here,10.5,-3\n02,There,11,4\n", "locations.csv")
+    regions = read_regions(locations)
+    assert (regions.levels, regions.ids[0].tolist(), regions.names[0].tolist()) == (("id",), ["01", "02"], ["Here", "There"])
+    assert regions.centres(1).tolist() == [[-3.0, 10.5], [4.0, 11.0]]
+    with pytest.raises(DomainError, match="levels"):
+        read_regions(upload(b"id,name,lat,lon,zone\n01,Here,10.5,-3,a\n", "more.csv"))
