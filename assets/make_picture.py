@@ -1,4 +1,4 @@
-"""Rebuild points.png (README) and map.png (start page): `python assets/make_picture.py` with the dev extra and Chromium installed."""
+"""Rebuild points.png and trips.png (README) and map.png (start page): `python assets/make_picture.py` with the dev extra and Chromium installed."""
 
 import shutil
 import socket
@@ -29,6 +29,7 @@ def main() -> None:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS.split())
             _take(browser.new_page(viewport=SIZE, color_scheme="light"), f"http://127.0.0.1:{port}/points")
+            _draw(browser.new_page(viewport=SIZE, color_scheme="light"), f"http://127.0.0.1:{port}/trips", "Pairs released", "trips.png")
             browser.close()
     finally:
         server.terminate()
@@ -46,12 +47,16 @@ def _wait(address: str) -> None:
     raise TimeoutError("the app did not start")
 
 
-def _take(page: Page, address: str) -> None:
+def _draw(page: Page, address: str, figure: str, name: str) -> None:
     page.goto(address)
     page.get_by_role("button", name="Draw a release").click(timeout=1000 * PATIENCE)
-    page.get_by_text("Partitions shown").wait_for(timeout=1000 * PATIENCE)
+    page.get_by_text(figure).first.wait_for(timeout=1000 * PATIENCE)
     page.wait_for_timeout(9000)
-    page.screenshot(path=ROOT / "assets" / "points.png")
+    page.screenshot(path=ROOT / "assets" / name)
+
+
+def _take(page: Page, address: str) -> None:
+    _draw(page, address, "Partitions shown", "points.png")
     box = page.get_by_test_id("stDeckGlJsonChart").bounding_box()
     if box is None:
         raise RuntimeError("there is no map")
