@@ -1,4 +1,4 @@
-"""Rebuild points.png and trips.png (README) and map.png (start page): `python assets/make_picture.py` with the dev extra and Chromium installed."""
+"""Rebuild points.png and trips.png (README) and map.png (start): `python assets/make_picture.py` with the dev extra and Chromium installed."""
 
 import shutil
 import socket
