@@ -1,4 +1,4 @@
-"""Rebuild points.png and trips.png (README) and map.png (start): `python assets/make_picture.py` with the dev extra and Chromium installed."""
+"""Rebuild points.png, trips.png (README) and map.png (start): `python assets/make_picture.py`, with the dev extra and Chromium."""
 
 import shutil
 import socket
