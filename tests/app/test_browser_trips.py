@@ -65,7 +65,8 @@ def test_a_click_on_a_state_shows_what_leaves_arrives_and_stays(chromium, addres
         page.get_by_text("sums over many regions take the best single stage").wait_for()
 
 
-@pytest.mark.parametrize("level", [pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.slow
+@pytest.mark.parametrize("level", [1, 2, 3])
 def test_every_level_of_all_us_counties_is_a_small_message(chromium, address, tmp_path, level):
     with visit(chromium, address, f"trips?sample=us_commuters&level={level}&top=2000", scheme="light", tmp_path=tmp_path) as (page, seen):
         draw(page)
