@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,22 +9,33 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from dpviz.view.chart_parts import (
+    AXIS,
+    FORMAT,
+    FRAME,
+    GREY,
+    POINT,
+    ROW,
+    distinct,
+    finish,
+    hex_of,
+    legend,
+    log_y,
+    on_log_axis,
+    signed,
+    told_by,
+    tooltip,
+    with_texts,
+)
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from dpviz.privacy.receipt import Receipt
 
-GREY = "#8a8f94"
-ROW, FRAME = 22, 100
 _DEEPEST_BAND = 10.0
 
 _MEASURED, _NOISE = "measured", "noise alone (95 % band)"
 _ZOOM = "zoom level z: the domain in 4^z equal blocks"
-_FORMAT = ",.6~r"
-_AXIS = alt.Axis(format=_FORMAT, tickCount=5)
-_POINT = alt.OverlayMarkDef(size=55, filled=True)
 
 
 def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
@@ -37,17 +47,17 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> 
         height: of the whole chart, in pixels.
     """
     floor = np.maximum(by_zoom["low"], by_zoom["expected"] / _DEEPEST_BAND)
-    table, ticks = _on_log_axis(by_zoom.assign(floor=floor), ["rmse", "expected", "floor", "high"])
+    table, ticks = on_log_axis(by_zoom.assign(floor=floor), ["rmse", "expected", "floor", "high"])
     names = {"zoom": "zoom", "blocks": "blocks", "rmse": f"measured ({unit})", "expected": f"noise alone ({unit})"}
     names |= {"low": "95 % from", "high": "95 % to", "mae": f"mean error ({unit})"}
     base = _base(table, names)
-    y = partial(_log_y, f"rmse of a block ({unit})", ticks)
+    y = partial(log_y, f"rmse of a block ({unit})", ticks)
     band = _series(base.mark_area(opacity=0.3, aria=False), _NOISE).encode(y=y("floor drawn"), y2="high drawn")
     expected = _series(base.mark_line(strokeDash=[4, 3], strokeWidth=1.5, aria=False), _NOISE).encode(y=y("expected drawn"))
-    measured = _series(base.mark_line(strokeWidth=2.5, point=_POINT), _MEASURED).encode(y=y("rmse drawn"))
-    told = f"Typical error per zoom level: {_told(by_zoom, 'zoom', 'rmse')} {unit}; "
-    told += f"expected from the noise alone: {_told(by_zoom, 'zoom', 'expected')}."
-    return _finish(alt.layer(band, expected, measured), "Accuracy by zoom level", told, height)
+    measured = _series(base.mark_line(strokeWidth=2.5, point=POINT), _MEASURED).encode(y=y("rmse drawn"))
+    told = f"Typical error per zoom level: {told_by(by_zoom, 'zoom', 'rmse')} {unit}; "
+    told += f"expected from the noise alone: {told_by(by_zoom, 'zoom', 'expected')}."
+    return finish(alt.layer(band, expected, measured), "Accuracy by zoom level", told, height)
 
 
 def expected_by_zoom(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
@@ -58,12 +68,12 @@ def expected_by_zoom(table: pd.DataFrame, unit: str, *, height: int = 260) -> al
         unit: what one record is.
         height: of the whole chart, in pixels.
     """
-    rows, ticks = _on_log_axis(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"])
+    rows, ticks = on_log_axis(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"])
     base = _base(rows, {"zoom": "zoom", "blocks": "blocks", "expected": f"expected error ({unit})"})
-    y = _log_y(f"expected rmse of a block ({unit})", ticks, "expected drawn")
+    y = log_y(f"expected rmse of a block ({unit})", ticks, "expected drawn")
     line = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT)).encode(y=y)
-    told = f"Error expected from the noise alone per zoom level: {_told(table, 'zoom', 'expected')} {unit}."
-    return _finish(alt.layer(line), "Expected accuracy by zoom level", told, height)
+    told = f"Error expected from the noise alone per zoom level: {told_by(table, 'zoom', 'expected')} {unit}."
+    return finish(alt.layer(line), "Expected accuracy by zoom level", told, height)
 
 
 def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
@@ -82,20 +92,20 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
         "false_negatives": "false negatives",
         "share": "share of blocks (%)",
     }
-    colors = alt.Scale(domain=list(kinds), range=[_hex(color) for _, color in kinds.values()])
-    line = _base(pd.concat(parts, ignore_index=True), names).mark_line(point=_POINT, strokeWidth=2.5, opacity=0.9)
+    colors = alt.Scale(domain=list(kinds), range=[hex_of(color) for _, color in kinds.values()])
+    line = _base(pd.concat(parts, ignore_index=True), names).mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
     line = line.encode(
         y=alt.Y(
-            field="share", type="quantitative", title="share of all blocks (%)", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=_FORMAT)
+            field="share", type="quantitative", title="share of all blocks (%)", scale=alt.Scale(domainMin=0), axis=alt.Axis(format=FORMAT)
         ),
-        color=alt.Color(field="kind", type="nominal", scale=colors, legend=_legend()),
+        color=alt.Color(field="kind", type="nominal", scale=colors, legend=legend()),
         strokeDash=alt.StrokeDash(
-            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[[1, 0], [6, 3]]), legend=_legend()
+            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[[1, 0], [6, 3]]), legend=legend()
         ),
     )
-    told = f"Empty blocks released as occupied per zoom level: {_told(by_zoom, 'zoom', 'false_positives')}; "
-    told += f"occupied blocks released as empty: {_told(by_zoom, 'zoom', 'false_negatives')}."
-    return _finish(alt.layer(line), "False positives and negatives by zoom level", told, height)
+    told = f"Empty blocks released as occupied per zoom level: {told_by(by_zoom, 'zoom', 'false_positives')}; "
+    told += f"occupied blocks released as empty: {told_by(by_zoom, 'zoom', 'false_negatives')}."
+    return finish(alt.layer(line), "False positives and negatives by zoom level", told, height)
 
 
 def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
@@ -110,16 +120,18 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
     texts = ["" if np.isnan(value) else f"{value:,.3g} % of the count" for value in table["relative"]]
     rows = table.assign(size=sizes, label=texts)
     names = {"size": f"true count ({unit})", "partitions": "partitions", "mae": f"mean error ({unit})", "bias": f"bias ({unit})"}
-    base = alt.Chart(_shown(rows, [*names, "relative", "label"])).encode(
-        tooltip=_tooltip(names | {"relative": "mean error (% of the count)"})
+    base = alt.Chart(with_texts(rows, [*names, "relative", "label"])).encode(
+        tooltip=tooltip(names | {"relative": "mean error (% of the count)"})
     )
     base = base.encode(
         x=alt.X(field="size", type="ordinal", sort=None, title=f"true count of the partition ({unit})", axis=alt.Axis(labelAngle=0)),
-        y=alt.Y(field="mae", type="quantitative", title=f"mean absolute error ({unit})", axis=_AXIS),
+        y=alt.Y(field="mae", type="quantitative", title=f"mean absolute error ({unit})", axis=AXIS),
     )
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
     labels = base.mark_text(dy=-7, color=GREY).encode(text=alt.Text(field="label", type="nominal"))
-    return _finish(alt.layer(bars, labels), "Error by true size", f"Mean error by true count: {_told(rows, 'size', 'mae')} {unit}.", height)
+    return finish(
+        alt.layer(bars, labels), "Error by true size", f"Mean error by true count: {told_by(rows, 'size', 'mae')} {unit}.", height
+    )
 
 
 def receipt_by_level(receipt: Receipt, height: int) -> alt.LayerChart:
@@ -131,7 +143,7 @@ def receipt_by_level(receipt: Receipt, height: int) -> alt.LayerChart:
     """
     rows = pd.DataFrame(
         {
-            "step": _distinct(
+            "step": distinct(
                 [step.purpose if step.level is None else f"{step.purpose}, zoom {height - step.level}" for step in receipt.steps]
             ),
             "epsilon": [float(step.amount) for step in receipt.steps],
@@ -142,16 +154,16 @@ def receipt_by_level(receipt: Receipt, height: int) -> alt.LayerChart:
         }
     )
     names = {"step": "step", "kind": "for", "epsilon": "ε", "exact": "ε exactly", "share": "share of the budget (%)", "noise": "noise"}
-    legend = _legend("square") if len(set(rows["kind"])) > 1 else None
-    bars = alt.Chart(_shown(rows, list(names))).mark_bar(cornerRadiusEnd=2)
+    kinds = legend("square") if len(set(rows["kind"])) > 1 else None
+    bars = alt.Chart(with_texts(rows, list(names))).mark_bar(cornerRadiusEnd=2)
     bars = bars.encode(
-        x=alt.X(field="epsilon", type="quantitative", title="privacy budget ε", axis=_AXIS),
+        x=alt.X(field="epsilon", type="quantitative", title="privacy budget ε", axis=AXIS),
         y=alt.Y(field="step", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
-        color=alt.Color(field="kind", type="nominal", scale=alt.Scale(domain=["counts", "structure"], range=[ACCENT, GREY]), legend=legend),
-        tooltip=_tooltip(names),
+        color=alt.Color(field="kind", type="nominal", scale=alt.Scale(domain=["counts", "structure"], range=[ACCENT, GREY]), legend=kinds),
+        tooltip=tooltip(names),
     )
-    told = f"Privacy budget per step: {_told(rows, 'step', 'epsilon')}; {float(receipt.available):.6g} in all."
-    return _finish(alt.layer(bars), "Where the privacy budget went", told, FRAME + ROW * len(rows))
+    told = f"Privacy budget per step: {told_by(rows, 'step', 'epsilon')}; {float(receipt.available):.6g} in all."
+    return finish(alt.layer(bars), "Where the privacy budget went", told, FRAME + ROW * len(rows))
 
 
 def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart:
@@ -164,101 +176,31 @@ def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart
     """
     values = {"noise": noise, "uniformity": uniformity, "total": noise + uniformity}
     rows = pd.DataFrame(
-        {"part": list(values), "label": [f"{part} {_signed(value)}" for part, value in values.items()], "error": values.values()}
+        {"part": list(values), "label": [f"{part} {signed(value)}" for part, value in values.items()], "error": values.values()}
     )
-    bars = alt.Chart(_shown(rows, ["part", "error"])).mark_bar(cornerRadiusEnd=2)
+    bars = alt.Chart(with_texts(rows, ["part", "error"])).mark_bar(cornerRadiusEnd=2)
     bars = bars.encode(
-        x=alt.X(field="error", type="quantitative", title=f"released minus true ({unit})", axis=_AXIS),
+        x=alt.X(field="error", type="quantitative", title=f"released minus true ({unit})", axis=AXIS),
         y=alt.Y(field="label", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
         color=alt.Color(field="part", type="nominal", scale=alt.Scale(domain=list(values), range=[ACCENT, "#5aa9c4", GREY]), legend=None),
-        tooltip=_tooltip({"part": "part", "error": f"error ({unit})"}),
+        tooltip=tooltip({"part": "part", "error": f"error ({unit})"}),
     )
     zero = alt.Chart(pd.DataFrame({"error": [0.0]})).mark_rule(color=GREY).encode(x=alt.X(field="error", type="quantitative"))
-    told = f"Error of the answer: noise {_signed(noise)}, uniformity {_signed(uniformity)}, together {_signed(noise + uniformity)} {unit}."
-    return _finish(alt.layer(bars, zero), "Parts of the error", told, FRAME + ROW * len(rows))
+    told = f"Error of the answer: noise {signed(noise)}, uniformity {signed(uniformity)}, together {signed(noise + uniformity)} {unit}."
+    return finish(alt.layer(bars, zero), "Parts of the error", told, FRAME + ROW * len(rows))
 
 
 def _base(table: pd.DataFrame, names: dict[str, str]) -> Any:
     present = {column: name for column, name in names.items() if column in table}
     x = alt.X(field="zoom", type="ordinal", title=_ZOOM, axis=alt.Axis(labelAngle=0))
-    return alt.Chart(_shown(table, list(present))).encode(x=x, tooltip=_tooltip(present))
-
-
-def _finish(chart: Any, title: str, told: str, height: int) -> alt.LayerChart:
-    """The chart with its title and alternative text; it fills its container, and `height` includes title, legend and axes."""
-    finished: alt.LayerChart = chart.properties(
-        title=alt.Title(title, offset=6),
-        description=f"{title}. {told}",
-        height=height,
-        width="container",
-        autosize=alt.AutoSizeParams(type="fit", contains="padding"),
-        padding={"left": 5, "top": 5, "right": 16, "bottom": 5},
-    )
-    return finished
-
-
-def _legend(symbol: str = "stroke") -> alt.Legend:
-    return alt.Legend(
-        title=None, orient="top", offset=4, padding=0, symbolType=symbol, symbolOpacity=1, symbolStrokeWidth=3 if symbol == "stroke" else 0
-    )
+    return alt.Chart(with_texts(table, list(present))).encode(x=x, tooltip=tooltip(present))
 
 
 def _series(chart: Any, name: str) -> Any:
     """The chart as one entry of the legend that the layers of accuracy share."""
     scale = alt.Scale(domain=[_MEASURED, _NOISE], range=[ACCENT, GREY])
-    color = alt.Color(field="series", type="nominal", scale=scale, legend=_legend())
+    color = alt.Color(field="series", type="nominal", scale=scale, legend=legend())
     return chart.transform_calculate(series=f"'{name}'").encode(color=color)
-
-
-def _on_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, list[float]]:
-    """The table with a drawable copy of each column, zeros raised to the axis' lower end, and the ticks from there on."""
-    values = table[list(columns)].to_numpy(np.float64)
-    positive = values[np.isfinite(values) & (values > 0)]
-    low, high = (math.floor(math.log10(end)) for end in (positive.min(), positive.max())) if positive.size else (-1, 0)
-    steps = (1, 2, 5) if high - low < 2 else (1,)
-    ticks = [step * 10.0**power for power in range(low, high + 1) for step in steps]
-    return table.assign(**{f"{column} drawn": np.maximum(table[column], ticks[0]) for column in columns}), ticks
-
-
-def _log_y(title: str, ticks: list[float], field: str) -> Any:
-    axis = alt.Axis(format=_FORMAT, values=ticks)
-    return alt.Y(field=field, type="quantitative", title=title, scale=alt.Scale(type="log", domainMin=ticks[0], nice=False), axis=axis)
-
-
-def _shown(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """The table with a readable copy of each column, for tooltips."""
-    return table.assign(**{f"{column} shown": table[column].map(_readable) for column in columns})
-
-
-def _tooltip(names: dict[str, str]) -> list[alt.Tooltip]:
-    return [alt.Tooltip(field=f"{column} shown", type="nominal", title=name) for column, name in names.items()]
-
-
-def _readable(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    number = float(value)  # type: ignore[arg-type]
-    if math.isnan(number):
-        return "–"
-    return f"{number:,.0f}" if number == round(number) or abs(number) >= 1000 else f"{number:,.4g}"
-
-
-def _signed(value: float) -> str:
-    return f"{'−' if value < 0 else '+'}{_readable(abs(value))}"
-
-
-def _told(table: pd.DataFrame, where: str, what: str) -> str:
-    pairs = zip(table[where], table[what], strict=True)
-    return ", ".join(f"{_readable(place)}: {_readable(value)}" for place, value in pairs)
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    """The names, with a number behind those that came before: two bars of one name would lie on each other."""
-    return [name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})" for place, name in enumerate(names)]
-
-
-def _hex(color: tuple[int, int, int]) -> str:
-    return "#{:02x}{:02x}{:02x}".format(*color)
 
 
 __all__ = ["accuracy_by_zoom", "error_by_size", "expected_by_zoom", "false_positives_by_zoom", "parts_of_error", "receipt_by_level"]

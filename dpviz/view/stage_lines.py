@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import pandas as pd
 
-from dpviz.view.charts import _FORMAT, _POINT, _distinct, _legend, _log_y, _on_log_axis, _shown, _tooltip
+from dpviz.view.chart_parts import (
+    FORMAT,
+    POINT,
+    distinct,
+    legend,
+    log_y,
+    on_log_axis,
+    tooltip,
+    with_texts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +31,7 @@ def long(table: pd.DataFrame, lines: Mapping[str, Any]) -> pd.DataFrame:
         table: columns stage and between.
         lines: (T + 1,) values by name.
     """
-    base = table[["stage"]].assign(between=_distinct(table["between"].tolist()))
+    base = table[["stage"]].assign(between=distinct(table["between"].tolist()))
     return pd.concat([base.assign(series=name, value=values) for name, values in lines.items()], ignore_index=True).dropna(subset="value")
 
 
@@ -31,7 +40,7 @@ def by_stage(table: pd.DataFrame, names: Mapping[str, str]) -> Any:
     order = table.sort_values("stage", kind="stable")["between"].unique().tolist()
     axis = alt.Axis(labelAngle=-35, labelLimit=150, labelOverlap=False)
     x = alt.X(field="between", type="ordinal", sort=order, title=None, axis=axis)
-    return alt.Chart(_shown(table, list(names))).encode(x=x, tooltip=_tooltip(dict(names)))
+    return alt.Chart(with_texts(table, list(names))).encode(x=x, tooltip=tooltip(dict(names)))
 
 
 def log_lines(rows: pd.DataFrame, title: str, styles: Styles) -> Any:
@@ -42,21 +51,21 @@ def log_lines(rows: pd.DataFrame, title: str, styles: Styles) -> Any:
         title: of the axis, with the unit.
         styles: colour and dashes by series.
     """
-    drawn, ticks = _on_log_axis(rows, ["value"])
-    return _lines(drawn, title, styles, _log_y(title, ticks, "value drawn"))
+    drawn, ticks = on_log_axis(rows, ["value"])
+    return _lines(drawn, title, styles, log_y(title, ticks, "value drawn"))
 
 
 def percent_lines(rows: pd.DataFrame, styles: Styles) -> Any:
     """Lines of percentages, from 0 on."""
     title = "share (%)"
-    axis = alt.Axis(format=_FORMAT, tickCount=5)
+    axis = alt.Axis(format=FORMAT, tickCount=5)
     y = alt.Y(field="value", type="quantitative", title=title, scale=alt.Scale(domainMin=0, domainMax=100), axis=axis)
     return _lines(rows, title, styles, y)
 
 
 def _lines(rows: pd.DataFrame, title: str, styles: Styles, y: Any) -> Any:
     names, colors, dashes = list(styles), [color for color, _ in styles.values()], [dash for _, dash in styles.values()]
-    line = by_stage(rows, {"series": "line", "between": "between", "value": title}).mark_line(point=_POINT, strokeWidth=2.5, opacity=0.9)
-    color = alt.Color(field="series", type="nominal", scale=alt.Scale(domain=names, range=colors), legend=_legend())
-    dash = alt.StrokeDash(field="series", type="nominal", scale=alt.Scale(domain=names, range=dashes), legend=_legend())
+    line = by_stage(rows, {"series": "line", "between": "between", "value": title}).mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
+    color = alt.Color(field="series", type="nominal", scale=alt.Scale(domain=names, range=colors), legend=legend())
+    dash = alt.StrokeDash(field="series", type="nominal", scale=alt.Scale(domain=names, range=dashes), legend=legend())
     return line.encode(y=y, color=color, strokeDash=dash)

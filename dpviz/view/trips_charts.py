@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 
 from dpviz.release.flow_release import FlowRelease, interval
-from dpviz.view.charts import (
-    _AXIS,
-    _FORMAT,
+from dpviz.view.chart_parts import (
+    AXIS,
+    FORMAT,
     FRAME,
     GREY,
     ROW,
-    _distinct,
-    _finish,
-    _hex,
-    _readable,
-    _shown,
-    _told,
-    _tooltip,
+    distinct,
+    finish,
+    hex_of,
+    readable,
+    told_by,
+    tooltip,
+    with_texts,
 )
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.stage_lines import log_lines, long, percent_lines
@@ -64,9 +64,9 @@ def errors_by_stage(table: pd.DataFrame, bounds: ArrayLike, unit: str, *, height
     lines = {BOUND: np.asarray(bounds, np.float64), "largest error": table["max_error"], "mean error": table["mean_error"]}
     rows = long(table, lines)
     styles = {BOUND: (GREY, [4, 3]), "largest error": (ACCENT, [1, 0]), "mean error": (_LIGHTER, [8, 3])}
-    told = f"Largest error per stage: {_told(table, 'between', 'max_error')} {unit}; "
-    told += f"mean error: {_told(table, 'between', 'mean_error')}; bound: {_told(rows[rows['series'] == BOUND], 'between', 'value')}."
-    return _finish(alt.layer(log_lines(rows, f"error of a pair ({unit})", styles)), "Errors by stage", told, height)
+    told = f"Largest error per stage: {told_by(table, 'between', 'max_error')} {unit}; "
+    told += f"mean error: {told_by(table, 'between', 'mean_error')}; bound: {told_by(rows[rows['series'] == BOUND], 'between', 'value')}."
+    return finish(alt.layer(log_lines(rows, f"error of a pair ({unit})", styles)), "Errors by stage", told, height)
 
 
 def rates_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
@@ -77,10 +77,10 @@ def rates_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
         height: of the whole chart, in pixels.
     """
     rows = long(table, {METRICS[metric]: table[metric] for metric in _PERCENT})
-    styles = {METRICS[_PERCENT[0]]: (_hex(FALSE_POSITIVE), [1, 0]), METRICS[_PERCENT[1]]: (_hex(FALSE_NEGATIVE), [6, 3])}
-    told = f"False discovery rate per stage: {_told(table, 'between', 'false_discovery')} %; "
-    told += f"false negative rate: {_told(table, 'between', 'false_negative')} %."
-    return _finish(alt.layer(percent_lines(rows, styles)), "False pairs by stage", told, height)
+    styles = {METRICS[_PERCENT[0]]: (hex_of(FALSE_POSITIVE), [1, 0]), METRICS[_PERCENT[1]]: (hex_of(FALSE_NEGATIVE), [6, 3])}
+    told = f"False discovery rate per stage: {told_by(table, 'between', 'false_discovery')} %; "
+    told += f"false negative rate: {told_by(table, 'between', 'false_negative')} %."
+    return finish(alt.layer(percent_lines(rows, styles)), "False pairs by stage", told, height)
 
 
 def pairs_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
@@ -93,8 +93,8 @@ def pairs_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
     columns = {"all": "pairs", "released": "released_pairs", "true": "true_pairs"}
     rows = long(table, {name: table[column] for name, column in columns.items()})
     styles = {"all": (GREY, [4, 3]), "released": (ACCENT, [1, 0]), "true": (_AMBER, [8, 3])}
-    told = "; ".join(f"{name} pairs per stage: {_told(table, 'between', column)}" for name, column in columns.items()) + "."
-    return _finish(alt.layer(log_lines(rows, "pairs", styles)), "Pairs by stage", told, height)
+    told = "; ".join(f"{name} pairs per stage: {told_by(table, 'between', column)}" for name, column in columns.items()) + "."
+    return finish(alt.layer(log_lines(rows, "pairs", styles)), "Pairs by stage", told, height)
 
 
 def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerChart:
@@ -105,7 +105,7 @@ def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerCha
         unit: what one trip is.
     """
     stages = [stage for stage in range(release.tree.height + 1) if len(release.stages[stage].count)]
-    table = pd.DataFrame({"between": _distinct([release.tree.title(stage) for stage in stages])})
+    table = pd.DataFrame({"between": distinct([release.tree.title(stage) for stage in stages])})
     table["spread"] = [float(np.median(release.stddev(stage))) for stage in stages]
     table["measured"] = [release.stages[stage].measured if np.isfinite(release.stages[stage].variance) else 0 for stage in stages]
     table = table[np.isfinite(table["spread"])]
@@ -116,21 +116,21 @@ def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerCha
         field="spread",
         type="quantitative",
         title=f"standard deviation of the noise on a pair ({unit})",
-        axis=_AXIS,
+        axis=AXIS,
         scale=alt.Scale(domainMin=0, domainMax=right, nice=False),
     )
     y = alt.Y(field="between", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
-    base = alt.Chart(_shown(table, list(names))).encode(x=x, y=y, tooltip=_tooltip(names))
+    base = alt.Chart(with_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
-    told = f"Standard deviation of the noise per stage: {_told(table, 'between', 'spread')} {unit}; "
-    told += f"numbers measured: {_told(table, 'between', 'measured')}."
+    told = f"Standard deviation of the noise per stage: {told_by(table, 'between', 'spread')} {unit}; "
+    told += f"numbers measured: {told_by(table, 'between', 'measured')}."
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
-    return _finish(alt.layer(bars, labels), "Expected noise by stage", told, FRAME + ROW * len(table))
+    return finish(alt.layer(bars, labels), "Expected noise by stage", told, FRAME + ROW * len(table))
 
 
 def _noise_told(spread: float, measured: int) -> str:
     number = f"{measured:,} measured" if measured else "sums of finer pairs"
-    return "exact" if spread == 0 else f"± {_readable(spread)}, {number}"
+    return "exact" if spread == 0 else f"± {readable(spread)}, {number}"
 
 
 def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = "trips", *, height: int = 300) -> alt.LayerChart:
@@ -145,20 +145,20 @@ def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = 
     first = next(iter(tables.values()))
     seen = [set(names) for names in zip(*(table["between"] for table in tables.values()), strict=True)]
     names = [names.pop() if len(names) == 1 else f"stage {stage}" for stage, names in zip(first["stage"], seen, strict=True)]
-    parts = [table.assign(series=title, value=table[metric], between=_distinct(names)) for title, table in tables.items()]
+    parts = [table.assign(series=title, value=table[metric], between=distinct(names)) for title, table in tables.items()]
     rows = pd.concat(parts, ignore_index=True)
     styles = dict(zip(tables, zip(_COLORS, _DASHES, strict=True), strict=False))
     measure = "%" if metric in _PERCENT else "pairs" if metric == "released_pairs" else unit
     chart = percent_lines(rows, styles) if metric in _PERCENT else log_lines(rows, f"{METRICS[metric]} ({measure})", styles)
-    told = "; ".join(f"{title}: {_told(table, 'between', metric)}" for title, table in tables.items())
-    return _finish(alt.layer(chart), f"{METRICS[metric].capitalize()} by stage", f"In {measure}. {told}.", height)
+    told = "; ".join(f"{title}: {told_by(table, 'between', metric)}" for title, table in tables.items())
+    return finish(alt.layer(chart), f"{METRICS[metric].capitalize()} by stage", f"In {measure}. {told}.", height)
 
 
 def receipt_by_stage(receipt: Receipt) -> alt.LayerChart:
     """What the counts of each stage cost, in order."""
     table = pd.DataFrame(
         {
-            "step": _distinct([step.purpose for step in receipt.steps]),
+            "step": distinct([step.purpose for step in receipt.steps]),
             "share": [float(100 * step.amount / receipt.available) for step in receipt.steps],
             "amount": [float(step.amount) for step in receipt.steps],
             "exact": [str(step.amount) for step in receipt.steps],
@@ -167,14 +167,14 @@ def receipt_by_stage(receipt: Receipt) -> alt.LayerChart:
         }
     )
     names = {"step": "step", "share": "share of the budget (%)", "amount": receipt.currency, "exact": f"{receipt.currency} exactly"}
-    bars = alt.Chart(_shown(table, [*names, "noise", "scale"])).mark_bar(color=ACCENT, cornerRadiusEnd=2)
+    bars = alt.Chart(with_texts(table, [*names, "noise", "scale"])).mark_bar(color=ACCENT, cornerRadiusEnd=2)
     bars = bars.encode(
-        x=alt.X(field="share", type="quantitative", title=f"share of the privacy budget {receipt.currency} (%)", axis=_AXIS),
+        x=alt.X(field="share", type="quantitative", title=f"share of the privacy budget {receipt.currency} (%)", axis=AXIS),
         y=alt.Y(field="step", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
-        tooltip=_tooltip(names | {"noise": "noise", "scale": "its parameter"}),
+        tooltip=tooltip(names | {"noise": "noise", "scale": "its parameter"}),
     )
-    told = f"Share of the privacy budget per step, in percent: {_told(table, 'step', 'share')}."
-    return _finish(alt.layer(bars), "Where the privacy budget went", told, FRAME + ROW * len(table))
+    told = f"Share of the privacy budget per step, in percent: {told_by(table, 'step', 'share')}."
+    return finish(alt.layer(bars), "Where the privacy budget went", told, FRAME + ROW * len(table))
 
 
 def totals_bars(table: pd.DataFrame, unit: str) -> alt.LayerChart:
@@ -186,17 +186,17 @@ def totals_bars(table: pd.DataFrame, unit: str) -> alt.LayerChart:
     """
     names = {"trips": "trips", "released": f"released ({unit})", "low": "95 % from", "high": "95 % to"}
     names |= {"true": f"true ({unit})"} if "true" in table else {}
-    base = alt.Chart(_shown(table, list(names))).encode(
-        y=alt.Y(field="trips", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)), tooltip=_tooltip(names)
+    base = alt.Chart(with_texts(table, list(names))).encode(
+        y=alt.Y(field="trips", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)), tooltip=tooltip(names)
     )
     marked = ", true ones in amber" if "true" in table else ""
-    x = partial(alt.X, type="quantitative", title=f"{unit} (95 % intervals in grey{marked})", axis=_AXIS)
+    x = partial(alt.X, type="quantitative", title=f"{unit} (95 % intervals in grey{marked})", axis=AXIS)
     layers = [base.mark_bar(color=ACCENT, cornerRadiusEnd=2).encode(x=x(field="released"))]
     layers.append(base.mark_rule(color=GREY, strokeWidth=3).encode(x=x(field="low"), x2="high"))
     if "true" in table:
         layers.append(base.mark_tick(color=_AMBER, thickness=3, size=18).encode(x=x(field="true")))
-    told = f"Released {unit}: {_told(table, 'trips', 'released')}."
-    return _finish(alt.layer(*layers), "Trips of the region", told, FRAME + 2 * ROW * len(table))
+    told = f"Released {unit}: {told_by(table, 'trips', 'released')}."
+    return finish(alt.layer(*layers), "Trips of the region", told, FRAME + 2 * ROW * len(table))
 
 
 def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.LayerChart:
@@ -221,17 +221,17 @@ def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.L
     table["count"], table["low"], table["high"] = at.count[kept], low, high
     names = {"origin": "from", "destination": "to", "count": f"released ({unit})", "low": "95 % from", "high": "95 % to"}
     cells = (
-        alt.Chart(_shown(table, list(names)))
+        alt.Chart(with_texts(table, list(names)))
         .mark_rect()
-        .encode(x=_side("destination", "to", destinations), y=_side("origin", "from", origins), tooltip=_tooltip(names))
+        .encode(x=_side("destination", "to", destinations), y=_side("origin", "from", origins), tooltip=tooltip(names))
     )
     color = alt.Scale(type="sqrt", range=_CELLS, domainMin=0)
-    legend = alt.Legend(title=unit, orient="top", gradientLength=160, format=_FORMAT, tickCount=4)
+    legend = alt.Legend(title=unit, orient="top", gradientLength=160, format=FORMAT, tickCount=4)
     cells = cells.encode(color=alt.Color(field="count", type="quantitative", scale=color, legend=legend))
     most = table.nlargest(1, "count")
     told = f"{len(origins)} by {len(destinations)} regions with the most {unit}; {len(table):,} of their pairs were released. The largest: "
-    told += f"{' to '.join(most.iloc[0][['origin', 'destination']])}, {_readable(most.iloc[0]['count'])}." if len(most) else "none."
-    return _finish(alt.layer(cells), f"From {tree.title(2 * level)}", told, FRAME + 80 + _CELL * max(len(origins), 4))
+    told += f"{' to '.join(most.iloc[0][['origin', 'destination']])}, {readable(most.iloc[0]['count'])}." if len(most) else "none."
+    return finish(alt.layer(cells), f"From {tree.title(2 * level)}", told, FRAME + 80 + _CELL * max(len(origins), 4))
 
 
 def _largest(place: NDArray[np.int32], count: NDArray[np.int64], size: int) -> NDArray[np.int64]:
@@ -242,7 +242,7 @@ def _largest(place: NDArray[np.int32], count: NDArray[np.int64], size: int) -> N
 
 def _names(names: NDArray[np.object_], places: NDArray[np.int64]) -> dict[int, str]:
     """Names by place, told apart where two regions share one."""
-    return dict(zip(places.tolist(), _distinct([str(name) for name in names[places]]), strict=True))
+    return dict(zip(places.tolist(), distinct([str(name) for name in names[places]]), strict=True))
 
 
 def _side(field: str, title: str, names: Mapping[int, str]) -> Any:

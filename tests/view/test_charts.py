@@ -12,6 +12,7 @@ from dpviz.answers.metrics import error_by_size as by_size
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.view import charts
+from dpviz.view.chart_parts import GREY
 
 UNIT = 'people"}</script>'
 
@@ -111,7 +112,7 @@ def test_the_band_and_both_lines_share_one_legend():
     marks = [layer["mark"]["type"] for layer in chart["layer"]]
     assert marks == ["area", "line", "line"]
     assert [layer["transform"][0]["calculate"] for layer in chart["layer"]] == ["'noise alone (95 % band)'"] * 2 + ["'measured'"]
-    assert chart["layer"][2]["encoding"]["color"]["scale"]["range"] == ["#0b6e8f", charts.GREY]
+    assert chart["layer"][2]["encoding"]["color"]["scale"]["range"] == ["#0b6e8f", GREY]
 
 
 def test_false_positives_are_shares_of_all_blocks_in_two_colours():
