@@ -46,11 +46,12 @@ def _sample() -> TripsData:
     )
     about = FLOW_SAMPLES[how.sample]
     flows = cached.flow_sample(how.sample)
-    st.caption(about.description, help=f"{_frame_text(flows.regions)} Source: {about.source} Licence: {about.licence}.")
+    st.caption(about.description, help=f"{frame_text(flows.regions)} Source: {about.source} Licence: {about.licence}.")
     return TripsData(flows=flows, digest=f"trips {how.sample}", title=about.title, unit=about.unit)
 
 
-def _frame_text(regions: Regions) -> str:
+def frame_text(regions: Regions) -> str:
+    """How many regions there are on each level, in words."""
     sizes = ", ".join(f"{regions.size(level):,} of level {name}" for level, name in enumerate(regions.levels, start=1))
     return f"Regions: {sizes}."
 

@@ -11,7 +11,7 @@ from dpviz.answers.flow_metrics import FlowEvaluation
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.mode_row import NO_EXPORT, WATERMARK, mode_row, truth_switch
 from dpviz.app.state import CURATE, spent_on
-from dpviz.app.trips_data import trips_controls
+from dpviz.app.trips_data import frame_text, trips_controls
 from dpviz.app.trips_state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, truths_of
 from dpviz.app.trips_tabs import ask_for_pair, trips_tabs
 from dpviz.errors import BudgetError, DpvizError, SettingError
@@ -42,7 +42,7 @@ def trips_page() -> None:
         st.info("Choose data on the left to begin.")
     else:
         st.markdown(f"**{data.title}**: press *Draw a release* to see what could be published.")
-        st.caption(f"{data.flows.regions!r}")
+        st.caption(f"{frame_text(data.flows.regions)} Nothing has been drawn yet.")
 
 
 def _left() -> TripsData | None:

@@ -10,7 +10,7 @@ import pandas as pd
 from dpviz.bundled import folder
 from dpviz.data.flows import Flows
 from dpviz.data.gravity import COUNTRY_LEVELS, COUNTY_LEVELS, county_regions, made_up_country, us_commuters, us_counties
-from dpviz.data.samples import SEED
+from dpviz.data.samples import SEED, About
 from dpviz.data.synthetic_flows import DENSITIES, PAPER_SEED, PARTITIONS, synthetic_flows
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions
@@ -20,27 +20,13 @@ NORTHEAST = ("New England", "Middle Atlantic")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowSample:
-    """What there is to know about an example before it is loaded; all of it public.
+class FlowSample(About):
+    """An example of trips: "flights", "commuters" or "trips".
 
     Attributes:
-        key: its name in `FLOW_SAMPLES`.
-        title: a few words for a menu.
-        description: one sentence.
-        source: where it comes from.
-        licence: under which terms.
-        unit: what one trip is: "flights", "commuters" or "trips".
-        synthetic: made up, from a seed; else real.
         levels: of its regions, coarsest first.
     """
 
-    key: str
-    title: str
-    description: str
-    source: str
-    licence: str
-    unit: str
-    synthetic: bool
     levels: tuple[str, ...]
 
 

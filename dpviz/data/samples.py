@@ -31,18 +31,17 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample:
-    """What there is to know about an example before it is loaded; all of it public.
+class About:
+    """What there is to know about any example before it is loaded; all of it public.
 
     Attributes:
-        key: its name in `SAMPLES`.
+        key: its name in `SAMPLES` or `FLOW_SAMPLES`.
         title: a few words for a menu.
         description: one sentence.
         source: where it comes from.
         licence: under which terms.
-        unit: what one record is: "people", "places" or "records".
-        synthetic: made up, in any number; else real and of fixed size.
-        domain: a frame that suits it.
+        unit: what one record is, in the plural.
+        synthetic: made up, from a seed; else real and of fixed size.
     """
 
     key: str
@@ -52,6 +51,16 @@ class Sample:
     licence: str
     unit: str
     synthetic: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample(About):
+    """An example of points: "people", "places" or "records"; made-up ones come in any number.
+
+    Attributes:
+        domain: a frame that suits it.
+    """
+
     domain: Domain
 
 

@@ -80,7 +80,6 @@ class FlatGaussian(FlowSettings):
         self.check_flows(flows)
         study = FlowStudy(flows=flows, entropy=entropy, neighbours=self.neighbours)
         tree = PairTree(origins=flows.regions, destinations=flows.ends)
-        _check_size(tree)
         study.record("every pair of leaves", rho.rho, tree.height, tree.size(tree.height))
         law = study.variance(rho.rho)
         variance, least = gaussian_variance(law), self.smallest_kept(tree.size(tree.height), law)
@@ -118,12 +117,13 @@ class FlatGaussian(FlowSettings):
 
     def check(self, frame: Regions) -> None:
         """Raise if there are too many pairs."""
-        _check_size(PairTree(origins=frame, destinations=frame))
+        self.check_pairs(frame, frame)
 
-
-def _check_size(tree: PairTree) -> None:
-    if tree.size(tree.height) > MOST_PAIRS:
-        raise DomainError(f"There are more than {MOST_PAIRS:,} pairs of leaf regions; noise on each is not feasible. Choose TopDown.")
+    def check_pairs(self, origins: Regions, destinations: Regions) -> None:
+        """Raise if there are too many pairs of leaves."""
+        tree = PairTree(origins=origins, destinations=destinations)
+        if tree.size(tree.height) > MOST_PAIRS:
+            raise DomainError(f"There are more than {MOST_PAIRS:,} pairs of leaf regions; noise on each is not feasible. Choose TopDown.")
 
 
 def _listed(sums: Integers) -> tuple[Places, Places, Integers]:

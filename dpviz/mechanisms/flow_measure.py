@@ -46,9 +46,13 @@ class FlowSettings(Settings[Regions]):
                 "Bounded neighbours replace m trips by m trips: with more than one trip per person, declare that everybody has"
                 " exactly that many (exactly=True), or choose neighbours='add_remove'."
             )
-        self.check(flows.regions)
-        if flows.ends is not flows.regions:
-            self.check(flows.ends)
+        self.check_pairs(flows.regions, flows.ends)
+
+    def check_pairs(self, origins: Regions, destinations: Regions) -> None:
+        """Raise what is wrong with these settings on two hierarchies; the same one twice where there is one geography."""
+        self.check(origins)
+        if destinations is not origins:
+            self.check(destinations)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -140,3 +140,12 @@ def test_sums_over_regions_of_unequal_levels_stay_unbiased_whatever_is_left_out_
             scores += [(value - truth.get((int(u), int(v)), 0)) / sd for value, sd, (u, v) in zip(count, stddev, places, strict=True)]
     assert abs(np.mean(scores)) < 5 / np.sqrt(60)
     assert np.mean(np.square(scores)) == pytest.approx(1, rel=0.2)
+
+
+def test_many_origins_with_few_destinations_are_as_many_pairs_as_they_are(monkeypatch):
+    """What counts is the product, not the square of the larger side; and it is told before anything is drawn."""
+    monkeypatch.setattr(flat_gaussian, "MOST_PAIRS", 30)
+    many, few = regular(2, 5), regular(1, 3)
+    FlatGaussian().check_pairs(many, few)
+    with pytest.raises(DomainError, match="pairs of leaf regions"):
+        FlatGaussian().check_flows(flows_of(many, {(0, 1): 5}))
