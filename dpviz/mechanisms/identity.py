@@ -15,7 +15,7 @@ from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
-from dpviz.space.tree import quadtree
+from dpviz.space.grids import quadtree
 
 
 @dataclass(frozen=True, kw_only=True)

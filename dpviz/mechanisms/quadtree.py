@@ -15,7 +15,8 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
-from dpviz.space.tree import pruned, quadtree
+from dpviz.space.grids import quadtree
+from dpviz.space.tree import pruned
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
-from dpviz.space.tree import grid
+from dpviz.space.grids import grid
 
 MOST_PER_SIDE = 4096
 

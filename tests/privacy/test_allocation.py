@@ -9,7 +9,8 @@ from dpviz.errors import BudgetError
 from dpviz.privacy.allocation import STAGE_STRATEGIES, STRATEGIES, level_weights, nodes_touched, stage_weights, worst_error
 from dpviz.privacy.budget import GRAIN, PureBudget
 from dpviz.space.domain import Domain
-from dpviz.space.tree import Tree, quadtree
+from dpviz.space.grids import quadtree
+from dpviz.space.tree import Tree
 
 LATTICE = Domain(bounds=(0, 0, 1, 1), crs=None, order=5)
 

@@ -5,7 +5,8 @@ import pytest
 
 from dpviz.privacy.consistency import SMALLEST_VARIANCE, add_up, least_squares
 from dpviz.space.domain import Domain
-from dpviz.space.tree import Tree, grid, quadtree
+from dpviz.space.grids import grid, quadtree
+from dpviz.space.tree import Tree
 from tests.trees import build, dense_solution, leaf_matrix, misfit, random_tree, random_variances
 
 LATTICE = Domain(bounds=(0, 0, 1, 1), crs=None, order=4)

@@ -20,7 +20,8 @@ from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.release.release import Release
 from dpviz.space import ranges
 from dpviz.space.domain import Domain
-from dpviz.space.tree import Tree, pruned, quadtree
+from dpviz.space.grids import quadtree
+from dpviz.space.tree import Tree, pruned
 from tests.trees import random_boxes, random_tree, random_variances, release_of, shares_of
 
 LATTICE = Domain(bounds=(0, 0, 32, 32), crs=None, order=5)

@@ -8,8 +8,9 @@ import shapely
 
 from dpviz.space import ranges
 from dpviz.space.domain import Domain
+from dpviz.space.grids import grid, quadtree
 from dpviz.space.ranges import QUERIES_AT_ONCE, area_overlap, batches, box_overlap, cumulative, fronts
-from dpviz.space.tree import Tree, grid, pruned, quadtree
+from dpviz.space.tree import Tree, pruned
 from tests.trees import leaf_matrix, random_boxes, random_tree, shares_of
 
 LATTICE = Domain(bounds=(0, 0, 32, 32), crs=None, order=5)

@@ -6,7 +6,9 @@ import shapely
 
 from dpviz.errors import DomainError
 from dpviz.space.domain import Domain
-from dpviz.space.tree import MOST_NODES, Tree, grid, intervals, morton, pruned, quadtree
+from dpviz.space.grids import MOST_NODES, grid, quadtree
+from dpviz.space.morton import morton
+from dpviz.space.tree import Tree, intervals, pruned
 from tests.trees import random_tree
 
 
