@@ -1,31 +1,19 @@
-"""The named examples: real places, a made-up city and the HTF paper's Gaussian cluster."""
+"""The named examples: real places, a made-up city, made-up road crossings and the HTF paper's Gaussian cluster."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
-import pandas as pd
-import shapely
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
-from dpviz.bundled import folder
+from dpviz.data.made_up import MOST_SAMPLES, SEED, check_size, table
 from dpviz.data.points import PointCounts
+from dpviz.data.residents import SQUARE, los_angeles
+from dpviz.data.road_points import BOUNDS, road_points
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
-
-SEED = 7
-MOST_SAMPLES = 10_000_000
-DECIMALS = 5
-
-_DOWNTOWN = (-118.24368, 34.05223)
-_SQUARE = (-118.62277, 33.73670, -117.86459, 34.36776)
-_KM = np.array([92.327, 110.923])  # of one degree of longitude and latitude in Los Angeles
-_MARGIN_KM = 10.0
-_CHUNK = 1_000_000
-_ROUNDS = 6
 
 Floats = NDArray[np.float64]
 
@@ -55,13 +43,15 @@ class About:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample(About):
-    """An example of points: "people", "places" or "records"; made-up ones come in any number.
+    """An example of points: "people", "places", "crossings" or "records"; made-up ones come in any number.
 
     Attributes:
         domain: a frame that suits it.
+        usual: how many are made up unless asked otherwise; None for real data, which is what it is.
     """
 
     domain: Domain
+    usual: int | None = None
 
 
 _LISTED = (
@@ -69,11 +59,12 @@ _LISTED = (
         key="la_residents",
         title="Los Angeles, made-up residents",
         description="Made-up homes in the 70 x 70 km square around Los Angeles, thickest where GeoNames counts most people.",
-        source="Made up by dpviz.data.samples.los_angeles; town populations from GeoNames, the coast from Natural Earth.",
+        source="Made up by dpviz.data.residents.los_angeles; town populations from GeoNames, the coast from Natural Earth.",
         licence="Apache-2.0",
         unit="people",
         synthetic=True,
-        domain=Domain(bounds=_SQUARE, crs="EPSG:4326", order=10),
+        domain=Domain(bounds=SQUARE, crs="EPSG:4326", order=10),
+        usual=200_000,
     ),
     Sample(
         key="us_places",
@@ -94,6 +85,19 @@ _LISTED = (
         unit="records",
         synthetic=True,
         domain=Domain(bounds=(0.0, 0.0, 1024.0, 1024.0), crs=None, order=10),
+        usual=1_000_000,
+    ),
+    Sample(
+        key="road_crossings",
+        title="Washington and New Mexico, made-up road crossings",
+        description="Made-up crossings of two far states, in place of the road data of the paper on private spatial decompositions.",
+        source="Made up by dpviz.data.road_points.road_points; towns from GeoNames, outlines of states from the US Census Bureau."
+        " Stands for the data of Cormode, Procopiuc, Srivastava, Shen, Yu, ICDE 2012, section VIII-A.",
+        licence="Apache-2.0",
+        unit="crossings",
+        synthetic=True,
+        domain=Domain(bounds=BOUNDS, crs="EPSG:4326", order=10),
+        usual=1_000_000,
     ),
 )
 
@@ -132,14 +136,13 @@ def sample_xy(key: str, size: int | None = None, seed: int = SEED) -> tuple[Floa
     """
     if key not in SAMPLES:
         raise InputError(f"There is no such sample; choose one of {', '.join(SAMPLES)}.")
-    if key == "gaussian_cluster":
-        return gaussian_cluster(seed=seed) if size is None else gaussian_cluster(size, seed=seed)
-    if key == "la_residents" and (size is not None or seed != SEED):
-        return los_angeles(200_000 if size is None else size, seed=seed)
-    if size is not None:
+    usual = SAMPLES[key].usual
+    if usual is None and size is not None:
         raise InputError("This sample is real data of fixed size; leave the size out.")
-    table = _table(key)
-    return table["longitude"].to_numpy(), table["latitude"].to_numpy()
+    if usual is None or (key == "la_residents" and size is None and seed == SEED):
+        rows = table(key)
+        return rows["longitude"].to_numpy(), rows["latitude"].to_numpy()
+    return _MAKERS[key](usual if size is None else size, seed=seed)
 
 
 def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = SEED) -> tuple[Floats, Floats]:
@@ -162,7 +165,7 @@ def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = 
     Source:
         Shaham et al., HTF, SIGSPATIAL 2021, section 5.1, "Synthetic dataset".
     """
-    _check_size(size)
+    check_size(size)
     if not 0 < sigma < np.inf:
         raise InputError("sigma must be a finite number above 0.")
     rng = np.random.default_rng(seed)
@@ -172,111 +175,10 @@ def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = 
     return x[inside], y[inside]
 
 
-def los_angeles(size: int = 200_000, *, seed: int = SEED) -> tuple[Floats, Floats]:
-    """Made-up residents of the 70 x 70 km square around Los Angeles.
+_MAKERS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
+    "gaussian_cluster": gaussian_cluster,
+    "la_residents": los_angeles,
+    "road_crossings": road_points,
+}
 
-    Towns of GeoNames are scattered into neighbourhoods in proportion to their population, and residents around these
-    with heavy tails; a small part lives in thin country. Nobody lives in the sea. The neighbourhoods depend on the
-    seed, not on the size.
-
-    Args:
-        size: residents, 1 to 10,000,000.
-        seed: same seed and size, same residents.
-
-    Returns:
-        (size,) longitude and (size,) latitude, degrees rounded to 5 decimals (1 m), in no order.
-
-    Raises:
-        InputError: a size out of range.
-
-    Source:
-        Own model. The square is that of Shaham et al., HTF, SIGSPATIAL 2021, section 5.1; their data are not public.
-    """
-    _check_size(size)
-    rng = np.random.default_rng(seed)
-    neighbourhoods = _neighbourhoods(rng)
-    starts = range(0, size, _CHUNK)
-    x, y = np.concatenate([_residents(rng, neighbourhoods, min(_CHUNK, size - start)) for start in starts]).T
-    return x.copy(), y.copy()
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Neighbourhoods:
-    """(k, 2) centres in degrees, (k,) radius in km, (k,) cumulative share of the residents."""
-
-    centre: Floats
-    radius: Floats
-    share: Floats
-
-
-def _neighbourhoods(rng: np.random.Generator) -> _Neighbourhoods:
-    town = _town_centres(rng, 6_000)
-    country = _on_land(rng.uniform(_SQUARE[:2], _SQUARE[2:], (600, 2)))
-    centre = np.concatenate([town, country])
-    weight = rng.gamma(2.0, 0.5, len(centre))
-    weight[len(town) :] *= 0.01 * len(town) / len(country)
-    radius = np.r_[rng.lognormal(np.log(0.6), 0.5, len(town)), np.full(len(country), 1.5)]
-    share = np.cumsum(weight)
-    return _Neighbourhoods(centre=centre, radius=radius, share=share / share[-1])
-
-
-def _town_centres(rng: np.random.Generator, number: int) -> Floats:
-    """(up to number, 2) degrees: around towns, within the radius of 3,500 people per km2, rarely far from any named place."""
-    places, population = _towns()
-    town = rng.choice(len(places), 5 * number, p=population / population.sum())
-    spread = np.sqrt(population[town] / (3_500 * np.pi)) / 1.5
-    around = np.round(places[town] + spread[:, None] * rng.standard_normal((len(town), 2)) / _KM, DECIMALS)
-    distance, _ = cKDTree(places * _KM).query(around * _KM)
-    return _on_land(around[rng.random(len(around)) < np.exp(-((distance / 4.0) ** 4))])[:number]
-
-
-def _towns() -> tuple[Floats, Floats]:
-    """(t, 2) degrees and (t,) population of the places in and closely around the square."""
-    table = _table("us_places")
-    places = table[["longitude", "latitude"]].to_numpy()
-    half = (np.array(_SQUARE[2:]) - np.array(_SQUARE[:2])) / 2 * _KM
-    near = (np.abs(places - _DOWNTOWN) * _KM <= half + _MARGIN_KM).all(1)
-    return places[near], table["population"].to_numpy(np.float64)[near]
-
-
-def _residents(rng: np.random.Generator, homes: _Neighbourhoods, size: int) -> Floats:
-    """(size, 2) degrees; those who fall into the sea or off the square try again, and at last live at the centre."""
-    which = np.searchsorted(homes.share, rng.random(size))
-    place = homes.centre[which]
-    lost = np.arange(size)
-    for _ in range(_ROUNDS):
-        tail = np.sqrt(1.5 / rng.standard_gamma(1.5, len(lost)))  # Student's t with 3 degrees of freedom
-        step = (homes.radius[which[lost]] * tail)[:, None] * rng.standard_normal((len(lost), 2)) / _KM
-        moved = np.round(homes.centre[which[lost]] + step, DECIMALS)
-        good = _is_land(moved)
-        place[lost[good]] = moved[good]
-        lost = lost[~good]
-    return place
-
-
-def _on_land(places: Floats) -> Floats:
-    places = np.round(places, DECIMALS)
-    return places[_is_land(places)]
-
-
-def _is_land(places: Floats) -> NDArray[np.bool_]:
-    """(n,) whether (n, 2) degrees lie in the square and not in the sea."""
-    return np.asarray(shapely.contains_xy(_land(), places))
-
-
-@cache
-def _land() -> shapely.Geometry:
-    """The land in the square, prepared for many questions."""
-    world = shapely.from_geojson((folder("assets") / "land.json").read_text(encoding="utf-8"))
-    land = shapely.union_all(shapely.clip_by_rect(shapely.get_parts(world), *_SQUARE))
-    shapely.prepare(land)
-    return land
-
-
-def _table(key: str) -> pd.DataFrame:
-    return pd.read_parquet(folder("sample_data") / f"{key}.parquet")
-
-
-def _check_size(size: int) -> None:
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size <= MOST_SAMPLES:
-        raise InputError("The size of a sample must be a whole number from 1 to 10,000,000.")
+__all__ = ["MOST_SAMPLES", "SAMPLES", "SEED", "About", "Sample", "gaussian_cluster", "load_sample", "los_angeles", "sample_xy"]

@@ -11,6 +11,7 @@ import shapely
 
 from dpviz.bundled import folder
 from dpviz.data.points import PointCounts
+from dpviz.data.road_points import road_points
 from dpviz.data.samples import MOST_SAMPLES, SAMPLES, SEED, gaussian_cluster, load_sample, los_angeles, sample_xy
 from dpviz.errors import InputError
 
@@ -42,7 +43,8 @@ def test_every_sample_loads_into_its_domain_with_nothing_dropped(key):
     assert points.dropped == 0
     assert points.count.sum() == len(sample_xy(key)[0]) > 0
     assert SAMPLES[key].key == key
-    assert SAMPLES[key].unit in {"people", "places", "records"}
+    assert SAMPLES[key].unit in {"people", "places", "crossings", "records"}
+    assert (SAMPLES[key].usual is None) != SAMPLES[key].synthetic
 
 
 @pytest.mark.parametrize("key", SAMPLES)
@@ -55,7 +57,7 @@ def test_coordinates_are_float64_vectors_inside_the_bounds(key):
     assert south <= y.min() <= y.max() <= north
 
 
-@pytest.mark.parametrize("key", ["la_residents", "gaussian_cluster"])
+@pytest.mark.parametrize("key", ["la_residents", "gaussian_cluster", "road_crossings"])
 def test_same_seed_same_data_and_another_seed_other_data(key):
     first, again, other = (np.array(sample_xy(key, 3_000, seed)) for seed in (3, 3, 4))
     assert np.array_equal(first, again)
@@ -118,7 +120,7 @@ def test_rejection_does_not_pile_residents_up_on_single_spots(residents):
 
 
 @pytest.mark.parametrize("size", [0, -1, MOST_SAMPLES + 1, 1.5, True])
-@pytest.mark.parametrize("make", [los_angeles, gaussian_cluster, lambda size: load_sample("la_residents", size=size)])
+@pytest.mark.parametrize("make", [los_angeles, gaussian_cluster, road_points, lambda size: load_sample("la_residents", size=size)])
 def test_a_size_out_of_range_is_refused(make, size):
     with pytest.raises(InputError, match="whole number from 1 to"):
         make(size)
