@@ -130,7 +130,7 @@ def random_boxes(rng: np.random.Generator, side: float, count: int) -> np.ndarra
 
 def shares_of(tree: Tree, boxes: np.ndarray, nodes: np.ndarray) -> np.ndarray:
     """(q, k) part of each node that lies in each box, the long way."""
-    west, south, east, north = tree.rectangles(nodes).T
+    west, south, east, north = tree.rectangles(nodes).T.astype(float)
     across = np.minimum(boxes[:, 2, None], east) - np.maximum(boxes[:, 0, None], west)
     up = np.minimum(boxes[:, 3, None], north) - np.maximum(boxes[:, 1, None], south)
-    return np.maximum(across, 0) * np.maximum(up, 0) / tree.cells[nodes]
+    return np.maximum(across, 0) * np.maximum(up, 0) / ((east - west) * (north - south))

@@ -10,13 +10,14 @@ import shapely
 from numpy.typing import NDArray
 
 from dpviz.space.domain import Domain
-from dpviz.space.tree import Tree, intervals
+from dpviz.space.tree import Lines, Tree, intervals
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Overlap = Callable[[Indices, Indices], Floats]
 
 MOST_RASTER_CELLS = 2**22
+RELATIVE_ERROR = 1e-9
 QUERIES_AT_ONCE = 256
 
 
@@ -149,7 +150,7 @@ def _between(lines: Floats, values: Floats) -> tuple[Indices, Floats]:
 
 
 def cumulative(tree: Tree, count: Floats) -> Cumulative | None:
-    """Running sums of the leaves' counts, for leaves that tile the domain; None if their raster would be too fine.
+    """Running sums of the leaves' counts; None if their raster would be too fine, or too coarse a sum of overlapping ones.
 
     Args:
         tree: leaves may have any sizes.
@@ -161,12 +162,12 @@ def cumulative(tree: Tree, count: Floats) -> Cumulative | None:
     columns, rows = (_lines(rectangles[:, axis], rectangles[:, axis + 2]) for axis in (0, 1))
     if (len(columns) - 1) * (len(rows) - 1) > MOST_RASTER_CELLS:
         return None
-    edges = [np.searchsorted(lines, rectangles[:, axis]) for axis, lines in ((0, columns), (1, rows), (2, columns), (3, rows))]
-    leaf = _leaf_numbers(edges, len(columns), len(rows))
+    density = _raster(rectangles, columns, rows, count[tree.leaves], tree.overlaps)
+    if density is None:
+        return None
     area = np.diff(rows).astype(np.float64)[:, None] * np.diff(columns)
-    density = count[tree.leaves] / tree.cells[tree.leaves]
     sums = np.zeros((len(rows), len(columns)))
-    np.cumsum(np.cumsum(density[leaf] * area, axis=0), axis=1, out=sums[1:, 1:])
+    np.cumsum(np.cumsum(density * area, axis=0), axis=1, out=sums[1:, 1:])
     return Cumulative(columns=columns.astype(np.float64), rows=rows.astype(np.float64), sums=sums)
 
 
@@ -209,7 +210,7 @@ def _blocks_by_query(tree: Tree, count: Floats, side: int) -> Floats:
     return sums.reshape(side, side)
 
 
-def _grid_sums(tree: Tree, columns: NDArray[np.int32], rows: NDArray[np.int32], count: Floats) -> Cumulative:
+def _grid_sums(tree: Tree, columns: Lines, rows: Lines, count: Floats) -> Cumulative:
     bottom = tree.at_depth(tree.height)
     sums = np.zeros((len(rows), len(columns)))
     place = (intervals(rows, tree.south[bottom]) + 1) * len(columns) + intervals(columns, tree.west[bottom]) + 1
@@ -219,16 +220,37 @@ def _grid_sums(tree: Tree, columns: NDArray[np.int32], rows: NDArray[np.int32], 
     return Cumulative(columns=columns.astype(np.float64), rows=rows.astype(np.float64), sums=sums)
 
 
-def _lines(low: NDArray[np.int32], high: NDArray[np.int32]) -> NDArray[np.int32]:
+def _lines(low: Lines, high: Lines) -> Lines:
     used = np.zeros(int(high.max()) + 1, np.bool_)
     used[low] = used[high] = True
     return np.flatnonzero(used).astype(np.int32)
 
 
-def _leaf_numbers(edges: list[Indices], columns: int, rows: int) -> Indices:
-    """(rows - 1, columns - 1) which leaf covers each raster cell, by an integer difference array."""
+def _raster(rectangles: Lines, columns: Lines, rows: Lines, count: Floats, overlaps: bool) -> Floats | None:
+    """(rows - 1, columns - 1) sum of the densities of the leaves that cover each raster cell.
+
+    Densities that overlap are added as whole multiples of a quantum, so that nothing of a dense leaf is left over beside it;
+    None if these are too coarse for what is asked of answers.
+    """
+    edges = [np.searchsorted(lines, rectangles[:, axis]) for axis, lines in ((0, columns), (1, rows), (2, columns), (3, rows))]
+    west, south, east, north = rectangles.T.astype(np.float64)
+    density = count / ((east - west) * (north - south))
+    if not overlaps:
+        return np.asarray(density[_covering(edges, np.arange(len(count)), (len(rows), len(columns)))])
+    quantum = float(np.abs(density).sum()) / 2**61
+    if quantum * east.max() * north.max() > RELATIVE_ERROR * np.abs(count).sum():
+        return None
+    quantum = quantum or 1.0
+    return np.asarray(_covering(edges, np.rint(density / quantum).astype(np.int64), (len(rows), len(columns))) * quantum)
+
+
+def _covering(edges: list[Indices], values: Indices, shape: tuple[int, int]) -> Indices:
+    """(rows - 1, columns - 1) sum of the values of the leaves that cover each raster cell, by a difference array.
+
+    Sums may wrap around on the way; what comes out is exact.
+    """
     west, south, east, north = edges
-    number = np.arange(len(west))
-    corners = np.concatenate([south * columns + west, north * columns + east, south * columns + east, north * columns + west])
-    steps = np.bincount(corners, weights=np.concatenate([number, number, -number, -number]), minlength=rows * columns)
-    return steps.astype(np.int64).reshape(rows, columns).cumsum(0).cumsum(1)[:-1, :-1]
+    steps = np.zeros(shape, np.int64)
+    for row, column, signed in ((south, west, values), (north, east, values), (south, east, -values), (north, west, -values)):
+        np.add.at(steps.reshape(-1), row * shape[1] + column, signed)
+    return steps.cumsum(0).cumsum(1)[:-1, :-1]

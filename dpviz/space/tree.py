@@ -1,4 +1,4 @@
-"""A hierarchy of nested lattice rectangles as flat arrays in breadth-first order."""
+"""A hierarchy of lattice rectangles as flat arrays in breadth-first order."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.space.hilbert import Curve
 from dpviz.space.morton import morton
 
 Lines = NDArray[np.int32]
@@ -20,7 +21,8 @@ class Tree:
     """Nested rectangles on a lattice; the root is the whole domain.
 
     Nodes stand in breadth-first order: levels are contiguous, and so are the children of a node. Depth counts from
-    the root (0), level from the bottom: level = height - depth.
+    the root (0), level from the bottom: level = height - depth. Children tile their parent; with a `curve` they tile its
+    stretch of the Hilbert curve, and rectangles are the boxes around stretches, which may overlap.
 
     Attributes:
         parent: (n,) index of the parent, -1 for the root.
@@ -32,6 +34,7 @@ class Tree:
         north: (n,)
         starts: (height + 2,) the nodes of depth d are starts[d]..starts[d + 1] - 1.
         lines: the columns' and rows' lattice lines if all leaves form one grid, in Morton order; else None.
+        curve: the stretch that each node stands for; None where the rectangles themselves do not overlap.
     """
 
     parent: NDArray[np.int32]
@@ -43,6 +46,7 @@ class Tree:
     north: Lines
     starts: tuple[int, ...]
     lines: tuple[Lines, Lines] | None = None
+    curve: Curve | None = None
 
     def __post_init__(self) -> None:
         for array in (self.parent, self.first_child, self.children, self.west, self.south, self.east, self.north):
@@ -59,6 +63,16 @@ class Tree:
         """Depth of the deepest node."""
         return len(self.starts) - 2
 
+    @property
+    def order(self) -> int:
+        """The lattice has ``2**order`` columns and rows."""
+        return int(self.east[0]).bit_length() - 1
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether rectangles may overlap."""
+        return self.curve is not None
+
     @cached_property
     def depth(self) -> NDArray[np.int8]:
         """(n,) steps from the root."""
@@ -71,7 +85,9 @@ class Tree:
 
     @cached_property
     def cells(self) -> NDArray[np.float64]:
-        """(n,) lattice cells in each node."""
+        """(n,) lattice cells in each node: in its rectangle, or in its stretch of the curve."""
+        if self.curve is not None:
+            return np.ldexp((self.curve.last - self.curve.first).astype(np.float64), 2 * (self.order - self.curve.order))
         return (self.east - self.west).astype(np.float64) * (self.north - self.south)
 
     def at_depth(self, depth: int) -> slice:
@@ -91,6 +107,9 @@ class Tree:
         """(k,) the leaf that each lattice cell lies in."""
         if self.lines is not None:
             return self._grid_leaf(column, row)
+        if self.curve is not None:
+            leaves, first = self._along
+            return leaves[np.searchsorted(first, self.curve.places(column, row, self.order), side="right") - 1]
         node = np.zeros(len(column), np.int64)
         for _ in range(self.height):
             node = self._child_of(node, column, row)
@@ -131,6 +150,14 @@ class Tree:
     def _fan_out(self, depth: int) -> int:
         counts = self.children[self.at_depth(depth)]
         return int(counts[0]) if (counts == counts[0]).all() else 0
+
+    @cached_property
+    def _along(self) -> tuple[Indices, Indices]:
+        """(leaves,) leaves in the order of the curve, and their first places."""
+        assert self.curve is not None  # noqa: S101
+        first = self.curve.first[self.leaves]
+        order = np.argsort(first)
+        return self.leaves[order], first[order]
 
     def _grid_leaf(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Indices:
         assert self.lines is not None  # noqa: S101
@@ -192,4 +219,5 @@ def pruned(tree: Tree, stop: NDArray[np.bool_]) -> tuple[Tree, Indices]:
         north=tree.north[kept],
         starts=tuple(starts),
         lines=tree.lines if len(kept) == len(tree) else None,
+        curve=None if tree.curve is None else tree.curve.of(kept),
     ), kept

@@ -11,6 +11,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.grids import grid, quadtree
 from dpviz.space.ranges import QUERIES_AT_ONCE, area_overlap, batches, box_overlap, cumulative, fronts
 from dpviz.space.tree import Tree, pruned
+from tests.space.curves import CURVE_TREES, curve_tree, tree_of
 from tests.trees import leaf_matrix, random_boxes, random_tree, shares_of
 
 LATTICE = Domain(bounds=(0, 0, 32, 32), crs=None, order=5)
@@ -29,6 +30,8 @@ TREES = {
     "pruned quadtree": stopped(quadtree(LATTICE, 5), 1),
     "only a root": pruned(quadtree(LATTICE, 1), np.ones(5, bool))[0],
     **{f"random {seed}": random_tree(np.random.default_rng(seed), side=32) for seed in range(8)},
+    **CURVE_TREES,
+    "pruned curve": stopped(CURVE_TREES["curve 2"], 3),
 }
 EVERY = pytest.mark.parametrize("tree", [pytest.param(tree, id=name) for name, tree in TREES.items()])
 
@@ -123,6 +126,24 @@ def test_a_raster_that_would_be_too_fine_is_not_built(monkeypatch):
     assert cumulative(tree, consistent_counts(tree)) is not None
     monkeypatch.setattr(ranges, "MOST_RASTER_CELLS", 1)
     assert cumulative(tree, consistent_counts(tree)) is None
+
+
+@pytest.mark.parametrize("lattice", [12, 16, 20])
+def test_overlapping_leaves_of_fine_lattices_are_summed_as_exactly_as_leaf_by_leaf(lattice):
+    side, rng = 1 << lattice, np.random.default_rng(lattice)
+    tree = curve_tree(rng, lattice=lattice, most=3, height=4)
+    count = leaf_matrix(tree) @ (rng.normal(50, 30, len(tree.leaves)) * 10.0 ** rng.integers(-3, 6, len(tree.leaves)))
+    boxes = np.clip(random_boxes(rng, side, 200), 0, side)
+    dense = shares_of(tree, boxes, tree.leaves) @ count[tree.leaves]
+    for found in (cumulative(tree, count).boxes(boxes), frontier_sums(tree, count, boxes)):
+        np.testing.assert_allclose(found, dense, atol=1e-9 * np.abs(count[tree.leaves]).sum())
+
+
+def test_a_raster_of_overlapping_leaves_that_could_not_tell_a_dense_cell_from_its_surroundings_is_not_built():
+    tree = tree_of([[(0, 4**20)], [(0, 1), (1, 4**20)]], [[-1], [0, 0]], 20, 20)
+    assert cumulative(tree, np.array([1e6, 1e6, 1.0])) is None
+    assert cumulative(tree, np.array([1.0, 1e-6, 1.0])) is not None
+    assert cumulative(tree, np.zeros(3)).boxes(np.array([[0, 0, 9, 9.0]])).tolist() == [0]
 
 
 def polygons(rng: np.random.Generator, count: int) -> np.ndarray:

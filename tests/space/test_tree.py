@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 import shapely
+from geopandas.tools.hilbert_curve import _encode
 
 from dpviz.errors import DomainError
 from dpviz.space.domain import Domain
 from dpviz.space.grids import MOST_NODES, grid, quadtree
 from dpviz.space.morton import morton
 from dpviz.space.tree import Tree, intervals, pruned
+from tests.space.curves import CURVE_TREES, curve_tree
 from tests.trees import random_tree
 
 
@@ -38,7 +40,10 @@ TREES = {
     "random": random_tree(np.random.default_rng(3), side=32),
     "random, more": random_tree(np.random.default_rng(9), side=64, most=6),
 }
-EVERY = pytest.mark.parametrize("tree", [pytest.param(tree, id=name) for name, tree in TREES.items()])
+CURVE_TREES = CURVE_TREES | {"pruned curve": some_pruned(CURVE_TREES["curve 1"], 3)}
+TILED = pytest.mark.parametrize("tree", [pytest.param(tree, id=name) for name, tree in TREES.items()])
+CURVED = pytest.mark.parametrize("tree", [pytest.param(tree, id=name) for name, tree in CURVE_TREES.items()])
+EVERY = pytest.mark.parametrize("tree", [pytest.param(tree, id=name) for name, tree in (TREES | CURVE_TREES).items()])
 
 
 def cover(tree: Tree, nodes: np.ndarray) -> np.ndarray:
@@ -48,6 +53,13 @@ def cover(tree: Tree, nodes: np.ndarray) -> np.ndarray:
     for west, south, east, north in tree.rectangles(nodes).tolist():
         covered[south:north, west:east] += 1
     return covered
+
+
+def every_cell(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of all lattice cells."""
+    side = int(tree.east[0])
+    row, column = (part.ravel().astype(np.int32) for part in np.indices((side, side)))
+    return row, column
 
 
 @EVERY
@@ -66,7 +78,7 @@ def test_nodes_stand_in_breadth_first_order_with_contiguous_children(tree):
     np.testing.assert_array_equal(tree.leaves, np.flatnonzero(tree.children == 0))
 
 
-@EVERY
+@TILED
 def test_children_tile_their_parent(tree):
     assert (tree.east > tree.west).all()
     assert (tree.north > tree.south).all()
@@ -78,14 +90,14 @@ def test_children_tile_their_parent(tree):
     np.testing.assert_array_equal(tree.cells, shapely.area(boxes))
 
 
-@EVERY
+@TILED
 def test_leaves_and_every_cut_tile_the_domain(tree):
     assert (cover(tree, tree.leaves) == 1).all()
     for depth in range(tree.height + 1):
         assert (cover(tree, tree.cut(depth)) == 1).all()
 
 
-@EVERY
+@TILED
 def test_sums_are_those_of_the_cells_of_every_node(tree):
     side = int(tree.east[0])
     counts = np.random.default_rng(4).integers(0, 3, (side, side))
@@ -94,6 +106,34 @@ def test_sums_are_those_of_the_cells_of_every_node(tree):
     assert total.dtype == np.int64
     slow = [counts[south:north, west:east].sum() for west, south, east, north in tree.rectangles().tolist()]
     np.testing.assert_array_equal(total, slow)
+
+
+@CURVED
+def test_stretches_of_children_tile_that_of_their_parent_and_their_boxes_lie_in_its_box(tree):
+    first, last = tree.curve.first, tree.curve.last
+    assert (first[0], last[0]) == (0, 4**tree.curve.order)
+    west, south, east, north = tree.rectangles().T
+    for node in np.flatnonzero(tree.children).tolist():
+        below = slice(tree.first_child[node], tree.first_child[node] + tree.children[node])
+        np.testing.assert_array_equal(np.r_[first[below], last[node]], np.r_[first[node], last[below]])
+        assert (west[below].min(), south[below].min(), east[below].max(), north[below].max()) == tuple(tree.rectangles()[node])
+    assert tree.overlaps
+    assert tree.cells[tree.leaves].sum() == tree.cells[0] == 32 * 32
+
+
+@CURVED
+def test_sums_over_stretches_are_those_of_their_cells(tree):
+    row, column = every_cell(tree)
+    count = np.random.default_rng(4).integers(0, 3, len(row))
+    shift = 5 - tree.curve.order
+    place = _encode(tree.curve.order, column >> shift, row >> shift)
+    stretches = list(zip(tree.curve.first.tolist(), tree.curve.last.tolist(), strict=True))
+    slow = [count[(first <= place) & (place < last)].sum() for first, last in stretches]
+    np.testing.assert_array_equal(tree.sums(column, row, count), slow)
+    np.testing.assert_array_equal(tree.cells, [((first <= place) & (place < last)).sum() for first, last in stretches])
+    leaf = tree.leaf_of(column, row)
+    assert (tree.children[leaf] == 0).all()
+    assert ((tree.curve.first[leaf] <= place) & (place < tree.curve.last[leaf])).all()
 
 
 @EVERY
@@ -110,19 +150,17 @@ def test_sums_are_exact_up_to_the_largest_number_of_records():
 
 
 @EVERY
-def test_the_leaf_of_every_cell_is_the_one_that_covers_it(tree):
-    side = int(tree.east[0])
-    row, column = (part.ravel().astype(np.int32) for part in np.indices((side, side)))
+def test_the_leaf_of_every_cell_is_one_that_covers_it(tree):
+    row, column = every_cell(tree)
     leaf = tree.leaf_of(column, row)
     assert (tree.children[leaf] == 0).all()
     west, south, east, north = tree.rectangles(leaf).T
     assert ((west <= column) & (column < east) & (south <= row) & (row < north)).all()
 
 
-@EVERY
+@TILED
 def test_finding_leaves_step_by_step_equals_the_shortcut_of_grids(tree):
-    side = int(tree.east[0])
-    row, column = (part.ravel().astype(np.int32) for part in np.indices((side, side)))
+    row, column = every_cell(tree)
     arrays = {name: getattr(tree, name) for name in ("parent", "first_child", "children", "west", "south", "east", "north", "starts")}
     np.testing.assert_array_equal(Tree(**arrays, lines=None).leaf_of(column, row), tree.leaf_of(column, row))
 
@@ -203,12 +241,13 @@ def test_public_trees_are_kept_and_shared():
     assert quadtree(lattice(6), 4) is quadtree(lattice(6), 4)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(9))
 def test_pruning_removes_exactly_the_descendants_of_marked_nodes(seed):
     rng = np.random.default_rng(seed)
-    tree = quadtree(lattice(4), 4) if seed % 2 else random_tree(rng)
+    tree = curve_tree(rng) if seed > 5 else quadtree(lattice(4), 4) if seed % 2 else random_tree(rng)
     stop = rng.random(len(tree)) < 0.25
     smaller, kept = pruned(tree, stop)
+    assert smaller.overlaps == tree.overlaps
     expected = []
     for start in range(len(tree)):
         node, alive = int(tree.parent[start]), True
@@ -219,6 +258,8 @@ def test_pruning_removes_exactly_the_descendants_of_marked_nodes(seed):
     assert kept.tolist() == expected
     np.testing.assert_array_equal(smaller.rectangles(), tree.rectangles(kept))
     np.testing.assert_array_equal(smaller.children, np.where(stop[kept], 0, tree.children[kept]))
+    if smaller.curve is not None:
+        np.testing.assert_array_equal(smaller.curve.rectangles(5), smaller.rectangles())
 
 
 def test_pruning_nothing_keeps_the_tree():
