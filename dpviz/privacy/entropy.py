@@ -96,6 +96,17 @@ class Entropy:
             values[again] = self.words(again.size) >> shift
         return values.astype(np.int64)
 
+    def below_each(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(n,) independent uniform whole numbers from 0 to bounds[i] - 1, without modulo bias; bounds from 1 to 2**62."""
+        if len(bounds) and not 1 <= bounds.min() <= bounds.max() <= 2**62:
+            raise ValueError("bounds must be from 1 to 2**62")
+        length = np.frexp((bounds - 1).astype(np.float64))[1].astype(np.int64)
+        shift = np.minimum(63, 64 - length).astype(np.uint64)
+        values = (self.words(len(bounds)) >> shift).astype(np.int64)
+        while (again := np.flatnonzero(values >= bounds)).size:
+            values[again] = (self.words(again.size) >> shift[again]).astype(np.int64)
+        return values
+
     def __copy__(self) -> NoReturn:
         raise TypeError("an Entropy stream cannot be copied: the copy would repeat its draws; use spawn(n)")
 

@@ -16,6 +16,7 @@ from dpviz.privacy.entropy import Entropy
 WORD = 64
 BASE = 256
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
@@ -76,9 +77,78 @@ def _floor(value: Decimal, bits: int) -> int:
     return min(max(scaled, 0), (1 << bits) - 1)
 
 
-def _exp_minus(x: Fraction) -> Decimal:
-    """exp(-x), correctly rounded but for the division (relative error x units in the last place)."""
+def exp_minus(x: Fraction) -> Decimal:
+    """exp(-x), correctly rounded but for the division (relative error x units in the last place); 0 from x = 1e9 on."""
     return (-Decimal(x.numerator) / Decimal(x.denominator)).exp() if x < 10**9 else Decimal(0)
+
+
+def coins(share: Floats, slack: float, exactly: Callable[[int], Decimal], entropy: Entropy) -> NDArray[np.bool_]:
+    """(n,) independent coins with exact probabilities that floating point knows only nearly.
+
+    Args:
+        share: (n,) probabilities of True.
+        slack: bound on their relative error, 2**-50 or more.
+        exactly: the true probability of one coin to the precision of the decimal context that is then current; asked only if
+            the first 64 bits of a uniform number leave the coin open.
+        entropy: where randomness comes from.
+    """
+    words = entropy.words(len(share))
+    uniform = words * 2.0**-WORD
+    true = uniform < share * (1 - 2 * slack) - 2.0**-60
+    for place in np.flatnonzero(~true & (uniform < share * (1 + 2 * slack) + 2.0**-60)):
+        true[place] = _decided(int(words[place]), int(place), exactly, entropy)
+    return true
+
+
+def _decided(word: int, place: int, exactly: Callable[[int], Decimal], entropy: Entropy) -> bool:
+    """Whether the uniform number that begins with 64 bits `word` is below a probability; more bits are drawn as needed."""
+    bits = WORD
+    while True:
+        with _digits_for(bits):
+            edge = exactly(place) * 2**bits
+            low, high = (int((edge + step).to_integral_value(ROUND_FLOOR)) for step in (Decimal("-0.25"), Decimal("1.25")))
+        if word + 1 <= low or word >= high:
+            return word + 1 <= low
+        bits += WORD
+        word = word << WORD | int(entropy.words(1)[0])
+
+
+def rounded_exponential(scale: Floats, limit: Integers, entropy: Entropy) -> Integers:
+    """(n,) whole numbers floor(1/2 + scale E), E exponential with mean 1, cut to `limit`: P(v >= k) = exp(-(k - 1/2) / scale).
+
+    The law is exact for the scales as they are, which are binary fractions: with U = exp(-E), a draw that the first 64 bits of
+    U and floating point leave open is settled by as many digits as it takes.
+
+    Args:
+        scale: (n,) above 0.
+        limit: (n,) whole, at least 0, at most 2**62.
+        entropy: where randomness comes from.
+    """
+    words = entropy.words(len(scale))
+    uniform = (words + 0.5) * 2.0**-WORD
+    middle = 0.5 - scale * np.log(uniform)
+    error = 2.0**-48 * (middle + scale) + scale * 2.0**-WORD / uniform
+    low, high = (np.floor(np.minimum(end, limit)) for end in (middle - error, middle + error))
+    values = low.astype(np.int64)
+    for place in np.flatnonzero((low != high) | (words < 2**12)):
+        values[place] = _rounded(int(words[place]), Fraction(float(scale[place])), int(limit[place]), entropy)
+    values[:] = np.minimum(values, limit)
+    return values
+
+
+def _rounded(word: int, scale: Fraction, limit: int, entropy: Entropy) -> int:
+    """floor(1/2 - scale ln U), cut to `limit`, for the uniform number U that begins with 64 bits `word`."""
+    bits = WORD
+    while True:
+        with _digits_for(bits):
+            factor, whole = Decimal(scale.numerator) / Decimal(scale.denominator), Decimal(2**bits)
+            slack = (factor + 1) * Decimal(2) ** -bits
+            low = int((Decimal("0.5") - slack - factor * ((word + 1) / whole).ln()).to_integral_value(ROUND_FLOOR))
+            high = limit if not word else int((Decimal("0.5") + slack - factor * (word / whole).ln()).to_integral_value(ROUND_FLOOR))
+        if min(low, limit) == min(high, limit):
+            return max(min(low, limit), 0)
+        bits += WORD
+        word = word << WORD | int(entropy.words(1)[0])
 
 
 @lru_cache(maxsize=512)
@@ -87,8 +157,8 @@ def geometric_digit(rate: Fraction) -> Inversion:
 
     def edges(bits: int) -> list[int]:
         with _digits_for(bits, BASE):
-            ratio = _exp_minus(rate)
-            whole = 1 - _exp_minus(rate * BASE)
+            ratio = exp_minus(rate)
+            whole = 1 - exp_minus(rate * BASE)
             power, low = Decimal(1), []
             for _ in range(BASE - 1):
                 power *= ratio
@@ -104,7 +174,7 @@ def geometric_start(rate: Fraction) -> Inversion:
 
     def edges(bits: int) -> list[int]:
         with _digits_for(bits, BASE):
-            ratio, power, low = _exp_minus(rate), Decimal(1), []
+            ratio, power, low = exp_minus(rate), Decimal(1), []
             for _ in range(BASE):
                 power *= ratio
                 low.append(_floor(1 - power, bits))
@@ -120,7 +190,7 @@ def half_gaussian(variance: Fraction) -> Inversion:
     def edges(bits: int) -> list[int]:
         reach = int((2 * float(variance) * 0.7 * (bits + 8)) ** 0.5) + 2
         with _digits_for(bits, 4 * reach):
-            step, power, weight, weights = _exp_minus(1 / variance), _exp_minus(1 / (2 * variance)), Decimal(1), []
+            step, power, weight, weights = exp_minus(1 / variance), exp_minus(1 / (2 * variance)), Decimal(1), []
             for _ in range(reach):
                 weights.append(weight)
                 weight *= power

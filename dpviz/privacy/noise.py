@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpviz.errors import BudgetError, InputError
 from dpviz.privacy.budget import PureBudget, ZcdpBudget, exact
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.inversion import BASE, geometric_digit, geometric_start, half_gaussian
+from dpviz.privacy.inversion import BASE, geometric_digit, geometric_start, half_gaussian, rounded_exponential
 
 Integers = NDArray[np.int64]
 
@@ -91,6 +91,24 @@ def discrete_gaussian(counts: Integers, budget: ZcdpBudget, entropy: Entropy, sq
     if variance <= _NARROW_VARIANCE:
         return values + _two_sided(lambda n: half_gaussian(variance).draw(n, entropy), values.size, entropy)
     return values + _wide_gaussian(variance, values.size, entropy)
+
+
+def rounded_laplace(scale: NDArray[np.float64], limit: Integers | int, entropy: Entropy) -> Integers:
+    """Continuous Laplace noise rounded to whole numbers, one scale per number: for sensitivities that differ from place to place.
+
+    Rounding is post-processing, so what holds for continuous noise of the same scale holds for this. The law is exact:
+    P(|v| >= k) = exp(-(k - 1/2) / scale).
+
+    Args:
+        scale: (n,) sensitivity / epsilon of each, above 0.
+        limit: (n,) or one: draws are cut to -limit..limit, at most 2**62.
+        entropy: where randomness comes from.
+
+    Returns:
+        (n,) int64 noise.
+    """
+    size = rounded_exponential(scale, np.broadcast_to(np.asarray(limit, np.int64), scale.shape), entropy)
+    return np.where(entropy.bits(len(scale)), -size, size)
 
 
 def laplace_variance(scale: Fraction | float) -> float:

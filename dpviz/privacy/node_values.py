@@ -1,0 +1,118 @@
+"""The whole numbers of many nodes at once: what every private median is a function of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpviz.errors import InputError
+
+Integers = NDArray[np.int64]
+Whole = NDArray[Any]
+
+LARGEST_VALUE = 2**48
+_VALUES_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NodeValues:
+    """Records on a line, node by node. PRIVATE.
+
+    A node owns the places low..high - 1 and can be split at the lines low + 1..high - 1: a record at place v goes left of line s
+    if v < s. A node may hold no records.
+
+    Attributes:
+        value: (k,) places, whole, in ascending order within each node; repeated places are allowed.
+        count: (k,) records at each, at least 1.
+        start: (n + 1,) the values of node i are start[i]..start[i + 1] - 1.
+        low: (n,) public; 0 to 2**48.
+        high: (n,) public; at least low + 2, so that there is a line.
+
+    Raises:
+        InputError: arrays that do not fit together, places out of order or outside their node, a node without a line.
+    """
+
+    value: Whole
+    count: Whole
+    start: Integers
+    low: Whole
+    high: Whole
+
+    def __post_init__(self) -> None:
+        if len(self.value) != len(self.count) or not len(self.low) == len(self.high) == len(self.start) - 1:
+            raise InputError("value and count need one length, and start one entry more than low and high.")
+        sizes = np.diff(self.start)
+        if self.start[0] != 0 or self.start[-1] != len(self.value) or (len(sizes) and sizes.min() < 0):
+            raise InputError("start must rise from 0 to the number of values.")
+        if len(sizes) and (self.low.min() < 0 or self.high.max() > LARGEST_VALUE or (self.high - self.low).min() < 2):
+            raise InputError("A node needs at least two places, from 0 to 2**48.")
+        full = np.flatnonzero(sizes)
+        first, last = self.value[self.start[full]], self.value[self.start[full + 1] - 1]
+        falls = np.count_nonzero(self._steps < 0) - np.count_nonzero(self._steps[self.start[full[1:]] - 1] < 0)
+        if falls or (first < self.low[full]).any() or (last >= self.high[full]).any():
+            raise InputError("The values of a node must be in order and inside it.")
+
+    def __len__(self) -> int:
+        """How many nodes."""
+        return len(self.low)
+
+    def __repr__(self) -> str:
+        return f"NodeValues({len(self):,} nodes)"
+
+    @classmethod
+    def of_one(cls, values: ArrayLike, low: int, high: int) -> Self:
+        """One node from (n,) whole places in any order.
+
+        >>> NodeValues.of_one([3, 1, 3], 0, 8).count.tolist()
+        [1, 2]
+        """
+        value, count = np.unique(np.asarray(values, np.int64), return_counts=True)
+        return cls(value=value, count=count, start=np.array([0, len(value)]), low=np.array([low]), high=np.array([high]))
+
+    @cached_property
+    def _steps(self) -> Whole:
+        return np.diff(self.value)
+
+    @cached_property
+    def records(self) -> Integers:
+        """(n,) records in each node."""
+        sums = np.concatenate([[0], np.cumsum(self.count, dtype=np.int64)])
+        return np.diff(sums[self.start])
+
+    @property
+    def middle(self) -> Integers:
+        """(n,) the public middle line of each node."""
+        return (self.low.astype(np.int64) + self.high) // 2
+
+    def heads(self) -> Integers:
+        """(g,) where each distinct place of a node begins."""
+        head = np.ones(len(self.value), np.bool_)
+        np.not_equal(self._steps, 0, out=head[1:])
+        head[self.start[:-1][np.diff(self.start) > 0]] = True
+        return np.flatnonzero(head)
+
+    def batches(self) -> Iterator[Self]:
+        """The nodes in order, about a million values at a time, so that memory stays bounded."""
+        first, nodes = 0, len(self)
+        while first < nodes:
+            last = int(np.searchsorted(self.start, self.start[first] + _VALUES_AT_ONCE, side="right")) - 1
+            last = min(max(last, first + 1), nodes)
+            yield self._part(first, last)
+            first = last
+
+    def _part(self, first: int, last: int) -> Self:
+        if (first, last) == (0, len(self)):
+            return self
+        begin, end = self.start[first], self.start[last]
+        return type(self)(
+            value=self.value[begin:end],
+            count=self.count[begin:end],
+            start=self.start[first : last + 1] - begin,
+            low=self.low[first:last],
+            high=self.high[first:last],
+        )
