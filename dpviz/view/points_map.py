@@ -21,7 +21,9 @@ Indices = NDArray[np.int64]
 
 SHOWN = ("Released", "True", "Error", "False positives")
 PRESENT = 0.5
+OVERLAP = "Rectangles overlap: each is the box around a piece of the Hilbert curve."
 _MOST_PIXELS = 1024
+_SEEN_THROUGH = 0.7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +33,7 @@ class PointsMap:
     Attributes:
         deck: to be drawn.
         legend: one line of HTML.
-        note: what was left out for size, or None.
+        note: what was left out for size, and how to read partitions that overlap; or None.
         description: alternative text.
     """
 
@@ -65,7 +67,7 @@ def points_map(release: Release, level: int, shown: str, *, unit: str, dark: boo
         truth: (n,) true counts per node, from an `Evaluation`: for teaching or the curator's eyes only.
     """
     level, note = drawable_level(release, level)
-    nodes = release.nodes(level)
+    nodes = _large_first(release, release.nodes(level))
     values, scale = _values(release, nodes, shown, unit, truth)
     scale = replace(scale, dark=dark)
     colors = scale.colors(values)
@@ -74,6 +76,9 @@ def points_map(release: Release, level: int, shown: str, *, unit: str, dark: boo
         layer = picture(release.domain, colors[_pixels(release, nodes)])
         tooltip = None
     else:
+        if release.tree.overlaps:
+            colors[:, 3] = colors[:, 3] * _SEEN_THROUGH
+            note = OVERLAP if note is None else f"{note} {OVERLAP}"
         fields = _fields(release, nodes, truth)
         layer = partitions(release.domain, release.tree.rectangles(nodes), colors, fields)
         tooltip = _tooltip(unit, truth is not None)
@@ -84,6 +89,14 @@ def points_map(release: Release, level: int, shown: str, *, unit: str, dark: boo
         note=note,
         description=f"Map of {len(nodes):,} partitions, {shown.lower()}: {scale.title}.",
     )
+
+
+def _large_first(release: Release, nodes: Indices) -> Indices:
+    """Partitions that overlap in the order in which they are drawn: small ones lie on top, where they can be pointed at."""
+    if not release.tree.overlaps:
+        return nodes
+    west, south, east, north = release.tree.rectangles(nodes).T.astype(np.float64)
+    return nodes[np.argsort((west - east) * (north - south), kind="stable")]
 
 
 def _values(release: Release, nodes: Indices, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:

@@ -3,6 +3,8 @@
 import base64
 import io
 import json
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +18,9 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
-from dpviz.view.points_map import MOST_FEATURES, SHOWN, drawable_level, points_map, truth_map
+from dpviz.view.points_map import MOST_FEATURES, OVERLAP, SHOWN, drawable_level, points_map, truth_map
+from tests.space.curves import curve_tree, tree_of
+from tests.trees import release_of
 
 BYTES = 5_000_000
 PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
@@ -176,6 +180,49 @@ def test_a_picture_shows_the_south_west_at_the_bottom_left():
     assert strong[-height // 4 :, : width // 4].all()
     assert strong.mean() == pytest.approx(1 / 16, abs=0.002)
     assert picture.deck._tooltip is False
+
+
+def curved(tree, seed=2):
+    noisy = np.random.default_rng(seed).normal(50, 30, len(tree))
+    return release_of(tree, noisy, np.ones(len(tree)))
+
+
+def test_boxes_that_overlap_are_drawn_large_ones_first_and_can_be_seen_through():
+    release = curved(curve_tree(np.random.default_rng(1)))
+    for level in range(release.height + 1):
+        picture = mapped(release, level)
+        rows = drawn(picture)["data"]
+        assert picture.note == OVERLAP
+        nodes = np.array([row["i"] for row in rows])
+        assert set(nodes.tolist()) == set(release.nodes(level).tolist())
+        area = np.prod(np.diff(release.tree.rectangles(nodes).reshape(-1, 2, 2), axis=1)[:, 0], axis=1)
+        assert (np.diff(area) <= 0).all()
+        assert max(row["c"][3] for row in rows) < 0.75 * 255
+        for row, (west, south, east, north) in zip(rows, release.tree.rectangles(nodes).tolist(), strict=True):
+            assert np.ptp(row["p"], axis=0).tolist() == pytest.approx([(east - west) / 32, (north - south) / 32])
+            assert row["n"] == f"{round(release.count[row['i']]) + 0:,}"
+
+
+def test_boxes_that_overlap_tell_so_beside_another_level_that_is_shown(monkeypatch):
+    monkeypatch.setattr("dpviz.view.points_map.MOST_FEATURES", 20)
+    tree = tree_of([[(0, 64)], [(0, 30), (30, 64)], list(pairwise(range(65)))], [[-1], [0, 0], [0] * 30 + [1] * 34], 3, 3)
+    picture = mapped(replace(curved(tree), domain=replace(METRES, order=3)))
+    assert picture.note == f"Zoom level 1 is shown: finer ones have more than 20 partitions. {OVERLAP}"
+    assert len(drawn(picture)["data"]) == 2
+
+
+def test_a_picture_of_pieces_of_the_curve_shows_the_pieces_themselves():
+    order = 8
+    lines = np.arange(0, 4**order + 1, 2).tolist()
+    tree = tree_of([[(0, 4**order)], list(pairwise(lines))], [[-1], [0] * (4**order // 2)], order, order)
+    release = replace(curved(tree), count=np.r_[0, 1000, np.zeros(4**order // 2 - 1)])
+    picture = mapped(release)
+    assert OVERLAP not in picture.note
+    code = drawn(picture)["image"].split(",", 1)[1].removesuffix("'")
+    strong = np.asarray(Image.open(io.BytesIO(base64.b64decode(code))))[:, :, 3] > 200
+    height, width = strong.shape
+    assert strong.mean() == pytest.approx(2 / 4**order, rel=0.1)
+    assert strong[-height // 256 :, : 2 * width // 256].all()
 
 
 def test_the_true_map_shows_occupied_blocks_only():
