@@ -54,7 +54,19 @@ from dpviz.data.load_regions import inspect_regions, read_regions
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES, gaussian_cluster, load_sample, los_angeles
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, SettingError
-from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FlatGaussian, Identity, Quadtree, StabilityHistogram, TopDown, UniformGrid
+from dpviz.mechanisms import (
+    FLOW_MECHANISMS,
+    POINT_MECHANISMS,
+    REFERENCES,
+    ExactKdtree,
+    FlatGaussian,
+    Identity,
+    Kdtree,
+    Quadtree,
+    StabilityHistogram,
+    TopDown,
+    UniformGrid,
+)
 from dpviz.mechanisms.base import FlowMechanism, PointMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import least_squares
@@ -74,6 +86,7 @@ __all__ = [
     "FLOW_MECHANISMS",
     "FLOW_SAMPLES",
     "POINT_MECHANISMS",
+    "REFERENCES",
     "SAMPLES",
     "ApproxBudget",
     "BudgetError",
@@ -83,6 +96,7 @@ __all__ = [
     "Entropy",
     "Errors",
     "Evaluation",
+    "ExactKdtree",
     "FlatGaussian",
     "FlowEvaluation",
     "FlowMechanism",
@@ -90,6 +104,7 @@ __all__ = [
     "Flows",
     "Identity",
     "InputError",
+    "Kdtree",
     "Limits",
     "PairTree",
     "PointCounts",

@@ -84,14 +84,14 @@ class NodeCells:
         Returns:
             The cells of the parts, in order: two for a node that is halved, one for each other.
         """
-        line = np.where(halved, line, np.iinfo(np.int32).max).astype(np.int32)
+        lines = np.where(halved, line, np.iinfo(np.int32).max).astype(np.int32)
         stays = bool(across.all()), not across.any()
-        orders, below = [], np.zeros(len(line), np.int64)
+        orders, below = [], np.zeros(len(lines), np.int64)
         for cells, same in zip((self.by_column, self.by_row), stays, strict=True):
             if same:
                 orders.append(cells)
             else:
-                cut, below = self._partitioned(cells, across, line)
+                cut, below = self._partitioned(cells, across, lines)
                 orders.append(cut)
         ends = np.stack([self.start[:-1] + below, self.start[1:]], axis=1)
         wanted = np.stack([halved, np.ones_like(halved)], axis=1)

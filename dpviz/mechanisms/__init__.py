@@ -4,8 +4,10 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from dpviz.mechanisms.base import FlowMechanism, PointMechanism, Settings
+from dpviz.mechanisms.exact_kdtree import ExactKdtree
 from dpviz.mechanisms.flat_gaussian import FlatGaussian
 from dpviz.mechanisms.identity import Identity
+from dpviz.mechanisms.kdtree import Kdtree
 from dpviz.mechanisms.quadtree import Quadtree
 from dpviz.mechanisms.stability_histogram import StabilityHistogram
 from dpviz.mechanisms.top_down import TopDown
@@ -15,12 +17,16 @@ POINT_MECHANISMS: dict[str, type[Any]] = {
     mechanism.key: mechanism
     for mechanism in (
         Quadtree,
+        Kdtree,
         UniformGrid,
         Identity,
         *(entry.load() for entry in entry_points(group="dpviz.mechanisms")),
     )
 }
 """Every private point mechanism by key. A new one is one file and one line here, or an entry point of another package."""
+
+REFERENCES: dict[str, type[Any]] = {reference.key: reference for reference in (ExactKdtree,)}
+"""Point references that are NOT PRIVATE, by key: for teaching what privacy costs. Their releases refuse to be published."""
 
 FLOW_MECHANISMS: dict[str, type[Any]] = {
     mechanism.key: mechanism
@@ -36,9 +42,12 @@ FLOW_MECHANISMS: dict[str, type[Any]] = {
 __all__ = [
     "FLOW_MECHANISMS",
     "POINT_MECHANISMS",
+    "REFERENCES",
+    "ExactKdtree",
     "FlatGaussian",
     "FlowMechanism",
     "Identity",
+    "Kdtree",
     "PointMechanism",
     "Quadtree",
     "Settings",

@@ -102,13 +102,19 @@ class Settings(Generic[Frame]):
     private: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for rule, declared in zip(self.rules(), fields(self), strict=True):
-            object.__setattr__(self, rule.name, _checked(rule, declared, getattr(self, rule.name)))
+        declared = {each.name: each for each in fields(self)}
+        for rule in self.rules():
+            object.__setattr__(self, rule.name, _checked(rule, declared[rule.name], getattr(self, rule.name)))
 
     @classmethod
     def rules(cls) -> Iterator[Rule]:
         """The settings, in order of declaration."""
         return (Rule(name=f.name, default=f.default, **f.metadata["rule"]) for f in fields(cls) if f.default is not MISSING)
+
+    @property
+    def needs_delta(self) -> bool:
+        """Whether the budget must have a delta."""
+        return False
 
     def check(self, frame: Frame) -> None:
         """Raise what is wrong with these settings on a frame, as far as public facts tell, before anything is spent."""

@@ -30,6 +30,11 @@ NEIGHBOURS = (BOUNDED, ADD_REMOVE)
 class FlowSettings(Settings[Regions]):
     """Base of every trip mechanism."""
 
+    @property
+    def needs_delta(self) -> bool:
+        """Always: discrete Gaussian noise and thresholds fail with probability delta."""
+        return True
+
     def check_flows(self, flows: Flows) -> None:
         """Raise whatever public facts about the input rule out, before anything is spent.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.base import Settings
-from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.budget import Budget, PureBudget
 from dpviz.privacy.consistency import add_up, least_squares
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
@@ -34,12 +34,14 @@ class Plan:
         budget: what was handed in.
         unprotected: what it took as public, beyond the domain and the settings.
         notes: settings that had to be cut, and why less than the budget was spent.
+        approximate: why the stated spread is only approximate; None if it is exact for the partitions as they are.
     """
 
     mechanism: Settings[Domain]
-    budget: PureBudget
+    budget: Budget
     unprotected: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    approximate: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +64,9 @@ class Study:
         if not isinstance(self.entropy, Entropy):
             raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
 
-    def count(self, purpose: str, true: Integers, epsilon: Fraction, level: int | None = None) -> tuple[Integers, float]:
+    def count(
+        self, purpose: str, true: Integers, epsilon: Fraction, level: int | None = None, *, instead: bool = False
+    ) -> tuple[Integers, float]:
         """Count disjoint places with exact noise.
 
         Args:
@@ -70,6 +74,7 @@ class Study:
             true: (k,) true counts of places no two of which share a record.
             epsilon: what one unit loses here.
             level: level of the tree, for the receipt.
+            instead: in place of later steps, on paths that end here.
 
         Returns:
             (k,) noisy counts, and the variance of the noise on each.
@@ -85,26 +90,39 @@ class Study:
                 scale=scale,
                 level=level,
                 counts=len(true),
+                instead=instead,
             )
         )
         return discrete_laplace(true, PureBudget(epsilon), self.entropy, bound), laplace_variance(scale)
 
-    def count_levels(self, tree: Tree, epsilons: Sequence[Fraction]) -> tuple[Floats, Floats]:
+    def count_levels(self, tree: Tree, epsilons: Sequence[Fraction], true: Integers | None = None) -> tuple[Floats, Floats]:
         """Count every node of the levels that have a budget.
 
+        A leaf above the bottom is measured with all that its own level and those below would spend on its records: nothing
+        else is measured on its path any more.
+
         Args:
-            tree: public structure.
+            tree: public structure, or one that was paid for.
             epsilons: one per depth, root first; 0 measures nothing there.
+            true: (n,) true counts; added up here if None.
 
         Returns:
             (n,) noisy counts, NaN where not measured, and (n,) variances, infinite there.
         """
-        true = tree.sums(self.points.column, self.points.row, self.points.count)
+        if true is None:
+            true = tree.sums(self.points.column, self.points.row, self.points.count)
         noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         for depth, epsilon in enumerate(epsilons):
+            level = tree.height - depth
+            here: Integers | slice = tree.at_depth(depth)
+            if level and not tree.fan_outs[depth]:
+                nodes = np.arange(tree.starts[depth], tree.starts[depth + 1])
+                ends, here = nodes[tree.children[nodes] == 0], nodes[tree.children[nodes] > 0]
+                if ends.size:
+                    rest = sum(epsilons[depth:], Fraction(0))
+                    noisy[ends], variance[ends] = self.count("counts of early leaves", true[ends], rest, level, instead=True)
             if epsilon:
-                here = tree.at_depth(depth)
-                noisy[here], variance[here] = self.count("counts", true[here], epsilon, tree.height - depth)
+                noisy[here], variance[here] = self.count("counts", true[here], epsilon, level)
         return noisy, variance
 
     def hand_out(self, plan: Plan, tree: Tree, noisy: Floats, variance: Floats, *, consistent: bool = True) -> Release:
@@ -127,6 +145,7 @@ class Study:
             steps=("least squares",) if consistent and several else (),
             simulation=self.entropy.simulation,
             height=tree.height,
+            approximate=plan.approximate,
         )
 
     def receipt(self, plan: Plan) -> Receipt:
@@ -138,6 +157,7 @@ class Study:
             contributions=self.points.contributions,
             unprotected=(*Receipt.unprotected, *plan.unprotected),
             notes=plan.notes,
+            private=plan.mechanism.private,
         )
 
 

@@ -58,7 +58,7 @@ def _positive(value: object, name: str) -> Fraction:
     return number
 
 
-def _split(total: Fraction, weights: Sequence[float]) -> list[Fraction]:
+def _split(total: Fraction, weights: Sequence[float | Fraction]) -> list[Fraction]:
     """Shares of `total` in proportion to `weights`, multiples of total / 2**32; the last positive one gets the remainder."""
     parts = [exact(weight, "A share") for weight in weights]
     if not parts or min(parts) < 0 or max(parts) == 0:
@@ -85,7 +85,7 @@ class PureBudget:
     def __init__(self, epsilon: Number) -> None:
         object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
 
-    def split(self, weights: Sequence[float]) -> list[Fraction]:
+    def split(self, weights: Sequence[float | Fraction]) -> list[Fraction]:
         """Epsilons in proportion to `weights`; they add up to `epsilon` exactly, zeros are allowed."""
         return _split(self.epsilon, weights)
 

@@ -132,8 +132,7 @@ def rounded_exponential(scale: Floats, limit: Integers, entropy: Entropy) -> Int
     values = low.astype(np.int64)
     for place in np.flatnonzero((low != high) | (words < 2**12)):
         values[place] = _rounded(int(words[place]), Fraction(float(scale[place])), int(limit[place]), entropy)
-    values[:] = np.minimum(values, limit)
-    return values
+    return np.asarray(np.minimum(values, limit), np.int64)
 
 
 def _rounded(word: int, scale: Fraction, limit: int, entropy: Entropy) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -14,7 +15,7 @@ from dpviz.errors import InputError, SettingError
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.inversion import coins, exp_minus
-from dpviz.privacy.node_values import NodeValues
+from dpviz.privacy.node_values import LARGEST_VALUE, NodeValues, brought_inside
 from dpviz.privacy.noise import LARGEST_COUNT, discrete_laplace, rounded_laplace
 
 Floats = NDArray[np.float64]
@@ -65,7 +66,9 @@ def exact_medians(nodes: NodeValues) -> Integers:
     return _each(nodes, lambda part: _nearest(_intervals(part)))
 
 
-def noisy_mean_medians(nodes: NodeValues, epsilon: Fraction, entropy: Entropy, contributions: int = 1) -> Integers:
+def noisy_mean_medians(
+    nodes: NodeValues, epsilon: Fraction, entropy: Entropy, contributions: int = 1, *, outside: str = "nearest"
+) -> Integers:
     """Split lines at a noisy mean: half of epsilon on the sum of places, half on the number of records.
 
     Args:
@@ -73,9 +76,10 @@ def noisy_mean_medians(nodes: NodeValues, epsilon: Fraction, entropy: Entropy, c
         epsilon: spent once for all nodes together.
         entropy: where randomness comes from.
         contributions: m, records per protected unit.
+        outside: what becomes of a noisy mean outside its node: "nearest" line, or "middle" of the node.
 
     Returns:
-        (n,) lines; the middle where the noisy number is below 1, the nearest line where the mean falls outside.
+        (n,) lines; the middle where the noisy number is below 1.
 
     Privacy:
         Places count from the node's low end, so one record changes the sum by at most high - low - 1. Its noise is continuous
@@ -95,8 +99,8 @@ def noisy_mean_medians(nodes: NodeValues, epsilon: Fraction, entropy: Entropy, c
     sums += rounded_laplace(scales, 2 * LARGEST_COUNT, entropy)
     number = discrete_laplace(nodes.records, PureBudget(epsilon / 2), entropy, contributions)
     mean = nodes.low + sums / np.maximum(number, 1) + 0.5
-    line = np.where(number < 1, nodes.middle, np.rint(np.clip(mean, nodes.low, nodes.high)))
-    return np.clip(line, nodes.low + 1, nodes.high - 1).astype(np.int64)
+    line = np.where(number < 1, nodes.middle, np.rint(np.clip(mean, -1, LARGEST_VALUE + 1)))
+    return brought_inside(nodes, line.astype(np.int64), outside)
 
 
 def cell_medians(nodes: tuple[Integers, Integers], start: Integers, line: Integers, below: Floats, total: Floats) -> Integers:
@@ -244,7 +248,7 @@ def _nearest(intervals: _Intervals) -> Integers:
     distance = np.where(intervals.length > 0, intervals.distance, np.iinfo(np.int64).max)
     best = distance == intervals.at_intervals(intervals.least(distance))
     place = intervals.least(np.where(best, np.arange(len(best)), len(best)))
-    return intervals.first[place] + (intervals.length[place] - 1) // 2
+    return np.asarray(intervals.first[place] + (intervals.length[place] - 1) // 2, np.int64)
 
 
 def _sums(nodes: NodeValues) -> Integers:
@@ -254,6 +258,6 @@ def _sums(nodes: NodeValues) -> Integers:
     return np.diff(sums[nodes.start])
 
 
-def _each(nodes: NodeValues, medians: Any) -> Integers:
+def _each(nodes: NodeValues, medians: Callable[[NodeValues], Integers]) -> Integers:
     """Medians of all nodes, a bounded number of values at a time."""
     return np.concatenate([np.zeros(0, np.int64), *(medians(part) for part in nodes.batches())])

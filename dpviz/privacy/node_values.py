@@ -10,13 +10,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.errors import InputError
+from dpviz.errors import InputError, SettingError
 
 Integers = NDArray[np.int64]
 Whole = NDArray[Any]
 
 LARGEST_VALUE = 2**48
 _VALUES_AT_ONCE = 2**20
+
+
+OUTSIDE = ("nearest", "middle")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -116,3 +119,15 @@ class NodeValues:
             low=self.low[first:last],
             high=self.high[first:last],
         )
+
+
+def brought_inside(nodes: NodeValues, line: Integers, outside: str) -> Integers:
+    """(n,) lines strictly inside their nodes: those outside become the "nearest" line or the node's "middle".
+
+    Raises:
+        SettingError: `outside` is neither.
+    """
+    if outside not in OUTSIDE:
+        raise SettingError(f"outside must be one of {', '.join(OUTSIDE)}.")
+    cut = np.clip(line, nodes.low.astype(np.int64) + 1, nodes.high.astype(np.int64) - 1)
+    return np.where(cut == line, line, nodes.middle) if outside == "middle" else cut

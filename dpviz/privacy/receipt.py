@@ -22,6 +22,7 @@ class Step:
         level: level of the tree of partitions, or stage of a tree of pairs; None where it has none.
         counts: how many numbers were measured; None where that number is private.
         delta: that one unit loses here at most; 0 for pure steps and under zCDP.
+        instead: spent on paths that end here, in place of what later steps spend on the others; not added up.
     """
 
     purpose: str
@@ -32,6 +33,7 @@ class Step:
     level: int | None = None
     counts: int | None = None
     delta: Fraction = Fraction(0)
+    instead: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,7 @@ class Receipt:
         notes: settings that had to be cut, and why less than the total was spent.
         converted: the rho that (epsilon, delta) was turned into; the steps' amounts are in rho then.
         conversion: "tight" or "simple": how; None where nothing was converted.
+        private: False for references that show the cost of privacy: what they reveal is bounded by no budget.
 
     Raises:
         BudgetError: there is no step, or the steps add up to more than the total.
@@ -62,9 +65,10 @@ class Receipt:
     notes: tuple[str, ...] = ()
     converted: ZcdpBudget | None = None
     conversion: str | None = None
+    private: bool = True
 
     def __post_init__(self) -> None:
-        if not self.steps:
+        if self.private and not self.steps:
             raise BudgetError("A receipt needs at least one step: something must have been measured.")
         if self.used > self.available or self._delta > getattr(self.total, "delta", 0):
             raise BudgetError("The steps spend more than the budget: a bug in the mechanism, nothing was released.")
@@ -82,12 +86,18 @@ class Receipt:
 
     @property
     def used(self) -> Fraction:
-        """The sum of the steps' amounts, in their currency."""
-        return sum((step.amount for step in self.steps), Fraction(0))
+        """The sum of the steps' amounts along the worst path, in their currency."""
+        return sum((step.amount for step in self.steps if not step.instead), Fraction(0))
 
     @property
     def spent(self) -> Budget:
-        """What the worst unit loses: the sum of all steps, as the kind of budget that was handed in."""
+        """What the worst unit loses: the sum of all steps, as the kind of budget that was handed in.
+
+        Raises:
+            BudgetError: the release is not private, so nothing bounds the loss.
+        """
+        if not self.private:
+            raise BudgetError("NOT PRIVATE: no budget bounds what this release reveals.")
         if self.converted is not None:
             return self._back(self.converted)
         if isinstance(self.total, ZcdpBudget):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpviz.errors import BudgetError
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.node_values import NodeValues
+from dpviz.privacy.node_values import NodeValues, brought_inside
 from dpviz.privacy.noise import rounded_laplace
 
 Floats = NDArray[np.float64]
@@ -22,7 +22,9 @@ ROUNDING = 2.0**-36
 _NEAR = 1 - 2.0**-40
 
 
-def smooth_medians(nodes: NodeValues, budget: ApproxBudget, entropy: Entropy, contributions: int = 1) -> Integers:
+def smooth_medians(
+    nodes: NodeValues, budget: ApproxBudget, entropy: Entropy, contributions: int = 1, *, outside: str = "nearest"
+) -> Integers:
     """Split lines at the median plus Laplace noise of scale b = 2 S / epsilon, S the smooth sensitivity of the median.
 
     Args:
@@ -30,9 +32,10 @@ def smooth_medians(nodes: NodeValues, budget: ApproxBudget, entropy: Entropy, co
         budget: spent once for all nodes together.
         entropy: where randomness comes from.
         contributions: m, records per protected unit.
+        outside: what becomes of a noisy median outside its node: "nearest" line, or "middle" of the node.
 
     Returns:
-        (n,) lines, low + 1 to high - 1: the one above median + noise, or the nearest.
+        (n,) lines, low + 1 to high - 1: the one above median + noise.
 
     Privacy:
         Noise is rounded and cut, which is post-processing, and its law is exact for the floating-point b. Between neighbours
@@ -52,7 +55,7 @@ def smooth_medians(nodes: NodeValues, budget: ApproxBudget, entropy: Entropy, co
     sensitivity = smooth_sensitivity(nodes, xi, contributions)
     scale = sensitivity * (2 / float(budget.epsilon) * (1 + 2.0**-50))
     noise = rounded_laplace(scale, nodes.high.astype(np.int64) - nodes.low, entropy)
-    return np.asarray(np.clip(_medians(nodes).value + noise + 1, nodes.low + 1, nodes.high - 1), np.int64)
+    return brought_inside(nodes, _medians(nodes).value + noise + 1, outside)
 
 
 def _xi(budget: ApproxBudget) -> float:

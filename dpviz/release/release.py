@@ -11,7 +11,7 @@ import geopandas
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.errors import DomainError
+from dpviz.errors import BudgetError, DomainError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
 from dpviz.space.domain import Domain
@@ -62,7 +62,19 @@ class Release:
 
     def __repr__(self) -> str:
         stamp = ", SIMULATION: not private" if self.simulation else ""
+        stamp = stamp if self.receipt.private else ", NOT PRIVATE"
         return f"Release({self.mechanism}, {len(self.tree.leaves):,} partitions, {self.receipt.total}{stamp})"
+
+    def refuse_unpublishable(self) -> None:
+        """Raise what forbids publishing: exact counts or structure, or noise that a seed can subtract.
+
+        Raises:
+            BudgetError: the release is a simulation, or made by a reference that is not private.
+        """
+        if not self.receipt.private:
+            raise BudgetError("NOT PRIVATE: this is a reference that shows what privacy costs; it must not be published.")
+        if self.simulation:
+            raise BudgetError("A simulation must not be published: whoever knows the seed can subtract the noise.")
 
     @cached_property
     def stddev(self) -> Floats:
