@@ -3,6 +3,11 @@
 import numpy as np
 import pytest
 
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.hilbert_tree import HilbertTree
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.space.domain import Domain
 from dpviz.space.hilbert import boxes, hilbert
 from tests.benchmarks.test_speed import best
 
@@ -41,3 +46,13 @@ def test_boxes_around_131_thousand_stretches_take_less_than_half_a_lexsort(line,
     ours = best(lambda: boxes(lines[:-1], lines[1:], 18))
     line(f"boxes around {len(lines) - 1:,} stretches of it", ours, lexsort, "lexsort of 1.63 M", 0.4)
     assert ours <= 0.4 * lexsort
+
+
+def test_a_hilbert_tree_of_a_million_points_takes_four_lexsorts(line, shuffled, lexsort):
+    column, row = (part + 0.5 for part in shuffled)
+    points = PointCounts.from_xy(column, row, domain=Domain(bounds=(0, 0, 2**18, 2**18), crs=None, order=18))
+    system = best(lambda: HilbertTree().release(points, PureBudget("0.5"), Entropy.system()), 3)
+    seeded = best(lambda: HilbertTree().release(points, PureBudget("0.5"), Entropy.seeded(1)), 3)
+    line("HilbertTree(height=8) of 1.63 M points, system entropy", system, lexsort, "lexsort of them", 4)
+    line("the same, seeded", seeded, lexsort, "lexsort of them", 4)
+    assert max(system, seeded) <= 4 * lexsort
