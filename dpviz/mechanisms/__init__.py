@@ -6,6 +6,7 @@ from typing import Any
 from dpviz.mechanisms.base import FlowMechanism, PointMechanism, Settings
 from dpviz.mechanisms.exact_kdtree import ExactKdtree
 from dpviz.mechanisms.flat_gaussian import FlatGaussian
+from dpviz.mechanisms.hilbert_tree import HilbertTree
 from dpviz.mechanisms.identity import Identity
 from dpviz.mechanisms.kdtree import Kdtree
 from dpviz.mechanisms.quadtree import Quadtree
@@ -18,6 +19,7 @@ POINT_MECHANISMS: dict[str, type[Any]] = {
     for mechanism in (
         Quadtree,
         Kdtree,
+        HilbertTree,
         UniformGrid,
         Identity,
         *(entry.load() for entry in entry_points(group="dpviz.mechanisms")),
@@ -46,6 +48,7 @@ __all__ = [
     "ExactKdtree",
     "FlatGaussian",
     "FlowMechanism",
+    "HilbertTree",
     "Identity",
     "Kdtree",
     "PointMechanism",

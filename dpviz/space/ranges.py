@@ -188,26 +188,26 @@ def block_sums(tree: Tree, count: Floats, zoom: int) -> Floats:
     column, row = tree.west >> shift, tree.south >> shift
     inside = (column == (tree.east - 1) >> shift) & (row == (tree.north - 1) >> shift)
     ends = np.flatnonzero(inside & ~np.where(tree.parent >= 0, inside[tree.parent], False))
-    sums = np.zeros((side, side))
+    sums, steps = np.zeros((side, side)), np.zeros((side + 1, side + 1))
     np.add.at(sums, (row[ends], column[ends]), count[ends])
     if (inside | (tree.children > 0)).all():
         return sums
-    large = np.where(inside, 0.0, count)
-    table = cumulative(tree, large)
-    return sums + (_blocks_by_query(tree, large, side) if table is None else table.blocks(side, side << shift))
+    large = np.flatnonzero(~inside & (tree.children == 0))
+    west, south, east, north = tree.rectangles(large).T.astype(np.float64)
+    density = count[large] / ((east - west) * (north - south))
+    for column, across in zip(*_steps(tree.west[large], tree.east[large], shift), strict=True):
+        for row, up in zip(*_steps(tree.south[large], tree.north[large], shift), strict=True):
+            steps += np.bincount(row * (side + 1) + column, density * across * up, steps.size).reshape(steps.shape)
+    sums += steps.cumsum(0).cumsum(1)[:-1, :-1]
+    return sums
 
 
-def _blocks_by_query(tree: Tree, count: Floats, side: int) -> Floats:
-    """(side, side) sums of leaves in blocks, by the canonical decomposition of each block."""
-    lines = np.linspace(0, int(tree.east[0]), side + 1)
-    west, south = (part.ravel() for part in np.meshgrid(lines[:-1], lines[:-1]))
-    overlap = box_overlap(tree, np.stack([west, south, west + lines[1], south + lines[1]], axis=1))
-    sums = np.zeros(side * side)
-    for part, found in batches(tree, overlap, side * side):
-        for front in found:
-            share = np.where(tree.children[front.node] == 0, front.share, 0.0)
-            sums[part] += np.bincount(front.query - part.start, share * count[front.node], part.stop - part.start)
-    return sums.reshape(side, side)
+def _steps(low: Lines, high: Lines, shift: int) -> tuple[list[Indices], list[Indices]]:
+    """Where the overlap of (k,) ranges with the blocks of an axis changes from block to block, and by how much: 4 x (k,) each."""
+    block, first, last = 1 << shift, low.astype(np.int64) >> shift, (high.astype(np.int64) - 1) >> shift
+    starts = np.minimum((first + 1) << shift, high) - low
+    ends = np.where(first == last, block, high - (last << shift))
+    return [first, first + 1, last, last + 1], [starts, block - starts, ends - block, -ends]
 
 
 def _grid_sums(tree: Tree, columns: Lines, rows: Lines, count: Floats) -> Cumulative:

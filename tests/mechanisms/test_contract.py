@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from geopandas.tools.hilbert_curve import _encode
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, InputError, SettingError
@@ -14,6 +15,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
+from dpviz.space.hilbert import Curve
 
 EVERY = pytest.mark.parametrize("mechanism", [pytest.param(row, id=key) for key, row in POINT_MECHANISMS.items()])
 KINDS = ((1, "discrete Laplace"), (Fraction(1, 2), "exponential mechanism"))
@@ -29,13 +31,23 @@ def points_of(records: int, order: int = 6, **options) -> PointCounts:
 
 
 def true_counts(release: Release, points: PointCounts) -> np.ndarray:
-    """(n,) true counts by looking at every lattice cell of every node."""
+    """(n,) true counts by looking at every lattice cell of every node, along the curve where nodes are pieces of it."""
+    if release.tree.curve is not None:
+        return along_curve(release.tree.curve, points)
     side = points.domain.side
     sums = np.zeros((side + 1, side + 1), np.int64)
     sums[points.row + 1, points.column + 1] = points.count
     sums = sums.cumsum(0).cumsum(1)
     west, south, east, north = release.tree.rectangles().T
     return sums[north, east] - sums[north, west] - sums[south, east] + sums[south, west]
+
+
+def along_curve(curve: Curve, points: PointCounts) -> np.ndarray:
+    """(n,) records between the ends of every piece, on lattices that are no finer than the curve."""
+    place = _encode(curve.order, points.column.astype(np.uint32), points.row.astype(np.uint32)).astype(np.int64)
+    sort = np.argsort(place)
+    below = np.concatenate([[0], np.cumsum(points.count[sort])])
+    return below[np.searchsorted(place[sort], curve.last)] - below[np.searchsorted(place[sort], curve.first)]
 
 
 @EVERY
@@ -83,8 +95,7 @@ def test_it_works_on_no_one_and_a_thousand_records(mechanism, records, entropy):
 def test_its_default_settings_work_on_every_lattice(mechanism, order):
     points = points_of(500, order)
     release = mechanism().release(points, PureBudget(1), Entropy.seeded(3))
-    leaves = release.tree.rectangles(release.tree.leaves).astype(np.int64)
-    assert ((leaves[:, 2] - leaves[:, 0]) * (leaves[:, 3] - leaves[:, 1])).sum() == points.domain.side**2
+    assert release.tree.cells[release.tree.leaves].sum() == points.domain.side**2
     assert release.receipt.spent.epsilon == 1
     assert len(release.answer([BOUNDS])) == 1
 

@@ -171,10 +171,7 @@ def test_shares_in_polygons_are_exact_at_leaves_and_never_lose_a_node(tree):
 
 @EVERY
 @pytest.mark.parametrize("zoom", [0, 1, 3, 5])
-@pytest.mark.parametrize("raster", [True, False])
-def test_sums_of_all_blocks_are_the_canonical_answers_of_each(tree, zoom, raster, monkeypatch):
-    if not raster:
-        monkeypatch.setattr(ranges, "cumulative", lambda tree, count: None)
+def test_sums_of_all_blocks_are_the_canonical_answers_of_each(tree, zoom):
     count, width = np.random.default_rng(zoom).normal(50, 30, len(tree)), 32 >> zoom
     found = ranges.block_sums(tree, count, zoom)
     for row, column in np.random.default_rng(zoom).integers(0, 1 << zoom, (12, 2)):
