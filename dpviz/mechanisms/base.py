@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 
@@ -35,7 +35,7 @@ class Rule:
         high: largest value, None without one.
         choices: allowed texts or numbers, empty if any in the range.
         optional: None is allowed and means "chosen by the mechanism".
-        when: names another setting and the value it must have for this one to matter.
+        when: names another setting and the value, or the tuple of values, with which this one matters.
     """
 
     name: str
@@ -47,6 +47,13 @@ class Rule:
     choices: tuple[Any, ...] = ()
     optional: bool = False
     when: tuple[str, Any] | None = None
+
+    def matters(self, values: Mapping[str, Any]) -> bool:
+        """Whether this setting makes a difference beside the other settings' values."""
+        if self.when is None:
+            return True
+        name, wanted = self.when
+        return values[name] in (wanted if isinstance(wanted, tuple) else (wanted,))
 
 
 @dataclass(frozen=True, kw_only=True)

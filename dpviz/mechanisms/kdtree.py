@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -26,6 +26,7 @@ Integers = NDArray[np.int64]
 
 VARIANTS = ("standard", "hybrid", "cell", "noisy-mean", "smooth-sensitivity")
 SAMPLED = ("standard", "hybrid", "smooth-sensitivity")
+MATTERS = {"exponent": ("standard", "hybrid"), "sample": SAMPLED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +72,9 @@ class Kdtree(MedianTree):
 
     @classmethod
     def rules(cls) -> Iterator[Rule]:
-        """The variant first: it is what a person chooses."""
-        return iter(sorted(super().rules(), key=lambda rule: rule.name != "variant"))
+        """The variant first: it is what a person chooses, and says which others matter."""
+        rules = (replace(rule, when=("variant", MATTERS[rule.name])) if rule.name in MATTERS else rule for rule in super().rules())
+        return iter(sorted(rules, key=lambda rule: rule.name != "variant"))
 
     @property
     def needs_delta(self) -> bool:

@@ -173,8 +173,9 @@ class MedianTree(Settings[Domain]):
         return [Share(label="medians", share=self.median_share, structure=True), *counts]
 
     def with_shares(self, shares: Sequence[float]) -> Self:
-        """Another share for medians, and custom weights, one per zoom level."""
+        """Another share for medians, and custom weights, one per zoom level; the weights stay where nothing is left for counts."""
         counts = sum(shares[1:])
         median = min(max(shares[0] / sum(shares), SMALLEST_SHARE), LARGEST_SHARE)
-        weights = tuple(share / counts for share in shares[1:]) if counts else self.weights
-        return replace(self, median_share=median, split="custom", weights=weights)
+        if not counts:
+            return replace(self, median_share=median)
+        return replace(self, median_share=median, split="custom", weights=tuple(share / counts for share in shares[1:]))
