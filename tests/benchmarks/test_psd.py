@@ -1,11 +1,15 @@
 """Speed of private decompositions as ratios against work measured in the same run: pytest -m benchmark."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.hilbert_tree import HilbertTree
-from dpviz.privacy.budget import PureBudget
+from dpviz.mechanisms.kdtree import VARIANTS, Kdtree
+from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import boxes, hilbert
@@ -14,6 +18,22 @@ from tests.benchmarks.test_speed import best
 pytestmark = pytest.mark.benchmark
 
 POINTS, RANGES = 1_630_000, 131_000
+MOST_LEXSORTS = {"standard": 5, "smooth-sensitivity": 30}
+MOST_BYTES = 1.5e9
+PEAK = """
+import resource
+import numpy as np
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms import {name}
+from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.space.domain import Domain
+x, y = np.random.default_rng(1).normal(0.5, 0.15, (2, 10_000_000)).clip(0, 1)
+points = PointCounts.from_xy(x, y, domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=16))
+del x, y
+{name}({settings}).release(points, {budget}, Entropy.system())
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +68,62 @@ def test_boxes_around_131_thousand_stretches_take_less_than_half_a_lexsort(line,
     assert ours <= 0.4 * lexsort
 
 
-def test_a_hilbert_tree_of_a_million_points_takes_four_lexsorts(line, shuffled, lexsort):
+@pytest.fixture(scope="module")
+def points(shuffled) -> PointCounts:
     column, row = (part + 0.5 for part in shuffled)
-    points = PointCounts.from_xy(column, row, domain=Domain(bounds=(0, 0, 2**18, 2**18), crs=None, order=18))
+    return PointCounts.from_xy(column, row, domain=Domain(bounds=(0, 0, 2**18, 2**18), crs=None, order=18))
+
+
+def test_a_hilbert_tree_of_a_million_points_takes_four_lexsorts(line, points, lexsort):
     system = best(lambda: HilbertTree().release(points, PureBudget("0.5"), Entropy.system()), 3)
     seeded = best(lambda: HilbertTree().release(points, PureBudget("0.5"), Entropy.seeded(1)), 3)
     line("HilbertTree(height=8) of 1.63 M points, system entropy", system, lexsort, "lexsort of them", 4)
     line("the same, seeded", seeded, lexsort, "lexsort of them", 4)
     assert max(system, seeded) <= 4 * lexsort
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_kd_tree_of_a_million_points_takes_a_few_lexsorts(line, points, lexsort, variant):
+    mechanism, bar = Kdtree(variant=variant), MOST_LEXSORTS.get(variant)
+    budget = ApproxBudget("0.5", "1e-6") if mechanism.needs_delta else PureBudget("0.5")
+    ours = best(lambda: mechanism.release(points, budget, Entropy.system()), 3)
+    line(f"Kdtree({variant!r}, height=8) of 1.63 M points", ours, lexsort, "lexsort of them", bar)
+    assert bar is None or ours <= bar * lexsort
+
+
+def some(count: int) -> PointCounts:
+    """Points around one centre on a lattice of order 16."""
+    x, y = np.random.default_rng(count).normal(0.5, 0.15, (2, count)).clip(0, 1)
+    return PointCounts.from_xy(x, y, domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=16))
+
+
+@pytest.mark.timeout(900)
+def test_what_a_point_costs_does_not_grow_with_their_number(line):
+    """The nodes of the tree cost the same for any number of points, which an empty input shows; the rest is per point."""
+
+    def seconds(count: int) -> float:
+        data = some(count)
+        return best(lambda: Kdtree().release(data, PureBudget("0.5"), Entropy.system()), 3)
+
+    nodes, counts = seconds(0), (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
+    each = {count: seconds(count) / count for count in counts}
+    for count, per_point in each.items():
+        line(f"Kdtree of {count:,} points, per million", 1e6 * per_point, nodes, "the same tree of no points")
+    assert each[10_000_000] <= 1.5 * each[1_000_000]
+    assert 100_000 * each[100_000] <= nodes + 3 * 100_000 * each[1_000_000]
+
+
+CASES = [
+    ("Kdtree", "", 'PureBudget("0.5")'),
+    ("Kdtree", 'variant="smooth-sensitivity"', 'ApproxBudget("0.5", "1e-6")'),
+    ("HilbertTree", "", 'PureBudget("0.5")'),
+]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("name", "settings", "budget"), CASES)
+def test_ten_million_points_need_less_than_one_and_a_half_gigabytes(name, settings, budget):
+    script = PEAK.format(name=name, settings=settings, budget=budget)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    print(f"\n{name}({settings}): peak memory {int(done.stdout) / 2**20:,.0f} MiB, points included")
+    assert int(done.stdout) < MOST_BYTES
