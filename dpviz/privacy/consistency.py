@@ -135,3 +135,23 @@ def add_up(tree: Tree, noisy: Floats, variance: Floats) -> tuple[Floats, Floats]
         count[here] = np.where(fill, tree.sum_children(depth, count[below]), count[here])
         spread[here] = np.where(fill, tree.sum_children(depth, spread[below]), spread[here])
     return count, spread
+
+
+def soft_zeroed(noisy: Floats, variance: Floats, where: NDArray[np.bool_], *, zero: float = 1.0, full: float = 2.5, rest: float = 0.3) -> tuple[Floats, Floats]:
+    """Noisy counts drawn towards 0 where they are hardly more than noise, and trusted more there: before least squares.
+
+    Args:
+        noisy: (n,) noisy counts.
+        variance: (n,) of the noise.
+        where: (n,) nodes that may be drawn towards 0.
+        zero: standard deviations below which a count becomes 0.
+        full: standard deviations from which it stays as it is; in between it is a growing share of itself.
+        rest: the part of its variance that a 0 keeps.
+
+    Returns:
+        (n,) counts and (n,) variances for `least_squares`: biased, and no statement about the noise.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        kept = np.clip((noisy / np.sqrt(variance) - zero) / (full - zero), 0.0, 1.0)
+    kept = np.where(where & np.isfinite(variance), kept, 1.0)
+    return np.where(kept < 1, kept * noisy, noisy), (rest + (1 - rest) * kept) * variance
