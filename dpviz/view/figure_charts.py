@@ -1,0 +1,196 @@
+"""The figures of the paper on private spatial decompositions as charts, one function per figure; tables come from the studies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from dpviz.view.chart_parts import (
+    AXIS,
+    FORMAT,
+    FRAME,
+    GREY,
+    POINT,
+    ROW,
+    finish,
+    legend,
+    log_y,
+    on_log_axis,
+    told_by,
+    tooltip,
+    with_texts,
+)
+from dpviz.view.colors import ACCENT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+COLORS = (ACCENT, "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", GREY, "#000000")
+DASHES = ([1, 0], [7, 3], [2, 2], [7, 2, 2, 2], [12, 3], [4, 4], [1, 3], [9, 2, 1, 2])
+MARKS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
+MEDIANS = {"error": "distance from the middle, in rank (% of n/2)", "seconds": "time for all splits of a level (s)"}
+MATCHING = {"reduction": "pairs that need not be compared (%)", "recall": "matches that are found (%)"}
+
+Columns = tuple[str, str, str]
+
+_ERROR = "median relative error (%)"
+
+
+def figure_2(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
+    """Worst-case error of range queries by the height of the quadtree, a line per way to cut the budget.
+
+    Args:
+        table: of `dpviz.answers.figures_psd.figure_2`.
+        height: of the whole chart, in pixels.
+    """
+    names = {"split": "budget", "height": "height of the quadtree", "error": "bound on the variance (16/ε²)"}
+    return _lines(table, ("height", "split", "error"), names, "Worst-case error by height", height)
+
+
+def figure_3(table: pd.DataFrame, epsilon: float, *, height: int = 280) -> alt.LayerChart:
+    """Accuracy of quadtrees by the shape of the queries, with and without a geometric budget and least squares.
+
+    Args:
+        table: of `dpviz.answers.figures_psd.figure_3`. CURATOR ONLY: errors are measured against the truth.
+        epsilon: a budget of the table.
+        height: of the whole chart, in pixels.
+    """
+    return _by_shape(table, epsilon, "Quadtrees", height)
+
+
+def figure_4(table: pd.DataFrame, measure: str = "error", *, height: int = 280) -> alt.LayerChart:
+    """How good private medians are, or how long they take, by depth.
+
+    Args:
+        table: of `dpviz.answers.figures_medians.figure_4`. CURATOR ONLY.
+        measure: a column, one of `MEDIANS`.
+        height: of the whole chart, in pixels.
+    """
+    names = {"method": "medians", "depth": "depth", "records": "records per node", **MEDIANS, "spread": "spread over runs (%)"}
+    title = "Quality of private medians by depth" if measure == "error" else "Time of private medians by depth"
+    return _lines(table, ("depth", "method", measure), names, title, height)
+
+
+def figure_5(table: pd.DataFrame, epsilon: float, *, height: int = 300) -> alt.LayerChart:
+    """Accuracy of kd-trees by the shape of the queries, at one epsilon; kd-true and kd-pure are NOT PRIVATE.
+
+    Args:
+        table: of `dpviz.answers.figures_psd.figure_5`. CURATOR ONLY.
+        epsilon: a budget of the table.
+        height: of the whole chart, in pixels.
+    """
+    named = {"kd-true": "kd-true (NOT PRIVATE)", "kd-pure": "kd-pure (NOT PRIVATE)"}
+    return _by_shape(table.assign(method=table["method"].replace(named)), epsilon, "kd-trees", height)
+
+
+def figure_6(table: pd.DataFrame, shape: tuple[float, float], *, height: int = 280) -> alt.LayerChart:
+    """Accuracy of the families of decompositions by their height, for queries of one shape.
+
+    Args:
+        table: of `dpviz.answers.figures_psd.figure_6`. CURATOR ONLY.
+        shape: width and height of queries in the table.
+        height: of the whole chart, in pixels.
+    """
+    rows = table[(table["width"] == shape[0]) & (table["height"] == shape[1])]
+    names = {"method": "decomposition", "steps": "height of the tree", "error": _ERROR, "spread": "spread over runs (%)"}
+    title = f"Decompositions by height, queries of {shape[0]:g} × {shape[1]:g} degrees"
+    return _lines(rows, ("steps", "method", "error"), names, title, height)
+
+
+def figure_7a(table: pd.DataFrame) -> alt.LayerChart:
+    """Time to build each decomposition.
+
+    Args:
+        table: of `dpviz.answers.figures_builds.figure_7a`.
+    """
+    times = zip(table["seconds"], table["lexsorts"], strict=True)
+    rows = table.assign(label=[f"{seconds:.2g} s, {sorts:.2g} sorts" for seconds, sorts in times])
+    names = {"method": "method", "seconds": "time to build (s)", "lexsorts": "in sorts of the same points"}
+    right = alt.Scale(domainMin=0, domainMax=1.5 * float(rows["seconds"].max()), nice=False)
+    x = alt.X(field="seconds", type="quantitative", title=names["seconds"], axis=AXIS, scale=right)
+    y = alt.Y(field="method", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
+    base = alt.Chart(with_texts(rows, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
+    bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
+    labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
+    told = f"Seconds: {told_by(table, 'method', 'seconds')}; sorts of the same points: {told_by(table, 'method', 'lexsorts')}."
+    return finish(alt.layer(bars, labels), "Time to build a decomposition", told, FRAME + ROW * len(rows))
+
+
+def figure_7b(table: pd.DataFrame, steps: int, measure: str = "reduction", *, height: int = 280) -> alt.LayerChart:
+    """Work that blocking saves in record matching, or matches that it keeps, by the budget.
+
+    Args:
+        table: of `dpviz.answers.figures_builds.figure_7b`. CURATOR ONLY.
+        steps: a height of the trees in the table.
+        measure: a column, one of `MATCHING`.
+        height: of the whole chart, in pixels.
+    """
+    rows = table[table["height"] == steps]
+    rows = rows.assign(**{column: 100 * rows[column] for column in ("reduction", "spread", "padded", "recall")})
+    names = {"method": "decomposition", "epsilon": "privacy budget ε", **MATCHING, "padded": "saved where leaves are padded (%)"}
+    names |= {"spread": "spread of what is saved, over runs (%)"}
+    axis = alt.Axis(format=FORMAT, tickCount=5)
+    y = alt.Y(field=measure, type="quantitative", title=MATCHING[measure], scale=alt.Scale(zero=False), axis=axis)
+    lines = _styled(rows, ("epsilon", "method", measure), names).encode(y=y)
+    title = f"Record matching, trees of height {steps}: {'work saved' if measure == 'reduction' else 'matches found'}"
+    return finish(alt.layer(lines), title, _told(rows, ("epsilon", "method", measure), names), height)
+
+
+def _by_shape(table: pd.DataFrame, epsilon: float, what: str, height: int) -> alt.LayerChart:
+    """A mark per method, beside each other for every shape of queries, with its spread, on a logarithmic axis."""
+    rows = table[table["epsilon"] == epsilon]
+    shape = [f"{width:g} × {high:g}" for width, high in zip(rows["width"], rows["height"], strict=True)]
+    spread = rows["spread"].fillna(0.0)
+    rows = rows.assign(shape=shape, low=np.maximum(rows["error"] - spread, rows["error"] / 10), high=rows["error"] + spread)
+    drawn, ticks = on_log_axis(rows, ["error", "low", "high"])
+    names = {"method": "method", "shape": "queries (degrees wide × high)", "error": _ERROR, "spread": "spread over runs (%)"}
+    order = rows["method"].unique().tolist()
+    base = alt.Chart(with_texts(drawn, list(names))).encode(
+        x=alt.X(field="shape", type="ordinal", sort=None, title=names["shape"], axis=alt.Axis(labelAngle=0)),
+        xOffset=alt.XOffset(field="method", type="nominal", sort=order),
+        color=_told_apart(alt.Color, "method", order, COLORS),
+        tooltip=tooltip(names),
+    )
+    spreads = base.mark_rule(strokeWidth=2, aria=False).encode(y=log_y(_ERROR, ticks, "low drawn"), y2="high drawn")
+    points = base.mark_point(filled=True, size=70).encode(
+        y=log_y(_ERROR, ticks, "error drawn"), shape=_told_apart(alt.Shape, "method", order, MARKS)
+    )
+    title = f"{what} by shape of queries, ε = {epsilon:g}"
+    return finish(alt.layer(spreads, points), title, _told(rows, ("shape", "method", "error"), names), height)
+
+
+def _lines(table: pd.DataFrame, columns: Columns, names: Mapping[str, str], title: str, height: int) -> alt.LayerChart:
+    """A line per series on a logarithmic axis."""
+    drawn, ticks = on_log_axis(table, [columns[2]])
+    lines = _styled(drawn, columns, names).encode(y=log_y(names[columns[2]], ticks, f"{columns[2]} drawn"))
+    return finish(alt.layer(lines), title, _told(table, columns, names), height)
+
+
+def _styled(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> Any:
+    """Lines over the first of the columns, told apart by the second through colour and dashes."""
+    where, series, _ = columns
+    order = table[series].unique().tolist()
+    return (
+        alt.Chart(with_texts(table, list(names)))
+        .mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
+        .encode(
+            x=alt.X(field=where, type="ordinal", title=names[where], axis=alt.Axis(labelAngle=0)),
+            color=_told_apart(alt.Color, series, order, COLORS),
+            strokeDash=_told_apart(alt.StrokeDash, series, order, DASHES),
+            tooltip=tooltip(dict(names)),
+        )
+    )
+
+
+def _told_apart(channel: Any, series: str, order: list[str], ways: Sequence[Any]) -> Any:
+    return channel(field=series, type="nominal", scale=alt.Scale(domain=order, range=list(ways[: len(order)])), legend=legend())
+
+
+def _told(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> str:
+    """Every line in words."""
+    where, series, what = columns
+    lines = (f"{name}: {told_by(rows, where, what)}" for name, rows in table.groupby(series, sort=False))
+    return f"{names[what]} by {names[where]}. {'; '.join(lines)}."
