@@ -13,7 +13,7 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.base import Settings
 from dpviz.privacy.budget import Budget, PureBudget
-from dpviz.privacy.consistency import add_up, least_squares
+from dpviz.privacy.consistency import add_up, least_squares, soft_zeroed
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Receipt, Step
@@ -35,6 +35,8 @@ class Plan:
         unprotected: what it took as public, beyond the domain and the settings.
         notes: settings that had to be cut, and why less than the budget was spent.
         approximate: why the stated spread is only approximate; None if it is exact for the partitions as they are.
+        zero: draw small counts of leaves towards 0 before least squares.
+        inside: how answers fill partitions that are cut: "uniform" or "interpolated".
     """
 
     mechanism: Settings[Domain]
@@ -42,6 +44,8 @@ class Plan:
     unprotected: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     approximate: str | None = None
+    zero: bool = False
+    inside: str = "uniform"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +135,11 @@ class Study:
             count, spread = least_squares(tree, noisy, variance)
         else:
             (count, variance), spread = add_up(tree, noisy, variance), None
-        several = np.isfinite(variance).sum() > len(tree.leaves)
+        several, zeroed, approximate = np.isfinite(variance).sum() > len(tree.leaves), None, plan.approximate
+        if plan.zero:
+            zeroed, _ = least_squares(tree, *soft_zeroed(tree, noisy, variance), least=0.0)
+            approximate = "the spread is that of the noise before small counts were drawn towards 0, which adds bias"
+        steps = ("small leaves drawn towards 0",) * plan.zero + ("least squares",) * bool(plan.zero or (consistent and several))
         return Release(
             mechanism=plan.mechanism.key,
             settings=plan.mechanism.chosen(),
@@ -139,13 +147,15 @@ class Study:
             tree=tree,
             noisy=noisy,
             noise_variance=variance,
-            count=count,
+            count=count if zeroed is None else zeroed,
+            unbiased=None if zeroed is None else count,
             spread=spread,
             receipt=self.receipt(plan),
-            steps=("least squares",) if consistent and several else (),
+            steps=steps,
             simulation=self.entropy.simulation,
             height=tree.height,
-            approximate=plan.approximate,
+            approximate=approximate,
+            inside=plan.inside,
         )
 
     def receipt(self, plan: Plan) -> Receipt:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -21,7 +20,6 @@ from dpviz.privacy.receipt import Step
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.quarters import parts, quarter_tree
-from dpviz.space.tree import Tree
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -57,7 +55,9 @@ class PathTree(Settings[Domain]):
     title: ClassVar[str] = "Path-budget tree"
     summary: ClassVar[str] = "Splits where the released counts say that it pays; what a path has not used measures its leaf again."
 
-    growth: float = setting(1.26, "Growth of ε per level", low=1, high=4, help="Deeper levels get this many times the budget of the one above.")
+    growth: float = setting(
+        1.26, "Growth of ε per level", low=1, high=4, help="Deeper levels get this many times the budget of the one above."
+    )
     mix: float = setting(0.2, "Even part", low=0, high=1, help="Part of the budget that is spread evenly over the levels.")
     tau: float = setting(3.0, "Split above", low=0, high=100, help="Times the noise scale that a count must exceed to be split.")
     grow: float = setting(1.03, "Rise per level", low=0.5, high=2, help="Deeper levels must exceed more.")
@@ -70,13 +70,19 @@ class PathTree(Settings[Domain]):
         budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
         bound = points.contributions
         study.steps.append(
-            Step(purpose="counts along every path", amount=budget.epsilon, sensitivity=Fraction(bound), noise="discrete Laplace", scale=bound / budget.epsilon)
+            Step(
+                purpose="counts along every path",
+                amount=budget.epsilon,
+                sensitivity=Fraction(bound),
+                noise="discrete Laplace",
+                scale=bound / budget.epsilon,
+            )
         )
         levels = self._measured(study, budget.epsilon / bound)
         order = points.domain.order
         tree = quarter_tree([lev.node for lev in levels], [np.where(lev.split, 4, 0) for lev in levels], list(range(len(levels))), order)
         value, variance, first = (np.concatenate([getattr(lev, name) for lev in levels]) for name in ("value", "variance", "first"))
-        return study.hand_out(Plan(mechanism=self, budget=budget), tree, value, variance)
+        return study.hand_out(Plan(mechanism=self, budget=budget, zero=True, inside="interpolated"), tree, value, variance)
 
     def schedule(self, order: int) -> list[int]:
         """Phi of depths 1..order in units of 2**-30: the part of its rest that a node spends if it is measured."""

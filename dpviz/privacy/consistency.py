@@ -54,7 +54,7 @@ def _siblings(tree: Tree, depth: int, slack: Floats) -> Floats:
     return others
 
 
-def least_squares(tree: Tree, noisy: Floats, variance: Floats) -> tuple[Floats, Spread]:
+def least_squares(tree: Tree, noisy: Floats, variance: Floats, *, least: float = -np.inf) -> tuple[Floats, Spread]:
     """The consistent counts nearest to the noisy ones, weighted by precision, in linear time.
 
     Bottom-up, a node's own count and its children's sum are combined by inverse variance; top-down, children share the
@@ -65,6 +65,7 @@ def least_squares(tree: Tree, noisy: Floats, variance: Floats) -> tuple[Floats, 
         tree: any tree; children may be many, one or none, leaves may stand on any level.
         noisy: (n,) unbiased noisy counts; ignored (may be NaN) where `variance` is infinite.
         variance: (n,) their variances, independent of each other; floored at 1e-12, infinite where nothing was measured.
+        least: what the whole domain's estimate is raised to.
 
     Returns:
         (n,) counts in which children add up to their parent, and the `Spread` of their errors.
@@ -78,6 +79,7 @@ def least_squares(tree: Tree, noisy: Floats, variance: Floats) -> tuple[Floats, 
     count[~np.isfinite(variance)] = 0.0
     combined = np.maximum(variance, SMALLEST_VARIANCE)
     sums = [_combine(tree, depth, count, combined) for depth in range(tree.height - 1, -1, -1)][::-1]
+    count[0] = max(count[0], least)
     share, slack = np.ones(len(tree)), combined
     if not np.isfinite(combined).all():
         slack = np.where(np.isfinite(combined), combined, 0.0)
@@ -137,21 +139,37 @@ def add_up(tree: Tree, noisy: Floats, variance: Floats) -> tuple[Floats, Floats]
     return count, spread
 
 
-def soft_zeroed(noisy: Floats, variance: Floats, where: NDArray[np.bool_], *, zero: float = 1.0, full: float = 2.5, rest: float = 0.3) -> tuple[Floats, Floats]:
-    """Noisy counts drawn towards 0 where they are hardly more than noise, and trusted more there: before least squares.
+@dataclass(frozen=True, kw_only=True)
+class Zeroing:
+    """How noisy counts are drawn towards 0; the numbers were chosen once, for all data.
 
-    Args:
-        noisy: (n,) noisy counts.
-        variance: (n,) of the noise.
-        where: (n,) nodes that may be drawn towards 0.
+    Attributes:
         zero: standard deviations below which a count becomes 0.
         full: standard deviations from which it stays as it is; in between it is a growing share of itself.
         rest: the part of its variance that a 0 keeps.
+    """
+
+    zero: float = 1.0
+    full: float = 2.5
+    rest: float = 0.3
+
+
+def soft_zeroed(tree: Tree, noisy: Floats, variance: Floats, how: Zeroing | None = None) -> tuple[Floats, Floats]:
+    """Counts of leaves drawn towards 0 where they are hardly more than noise, and trusted more there: before least squares.
+
+    Single cells are left alone. The measured ancestors and siblings take up the difference, which keeps sums right.
+
+    Args:
+        tree: any tree.
+        noisy: (n,) noisy counts, NaN where not measured.
+        variance: (n,) of the noise, infinite there.
+        how: by default, `Zeroing`'s defaults.
 
     Returns:
         (n,) counts and (n,) variances for `least_squares`: biased, and no statement about the noise.
     """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        kept = np.clip((noisy / np.sqrt(variance) - zero) / (full - zero), 0.0, 1.0)
-    kept = np.where(where & np.isfinite(variance), kept, 1.0)
-    return np.where(kept < 1, kept * noisy, noisy), (rest + (1 - rest) * kept) * variance
+    how = how or Zeroing()
+    may = (tree.children == 0) & (tree.cells > 1) & np.isfinite(variance)
+    kept = np.ones(len(tree))
+    kept[may] = np.clip((noisy[may] / np.sqrt(variance[may]) - how.zero) / (how.full - how.zero), 0.0, 1.0)
+    return np.where(kept < 1, kept * noisy, noisy), (how.rest + (1 - how.rest) * kept) * variance

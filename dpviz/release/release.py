@@ -15,6 +15,7 @@ from dpviz.errors import BudgetError, DomainError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
 from dpviz.space.domain import Domain
+from dpviz.space.interpolate import INSIDE, leaning
 from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree
 
@@ -43,6 +44,7 @@ class Release:
         unbiased: (n,) counts before a biased step, on which intervals are centred; None if there was none.
         simulation: drawn from a seed, so not private; refused by export.
         approximate: why the stated spread is only approximate; None if it is exact.
+        inside: how answers fill a partition that is cut, unless asked otherwise: "uniform" or "interpolated".
     """
 
     mechanism: str
@@ -59,6 +61,7 @@ class Release:
     height: int
     approximate: str | None = None
     unbiased: Floats | None = None
+    inside: str = "uniform"
 
     def __repr__(self) -> str:
         stamp = ", SIMULATION: not private" if self.simulation else ""
@@ -82,34 +85,38 @@ class Release:
         return np.sqrt(self.noise_variance if self.spread is None else self.spread.variances(self.tree))
 
     @overload
-    def answer(self, boxes: ArrayLike, *, spread: Literal[False] = False) -> Floats: ...
+    def answer(self, boxes: ArrayLike, *, spread: Literal[False] = False, inside: str | None = None) -> Floats: ...
     @overload
-    def answer(self, boxes: ArrayLike, *, spread: Literal[True]) -> tuple[Floats, Floats]: ...
-    def answer(self, boxes: ArrayLike, *, spread: bool = False) -> Floats | tuple[Floats, Floats]:
+    def answer(self, boxes: ArrayLike, *, spread: Literal[True], inside: str | None = None) -> tuple[Floats, Floats]: ...
+    def answer(self, boxes: ArrayLike, *, spread: bool = False, inside: str | None = None) -> Floats | tuple[Floats, Floats]:
         """Estimated counts in boxes.
 
         Args:
             boxes: (q, 4) west, south, east, north in the domain's CRS; parts outside the domain count nothing.
             spread: also give the standard deviations.
+            inside: how partitions that a box cuts are filled: "uniform" (by the share of their area) or "interpolated" (leaning
+                towards fuller neighbours); None for the release's own way.
 
         Returns:
-            (q,) estimates; with `spread` also (q,) standard deviations of the noise in them. Partitions that a box cuts
-            count by the share of their area (the uniformity assumption), whose error is not in the deviation.
+            (q,) estimates; with `spread` also (q,) standard deviations of the noise in the uniform answer. The error of what is
+            assumed inside partitions is not in the deviation.
 
         Raises:
-            DomainError: malformed boxes.
+            DomainError: malformed boxes, or another way than those two.
         """
         lattice = self.domain.lattice(boxes)
+        lean = self._lean(inside).boxes(lattice) if self._lean(inside) else 0.0
         if self._cumulative is not None and not spread:
-            return self._cumulative.boxes(lattice)
-        return self._answer(box_overlap(self.tree, lattice), len(lattice), spread)
+            return self._cumulative.boxes(lattice) + lean
+        estimate, stddev = self._answer(box_overlap(self.tree, lattice), len(lattice), spread)
+        return (estimate + lean, stddev) if spread else estimate + lean
 
     @overload
     def answer_areas(self, areas: geopandas.GeoDataFrame | geopandas.GeoSeries, *, spread: Literal[False] = False) -> Floats: ...
     @overload
     def answer_areas(self, areas: geopandas.GeoDataFrame | geopandas.GeoSeries, *, spread: Literal[True]) -> tuple[Floats, Floats]: ...
     def answer_areas(self, areas: geopandas.GeoDataFrame | geopandas.GeoSeries, *, spread: bool = False) -> Floats | tuple[Floats, Floats]:
-        """Estimated counts in polygons, as `answer` does for boxes; leaves count by the share of their area.
+        """Estimated counts in polygons, as `answer` does for boxes; leaves always count by the share of their area.
 
         Args:
             areas: (q,) polygons; reprojected to the domain's CRS.
@@ -127,13 +134,24 @@ class Release:
             geometry = geometry.to_crs(self.domain.crs)
         if geometry.isna().any() or not geometry.is_valid.all() or not geometry.geom_type.isin(["Polygon", "MultiPolygon"]).all():
             raise DomainError("Areas must be valid polygons; repair them with make_valid() first.")
-        return self._answer(area_overlap(self.tree, self.domain, geometry.to_numpy()), len(geometry), spread)
+        estimate, stddev = self._answer(area_overlap(self.tree, self.domain, geometry.to_numpy()), len(geometry), spread)
+        return (estimate, stddev) if spread else estimate
 
     def blocks(self, zoom: int) -> Floats:
         """(2**zoom, 2**zoom) estimates in equal blocks of the domain, [row, column], row 0 in the south."""
-        if self._cumulative is not None:
-            return self._cumulative.blocks(1 << zoom, self.domain.side)
-        return block_sums(self.tree, self.count, zoom)
+        sums = block_sums(self.tree, self.count, zoom)
+        lean = self._lean(None)
+        return sums + lean.blocks(1 << zoom, self.domain.side) if lean else sums
+
+    def _lean(self, inside: str | None) -> Cumulative | None:
+        """What interpolation adds; None where it is not asked for."""
+        if (inside or self.inside) not in INSIDE:
+            raise DomainError(f"inside must be one of {', '.join(INSIDE)}.")
+        return self._leaning if (inside or self.inside) == "interpolated" else None
+
+    @cached_property
+    def _leaning(self) -> Cumulative:
+        return leaning(self.tree, self.count)
 
     def to_frame(self, level: int = 0) -> geopandas.GeoDataFrame:
         """The partitions of a level as a table; see `nodes`.
@@ -187,7 +205,7 @@ class Release:
     def _cumulative(self) -> Cumulative | None:
         return None if self.spread is None else cumulative(self.tree, self.count)
 
-    def _answer(self, overlap: Overlap, queries: int, spread: bool) -> Floats | tuple[Floats, Floats]:
+    def _answer(self, overlap: Overlap, queries: int, spread: bool) -> tuple[Floats, Floats]:
         estimate, variance = np.zeros(queries), np.zeros(queries)
         for part, fronts in batches(self.tree, overlap, queries):
             for front in fronts:
@@ -195,7 +213,7 @@ class Release:
                 estimate[part] += np.bincount(front.query - part.start, share * self.count[front.node], part.stop - part.start)
             if spread:
                 variance[part] = self._variance(fronts, part)
-        return (estimate, np.sqrt(np.maximum(variance, 0.0))) if spread else estimate
+        return estimate, np.sqrt(np.maximum(variance, 0.0))
 
     def _variance(self, fronts: list[Front], part: slice) -> Floats:
         """Variances of a batch of answers, by one pass from the deepest front up to the root.

@@ -1,44 +1,74 @@
-"""Sum-preserving interpolation inside the leaves of a quadtree: an alternative to the uniformity assumption."""
+"""Sum-preserving interpolation inside leaves: an alternative to assuming that a leaf is evenly filled."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.errors import DomainError
+from dpviz.space.ranges import Cumulative, block_sums
 from dpviz.space.tree import Tree
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
+INSIDE = ("uniform", "interpolated")
 FINEST_ORDER = 11
 STEEPNESS = 3.0
 
 
-def raster(tree: Tree, count: Floats, steepness: float = STEEPNESS) -> Floats:
-    """Counts of equal blocks, from the root down: nodes keep theirs, and inside a leaf counts lean towards fuller neighbours.
+def leaning(tree: Tree, count: Floats) -> Cumulative:
+    """What interpolation adds to answers that assume evenly filled leaves, as running sums over the raster's blocks.
 
-    Every block is divided into 2 x 2 with limited slopes: a part is (E / 4) (1 +- r_x) (1 +- r_y), where r is the most cautious
-    of the differences to the two neighbours (`steepness` times each, and their mean), at most 1. Parts add up to their block.
+    Raises:
+        DomainError: rectangles overlap, so that there is nothing between them to lean towards.
+    """
+    if tree.overlaps:
+        raise DomainError("Partitions that overlap cannot be interpolated; answer with inside='uniform'.")
+    depth = min(tree.order, FINEST_ORDER)
+    sums = np.zeros(((1 << depth) + 1,) * 2)
+    np.cumsum(np.cumsum(raster(tree, count) - block_sums(tree, count, depth), axis=0), axis=1, out=sums[1:, 1:])
+    lines = np.arange((1 << depth) + 1, dtype=np.float64) * (1 << (tree.order - depth))
+    return Cumulative(columns=lines, rows=lines, sums=sums)
+
+
+def raster(tree: Tree, count: Floats, steepness: float = STEEPNESS) -> Floats:
+    """Counts of equal blocks, from the root down: inside a leaf they lean towards fuller neighbours.
+
+    A block that lies inside one leaf is divided into 2 x 2 with limited slopes: a part is (E / 4) (1 +- r_x) (1 +- r_y), where r
+    is the most cautious of the differences to the two neighbours (`steepness` times each, and their mean), between -1 and 1, so
+    that parts add up to their block and none changes its sign. Other blocks have the sum of what lies in them.
 
     Args:
-        tree: of quarters, or of grids whose sides are powers of two; nodes are squares of the lattice.
+        tree: any tree of rectangles that tile their parents.
         count: (n,) counts that add up.
         steepness: of slopes, 1 (cautious) to 4.
 
     Returns:
-        (side, side) counts, [row, column], row 0 in the south; side 2**11 at most, finer nodes are summed up.
+        (side, side) counts, [row, column], row 0 in the south; the lattice, or 2**11 blocks to a side.
 
     Source:
-        Own. Slopes as in van Leer, J. Comput. Phys. 32 (1979), with a minmod limiter.
+        Own. The limiter is van Leer's, "Towards the ultimate conservative difference scheme V", J. Comput. Phys. 32, 1979.
     """
-    order = int(tree.east[0]).bit_length() - 1
-    halved = order - np.frexp((tree.east - tree.west).astype(np.float64))[1] + 1
-    blocks = count[:1].reshape(1, 1)
-    for depth in range(1, min(order, FINEST_ORDER) + 1):
-        blocks = _divided(blocks, steepness)
-        here = np.flatnonzero(halved == depth)
-        shift = order - depth
-        blocks[tree.south[here] >> shift, tree.west[here] >> shift] = count[here]
+    blocks = np.full((1, 1), count[0])
+    inside = _inside(tree, 0)
+    for depth in range(1, min(tree.order, FINEST_ORDER) + 1):
+        divided = np.repeat(np.repeat(inside, 2, axis=0), 2, axis=1)
+        blocks = np.where(divided, _divided(blocks, steepness), block_sums(tree, count, depth))
+        inside = divided | _inside(tree, depth)
     return blocks
+
+
+def _inside(tree: Tree, zoom: int) -> Mask:
+    """(2**zoom, 2**zoom) blocks that lie wholly inside one leaf, by a difference array over the leaves."""
+    side, width = 1 << zoom, 1 << (tree.order - zoom)
+    west, south, east, north = tree.rectangles(tree.leaves).T.astype(np.int64)
+    west, south, east, north = -(-west // width), -(-south // width), east // width, north // width
+    some = np.flatnonzero((west < east) & (south < north))
+    steps = np.zeros((side + 1) * (side + 1), np.int64)
+    for row, column, sign in ((south, west, 1), (north, east, 1), (south, east, -1), (north, west, -1)):
+        np.add.at(steps, row[some] * (side + 1) + column[some], sign)
+    return np.asarray(steps.reshape(side + 1, -1).cumsum(0).cumsum(1)[:-1, :-1] > 0)
 
 
 def _divided(blocks: Floats, steepness: float) -> Floats:
