@@ -78,7 +78,9 @@ class PrivTree(Settings[Domain]):
         order, cells = study.points.domain.order, CurveCells.of(study.points)
         scale = self._scale(study, epsilon)
         decay = math.ceil(scale * Fraction(math.log(self.fan_out) * (1 + 1e-12)))
-        nodes, halved, children, true = [np.zeros(1, np.int64)], [0], [], []
+        nodes, halved = [np.zeros(1, np.int64)], [0]
+        children: list[Integers] = []
+        true: list[Integers] = []
         while halved[-1] < order and len(nodes[-1]):
             true.append(cells.records(nodes[-1], halved[-1]))
             bias = np.maximum(true[-1] - len(children) * decay, self.threshold - decay)

@@ -42,6 +42,8 @@ class Release:
         steps: post-processing, in order.
         height: steps from the root to level 0 as the tree was built; pruning may leave `tree` less deep. level = height - depth.
         unbiased: (n,) counts before a biased step, on which intervals are centred; None if there was none.
+        again: (n,) second measurements, NaN where there was none; None for mechanisms that never measure twice. `count` rests
+            on both.
         simulation: drawn from a seed, so not private; refused by export.
         approximate: why the stated spread is only approximate; None if it is exact.
         inside: how answers fill a partition that is cut, unless asked otherwise: "uniform" or "interpolated".
@@ -62,6 +64,7 @@ class Release:
     approximate: str | None = None
     unbiased: Floats | None = None
     inside: str = "uniform"
+    again: Floats | None = None
 
     def __repr__(self) -> str:
         stamp = ", SIMULATION: not private" if self.simulation else ""
@@ -105,7 +108,8 @@ class Release:
             DomainError: malformed boxes, or another way than those two.
         """
         lattice = self.domain.lattice(boxes)
-        lean = self._lean(inside).boxes(lattice) if self._lean(inside) else 0.0
+        leaning = self._lean(inside)
+        lean = np.zeros(len(lattice)) if leaning is None else leaning.boxes(lattice)
         if self._cumulative is not None and not spread:
             return self._cumulative.boxes(lattice) + lean
         estimate, stddev = self._answer(box_overlap(self.tree, lattice), len(lattice), spread)
