@@ -107,7 +107,7 @@ def prune(release: Release, least: float) -> Release:
     """
     tree, kept = pruned(release.tree, (release.count < least) & (release.tree.children > 0))
     spread = release.spread
-    if spread is not None:
+    if isinstance(spread, Spread):
         spread = Spread(share=spread.share[kept], slack=spread.slack[kept], root=spread.root)
     return replace(
         release,

@@ -14,9 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.errors import BudgetError, DomainError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
+from dpviz.privacy.wavelet import WaveletSpread
+from dpviz.release.answer_spread import Errors, errors_of, variances
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE, leaning
-from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
+from dpviz.space.ranges import Cumulative, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree
 
 Floats = NDArray[np.float64]
@@ -56,7 +58,7 @@ class Release:
     noisy: Floats
     noise_variance: Floats
     count: Floats
-    spread: Spread | None
+    spread: Spread | WaveletSpread | None
     receipt: Receipt
     steps: tuple[str, ...]
     simulation: bool
@@ -112,6 +114,8 @@ class Release:
         lean = np.zeros(len(lattice)) if leaning is None else leaning.boxes(lattice)
         if self._cumulative is not None and not spread:
             return self._cumulative.boxes(lattice) + lean
+        if self._cumulative is not None and isinstance(self.spread, WaveletSpread):
+            return self._cumulative.boxes(lattice) + lean, np.sqrt(self.spread.boxes(lattice))
         estimate, stddev = self._answer(box_overlap(self.tree, lattice), len(lattice), spread)
         return (estimate + lean, stddev) if spread else estimate + lean
 
@@ -209,6 +213,10 @@ class Release:
     def _cumulative(self) -> Cumulative | None:
         return None if self.spread is None else cumulative(self.tree, self.count)
 
+    @cached_property
+    def _errors(self) -> Errors:
+        return errors_of(self.tree, self.spread, self.noise_variance)
+
     def _answer(self, overlap: Overlap, queries: int, spread: bool) -> tuple[Floats, Floats]:
         estimate, variance = np.zeros(queries), np.zeros(queries)
         for part, fronts in batches(self.tree, overlap, queries):
@@ -216,46 +224,5 @@ class Release:
                 share = np.where(front.ends, front.share, 0.0)
                 estimate[part] += np.bincount(front.query - part.start, share * self.count[front.node], part.stop - part.start)
             if spread:
-                variance[part] = self._variance(fronts, part)
+                variance[part] = variances(self.tree, self._errors, fronts, part)
         return estimate, np.sqrt(np.maximum(variance, 0.0))
-
-    def _variance(self, fronts: list[Front], part: slice) -> Floats:
-        """Variances of a batch of answers, by one pass from the deepest front up to the root.
-
-        For the part of a query inside a node, slope is its change per change of the node's count and rest the variance
-        that is left when the node's count is fixed.
-        """
-        size = part.stop - part.start
-        if self.spread is None:
-            terms = (np.bincount(f.query - part.start, f.ends * f.share**2 * self.noise_variance[f.node], size) for f in fronts)
-            return np.asarray(sum(terms))
-        slope = rest = np.empty(0)
-        below: Front | None = None
-        for front in reversed(fronts):
-            slope_here, rest_here = front.share.copy(), np.zeros(len(front.share))
-            if below is not None:
-                self._collect(front, below, (slope, rest), (slope_here, rest_here))
-            slope, rest, below = slope_here, rest_here, front
-        variance = np.zeros(size)
-        if below is not None:
-            variance[below.query - part.start] = slope**2 * self.spread.root + rest
-        return variance
-
-    def _collect(self, front: Front, below: Front, known: tuple[Floats, Floats], here: tuple[Floats, Floats]) -> None:
-        """Slopes and rests of the pairs that go on below, from those of their children; untouched children have slope 0."""
-        assert self.spread is not None  # noqa: S101
-        (slope, rest), (slope_here, rest_here) = known, here
-        size, on = len(front.node), ~front.ends
-        slope_here[on] = np.bincount(below.origin, self.spread.share[below.node] * slope, size)[on]
-        own = self.spread.slack[below.node] * slope * (slope - 2 * slope_here[below.origin])
-        rest_here += np.bincount(below.origin, rest + own, size)
-        rest_here[on] += slope_here[on] ** 2 * self._slack_sums[front.node[on]]
-
-    @cached_property
-    def _slack_sums(self) -> Floats:
-        """(n,) sum of the children's slack of each node."""
-        assert self.spread is not None  # noqa: S101
-        total = np.zeros(len(self.tree))
-        for depth in range(self.tree.height):
-            total[self.tree.at_depth(depth)] = self.tree.sum_children(depth, self.spread.slack[self.tree.at_depth(depth + 1)])
-        return total
