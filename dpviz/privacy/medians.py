@@ -83,7 +83,8 @@ def noisy_mean_medians(
 
     Privacy:
         Places count from the node's low end, so one record changes the sum by at most high - low - 1. Its noise is continuous
-        Laplace noise of that sensitivity, rounded.
+        Laplace noise of that sensitivity, rounded. Noise is cut only where the noisy sum, which is itself cut to half as much,
+        no longer depends on it, so that cutting is post-processing, too.
 
     Raises:
         InputError: so many records in so wide nodes that their sum could pass 2**60.
@@ -96,7 +97,7 @@ def noisy_mean_medians(
         raise InputError("So many records in so wide partitions exceed whole-number sums; choose another median or a coarser lattice.")
     sums = _sums(nodes)
     scales = np.nextafter((widths - 1) * np.nextafter(float(2 * contributions / epsilon), np.inf), np.inf)
-    sums += rounded_laplace(scales, 2 * LARGEST_COUNT, entropy)
+    sums = np.clip(sums + rounded_laplace(scales, 2 * LARGEST_COUNT, entropy), -LARGEST_COUNT, LARGEST_COUNT)
     number = discrete_laplace(nodes.records, PureBudget(epsilon / 2), entropy, contributions)
     mean = nodes.low + sums / np.maximum(number, 1) + 0.5
     line = np.where(number < 1, nodes.middle, np.rint(np.clip(mean, -1, LARGEST_VALUE + 1)))

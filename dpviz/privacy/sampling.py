@@ -14,6 +14,7 @@ from dpviz.privacy.node_values import NodeValues
 
 LARGEST_EPSILON = 1000
 _GRAIN = 2**64
+_FINEST_RATE = 2**62
 _RECORDS_AT_ONCE = 2**22
 
 
@@ -63,9 +64,14 @@ def delta_before_sampling(delta: Fraction, rate: Fraction, contributions: int = 
 
 
 def thinned(nodes: NodeValues, rate: Fraction, entropy: Entropy) -> NodeValues:
-    """The same nodes with each record kept independently with probability `rate`, exactly. Cost grows with the records."""
+    """The same nodes with each record kept independently with probability `rate`, exactly. Cost grows with the records.
+
+    A rate with more than 62 bits is rounded down to a multiple of 2**-62: fewer records lose no more.
+    """
     if rate == 1:
         return nodes
+    if rate.denominator > _FINEST_RATE:
+        rate = Fraction(int(rate * _FINEST_RATE), _FINEST_RATE)
     kept = np.zeros(len(nodes.count), np.int64)
     ends = np.cumsum(nodes.count, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0

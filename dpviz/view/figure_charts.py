@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 COLORS = (ACCENT, "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", GREY, "#000000")
 DASHES = ([1, 0], [7, 3], [2, 2], [7, 2, 2, 2], [12, 3], [4, 4], [1, 3], [9, 2, 1, 2])
 MARKS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
-MEDIANS = {"error": "distance from the middle, in rank (% of n/2)", "seconds": "time for all splits of a level (s)"}
+MEDIANS = {"error": "rank error (% of n/2)", "seconds": "time per level (s)"}
 MATCHING = {"reduction": "pairs that need not be compared (%)", "recall": "matches that are found (%)"}
 
 Columns = tuple[str, str, str]
@@ -74,7 +74,7 @@ def figure_4(table: pd.DataFrame, measure: str = "error", *, height: int = 280) 
     return _lines(table, ("depth", "method", measure), names, title, height)
 
 
-def figure_5(table: pd.DataFrame, epsilon: float, *, height: int = 300) -> alt.LayerChart:
+def figure_5(table: pd.DataFrame, epsilon: float, *, height: int = 340) -> alt.LayerChart:
     """Accuracy of kd-trees by the shape of the queries, at one epsilon; kd-true and kd-pure are NOT PRIVATE.
 
     Args:
@@ -186,7 +186,9 @@ def _styled(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> 
 
 
 def _told_apart(channel: Any, series: str, order: list[str], ways: Sequence[Any]) -> Any:
-    return channel(field=series, type="nominal", scale=alt.Scale(domain=order, range=list(ways[: len(order)])), legend=legend())
+    shown = legend()
+    shown["columns"] = 4 if len(order) <= 4 else 3
+    return channel(field=series, type="nominal", scale=alt.Scale(domain=order, range=list(ways[: len(order)])), legend=shown)
 
 
 def _told(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> str:

@@ -1,0 +1,211 @@
+"""Private medians against all their neighbours: laws computed exactly, never sampled, and planted faults that must show."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpviz.errors import BudgetError, InputError, SettingError
+from dpviz.privacy import medians
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.medians import cell_medians, exact_medians, exponential_medians, noisy_mean_medians
+from dpviz.privacy.node_values import NodeValues
+from tests import nodes
+from tests.laws import SEEDED, p_of_counts
+from tests.nodes import Histogram, packed, tiled, worst_loss
+
+TINY = {
+    "3 places": nodes.histograms(3, (0, 1, 2, 3, 4, 5)),
+    "4 places": nodes.histograms(4, (0, 1, 2, 3)),
+    "5 places": nodes.histograms(5, (0, 1, 2)),
+    "crowded": nodes.histograms(3, (0, 1, 50, 51, 52, 1000, 1001)),
+}
+WIDE = nodes.of_records(16, 3)
+EPSILONS = (0.01, 1.0, 4.0)
+
+
+def rates_of(monkeypatch, **settings) -> list[Fraction]:
+    """The rates that one call of `exponential_medians` draws with."""
+    rates: list[Fraction] = []
+    monkeypatch.setattr(medians, "_exponential", lambda intervals, rate, entropy: rates.append(rate) or np.ones(1, np.int64))
+    exponential_medians(NodeValues.of_one([1], 0, 3), entropy=Entropy.seeded(1), **settings)
+    monkeypatch.undo()
+    return rates
+
+
+def sampled_from(found: list[Histogram], rate: float) -> dict[Histogram, np.ndarray]:
+    return dict(zip(found, nodes.sampler_logs(packed(found), rate), strict=True))
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_a_line_is_drawn_at_the_rate_that_its_budget_allows(monkeypatch, m):
+    epsilon = Fraction("0.7")
+    assert rates_of(monkeypatch, epsilon=epsilon, contributions=m) == [epsilon / m / 2]
+    assert rates_of(monkeypatch, epsilon=epsilon, contributions=m, exponent="paper") == [epsilon / m / 4]
+    with pytest.raises(SettingError, match="exponent must be one of sharp, paper"):
+        exponential_medians(packed([(1, 1)]), epsilon, Entropy.seeded(1), exponent="half")
+
+
+@pytest.mark.parametrize("tiny", TINY)
+@pytest.mark.parametrize("rate", EPSILONS)
+def test_the_samplers_intervals_are_the_law_counted_line_by_line(tiny, rate):
+    for histogram, logs in sampled_from(TINY[tiny], rate).items():
+        np.testing.assert_allclose(logs, nodes.exponential_logs(histogram, rate), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("tiny", TINY)
+@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_no_neighbour_of_a_tiny_node_changes_a_lines_chance_by_more_than_epsilon(tiny, m, epsilon):
+    assert worst_loss(sampled_from(TINY[tiny], epsilon / m), m) <= epsilon * (1 + 1e-12)
+    assert worst_loss(sampled_from(TINY[tiny], epsilon / m / 2), m) <= epsilon / 2 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "least"), [(0.01, 0.9), (1.0, 0.95), (4.0, 0.98)])
+def test_on_fifteen_lines_the_sharp_form_spends_nearly_all_of_epsilon_and_the_papers_half_of_it(epsilon, least):
+    assert epsilon * least < worst_loss(sampled_from(WIDE, epsilon)) <= epsilon * (1 + 1e-12)
+    assert epsilon / 2 * 0.9 < worst_loss(sampled_from(WIDE, epsilon / 2)) <= epsilon / 2 * (1 + 1e-12)
+
+
+def test_a_median_measured_against_a_rounded_half_is_caught(monkeypatch):
+    """The planted fault that floor(n / 2) in place of n / 2 would be: the sensitivity doubles."""
+    exact = medians._intervals
+
+    def rounded(found: NodeValues) -> medians._Intervals:
+        true, odd = exact(found), found.records % 2
+        twice_rank = np.concatenate([2 * below_heads(found), 2 * found.records])
+        return replace(true, distance=np.abs(twice_rank - true.at_intervals(found.records - odd)))
+
+    monkeypatch.setattr(medians, "_intervals", rounded)
+    assert worst_loss(sampled_from(WIDE, 1.0)) > 1.8
+    assert worst_loss(sampled_from(TINY["5 places"], 1.0)) > 1.5
+
+
+def below_heads(found: NodeValues) -> np.ndarray:
+    """(g,) records of its own node below each distinct place."""
+    node = np.repeat(np.arange(len(found)), np.diff(found.start))
+    return np.array([found.count[(node == node[head]) & (found.value < found.value[head])].sum() for head in found.heads()])
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_a_rate_that_forgets_the_records_per_person_is_caught(m):
+    assert worst_loss(sampled_from(TINY["3 places"], 1.0), m) > 1.5
+
+
+def test_the_exact_medians_are_middles_of_the_most_even_lines():
+    found = [*TINY["5 places"], *TINY["4 places"]]
+    for histogram, line in zip(found, exact_medians(packed(found)).tolist(), strict=True):
+        uneven = [abs(2 * sum(histogram[:at]) - sum(histogram)) for at in range(1, len(histogram))]
+        best = 1 + uneven.index(min(uneven))
+        last = best
+        while last < len(uneven) and uneven[last] == uneven[best - 1] and not histogram[last]:
+            last += 1
+        assert line == (best + last) // 2
+
+
+MEANS = nodes.histograms(4, (0, 1, 2))
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_noise_on_sums_and_numbers_covers_every_neighbour_and_the_farthest_record_costs_all_of_epsilon(monkeypatch, m):
+    epsilon, scales = Fraction("1.5"), []
+    monkeypatch.setattr(medians, "rounded_laplace", lambda scale, *_: scales.append(scale.tolist()) or np.zeros(len(scale), int))
+    noisy_mean_medians(packed(MEANS), epsilon, Entropy.seeded(1), m)
+    monkeypatch.undo()
+    assert len(scales) == 1
+    assert all(scale >= 2 * m * 3 / epsilon for scale in map(Fraction, scales[0]))
+    assert scales[0][0] == pytest.approx(2 * m * 3 / epsilon, rel=1e-14)
+    sums = dict(zip(MEANS, medians._sums(packed(MEANS, low=7)).tolist(), strict=True))
+    worst = Fraction(0)
+    for one in MEANS:
+        assert sums[one] == sum(place * count for place, count in enumerate(one))
+        for other in nodes.added(one, m):
+            if other in sums:
+                records = sum(other) - sum(one)
+                worst = max(worst, abs(sums[other] - sums[one]) / Fraction(scales[0][0]) + records * epsilon / 2 / m)
+    assert epsilon * Fraction("0.999999999999") < worst <= epsilon
+
+
+def line_law(histogram: Histogram, scale: float, rate: float, outside: str, low: int = 0, far: int = 240) -> tuple[np.ndarray, float]:
+    """(width - 1,) chances of noisy-mean lines for the stated noise, and the chance of noise beyond the enumeration."""
+    width, noise = len(histogram), np.arange(-far, far + 1)
+    tails = 0.5 * np.exp(-(np.arange(1, far + 2) - 0.5) / scale)
+    size = np.concatenate([[1 - math.exp(-0.5 / scale)], tails[:-1] - tails[1:]])
+    number = np.exp(-rate * np.abs(noise)) * math.tanh(rate / 2)
+    sums = sum(place * count for place, count in enumerate(histogram)) + noise
+    records = sum(histogram) + noise
+    mean = np.rint(np.clip(low + sums[:, None] / np.maximum(records, 1) + 0.5, -1, low + width + 1)) - low
+    line = np.where(records < 1, width // 2, mean).astype(int)
+    inside = np.clip(line, 1, width - 1)
+    line = np.where((inside != line) & (outside == "middle"), width // 2, inside)
+    weight = size[np.abs(noise)][:, None] * number
+    law = np.bincount(line.ravel(), weight.ravel(), minlength=width)[1:]
+    return law, 1 - law.sum()
+
+
+@pytest.mark.parametrize("outside", ["nearest", "middle"])
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+def test_the_released_line_of_a_noisy_mean_tells_less_than_epsilon(outside, epsilon):
+    found = nodes.histograms(3, (0, 1, 2, 3))
+    laws, beyond = zip(*(line_law(each, 2 * 2 / epsilon, epsilon / 2, outside) for each in found), strict=True)
+    assert max(beyond) < 1e-12
+    assert 0.2 * epsilon < worst_loss(dict(zip(found, np.log(laws), strict=True))) < epsilon
+
+
+@pytest.mark.parametrize("outside", ["nearest", "middle"])
+def test_noisy_means_are_drawn_from_that_law(outside):
+    found, copies, epsilon = [(1, 0, 2, 0), (0, 0, 0, 0), (0, 9, 0, 1), (0, 0, 0, 3)], 15_000, 1.2
+    draws = noisy_mean_medians(tiled(packed(found, low=5), copies), Fraction("1.2"), Entropy.seeded(3), outside=outside) - 6
+    seen = [np.bincount(draws[node :: len(found)], minlength=3) for node in range(len(found))]
+    for off in (1, 1.3, 0.7):
+        laws = [line_law(each, 6 / epsilon * off, epsilon / 2 / off, outside, 5)[0] for each in found]
+        p_values = [p_of_counts(*pair) for pair in zip(seen, laws, strict=True)]
+        assert min(p_values) > SEEDED if off == 1 else min(p_values) < 1e-9
+
+
+def test_sums_that_reach_the_ends_of_their_noise_do_not_shine_through(monkeypatch):
+    """At such small budgets noise is nearly always cut; a cut sum once told the true one."""
+    monkeypatch.setattr(medians, "discrete_laplace", lambda counts, *_: np.full(len(counts), 2**14))
+    lines = [
+        noisy_mean_medians(NodeValues.of_one([at], 0, 2**48), Fraction(1, 10**12), Entropy.seeded(seed))[0]
+        for at in (0, 2**48 - 1)
+        for seed in range(20)
+    ]
+    assert lines[:20] == lines[20:]
+
+
+def test_sums_stay_exact_where_their_running_total_leaves_64_bits():
+    values, count = np.tile([2**30, 2**48 - 2], 100), np.tile([1, 2**11], 100)
+    found = NodeValues(value=values, count=count, start=np.arange(0, 201, 2), low=np.zeros(100, int), high=np.full(100, 2**48))
+    assert medians._sums(found).tolist() == [2**30 + (2**48 - 2) * 2**11] * 100
+
+
+def test_sums_beyond_whole_numbers_and_vanishing_budgets_are_refused():
+    huge = NodeValues(value=np.array([0]), count=np.array([2**20]), start=np.array([0, 1]), low=np.array([0]), high=np.array([2**48]))
+    with pytest.raises(InputError, match="exceed whole-number sums"):
+        noisy_mean_medians(huge, Fraction(1), Entropy.seeded(1))
+    with pytest.raises(BudgetError, match="1e15"):
+        noisy_mean_medians(packed([(1, 1)]), Fraction(1, 10**16), Entropy.seeded(1))
+
+
+def test_cell_medians_take_the_most_even_line_of_the_grid_and_the_middle_without_one():
+    rng = np.random.default_rng(4)
+    sizes = rng.integers(0, 5, 300)
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    low = rng.integers(0, 50, 300)
+    high = low + 10 * (sizes + 1)
+    line = np.concatenate([np.zeros(0, int), *(np.arange(1, size + 1) * 10 + at for size, at in zip(sizes, low, strict=True))])
+    below, total = rng.integers(-5, 12, start[-1]).astype(float), rng.integers(-6, 20, 300).astype(float)
+    chosen = cell_medians((low, high), start, line, below, total)
+    for node in range(300):
+        own = slice(start[node], start[node + 1])
+        uneven = [abs(2 * each - total[node]) for each in below[own]]
+        assert chosen[node] == (line[own][uneven.index(min(uneven))] if uneven else (low[node] + high[node]) // 2)
+
+
+@pytest.mark.parametrize("outside", ["nowhere", "", None])
+def test_another_place_for_lines_outside_is_refused(outside):
+    with pytest.raises(SettingError, match="outside must be one of nearest, middle"):
+        noisy_mean_medians(packed([(1, 1)]), Fraction(1), Entropy.seeded(1), outside=outside)

@@ -1,0 +1,195 @@
+"""Secrecy of the sample: exact laws over all subsamples, the inverse that is never too large, and thinning that is binomial."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from dpviz.errors import BudgetError
+from dpviz.privacy import sampling
+from dpviz.privacy.budget import ApproxBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.medians import exponential_medians
+from dpviz.privacy.node_values import NodeValues
+from dpviz.privacy.sampling import amplified, amplified_in_paper, before_sampling, delta_before_sampling, thinned
+from dpviz.privacy.smooth import _xi, smooth_sensitivity
+from tests import nodes
+from tests.laws import SEEDED, SYSTEM, p_of_counts
+from tests.nodes import Histogram, exponential_logs, packed, smooth_law, tiled, worst_loss
+
+RATES = ["0.02", "0.3", "0.9"]
+
+
+def subsamples(histogram: Histogram, rate: float) -> list[tuple[Histogram, float]]:
+    """Every subsample of a node's records, place by place, and its chance."""
+    kept = product(*(range(count + 1) for count in histogram))
+    return [(each, math.prod(stats.binom.pmf(k, n, rate) for k, n in zip(each, histogram, strict=True))) for each in kept]
+
+
+def mixed(histogram: Histogram, rate: float, law) -> np.ndarray:
+    """(width - 1,) chances of each line on a random sample."""
+    return np.sum([chance * law(each) for each, chance in subsamples(histogram, rate)], axis=0)
+
+
+@pytest.mark.parametrize("m", [1, 2])
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
+def test_a_median_on_a_sample_loses_at_most_what_was_asked_for(epsilon, rate, m):
+    inner = before_sampling(Fraction(epsilon), Fraction(rate), m)
+    known = {each: np.exp(exponential_logs(each, float(inner) / m)) for each in nodes.histograms(4, (0, 1, 2))}
+    logs = {each: np.log(mixed(each, float(rate), known.__getitem__)) for each in known}
+    worst = worst_loss(logs, m)
+    assert worst <= float(epsilon) * (1 + 1e-12)
+    assert worst > float(epsilon) * 0.5 or Fraction(rate) < Fraction(1, 2)
+
+
+def response_loss(inner: float, rate: float, m: int) -> float:
+    """What randomised response to "is anybody in the sample?" loses on one person with m records."""
+    answer = {True: math.exp(inner) / (1 + math.exp(inner)), False: 1 / (1 + math.exp(inner))}
+    yes = sum(chance * answer[sum(kept) > 0] for kept, chance in subsamples((m,), rate))
+    return max(math.log(yes / answer[False]), math.log(answer[True] / (1 - yes)))
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
+def test_some_mechanism_on_a_sample_loses_all_of_it_and_wrong_inverses_are_caught(epsilon, rate, m):
+    wanted, share = Fraction(epsilon), Fraction(rate)
+    assert response_loss(float(before_sampling(wanted, share, m)), float(share), m) == pytest.approx(float(wanted), rel=1e-9)
+    if m > 1:
+        assert response_loss(float(before_sampling(wanted, share, 1)), float(share), m) > float(wanted) * 1.01
+    assert response_loss(float(before_sampling(wanted, share * Fraction(9, 10), m)), float(share), m) > float(wanted) * 1.0001
+    assert response_loss(float(wanted), float(share), m) < float(wanted)
+
+
+@pytest.mark.parametrize("m", [1, 2])
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-6"), ("3", "1e-2")])
+def test_smooth_medians_on_a_sample_keep_epsilon_and_delta(epsilon, delta, m):
+    rate = Fraction("0.4")
+    inner, inside = before_sampling(Fraction(epsilon), rate, m), delta_before_sampling(Fraction(delta), rate, m)
+    found = nodes.histograms(3, (0, 1, 2, 3))
+    scales = smooth_sensitivity(packed(found), _xi(ApproxBudget(inner, inside)), m) * 2 / float(inner)
+    known = dict(zip(found, (smooth_law(*pair, "nearest") for pair in zip(found, scales.tolist(), strict=True)), strict=True))
+    laws = {each: mixed(each, float(rate), known.__getitem__) for each in found}
+    pairs = [(one, other) for one in laws for other in nodes.added(one, m) if other in laws]
+    assert max(nodes.hockey_stick(laws[one], laws[other], float(epsilon)) for one, other in pairs) <= float(delta)
+
+
+rates = st.fractions(Fraction(1, 10**4), Fraction(9999, 10**4), max_denominator=10**6)
+epsilons = st.one_of(st.fractions(Fraction(1, 10**6), 40, max_denominator=10**9), st.sampled_from([Fraction(1, 10**15), Fraction(1000)]))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(epsilons, rates, st.integers(1, 5))
+def test_what_is_handed_on_is_the_largest_epsilon_that_loses_no_more_on_a_sample(epsilon, rate, m):
+    inner = before_sampling(epsilon, rate, m)
+    share = 1 - (1 - rate) ** m
+    assert inner >= epsilon - Fraction(1, 2**64)
+    with localcontext() as context:
+        context.prec = 560
+
+        def lost(value: Fraction) -> Decimal:
+            grown = (Decimal(value.numerator) / value.denominator).exp() - 1
+            return (1 + grown * share.numerator / share.denominator).ln()
+
+        wanted = Decimal(epsilon.numerator) / epsilon.denominator
+        assert lost(inner) <= wanted
+        assert lost(inner + Fraction(101, 100) / 2**64) > wanted
+    if epsilon < 30:
+        assert amplified(float(inner), float(rate), m) == pytest.approx(float(epsilon), rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_the_papers_bound_is_looser(epsilon, rate):
+    assert amplified_in_paper(epsilon, rate) == pytest.approx(2 * rate * math.exp(epsilon))
+    assert amplified(epsilon, rate) < amplified_in_paper(epsilon, rate)
+    assert amplified(epsilon, 1.0) == pytest.approx(epsilon)
+    assert amplified(epsilon, rate, 3) == pytest.approx(amplified(epsilon, 1 - (1 - rate) ** 3))
+    assert amplified(epsilon, 1.0, 3) == pytest.approx(epsilon)
+
+
+def test_the_whole_data_set_hands_on_the_budget_itself_and_rates_out_of_range_are_refused():
+    assert before_sampling(Fraction("0.3"), Fraction(1)) == Fraction("0.3")
+    assert before_sampling(Fraction(5000), Fraction(1)) == 5000
+    assert delta_before_sampling(Fraction("1e-6"), Fraction(1)) == Fraction("1e-6")
+    assert delta_before_sampling(Fraction("1e-6"), Fraction(1, 10)) == Fraction("1e-5")
+    assert delta_before_sampling(Fraction("1e-6"), Fraction(1, 2), 2) == Fraction("1e-6") / Fraction(3, 4)
+    assert delta_before_sampling(Fraction("0.4"), Fraction(1, 10)) == Fraction(1, 2)
+    for rate in (Fraction(0), Fraction(-1), Fraction(11, 10)):
+        with pytest.raises(BudgetError, match="rate must be above 0"):
+            before_sampling(Fraction(1), rate)
+    with pytest.raises(BudgetError, match="rate to 1"):
+        before_sampling(Fraction(1001), Fraction(1, 2))
+
+
+@pytest.mark.parametrize("rate", ["0.03", "0.5", "0.87", "1/3"])
+@pytest.mark.parametrize("kind", ["seeded", "system"])
+def test_every_record_is_kept_alone_with_the_chance_that_was_asked_for(rate, kind):
+    """Crowded and lonely places, empty nodes between them, 9,000 copies in one call."""
+    found, copies = [(3, 0, 1), (0, 0), (0, 40, 0, 2)], 9_000
+    entropy, least = (Entropy.seeded(5), SEEDED) if kind == "seeded" else (Entropy.system(), SYSTEM)
+    kept = thinned(tiled(packed(found, low=2), copies), Fraction(rate), entropy)
+    node = np.repeat(np.arange(len(kept)), np.diff(kept.start))
+    assert (kept.count >= 1).all()
+    assert len(kept) == len(found) * copies
+    counts = np.zeros((copies, 3, 4), int)
+    counts[node // 3, node % 3, kept.value - 2] = kept.count
+    for place in ((0, 0), (0, 2), (2, 1), (2, 3)):
+        size = found[place[0]][place[1]]
+        law = stats.binom.pmf(np.arange(size + 1), size, float(Fraction(rate)))
+        assert p_of_counts(np.bincount(counts[:, *place], minlength=size + 1), law) > least
+    chance = float(Fraction(rate))
+    assert p_of_counts(np.bincount(counts[:, 2, 1], minlength=41), stats.binom.pmf(np.arange(41), 40, chance * 1.1)) < 1e-9
+    joint = np.bincount(counts[:, 0, 0] * 3 + counts[:, 2, 3], minlength=12)
+    law = np.outer(stats.binom.pmf(np.arange(4), 3, chance), stats.binom.pmf(np.arange(3), 2, chance))
+    assert p_of_counts(joint, law.ravel()) > least
+
+
+@pytest.mark.parametrize("most", [1, 7, 10**6])
+def test_thinning_keeps_order_and_nodes_and_goes_on_across_its_batches(monkeypatch, most):
+    monkeypatch.setattr(sampling, "_RECORDS_AT_ONCE", most)
+    given = packed([(2, 0, 5, 1), (0, 0), (0, 9)], low=3)
+    for seed in range(30):
+        kept = thinned(given, Fraction(1, 2), Entropy.seeded(seed))
+        for node in range(3):
+            own, whole = slice(*kept.start[node : node + 2]), slice(*given.start[node : node + 2])
+            assert set(kept.value[own]) <= set(given.value[whole])
+            assert (np.diff(kept.value[own]) > 0).all()
+            for value, count in zip(kept.value[own], kept.count[own], strict=True):
+                assert 1 <= count <= given.count[whole][given.value[whole] == value][0]
+        assert (kept.low is given.low, kept.high is given.high) == (True, True)
+
+
+def test_keeping_all_or_nearly_none_and_thinning_nothing():
+    given = packed([(2, 0, 5, 1), (0, 0)])
+    assert thinned(given, Fraction(1), Entropy.seeded(1)) is given
+    assert thinned(given, Fraction(1, 10**18), Entropy.seeded(1)).records.tolist() == [0, 0]
+    assert thinned(packed([(0, 0)]), Fraction(1, 2), Entropy.seeded(1)).records.tolist() == [0]
+    assert len(thinned(packed([]), Fraction(1, 2), Entropy.seeded(1))) == 0
+
+
+@pytest.mark.parametrize("rate", ["0.50000000000000000000000001", "0.00012345678901234567"])
+def test_rates_of_more_digits_than_a_word_holds_are_rounded_down(monkeypatch, rate):
+    asked: list[int] = []
+    honest = Entropy.below
+    monkeypatch.setattr(Entropy, "below", lambda stream, bound, n: asked.append(bound) or honest(stream, bound, n))
+    many = NodeValues(value=np.array([0]), count=np.array([200_000]), start=np.array([0, 1]), low=np.array([0]), high=np.array([2]))
+    kept = int(thinned(many, Fraction(rate), Entropy.seeded(6)).records[0])
+    chance = float(Fraction(rate))
+    assert abs(kept - 200_000 * chance) < 6 * math.sqrt(200_000 * chance)
+    assert max(asked) <= 2**62
+
+
+def test_medians_of_samples_follow_their_exact_mixture():
+    histogram, rate, epsilon = (2, 0, 1, 3), Fraction(1, 3), Fraction(2)
+    kept = thinned(tiled(packed([histogram]), 40_000), rate, Entropy.seeded(7))
+    lines = exponential_medians(kept, epsilon, Entropy.seeded(8)) - 1
+    law = mixed(histogram, float(rate), lambda each: np.exp(exponential_logs(each, 2.0)))
+    assert p_of_counts(np.bincount(lines, minlength=3), law) > SEEDED
