@@ -3,12 +3,16 @@
 from importlib.metadata import entry_points
 from typing import Any
 
+from dpviz.mechanisms.adaptive_grid import AdaptiveGrid
 from dpviz.mechanisms.base import FlowMechanism, PointMechanism, Settings
 from dpviz.mechanisms.exact_kdtree import ExactKdtree
 from dpviz.mechanisms.flat_gaussian import FlatGaussian
 from dpviz.mechanisms.hilbert_tree import HilbertTree
 from dpviz.mechanisms.identity import Identity
 from dpviz.mechanisms.kdtree import Kdtree
+from dpviz.mechanisms.path_tree import PathTree
+from dpviz.mechanisms.privelet import Privelet
+from dpviz.mechanisms.privtree import PrivTree
 from dpviz.mechanisms.quadtree import Quadtree
 from dpviz.mechanisms.stability_histogram import StabilityHistogram
 from dpviz.mechanisms.top_down import TopDown
@@ -18,9 +22,13 @@ POINT_MECHANISMS: dict[str, type[Any]] = {
     mechanism.key: mechanism
     for mechanism in (
         Quadtree,
+        PathTree,
+        PrivTree,
         Kdtree,
         HilbertTree,
+        AdaptiveGrid,
         UniformGrid,
+        Privelet,
         Identity,
         *(entry.load() for entry in entry_points(group="dpviz.mechanisms")),
     )
@@ -45,13 +53,17 @@ __all__ = [
     "FLOW_MECHANISMS",
     "POINT_MECHANISMS",
     "REFERENCES",
+    "AdaptiveGrid",
     "ExactKdtree",
     "FlatGaussian",
     "FlowMechanism",
     "HilbertTree",
     "Identity",
     "Kdtree",
+    "PathTree",
     "PointMechanism",
+    "PrivTree",
+    "Privelet",
     "Quadtree",
     "Settings",
     "StabilityHistogram",
