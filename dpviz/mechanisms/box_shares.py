@@ -48,10 +48,24 @@ class Boxes:
         columns, rows, i, j = self.corners
         return int(_depth(np.stack([i[:, 0], j[:, 0], i[:, 1], j[:, 1]], axis=1), len(columns), len(rows)).max())
 
-    def truth(self, points: PointCounts) -> Integers:
-        """(q,) exact records in each box. PRIVATE."""
-        columns, rows, i, j = self.corners
-        sums = running_sums(points, columns, rows)
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """Questions asked of private points. PRIVATE.
+
+    Attributes:
+        points: private.
+        boxes: public.
+    """
+
+    points: PointCounts
+    boxes: Boxes
+
+    @cached_property
+    def truth(self) -> Integers:
+        """(q,) exact records in each box."""
+        columns, rows, i, j = self.boxes.corners
+        sums = running_sums(self.points, columns, rows)
         return sums[j[:, 1], i[:, 1]] - sums[j[:, 0], i[:, 1]] - sums[j[:, 1], i[:, 0]] + sums[j[:, 0], i[:, 0]]
 
 

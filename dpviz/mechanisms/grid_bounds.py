@@ -9,8 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.data.points import PointCounts
-from dpviz.mechanisms.box_shares import Boxes, Cover, running_sums
+from dpviz.mechanisms.box_shares import Asked, Boxes, Cover, running_sums
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.noise import laplace_variance
 from dpviz.space.grids import _snapped
@@ -33,7 +32,7 @@ class Expected:
     moved: float
 
 
-def expected_grid(points: PointCounts, boxes: Boxes, side: int, budget: PureBudget, *, bound: str = "tight") -> Expected:
+def expected_grid(asked: Asked, side: int, budget: PureBudget, *, bound: str = "tight") -> Expected:
     """Bounds on the expected absolute error of a side x side grid of noisy counts.
 
     "paper" is |sum alpha c - d| + lambda sum alpha, with alpha the share of each cell in the box, c its count, d the true
@@ -44,8 +43,7 @@ def expected_grid(points: PointCounts, boxes: Boxes, side: int, budget: PureBudg
     which the mean error cannot exceed (Jensen's inequality).
 
     Args:
-        points: private.
-        boxes: q questions.
+        asked: the questions, and the points.
         side: cells per side, at most the lattice's.
         budget: for the counts.
         bound: "tight" or "paper".
@@ -59,9 +57,9 @@ def expected_grid(points: PointCounts, boxes: Boxes, side: int, budget: PureBudg
     Source:
         Fanaeepour, Rubinstein, 2017, Theorem 7.1 (i); "tight" is ours.
     """
-    cover = grid_cover(boxes, side)
-    noise = noise_part(cover, budget, points.contributions, bound)
-    return Expected(error=combined(grid_bias(points, boxes, side), noise, bound), moved=cover.most_cut)
+    cover = grid_cover(asked.boxes, side)
+    noise = noise_part(cover, budget, asked.points.contributions, bound)
+    return Expected(error=combined(grid_bias(asked, side), noise, bound), moved=cover.most_cut)
 
 
 @lru_cache(maxsize=64)
@@ -71,10 +69,11 @@ def grid_cover(boxes: Boxes, side: int) -> Cover:
     return Cover.of(boxes.lattice, lines, lines)
 
 
-def grid_bias(points: PointCounts, boxes: Boxes, side: int) -> Floats:
+def grid_bias(asked: Asked, side: int) -> Floats:
     """(q,) error of a grid without noise, |sum alpha c - d|: that of assuming uniformity inside cells. PRIVATE."""
-    lines = _snapped(side, points.domain.side)
-    return np.asarray(np.abs(grid_cover(boxes, side).weighted(running_sums(points, lines, lines)) - boxes.truth(points)))
+    lines = _snapped(side, asked.points.domain.side)
+    answer = grid_cover(asked.boxes, side).weighted(running_sums(asked.points, lines, lines))
+    return np.asarray(np.abs(answer - asked.truth))
 
 
 def combined(bias: Floats, noise: Floats, bound: str) -> Floats:

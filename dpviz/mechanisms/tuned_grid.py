@@ -11,7 +11,7 @@ import numpy as np
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.box_shares import Boxes
+from dpviz.mechanisms.box_shares import Asked
 from dpviz.mechanisms.grid_bounds import (
     BOUNDS,
     Expected,
@@ -43,9 +43,9 @@ class GridSize:
     side: int
     bound: str
 
-    def expected(self, points: PointCounts, boxes: Boxes, budget: PureBudget) -> Expected:
+    def expected(self, asked: Asked, budget: PureBudget) -> Expected:
         """See `expected_grid`."""
-        return expected_grid(points, boxes, self.side, budget, bound=self.bound)
+        return expected_grid(asked, self.side, budget, bound=self.bound)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class TunedGrid(GridTuning):
         budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
         self.check(points.domain)
         candidates = self.candidates(points.domain)
-        choice = self.tune(study, budget, "size of the grid", candidates)
+        choice = self.tune_by(study, budget, "size of the grid", candidates)
         side = candidates[choice.place].side
         tree = grid(points.domain, side, side)
         noisy, variance = study.count_levels(tree, on_leaves(tree, choice.rest))
@@ -129,13 +129,13 @@ class TunedGrid(GridTuning):
         """How the candidates would do with `budget`: clipped, or as in the paper. PRIVATE."""
         if self.total != "declared":
             return super().scores(points, budget, total, candidates)
-        boxes, most = self.boxes(points.domain), float(max(total, SMALLEST_TOTAL))
+        asked, most = Asked(points=points, boxes=self.boxes(points.domain)), float(max(total, SMALLEST_TOTAL))
         sides = [each.side for each in self.candidates(points.domain)]
-        noise = np.stack([noise_part(grid_cover(boxes, side), budget, points.contributions, self.bound) for side in sides])
-        bias = np.stack([np.minimum(grid_bias(points, boxes, side), most) for side in sides])
+        noise = np.stack([noise_part(grid_cover(asked.boxes, side), budget, points.contributions, self.bound) for side in sides])
+        bias = np.stack([np.minimum(grid_bias(asked, side), most) for side in sides])
         moves = response_sensitivity(most, self.sanity, noise)
         errors = combined(bias, noise, self.bound)
-        return bounded_scores(errors, boxes.truth(points), self.rho(total), most + float(noise.max()), moves.tolist())
+        return bounded_scores(errors, asked.truth, self.rho(total), most + float(noise.max()), moves.tolist())
 
     def check(self, frame: Domain) -> None:
         """Raise if a number of records must be declared, or boxes are too many."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, Share, setting
-from dpviz.mechanisms.box_shares import Boxes, tuning_boxes
+from dpviz.mechanisms.box_shares import Asked, Boxes, tuning_boxes
 from dpviz.mechanisms.grid_bounds import Expected
 from dpviz.mechanisms.measure import Study
 from dpviz.privacy.budget import PureBudget
@@ -25,7 +25,7 @@ PAPER_SIZES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.8)
 class Candidate(Protocol):
     """A way to release whose expected error on boxes can be written down."""
 
-    def expected(self, points: PointCounts, boxes: Boxes, budget: PureBudget) -> Expected:
+    def expected(self, asked: Asked, budget: PureBudget) -> Expected:
         """Bounds on its absolute error on boxes with `budget`, and how much one record moves them."""
 
 
@@ -82,7 +82,7 @@ class Tuning(Settings[Domain]):
         """The public boxes to tune by; raises `SettingError` if there are none or too many."""
         return tuning_boxes(domain, self.sizes, self.per_size, self.seed)
 
-    def tune(self, study: Study, budget: PureBudget, purpose: str, candidates: Sequence[Candidate]) -> Choice:
+    def tune_by(self, study: Study, budget: PureBudget, purpose: str, candidates: Sequence[Candidate]) -> Choice:
         """The first phase: buy the total if none is declared, then choose; a single candidate costs nothing.
 
         Privacy:
@@ -102,10 +102,10 @@ class Tuning(Settings[Domain]):
 
     def scores(self, points: PointCounts, budget: PureBudget, total: int, candidates: Sequence[Candidate]) -> Scores:
         """How the candidates would do with `budget`. PRIVATE."""
-        boxes = self.boxes(points.domain)
-        found = [candidate.expected(points, boxes, budget) for candidate in candidates]
+        asked = Asked(points=points, boxes=self.boxes(points.domain))
+        found = [candidate.expected(asked, budget) for candidate in candidates]
         errors, moved = np.stack([each.error for each in found]), [each.moved for each in found]
-        return clipped_scores(errors, boxes.truth(points), self.rho(total), self.clip, moved, boxes.most_inside)
+        return clipped_scores(errors, asked.truth, self.rho(total), self.clip, moved, asked.boxes.most_inside)
 
     def rho(self, total: int) -> float:
         """The sanity bound: delta times the total, which counts as 100 at least."""

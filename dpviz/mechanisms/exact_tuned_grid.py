@@ -1,0 +1,99 @@
+"""Grids tuned by looking at the data, with noisy or exact counts. NOT PRIVATE: they show what private tuning costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.base import Share, setting
+from dpviz.mechanisms.box_shares import Asked
+from dpviz.mechanisms.grid_bounds import grid_bias
+from dpviz.mechanisms.measure import Plan, Study, on_leaves
+from dpviz.mechanisms.tuned_grid import GridTuning
+from dpviz.privacy.budget import PureBudget, require_pure
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.release import Release
+from dpviz.space.domain import Domain
+from dpviz.space.grids import grid
+from dpviz.space.ranges import cumulative
+from dpviz.space.tree import Tree
+
+COUNTS = ("noisy", "exact")
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Tried:
+    """One grid, counted, and its error. PRIVATE."""
+
+    tree: Tree
+    noisy: Floats
+    variance: Floats
+    error: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactTunedGrid(GridTuning):
+    """A grid whose size is the best one for the data. NOT PRIVATE: nothing pays for the choice.
+
+    Protects: nothing. Exact counts reveal all; noisy ones spend the whole budget on counts, but the choice leaks.
+
+    Source:
+        Fanaeepour, Rubinstein, 2017, Section 8.1: Leaky ("noisy": every size is released with noise, and the one with the least
+        true error kept) and BestNonPriv ("exact": no noise, so that the error is that of assuming uniformity alone).
+
+    Deviations:
+        The error that decides is the mean relative error with the sanity bound, as in tuning; rho is delta times the true number
+        of records unless one is declared. Shares of the budget and clipping mean nothing here.
+    """
+
+    key: ClassVar[str] = "exact_tuned_grid"
+    title: ClassVar[str] = "Exactly tuned grid (NOT PRIVATE)"
+    summary: ClassVar[str] = "NOT PRIVATE: the grid that fits the data best, to show what private tuning costs; never to be published."
+    private: ClassVar[bool] = False
+
+    counts: str = setting("noisy", "Counts", choices=COUNTS, help="Noisy is the paper's Leaky, exact its BestNonPriv. Neither is private.")
+
+    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+        """Keep the grid with the least error; `budget` goes to noisy counts. The result refuses to be published."""
+        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        self.check(points.domain)
+        asked = Asked(points=points, boxes=self.boxes(points.domain))
+        floor = np.maximum(asked.truth, self.rho(int(points.count.sum()) if self.declared_total is None else self.declared_total))
+        tried = [self._tried(study, budget, asked, size.side) for size in self.candidates(points.domain)]
+        best = min(tried, key=lambda each: float((each.error / floor).mean()))
+        del study.steps[1:]
+        notes = ("NOT PRIVATE: the size of the grid is the best one for the data, which no budget pays for.",)
+        plan = Plan(
+            mechanism=self,
+            budget=budget,
+            notes=(*notes, *self.cut_notes(points.domain)),
+            unprotected=("the records themselves: NOT PRIVATE",),
+        )
+        return study.hand_out(plan, best.tree, best.noisy, best.variance, consistent=self.counts == "noisy")
+
+    def _tried(self, study: Study, budget: PureBudget, asked: Asked, side: int) -> _Tried:
+        """One size of grid, counted with all of the budget or exactly; its (q,) absolute errors."""
+        tree = grid(study.points.domain, side, side)
+        if self.counts == "exact":
+            noisy = tree.sums(study.points.column, study.points.row, study.points.count).astype(np.float64)
+            return _Tried(tree=tree, noisy=noisy, variance=np.zeros(len(tree)), error=grid_bias(asked, side))
+        noisy, variance = study.count_levels(tree, on_leaves(tree, budget.epsilon))
+        sums = cumulative(tree, noisy)
+        assert sums is not None  # noqa: S101
+        error = np.abs(sums.boxes(asked.boxes.lattice.astype(np.float64)) - asked.truth)
+        return _Tried(tree=tree, noisy=noisy, variance=variance, error=error)
+
+    def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
+        """Everything goes to counts; nothing pays for the choice."""
+        return [Share(label="counts; nothing pays for the choice", share=1.0)]
+
+    def with_shares(self, shares: Sequence[float]) -> ExactTunedGrid:  # noqa: ARG002
+        """Itself: there is nothing to split."""
+        return self
