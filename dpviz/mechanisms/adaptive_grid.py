@@ -25,6 +25,7 @@ Integers = NDArray[np.int64]
 
 MOST_PER_SIDE = 2**11
 SMALLEST_SIDE = 10
+APPROXIMATE = "the counts that decided how finely cells are cut are part of the estimates, which biases them a little"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +108,7 @@ class AdaptiveGrid(Settings[Domain]):
     def _plan(self, budget: PureBudget) -> Plan:
         declared = self.declared_total is not None
         unprotected = (f"the declared number of records ({self.declared_total:,})",) if declared else ()
-        return Plan(mechanism=self, budget=budget, unprotected=unprotected, zero=self.zero, inside=self.inside)
+        return Plan(mechanism=self, budget=budget, unprotected=unprotected, approximate=APPROXIMATE, zero=self.zero, inside=self.inside)
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """The total, if it is bought, and the two grids."""

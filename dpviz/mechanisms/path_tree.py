@@ -27,6 +27,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 PHI_BITS = 30
+APPROXIMATE = "the counts that decided what is split are part of the estimates, which biases them a little"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,7 +118,7 @@ class PathTree(Settings[Domain]):
         tree = quarter_tree([level.node for level in levels], [np.where(level.split, 4, 0) for level in levels], range(len(levels)), order)
         value, variance, first, again = (np.concatenate(parts) for parts in zip(*(level.numbers for level in levels), strict=True))
         notes = ("Every path spends all of ε, in parts that depend on what was released; the step stands for their sum.",)
-        plan = Plan(mechanism=self, budget=budget, notes=notes, zero=self.zero, inside=self.inside)
+        plan = Plan(mechanism=self, budget=budget, notes=notes, approximate=APPROXIMATE, zero=self.zero, inside=self.inside)
         return replace(study.hand_out(plan, tree, value, variance), noisy=first, again=again)
 
     def schedule(self, order: int) -> list[int]:
@@ -152,7 +153,8 @@ class PathTree(Settings[Domain]):
             return threshold
         block = value.reshape(-1, 4)
         spread = ((block - block.mean(axis=1, keepdims=True)) ** 2).sum(axis=1) / 3
-        return np.where(np.repeat(spread, 4) < self.calm * variance, self.doubt * threshold, threshold)
+        calm = self.calm * np.where(np.isfinite(variance), variance, 0.0)
+        return np.where(np.repeat(spread, 4) < calm, self.doubt * threshold, threshold)
 
 
 def _noisy(study: Study, true: Integers, part: Integers, epsilon: Fraction) -> tuple[Floats, Floats]:

@@ -36,8 +36,8 @@ class Release:
         domain: the public frame.
         tree: the partitions.
         noisy: (n,) counts as first measured; NaN for nodes that were not measured.
-        noise_variance: (n,) variance of the noise on each; infinite where not measured. Without least squares, unmeasured
-            inner nodes have the sum of their children's.
+        noise_variance: (n,) variance of the noise on each, with its second measurement where there is one; infinite where not
+            measured. Without least squares, unmeasured inner nodes have the sum of their children's.
         count: (n,) counts after post-processing.
         spread: how the errors of `count` hang together; None if they are independent, with `noise_variance`.
         receipt: what was spent on what.
