@@ -1,0 +1,126 @@
+"""Permute-and-flip: its exact law, its exact privacy, and what it refuses."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpviz.errors import BudgetError, InputError
+from dpviz.privacy import selection
+from dpviz.privacy.budget import PureBudget, ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.selection import permute_and_flip
+
+CASES = [[0], [0, 0], [5, 3], [3, 5, 5], [0, -1, -2, -7], [1000, 998, 1], [2, 2, 2, 0, 1]]
+
+
+def by_algorithm(scores: list[int], rate: float) -> np.ndarray:
+    """Probabilities by playing Algorithm 1 for every order of the candidates."""
+    heads = [math.exp(-rate * (max(scores) - score)) for score in scores]
+    chance = np.zeros(len(scores))
+    orders = list(itertools.permutations(range(len(scores))))
+    for order in orders:
+        open_still = 1 / len(orders)
+        for candidate in order:
+            chance[candidate] += open_still * heads[candidate]
+            open_still *= 1 - heads[candidate]
+    return chance
+
+
+def by_integral(scores: list[int], rate: float) -> np.ndarray:
+    """Probabilities by the docstring's integral, exactly for polynomials."""
+    heads = [math.exp(-rate * (max(scores) - score)) for score in scores]
+    chance = []
+    for own in range(len(scores)):
+        product = np.polynomial.Polynomial([1.0])
+        for other, head in enumerate(heads):
+            if other != own:
+                product *= np.polynomial.Polynomial([1.0, -head])
+        chance.append(heads[own] * product.integ()(1.0))
+    return np.array(chance)
+
+
+@pytest.mark.parametrize("scores", CASES)
+def test_the_integral_is_the_law_of_the_published_algorithm(scores):
+    np.testing.assert_allclose(by_integral(scores, 0.35), by_algorithm(scores, 0.35), atol=1e-12)
+
+
+def test_many_nodes_in_one_call_each_follow_their_own_law():
+    width, runs, rate = 5, 20_000, 0.35
+    table = np.array([scores + [10**9] * (width - len(scores)) for scores in CASES])
+    valid = np.array([[place < len(scores) for place in range(width)] for scores in CASES])
+    node = np.arange(runs * len(CASES)) % len(CASES)
+    chosen = permute_and_flip(table[node], valid[node], PureBudget(2 * 3 * Fraction(35, 100)), Entropy.seeded(1), sensitivity=3)
+    for place, scores in enumerate(CASES):
+        seen = np.bincount(chosen[node == place], minlength=width)
+        law = by_algorithm(scores, rate)
+        assert seen[len(scores) :].sum() == 0
+        likely = law * runs > 5
+        assert seen[: len(scores)][~likely].sum() <= 5
+        if likely.sum() > 1:
+            expected = law[likely] / law[likely].sum() * seen[: len(scores)][likely].sum()
+            assert stats.chisquare(seen[: len(scores)][likely], expected).pvalue > 1e-4
+
+
+def test_the_law_test_notices_a_rate_that_is_30_percent_off():
+    scores = np.tile([5, 3, 0], (20_000, 1))
+    seen = np.bincount(permute_and_flip(scores, scores == scores, PureBudget(0.7 * 1.3), Entropy.seeded(2)), minlength=3)
+    assert stats.chisquare(seen, 20_000 * by_algorithm([5, 3, 0], 0.35)).pvalue < 1e-6
+
+
+@pytest.mark.parametrize("sensitivity", [1, 2])
+def test_no_neighbouring_scores_can_be_told_apart_by_more_than_epsilon_and_some_nearly_by_that(sensitivity):
+    epsilon, worst = 1.3, 0.0
+    for scores in itertools.product((0, 1, 5), repeat=3):
+        law = np.log(by_integral(list(scores), epsilon / (2 * sensitivity)))
+        for move in itertools.product(range(-sensitivity, sensitivity + 1), repeat=3):
+            moved = [score + change for score, change in zip(scores, move, strict=True)]
+            worst = max(worst, np.abs(np.log(by_integral(moved, epsilon / (2 * sensitivity))) - law).max())
+    assert worst <= epsilon + 1e-12
+    assert worst > 0.5 * epsilon
+
+
+def test_an_exponent_without_the_factor_two_would_be_caught():
+    law, moved = by_integral([0, 8, 8], 1.3), by_integral([1, 7, 7], 1.3)
+    assert np.abs(np.log(law) - np.log(moved)).max() > 1.3
+
+
+def test_coins_that_floating_point_leaves_open_are_settled_exactly(monkeypatch):
+    monkeypatch.setattr(selection, "_FLOAT_ERROR", 0.2)
+    scores = np.tile([4, 3, 1], (4000, 1))
+    seen = np.bincount(permute_and_flip(scores, scores == scores, PureBudget(0.8), Entropy.seeded(3)), minlength=3)
+    assert stats.chisquare(seen, 4000 * by_algorithm([4, 3, 1], 0.4)).pvalue > 1e-3
+
+
+def test_far_scores_and_huge_budgets_give_the_best():
+    scores = np.array([[-(2**61), 2**61, 0], [7, 6, 7]])
+    chosen = permute_and_flip(scores, np.ones((2, 3), bool), PureBudget(10**9), Entropy.seeded(4))
+    assert chosen[0] == 1
+    assert chosen[1] in (0, 2)
+
+
+def test_tiny_budgets_choose_all_alike_and_never_what_is_no_candidate():
+    scores, valid = np.tile([0, 10, 5, 99], (6000, 1)), np.tile([True, True, True, False], (6000, 1))
+    seen = np.bincount(permute_and_flip(scores, valid, PureBudget("1e-12"), Entropy.seeded(5)), minlength=4)
+    assert seen[3] == 0
+    assert stats.chisquare(seen[:3]).pvalue > 1e-4
+
+
+def test_no_nodes_give_no_choices():
+    assert permute_and_flip(np.zeros((0, 3), np.int64), np.zeros((0, 3), bool), PureBudget(1), Entropy.seeded(6)).shape == (0,)
+
+
+def test_wrong_budgets_sensitivities_and_scores_are_refused():
+    scores, valid = np.zeros((2, 2), np.int64), np.ones((2, 2), bool)
+    with pytest.raises(BudgetError, match="PureBudget"):
+        permute_and_flip(scores, valid, ZcdpBudget(1), Entropy.seeded(7))
+    for sensitivity in (0, True, 1.5):
+        with pytest.raises(BudgetError, match="sensitivity"):
+            permute_and_flip(scores, valid, PureBudget(1), Entropy.seeded(7), sensitivity)
+    with pytest.raises(InputError, match="candidate"):
+        permute_and_flip(scores, np.array([[True, False], [False, False]]), PureBudget(1), Entropy.seeded(7))
+    with pytest.raises(InputError, match="2\\*\\*61"):
+        permute_and_flip(scores + 2**62, valid, PureBudget(1), Entropy.seeded(7))
