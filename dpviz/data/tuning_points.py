@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -155,18 +154,11 @@ def _around(rng: np.random.Generator, place: Floats, radius: Floats) -> Floats:
 
 def _on_land(rng: np.random.Generator, number: int) -> Floats:
     """(number, 2) degrees, evenly over the land of the world's outline map within the bounds."""
-    land = shapely.union_all([shapely.from_geojson(json.dumps(each)) for each in _features()])
-    shapely.prepare(land)
-    found = np.zeros((0, 2))
-    while len(found) < number:
-        tried = rng.uniform(_WORLD[:2], _WORLD[2:], (8 * number, 2))
-        found = np.concatenate([found, tried[shapely.contains_xy(land, tried)]])
-    return found[:number]
-
-
-def _features() -> list[dict[str, object]]:
-    content = json.loads((folder("assets") / "land.json").read_text("utf-8"))
-    return [each["geometry"] for each in content["features"]] if "features" in content else [content]
+    land = shapely.from_geojson((folder("assets") / "land.json").read_text("utf-8"))
+    tree = shapely.STRtree(shapely.get_parts(shapely.get_parts(land)))
+    tried = rng.uniform(_WORLD[:2], _WORLD[2:], (8 * number, 2))
+    inside, _ = tree.query(shapely.points(tried), predicate="within")
+    return np.asarray(tried[np.unique(inside)[:number]])
 
 
 def _reflected(place: Floats, low: Floats, high: Floats) -> Floats:

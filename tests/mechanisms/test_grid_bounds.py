@@ -1,0 +1,182 @@
+"""Error bounds hold, and no record changes them by more than is said: by exact computation on small neighbouring inputs."""
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms import UniformGrid
+from dpviz.mechanisms.box_shares import Asked, Boxes
+from dpviz.mechanisms.grid_bounds import (
+    combined,
+    expected_grid,
+    grid_bias,
+    grid_cover,
+    largest_grid_sensitivity,
+    noise_part,
+    overlap_sensitivity,
+    response_sensitivity,
+)
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.error_scores import clipped_scores
+
+BUDGET = PureBudget(2)
+BOUNDS = pytest.mark.parametrize("bound", ["tight", "paper"])
+
+
+def every_box(points: PointCounts) -> Boxes:
+    lines = range(points.domain.side + 1)
+    spans = [(low, high) for low in lines for high in lines if low < high]
+    lattice = [(west, south, east, north) for (west, east), (south, north) in product(spans, repeat=2)]
+    return Boxes(domain=points.domain, lattice=np.array(lattice))
+
+
+def asked_of(matrix, boxes: Boxes | None = None) -> Asked:
+    points = PointCounts.from_matrix(np.array(matrix).reshape(round(np.size(matrix) ** 0.5), -1))
+    return Asked(points=points, boxes=boxes or every_box(points))
+
+
+def small_inputs(side: int):
+    """Everything with up to two records per cell on 2 x 2; on 4 x 4 some inputs, empty to crowded."""
+    if side == 2:
+        return [np.array(each).reshape(2, 2) for each in product((0, 1, 2), repeat=4)]
+    rng = np.random.default_rng(4)
+    return [rng.poisson(rate, (4, 4)) for rate in (0, 0.3, 1, 3)] + [np.eye(4, dtype=int) * 7, np.diag([0, 0, 40, 0])]
+
+
+def one_more(matrix: np.ndarray):
+    for cell in range(matrix.size):
+        more = matrix.copy()
+        more.ravel()[cell] += 1
+        yield more
+
+
+@BOUNDS
+@pytest.mark.parametrize("epsilon", ["0.3", "2"])
+def test_the_true_mean_error_stays_below_the_bound(bound, epsilon):
+    asked, runs = asked_of(np.random.default_rng(1).poisson(4, (8, 8)) * (np.eye(8, dtype=int) * 3 + 1)), 300
+    for side in (2, 3, 8):
+        wanted = expected_grid(asked, side, PureBudget(epsilon), bound=bound).error
+        boxes = asked.points.domain.coordinates(asked.boxes.lattice)
+        streams = Entropy.seeded(side).spawn(runs)
+        releases = (UniformGrid(side=side).release(asked.points, PureBudget(epsilon), entropy) for entropy in streams)
+        mean = np.mean([np.abs(release.answer(boxes) - asked.truth) for release in releases], axis=0)
+        assert (mean <= wanted * (1 + 5 / np.sqrt(runs))).all()
+        if bound == "tight":
+            assert mean.sum() > 0.7 * wanted.sum()
+
+
+def test_the_papers_bound_grows_with_the_number_of_cells_where_the_error_grows_with_its_root():
+    asked = asked_of(np.zeros((16, 16), int))
+    whole = int(np.argmax((asked.boxes.lattice[:, 2:] - asked.boxes.lattice[:, :2]).sum(axis=1)))
+    paper, tight = (expected_grid(asked, 16, BUDGET, bound=bound).error[whole] for bound in ("paper", "tight"))
+    assert paper == pytest.approx(256 / 2)
+    assert tight == pytest.approx(16 * np.sqrt(2 * np.exp(-2) / (1 - np.exp(-2)) ** 2))
+
+
+@BOUNDS
+@pytest.mark.parametrize("lattice", [2, 4])
+def test_no_record_moves_the_errors_of_a_grid_by_more_than_the_boxes_that_cut_one_cell(bound, lattice):
+    worst = dict.fromkeys(range(1, lattice + 1), 0.0)
+    for matrix in small_inputs(lattice):
+        first = asked_of(matrix)
+        for more in one_more(matrix):
+            second = Asked(points=PointCounts.from_matrix(more), boxes=first.boxes)
+            for side in worst:
+                before, after = (expected_grid(each, side, BUDGET, bound=bound) for each in (first, second))
+                moved = np.abs(after.error - before.error)
+                assert before.moved == after.moved
+                assert moved.max() <= 1 + 1e-12
+                assert moved.sum() <= before.moved + 1e-9
+                worst[side] = max(worst[side], moved.sum() / max(before.moved, 1))
+    assert worst[lattice] < 1e-9
+    assert worst[1] > 0.3
+
+
+def relative(bias: Fraction, noise: Fraction, truth: int, rho: Fraction, clip: Fraction) -> Fraction:
+    return min(clip, (bias + noise) / max(Fraction(truth), rho))
+
+
+@pytest.mark.parametrize("clip", [Fraction(1, 3), Fraction(1), Fraction(3)])
+@pytest.mark.parametrize("rho", [Fraction(1, 2), Fraction(1), Fraction(7, 2)])
+def test_in_exact_arithmetic_no_record_moves_a_clipped_relative_error_by_more_than_one_plus_clip_over_rho(clip, rho):
+    """Every box that holds up to eight records or cuts cells that do, and every place for one more."""
+    worst, largest = Fraction(0), (1 + clip) / rho
+    for alpha, inside in ((Fraction(1, 4), 1), (Fraction(1, 4), 0), (Fraction(1, 2), 1), (Fraction(1, 2), 0), (Fraction(1), 1)):
+        for counted, truth, noise in product(range(9), range(9), (Fraction(0), Fraction(1, 2), Fraction(3))):
+            if truth > counted:
+                continue
+            before = relative(abs(alpha * counted - truth), noise, truth, rho, clip)
+            after = relative(abs(alpha * (counted + 1) - truth - inside), noise, truth + inside, rho, clip)
+            moved = abs(abs(alpha * (counted + 1) - truth - inside) - abs(alpha * counted - truth))
+            assert abs(after - before) <= (moved + clip * inside) / rho <= largest
+            worst = max(worst, abs(after - before) * rho)
+    assert min(clip, 1) / 3 < worst <= largest * rho
+
+
+def largest_change(lattice: int, records: int, sides=(1, 2, 3), inside: int | None = None) -> float:
+    """The largest change of a whole score by so many records, in units of its sensitivity."""
+    worst = 0.0
+    for matrix in small_inputs(lattice):
+        first = asked_of(matrix)
+        for cells in combinations_with_replacement(range(lattice**2), records):
+            more = matrix.copy()
+            np.add.at(more.ravel(), list(cells), 1)
+            second = Asked(points=PointCounts.from_matrix(more), boxes=first.boxes)
+            found = []
+            for asked in (first, second):
+                expected = [expected_grid(asked, side, BUDGET) for side in sides if side <= lattice]
+                errors, moved = np.stack([each.error for each in expected]), [each.moved for each in expected]
+                hold = asked.boxes.most_inside if inside is None else inside
+                found.append(clipped_scores(errors, asked.truth, 1.5, 1.0, moved, hold))
+            assert found[0].sensitivity == found[1].sensitivity
+            change = max(abs(a - b) for a, b in zip(found[0].error, found[1].error, strict=True))
+            worst = max(worst, change / found[0].sensitivity[0])
+    return worst
+
+
+@pytest.mark.parametrize(("lattice", "records"), [(2, 1), (2, 2), (4, 1)])
+def test_no_record_moves_a_whole_score_by_more_than_its_sensitivity(lattice, records):
+    assert 0.1 * records < largest_change(lattice, records) <= records
+
+
+def test_the_enumeration_catches_a_sensitivity_that_forgets_the_denominator():
+    assert largest_change(2, 1, sides=(2,), inside=0) > 1
+
+
+@BOUNDS
+@pytest.mark.parametrize("sanity", [0.1, 0.5])
+def test_the_papers_sensitivities_hold_for_a_declared_total_and_are_in_order(bound, sanity):
+    total, sides = 100.0, (1, 2, 3)
+    rho, worst = sanity * total, np.zeros(len(sides))
+    rng = np.random.default_rng(3)
+    for matrix in [*small_inputs(4), rng.poisson(8, (4, 4)), np.diag([0, 0, 500, 0]), np.diag([9, 11, 0, 0])]:
+        first = asked_of(matrix)
+        noise = np.stack([noise_part(grid_cover(first.boxes, side), BUDGET, 1, bound) for side in sides])
+        response = response_sensitivity(total, sanity, noise)
+        for more in one_more(matrix):
+            second = Asked(points=PointCounts.from_matrix(more), boxes=first.boxes)
+            means = [
+                [
+                    (combined(np.minimum(grid_bias(asked, side), total), part, bound) / np.maximum(asked.truth, rho)).mean()
+                    for side, part in zip(sides, noise, strict=True)
+                ]
+                for asked in (first, second)
+            ]
+            worst = np.maximum(worst, np.abs(np.subtract(*means)) / response)
+        assert (response <= overlap_sensitivity(total, sanity, noise) + 1e-15).all()
+        if bound == "paper":
+            assert overlap_sensitivity(total, sanity, noise) <= largest_grid_sensitivity(total, sanity, 0.5, sides)
+    assert (worst <= 1).all()
+    assert worst.max() > 0.001
+
+
+def test_the_three_sensitivities_are_the_papers_formulas():
+    noise = np.array([[2.0, 4.0], [8.0, 16.0]])
+    first, last = 1 / (0.1 * 11), 1 / (10 + 0.1)
+    assert response_sensitivity(100, 0.1, noise) == pytest.approx([first + 3 / 110 + last, first + 12 / 110 + last])
+    assert overlap_sensitivity(100, 0.1, noise) == pytest.approx(first + 12 / 110 + last)
+    assert largest_grid_sensitivity(100, 0.1, 0.5, (3, 5)) == pytest.approx(first + 12.5 / 110 + last)
