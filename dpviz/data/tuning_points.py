@@ -156,9 +156,9 @@ def _on_land(rng: np.random.Generator, number: int) -> Floats:
     """(number, 2) degrees, evenly over the land of the world's outline map within the bounds."""
     land = shapely.from_geojson((folder("assets") / "land.json").read_text("utf-8"))
     tree = shapely.STRtree(shapely.get_parts(shapely.get_parts(land)))
-    tried = rng.uniform(_WORLD[:2], _WORLD[2:], (8 * number, 2))
+    tried = rng.uniform(_WORLD[:2], _WORLD[2:], (4 * number, 2))
     inside, _ = tree.query(shapely.points(tried), predicate="within")
-    return np.asarray(tried[np.unique(inside)[:number]])
+    return np.asarray(tried[np.resize(np.unique(inside), number)])
 
 
 def _reflected(place: Floats, low: Floats, high: Floats) -> Floats:

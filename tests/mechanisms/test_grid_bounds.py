@@ -57,7 +57,7 @@ def one_more(matrix: np.ndarray):
 @BOUNDS
 @pytest.mark.parametrize("epsilon", ["0.3", "2"])
 def test_the_true_mean_error_stays_below_the_bound(bound, epsilon):
-    asked, runs = asked_of(np.random.default_rng(1).poisson(4, (8, 8)) * (np.eye(8, dtype=int) * 3 + 1)), 300
+    asked, runs = asked_of(np.random.default_rng(1).poisson(4, (8, 8)) * (np.eye(8, dtype=int) * 3 + 1)), 100
     for side in (2, 3, 8):
         wanted = expected_grid(asked, side, PureBudget(epsilon), bound=bound).error
         boxes = asked.points.domain.coordinates(asked.boxes.lattice)
