@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpviz.privacy.consistency import SMALLEST_VARIANCE, add_up, least_squares
+from dpviz.privacy.consistency import SMALLEST_VARIANCE, Zeroing, add_up, least_squares, soft_zeroed
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid, quadtree
 from dpviz.space.tree import Tree
@@ -226,3 +226,67 @@ def test_adding_up_keeps_measured_counts_and_fills_the_others(parts):
         children = np.flatnonzero(tree.parent == node)
         assert count[node] == pytest.approx(count[children].sum())
         assert spread[node] == pytest.approx(spread[children].sum())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_whole_is_raised_to_the_least_and_the_parts_share_what_is_added(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng)
+    variance = random_variances(rng, tree, spread=2)
+    noisy = observed(rng, tree, variance)
+    plain, spread = least_squares(tree, noisy, variance)
+    for least in (plain[0] - 1, plain[0], plain[0] + 5):
+        count, same = least_squares(tree, noisy, variance, least=least)
+        assert count[0] == max(plain[0], least)
+        np.testing.assert_array_equal(same.share, spread.share)
+        assert_adds_up(tree, count)
+        fixed, tight = noisy.copy(), variance.copy()
+        fixed[0], tight[0] = count[0], SMALLEST_VARIANCE
+        np.testing.assert_allclose(count, least_squares(tree, fixed, tight)[0], rtol=1e-6, atol=1e-6)
+
+
+def test_small_leaves_become_0_and_are_trusted_more_and_larger_ones_stay():
+    rectangles = [(0, 0, 2, 8), (2, 0, 8, 2), (2, 2, 3, 3), (3, 2, 8, 8)]
+    tree = one_family(rectangles)
+    noisy, variance = np.array([np.nan, -3.0, 2.0, 0.5, 2.5]), np.array([np.inf, 1.0, 4.0, 4.0, 1.0])
+    value, trust = soft_zeroed(tree, noisy, variance)
+    np.testing.assert_array_equal(value, [np.nan, 0, 0, 0.5, 2.5])
+    np.testing.assert_allclose(trust, [np.inf, 0.3, 1.2, 4, 1])
+    halfway = noisy.copy()
+    halfway[[1, 2]] = [1.75, 4.0]
+    value, trust = soft_zeroed(tree, halfway, variance)
+    np.testing.assert_allclose(value[1:3], [1.75 / 2, 4 * 2 / 3])
+    np.testing.assert_allclose(trust[1:3], [0.3 + 0.7 / 2, 4 * (0.3 + 0.7 * 2 / 3)])
+    value, trust = soft_zeroed(tree, halfway, variance, Zeroing(zero=0, full=1.75, rest=0.5))
+    np.testing.assert_allclose(value[1:3], [1.75, 4.0])
+    np.testing.assert_allclose(trust[1:3], [1, 4])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_zeroing_is_its_definition_leaf_by_leaf_and_leaves_inner_nodes_and_single_cells_alone(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, side=16, height=5)
+    variance = random_variances(rng, tree, spread=1)
+    variance[tree.leaves[::3]] = np.inf
+    noisy = observed(rng, tree, variance) - 18
+    before = noisy.copy(), variance.copy()
+    value, trust = soft_zeroed(tree, noisy, variance)
+    for node in range(len(tree)):
+        wanted = noisy[node], variance[node]
+        if tree.children[node] == 0 and tree.cells[node] > 1 and np.isfinite(variance[node]):
+            sd = variance[node] ** 0.5
+            kept = 0 if noisy[node] < sd else 1 if noisy[node] >= 2.5 * sd else (noisy[node] / sd - 1) / 1.5
+            wanted = kept * noisy[node], (0.3 + 0.7 * kept) * variance[node]
+        np.testing.assert_allclose([value[node], trust[node]], wanted, rtol=1e-9)
+    np.testing.assert_array_equal(noisy, before[0])
+    np.testing.assert_array_equal(variance, before[1])
+
+
+def test_the_sums_above_take_up_what_zeroing_removes():
+    tree = quadtree(LATTICE, 2)
+    rng, variance = np.random.default_rng(1), np.r_[0.01, np.full(4, 0.01), np.full(16, 4.0)]
+    noisy = np.r_[160.0, np.full(4, 40.0), rng.normal(10, 2, 16)]
+    noisy[5:9] = [40, 0.5, -1, 1]
+    plain, zeroed = (least_squares(tree, values, trust)[0] for values, trust in ((noisy, variance), soft_zeroed(tree, noisy, variance)))
+    np.testing.assert_allclose(zeroed[:5], plain[:5], rtol=0.01)
+    assert np.abs(zeroed[6:9]).sum() < np.abs(plain[6:9]).sum()

@@ -1,0 +1,224 @@
+"""Interpolation inside leaves: against its definition block by block, and what it must keep on any tree."""
+
+import numpy as np
+import pytest
+
+from dpviz.data.points import PointCounts
+from dpviz.errors import DomainError
+from dpviz.mechanisms import HilbertTree, PathTree, Quadtree
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.space import interpolate
+from dpviz.space.domain import Domain
+from dpviz.space.grids import grid, quadtree
+from dpviz.space.interpolate import raster
+from dpviz.space.tree import Tree, pruned
+from tests import trees
+
+
+def random_quadtree(rng: np.random.Generator, order: int) -> Tree:
+    """A quadtree down to single cells, here and there cut short."""
+    tree = quadtree(Domain(bounds=(0, 0, 1, 1), crs=None, order=order), order)
+    stop = (tree.children > 0) & (rng.random(len(tree)) < 0.3)
+    stop[0] = False
+    return pruned(tree, stop)[0]
+
+
+def leaf_counts(rng: np.random.Generator, tree: Tree) -> np.ndarray:
+    """(n,) counts that add up; about a sixth of the leaves under 0, some exactly 0."""
+    counts = np.round(rng.gamma(1, 10, len(tree.leaves)) - 2) * (rng.random(len(tree.leaves)) < 0.9)
+    return trees.leaf_matrix(tree) @ counts
+
+
+def slow_raster(tree: Tree, count: np.ndarray, steepness: float, depth: int) -> np.ndarray:
+    """Step 8 as it is stated, one block at a time; (2**depth, 2**depth)."""
+    side, leaves = 1 << tree.order, tree.rectangles(tree.leaves).tolist()
+
+    def held(zoom: int, row: int, column: int) -> tuple[float, bool]:
+        """The sum over a block by share of area, and whether one leaf holds all of it."""
+        width, total, inside = side >> zoom, 0.0, False
+        for value, (west, south, east, north) in zip(count[tree.leaves].tolist(), leaves, strict=True):
+            across = min(east, (column + 1) * width) - max(west, column * width)
+            up = min(north, (row + 1) * width) - max(south, row * width)
+            if across > 0 and up > 0:
+                total += value * across * up / ((east - west) * (north - south))
+                inside |= across * up == width * width
+        return total, inside
+
+    blocks = {(0, 0): (float(count[0]), len(leaves) == 1)}
+    for zoom in range(1, depth + 1):
+        above, blocks = blocks, {}
+        for row, column in np.ndindex(1 << zoom, 1 << zoom):
+            parent, inside = above[row // 2, column // 2]
+            if not inside:
+                blocks[row, column] = held(zoom, row, column)
+                continue
+            slopes = [limited(above, (row // 2, column // 2), axis, steepness) for axis in (0, 1)]
+            signs = [1 if place % 2 else -1 for place in (row, column)]
+            blocks[row, column] = (parent / 4 * (1 + signs[0] * slopes[0]) * (1 + signs[1] * slopes[1]), True)
+    found = np.empty((1 << depth, 1 << depth))
+    for place, (value, _) in blocks.items():
+        found[place] = value
+    return found
+
+
+def limited(blocks: dict, place: tuple[int, int], axis: int, steepness: float) -> float:
+    """r of one block along one axis."""
+    q = max(blocks[place][0] / 4, 0)
+    if q == 0:
+        return 0.0
+    low, high = ((place[0] + step * (axis == 0), place[1] + step * (axis == 1)) for step in (-1, 1))
+    left = q - max(blocks.get(low, blocks[place])[0] / 4, 0)
+    right = max(blocks.get(high, blocks[place])[0] / 4, 0) - q
+    choices = [steepness * left, steepness * right, (left + right) / 2]
+    smallest = min(choices) if min(choices) > 0 else max(choices) if max(choices) < 0 else 0.0
+    return min(max(smallest / 4, -q), q) / q
+
+
+@pytest.mark.parametrize("steepness", [1.0, 3.0, 4.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_on_quadtrees_it_is_the_definition_block_by_block(seed, steepness):
+    rng = np.random.default_rng(seed)
+    tree = random_quadtree(rng, 1 + seed % 4)
+    count = leaf_counts(rng, tree)
+    np.testing.assert_allclose(raster(tree, count, steepness), slow_raster(tree, count, steepness, tree.order), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_on_any_tree_it_is_the_definition_too(seed):
+    rng = np.random.default_rng(seed)
+    tree = trees.random_tree(rng, side=16, height=3 + seed % 3)
+    count = leaf_counts(rng, tree)
+    np.testing.assert_allclose(raster(tree, count), slow_raster(tree, count, 3.0, 4), rtol=1e-9, atol=1e-9)
+
+
+def test_a_root_alone_and_an_even_domain_stay_even():
+    root = trees.build([[(0, 0, 8, 8)]], [[-1]])
+    np.testing.assert_allclose(raster(root, np.array([128.0])), 2)
+    tree = quadtree(Domain(bounds=(0, 0, 1, 1), crs=None, order=5), 2)
+    np.testing.assert_allclose(raster(tree, tree.cells * 3.0), 3)
+
+
+@pytest.mark.parametrize("kind", ["quadtree", "any tree", "grid"])
+@pytest.mark.parametrize("seed", range(8))
+def test_leaves_keep_their_counts_and_no_cell_has_another_sign_than_its_leaf(seed, kind):
+    rng = np.random.default_rng(seed)
+    if kind == "quadtree":
+        tree = random_quadtree(rng, 5)
+    else:
+        tree = trees.random_tree(rng, side=32) if kind == "any tree" else grid(Domain(bounds=(0, 0, 1, 1), crs=None, order=5), 7, 11)
+    count = leaf_counts(rng, tree)
+    cells, size = raster(tree, count), np.abs(count).sum()
+    for leaf in tree.leaves.tolist():
+        west, south, east, north = tree.rectangles(np.array([leaf]))[0].tolist()
+        within = cells[south:north, west:east]
+        assert within.sum() == pytest.approx(count[leaf], abs=1e-9 * size)
+        assert (within * np.sign(count[leaf]) >= -1e-12 * size).all()
+        if count[leaf] <= 0:
+            np.testing.assert_allclose(within, count[leaf] / within.size, atol=1e-9)
+    assert cells.sum() == pytest.approx(count[0], abs=1e-9 * size)
+
+
+def test_it_leans_towards_fuller_neighbours_and_not_beyond_peaks():
+    tree = quadtree(Domain(bounds=(0, 0, 1, 1), crs=None, order=4), 2)
+    columns = tree.west[tree.leaves] // 4
+    steep = raster(tree, trees.leaf_matrix(tree) @ np.array([10.0, 20, 30, 40])[columns])
+    assert (np.diff(steep[:, 4:12], axis=1) >= 0).all()
+    assert steep[0, 4] < 20 / 16 < steep[0, 7]
+    np.testing.assert_allclose(steep[:, 0], steep[0, 0])
+    peak = raster(tree, trees.leaf_matrix(tree) @ np.array([10.0, 40, 10, 10])[columns])
+    np.testing.assert_allclose(peak[:, 4:8], 40 / 16)
+
+
+def test_it_comes_closer_to_a_smooth_crowd_than_even_leaves_do():
+    place = (np.arange(64) + 0.5) / 64
+    cells = 1000 * np.exp(-((place - 0.4) ** 2) / 0.05)[:, None] * np.exp(-((place - 0.6) ** 2) / 0.08)
+    tree = quadtree(Domain(bounds=(0, 0, 1, 1), crs=None, order=6), 3)
+    box = tree.rectangles(tree.leaves)
+    count = trees.leaf_matrix(tree) @ np.array([cells[south:north, west:east].sum() for west, south, east, north in box.tolist()])
+    even = np.kron(cells.reshape(8, 8, 8, 8).mean((1, 3)), np.ones((8, 8)))
+    assert np.abs(raster(tree, count) - cells).sum() < 0.35 * np.abs(even - cells).sum()
+
+
+@pytest.mark.parametrize("kind", ["quadtree", "any tree"])
+@pytest.mark.parametrize("consistent", [True, False])
+def test_answers_are_sums_over_the_raster_and_blocks_are_answers(kind, consistent):
+    rng = np.random.default_rng(2)
+    tree = random_quadtree(rng, 5) if kind == "quadtree" else trees.random_tree(rng, side=32)
+    variance = trees.random_variances(rng, tree, 0.0 if consistent else 1.0, 1.0)
+    release = trees.release_of(tree, rng.normal(30, 20, len(tree)), variance, consistent=consistent)
+    boxes = trees.random_boxes(rng, 32, 90)
+    lines = np.arange(33)
+    across = np.maximum(np.minimum(boxes[:, 2, None], lines[1:]) - np.maximum(boxes[:, 0, None], lines[:-1]), 0)
+    up = np.maximum(np.minimum(boxes[:, 3, None], lines[1:]) - np.maximum(boxes[:, 1, None], lines[:-1]), 0)
+    wanted = np.einsum("qr,rc,qc->q", up, raster(tree, release.count), across)
+    np.testing.assert_allclose(release.answer(boxes, inside="interpolated"), wanted, rtol=1e-8, atol=1e-6)
+    estimate, stddev = release.answer(boxes, inside="interpolated", spread=True)
+    np.testing.assert_allclose(estimate, wanted, rtol=1e-8, atol=1e-6)
+    np.testing.assert_array_equal(stddev, release.answer(boxes, spread=True)[1])
+    assert np.abs(release.answer(boxes) - wanted).max() > 0.1
+    object.__setattr__(release, "inside", "interpolated")
+    np.testing.assert_allclose(release.answer(boxes), wanted, rtol=1e-8, atol=1e-6)
+    for zoom in (0, 1, 3, 5):
+        width = 32 >> zoom
+        blocks = raster(tree, release.count).reshape(1 << zoom, width, 1 << zoom, width).sum((1, 3))
+        np.testing.assert_allclose(release.blocks(zoom), blocks, rtol=1e-8, atol=1e-6)
+
+
+def test_levels_that_do_not_agree_keep_their_answers_for_whole_leaves():
+    points = PointCounts.from_matrix(np.outer(np.arange(16), np.arange(16)))
+    found = Quadtree(height=2, least_squares=False).release(points, PureBudget("0.5"), Entropy.seeded(1))
+    assert found.spread is None
+    for level in (0, 1, 2):
+        nodes = found.nodes(level)
+        boxes = found.tree.rectangles(nodes).astype(float)
+        np.testing.assert_allclose(found.answer(boxes, inside="interpolated"), found.count[nodes], atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["quadtree", "any tree"])
+@pytest.mark.parametrize("finest", [0, 2, 4])
+def test_below_the_finest_raster_answers_are_even_in_large_leaves_and_exact_in_small_ones(monkeypatch, kind, finest):
+    monkeypatch.setattr(interpolate, "FINEST_ORDER", finest)
+    rng = np.random.default_rng(finest)
+    tree = random_quadtree(rng, 6) if kind == "quadtree" else trees.random_tree(rng, side=64, height=6)
+    release = trees.release_of(tree, rng.normal(30, 20, len(tree)), np.where(tree.children > 0, np.inf, 1.0))
+    coarse, width = slow_raster(tree, release.count, 3.0, finest), 64 >> finest
+    assert raster(tree, release.count).shape == coarse.shape
+    even = np.zeros((64, 64))
+    for value, (west, south, east, north) in zip(release.count[tree.leaves], tree.rectangles(tree.leaves).tolist(), strict=True):
+        even[south:north, west:east] = value / ((east - west) * (north - south))
+    lean = (coarse - even.reshape(1 << finest, width, 1 << finest, width).sum((1, 3))) / width**2
+    wanted = even + np.kron(lean, np.ones((width, width)))
+    cells = np.array([(column, row, column + 1, row + 1) for row, column in np.ndindex(64, 64)], float)
+    np.testing.assert_allclose(release.answer(cells, inside="interpolated"), wanted.ravel(), atol=1e-8)
+    small = tree.leaves[(tree.east - tree.west)[tree.leaves] * (1 << finest) < 64]
+    np.testing.assert_allclose(release.answer(tree.rectangles(small).astype(float), inside="interpolated"), release.count[small], atol=1e-7)
+
+
+def test_a_lattice_of_order_24_is_answered_with_leaves_of_single_cells():
+    domain = Domain(bounds=(0, 0, 2**24, 2**24), crs=None, order=24)
+    points = PointCounts.from_xy(np.full(5000, 3.0), np.full(5000, 9.0), domain=domain)
+    found = PathTree().release(points, PureBudget(5), Entropy.seeded(1))
+    (cell,) = np.flatnonzero((found.tree.cells == 1) & (found.tree.west == 3) & (found.tree.south == 9))
+    assert found.answer([[3, 9, 4, 10]])[0] == pytest.approx(found.count[cell], abs=1e-6)
+    assert found.answer([[0, 0, 2**24, 2**24]])[0] == pytest.approx(found.count[0])
+    assert found.blocks(1).sum() == pytest.approx(found.count[0])
+
+
+def test_partitions_that_overlap_and_unknown_ways_are_refused():
+    points = PointCounts.from_matrix(np.full((16, 16), 9))
+    found = HilbertTree().release(points, PureBudget(1), Entropy.seeded(1))
+    with pytest.raises(DomainError, match="overlap"):
+        found.answer([[0, 0, 3, 3]], inside="interpolated")
+    assert np.isfinite(found.answer([[0, 0, 3, 3]], inside="uniform")).all()
+    with pytest.raises(DomainError, match="uniform, interpolated"):
+        Quadtree().release(points, PureBudget(1), Entropy.seeded(1)).answer([[0, 0, 3, 3]], inside="linear")
+
+
+def test_the_way_is_a_choice_of_the_answer_and_the_release_names_its_default():
+    points = PointCounts.from_matrix(np.outer(np.arange(16), np.arange(16)))
+    found, boxes = Quadtree(height=2).release(points, PureBudget(50), Entropy.seeded(1)), np.array([[5.0, 5, 6, 7]])
+    assert found.inside == "uniform"
+    assert found.answer(boxes) == found.answer(boxes, inside="uniform")
+    assert found.answer(boxes) != found.answer(boxes, inside="interpolated")
+    assert PathTree().release(points, PureBudget(1), Entropy.seeded(1)).inside == "interpolated"
