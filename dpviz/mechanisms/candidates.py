@@ -175,19 +175,21 @@ class Family:
     """One setting that can be tuned.
 
     Attributes:
+        setting: its name.
         values: to choose from unless said otherwise.
         candidate: from a value and a domain.
         whole: values must be whole numbers.
     """
 
+    setting: str
     values: tuple[float, ...]
     candidate: Callable[[float, Domain], ReleasableCandidate]
     whole: bool = True
 
 
 FAMILIES: dict[str, Family] = {
-    "quadtree height": Family(values=tuple(range(2, 11)), candidate=quadtree_height),
-    "grid size": Family(values=tuple(1 << step for step in range(2, 10)), candidate=grid_size),
-    "pruning threshold": Family(values=(0, 8, 16, 32, 64), candidate=pruning_threshold, whole=False),
+    "quadtree height": Family(setting="height", values=tuple(range(2, 11)), candidate=quadtree_height),
+    "grid size": Family(setting="side", values=tuple(1 << step for step in range(2, 10)), candidate=grid_size),
+    "pruning threshold": Family(setting="prune", values=(0, 8, 16, 32, 64), candidate=pruning_threshold, whole=False),
 }
 """What can be tuned, by name. A new one is one candidate and one line here."""

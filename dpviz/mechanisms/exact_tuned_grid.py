@@ -17,6 +17,7 @@ from dpviz.mechanisms.measure import Plan, Study, on_leaves
 from dpviz.mechanisms.tuned_grid import GridTuning
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.receipt import Step
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid
@@ -36,6 +37,7 @@ class _Tried:
     noisy: Floats
     variance: Floats
     error: Floats
+    steps: list[Step]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +70,7 @@ class ExactTunedGrid(GridTuning):
         floor = np.maximum(asked.truth, self.rho(int(points.count.sum()) if self.declared_total is None else self.declared_total))
         tried = [self._tried(study, budget, asked, size.side) for size in self.candidates(points.domain)]
         best = min(tried, key=lambda each: float((each.error / floor).mean()))
-        del study.steps[1:]
+        study.steps[:] = best.steps
         notes = ("NOT PRIVATE: the size of the grid is the best one for the data, which no budget pays for.",)
         plan = Plan(
             mechanism=self,
@@ -83,12 +85,12 @@ class ExactTunedGrid(GridTuning):
         tree = grid(study.points.domain, side, side)
         if self.counts == "exact":
             noisy = tree.sums(study.points.column, study.points.row, study.points.count).astype(np.float64)
-            return _Tried(tree=tree, noisy=noisy, variance=np.zeros(len(tree)), error=grid_bias(asked, side))
+            return _Tried(tree=tree, noisy=noisy, variance=np.zeros(len(tree)), error=grid_bias(asked, side), steps=[])
         noisy, variance = study.count_levels(tree, on_leaves(tree, budget.epsilon))
         sums = cumulative(tree, noisy)
         assert sums is not None  # noqa: S101
         error = np.abs(sums.boxes(asked.boxes.lattice.astype(np.float64)) - asked.truth)
-        return _Tried(tree=tree, noisy=noisy, variance=variance, error=error)
+        return _Tried(tree=tree, noisy=noisy, variance=variance, error=error, steps=study.steps[-1:])
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """Everything goes to counts; nothing pays for the choice."""

@@ -60,7 +60,8 @@ class Tuned(Tuning):
         chosen = candidates[choice.place].mechanism
         release = chosen.release(points, PureBudget(choice.rest), entropy)
         study.steps.extend(release.receipt.steps)
-        notes = (f"{chosen.title}: {self._said(candidates[choice.place])}.", *release.receipt.notes)
+        value = getattr(chosen, FAMILIES[self.tune].setting)
+        notes = (f"{chosen.title}: the {self.tune} is {value:,g}, chosen among {len(candidates)}.", *release.receipt.notes)
         plan = Plan(mechanism=self, budget=budget, unprotected=choice.unprotected, notes=notes)
         return replace(release, mechanism=self.key, settings=self.chosen(), receipt=study.receipt(plan))
 
@@ -78,9 +79,3 @@ class Tuned(Tuning):
     def alternatives(self, frame: Domain) -> int:
         """How many candidates are left on a domain."""
         return len(self.candidates(frame))
-
-    def _said(self, candidate: ReleasableCandidate) -> str:
-        """The settings of the chosen mechanism that are not its usual ones, for the receipt; public, like the choice."""
-        usual = type(candidate.mechanism)().chosen()
-        changed = [f"{name} {value:,g}" for name, value in candidate.mechanism.chosen().items() if value != usual[name]]
-        return ", ".join(changed) or "usual settings"

@@ -1,7 +1,7 @@
 """Error bounds hold, and no record changes them by more than is said: by exact computation on small neighbouring inputs."""
 
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from dpviz.mechanisms.grid_bounds import (
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.error_scores import clipped_scores
+from dpviz.space.grids import grid
 
 BUDGET = PureBudget(2)
 BOUNDS = pytest.mark.parametrize("bound", ["tight", "paper"])
@@ -145,6 +146,34 @@ def test_no_record_moves_a_whole_score_by_more_than_its_sensitivity(lattice, rec
 
 def test_the_enumeration_catches_a_sensitivity_that_forgets_the_denominator():
     assert largest_change(2, 1, sides=(2,), inside=0) > 1
+
+
+def exact_shares(boxes: np.ndarray, lines: np.ndarray) -> list[list[list[Fraction]]]:
+    """Per box and axis, the exact share of every interval between (c + 1,) lines."""
+    spans = [(int(low), int(high)) for low, high in pairwise(lines)]
+    return [
+        [[Fraction(max(min(int(box[axis + 2]), high) - max(int(box[axis]), low), 0), high - low) for low, high in spans] for axis in (0, 1)]
+        for box in boxes
+    ]
+
+
+@pytest.mark.parametrize("largest", [10, 2**30, 2**46])
+def test_floating_point_is_as_near_to_exact_arithmetic_as_the_sensitivity_allows_for(largest):
+    rng = np.random.default_rng(5)
+    matrix = rng.integers(0, largest, (8, 8)) * (rng.random((8, 8)) < 0.6)
+    asked, clip = asked_of(matrix), Fraction(1)
+    rho, side = float(matrix.sum() // 100 + 1), 3
+    lines = grid(asked.points.domain, side, side).lines[0]
+    cells = np.add.reduceat(np.add.reduceat(matrix, lines[:-1], axis=0), lines[:-1], axis=1)
+    error = expected_grid(asked, side, BUDGET, bound="paper").error
+    noise = noise_part(grid_cover(asked.boxes, side), BUDGET, 1, "paper")
+    chosen = rng.choice(len(asked.boxes), 150, replace=False)
+    for box, (across, up) in zip(chosen, exact_shares(asked.boxes.lattice[chosen], lines), strict=True):
+        answer = sum(b * a * int(cell) for b, row in zip(up, cells, strict=True) for a, cell in zip(across, row, strict=True))
+        truth = int(asked.truth[box])
+        exact = relative(abs(answer - truth), Fraction(float(noise[box])), truth, Fraction(rho), clip) * Fraction(rho)
+        found = min(error[box] / max(truth, rho), 1.0) * rho
+        assert abs(Fraction(float(found)) - exact) <= Fraction(2) ** -46 * Fraction(rho + rho)
 
 
 @BOUNDS
