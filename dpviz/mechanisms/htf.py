@@ -105,7 +105,8 @@ class Htf(Settings[Domain]):
         zero. Splits that cost `split_epsilon` each cost a quarter of epsilon in all at most, the height a tenth at most.
         Own, each a setting: permute-and-flip over lines in the middle of the node; a share of epsilon for splits; levels beyond the
         estimated height, since uneven splits need more of them; flatter budgets; stopping at a multiple of the noise; the path's
-        counts combined with the fresh one, and least squares; small leaves drawn towards 0; interpolation inside leaves.
+        counts combined with the fresh one, and least squares; small leaves drawn towards 0; interpolation inside leaves. Lines
+        are few and near the middle because the objective, left free, mostly trims thin margins off, which wears out the height.
     """
 
     key: ClassVar[str] = "htf"
@@ -116,7 +117,7 @@ class Htf(Settings[Domain]):
         "permute-and-flip", "Split search", choices=SEARCHES, help="One private choice among a few lines, or the paper's noisy search."
     )
     lines: int = setting(
-        7, "Lines tried", low=1, high=63, when=("search", "permute-and-flip"), help="Evenly spaced candidates per partition."
+        3, "Lines tried", low=1, high=63, when=("search", "permute-and-flip"), help="Evenly spaced candidates per partition."
     )
     inner: float = setting(
         0.5,
@@ -144,7 +145,7 @@ class Htf(Settings[Domain]):
     )
     ratio: str = setting("2^(1/12)", "Growth of ε per level", choices=tuple(RATIOS), help="How much more the next level's counts get.")
     stop: str = setting("noise", "Stop below", choices=STOPS, help="A multiple of the noise, or a number of records.")
-    stop_noise: float = setting(1.0, "Times the noise", low=0, high=100, when=("stop", "noise"), help="Noise scale of the count itself.")
+    stop_noise: float = setting(0.5, "Times the noise", low=0, high=100, when=("stop", "noise"), help="Noise scale of the count itself.")
     stop_count: int = setting(100, "Stop count", low=0, high=10**9, when=("stop", "count"), help="Records at which a partition ends.")
     stop_cells: int = setting(2, "Stop cells", low=1, high=10**6, help="Partitions with fewer cells are not split.")
     combine: bool = setting(True, "Use all counts", help="Combine a path's counts with the fresh one; else only leaves are kept.")
