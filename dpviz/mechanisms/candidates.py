@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Protocol
@@ -12,12 +13,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.mechanisms.box_shares import Asked, Boxes, Integers, running_sums
+from dpviz.data.points import PointCounts
+from dpviz.errors import SettingError
+from dpviz.mechanisms.box_shares import Asked, Boxes, Cover, Integers, running_sums
 from dpviz.mechanisms.grid_bounds import Expected, expected_grid, grid_cover
 from dpviz.mechanisms.quadtree import Quadtree
 from dpviz.mechanisms.tuning import Candidate
 from dpviz.mechanisms.uniform_grid import UniformGrid
 from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
 from dpviz.space.domain import Domain
 from dpviz.space.tree import Lines
@@ -30,8 +34,8 @@ class ReleasableCandidate(Candidate, Protocol):
     """A candidate together with the mechanism that it stands for."""
 
     @property
-    def mechanism(self) -> Quadtree | UniformGrid:
-        """What releases it."""
+    def mechanism(self) -> Any:
+        """The settings that release it, any point mechanism's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +47,39 @@ class GridCandidate:
     def expected(self, asked: Asked, budget: PureBudget) -> Expected:
         """See `expected_grid`, "tight"."""
         return expected_grid(asked, self.mechanism.side or 1, budget)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicCandidate:
+    """Any mechanism whose partitions are public and form a grid: a quadtree of a fixed height, say.
+
+    Bound: the root of bias**2 + variance, with the bias of the grid without noise, and the variance that the mechanism itself
+    states for its answers: that of a release of no records at all, which is public.
+
+    Privacy:
+        The partitions and the variance do not depend on the records, so that `expected_grid`'s proof holds as it is.
+    """
+
+    mechanism: Any
+
+    def expected(self, asked: Asked, budget: PureBudget) -> Expected:
+        """Bounds for every box at once; raises `SettingError` if the partitions do not form a grid."""
+        (columns, rows), cover, variance = _of_nobody(self.mechanism, asked.boxes, budget.epsilon, asked.points.contributions)
+        bias = cover.weighted(running_sums(asked.points, columns, rows)) - asked.truth
+        return Expected(error=np.sqrt(bias**2 + variance), moved=cover.most_cut)
+
+
+@lru_cache(maxsize=64)
+def _of_nobody(mechanism: Any, boxes: Boxes, epsilon: Fraction, contributions: int) -> tuple[tuple[Lines, Lines], Cover, Floats]:
+    """The grid of a release of no records, how boxes lie over it and the (q,) variances of their answers. PUBLIC."""
+    none = np.zeros(0, np.int32)
+    empty = PointCounts(domain=boxes.domain, column=none, row=none, count=none.astype(np.int64), contributions=contributions)
+    release = mechanism.release(empty, PureBudget(epsilon), Entropy.seeded(0))
+    lines = release.tree.lines
+    if lines is None or release.approximate is not None:
+        raise SettingError(f"{mechanism.title} cannot be tuned like this: its partitions must be public and form a grid.")
+    _, spread = release.answer(boxes.domain.coordinates(boxes.lattice), spread=True)
+    return lines, Cover.of(boxes.lattice, *lines), spread**2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,9 +192,9 @@ def _inside(sums: Integers, rectangles: Integers) -> Integers:
     return np.asarray(sums[north, east] - sums[south, east] - sums[north, west] + sums[south, west])
 
 
-def quadtree_height(value: float, domain: Domain) -> QuadtreeCandidate:
+def quadtree_height(value: float, domain: Domain) -> PublicCandidate:
     """A quadtree of this height, or the largest that the lattice has room for."""
-    return QuadtreeCandidate(mechanism=Quadtree(height=min(int(value), domain.order)))
+    return PublicCandidate(mechanism=Quadtree(height=min(int(value), domain.order)))
 
 
 def grid_size(value: float, domain: Domain) -> GridCandidate:

@@ -25,7 +25,7 @@ class Tuned(Tuning):
 
     Privacy:
         The epsilons of the total, the choice and the release add up. Each candidate bounds its expected error on public boxes and
-        says, in public, how much one record moves these bounds: `QuadtreeCandidate` and `expected_grid` prove theirs, `clipped_scores`
+        says, in public, how much one record moves them: `PublicCandidate`, `QuadtreeCandidate` and `expected_grid` prove it; `clipped_scores`
         makes scores of a proved sensitivity of any such bounds. A release with the chosen setting is private by itself.
 
     Source:
@@ -58,7 +58,7 @@ class Tuned(Tuning):
         candidates = self.candidates(points.domain)
         choice = self.tune_by(study, budget, self.tune, candidates)
         chosen = candidates[choice.place].mechanism
-        release = chosen.release(points, PureBudget(choice.rest), entropy)
+        release: Release = chosen.release(points, PureBudget(choice.rest), entropy)
         study.steps.extend(release.receipt.steps)
         value = getattr(chosen, FAMILIES[self.tune].setting)
         notes = (f"{chosen.title}: the {self.tune} is {value:,g}, chosen among {len(candidates)}.", *release.receipt.notes)

@@ -5,9 +5,9 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
-from dpviz.mechanisms import Quadtree
+from dpviz.mechanisms import Identity, PrivTree, Quadtree, UniformGrid
 from dpviz.mechanisms.box_shares import Asked, Boxes
-from dpviz.mechanisms.candidates import FAMILIES, QuadtreeCandidate, _kept, _noise, _public_noise
+from dpviz.mechanisms.candidates import FAMILIES, GridCandidate, PublicCandidate, QuadtreeCandidate, _kept, _noise, _public_noise
 from dpviz.mechanisms.tuned import Tuned
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -41,6 +41,21 @@ def test_the_bound_covers_the_true_spread_of_answers_and_the_bias(name):
     bias = np.abs(huge.answer(boxes) - asked.truth)
     assert (wanted.error >= np.sqrt(spread**2 + bias**2) - 1e-4).all()
     assert wanted.error.sum() < 1.6 * np.sqrt(spread**2 + bias**2).sum()
+    found = PublicCandidate(mechanism=TREES[name]).expected(asked, BUDGET)
+    np.testing.assert_allclose(found.error, np.sqrt(spread**2 + bias**2), rtol=1e-5)
+    assert found.moved == wanted.moved
+
+
+def test_a_public_grid_is_the_same_candidate_either_way_and_others_are_refused():
+    asked = asked_of(np.random.default_rng(2).poisson(3, (8, 8)))
+    for side in (1, 3, 8):
+        one, other = (kind(mechanism=UniformGrid(side=side)).expected(asked, BUDGET) for kind in (PublicCandidate, GridCandidate))
+        np.testing.assert_allclose(one.error, other.error)
+        assert one.moved == other.moved
+    assert PublicCandidate(mechanism=Identity(order=2)).expected(asked, BUDGET).error.shape == (60,)
+    for mechanism in (PrivTree(), Quadtree(prune=3)):
+        with pytest.raises(SettingError, match="must be public and form a grid"):
+            PublicCandidate(mechanism=mechanism).expected(asked, BUDGET)
 
 
 def test_the_noise_of_a_tree_that_nothing_is_pruned_from_is_that_of_the_whole_tree():
