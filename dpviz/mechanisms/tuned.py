@@ -25,16 +25,16 @@ class Tuned(Tuning):
 
     Privacy:
         The epsilons of the total, the choice and the release add up. Each candidate bounds its expected error on public boxes and
-        says, in public, how much one record moves them: `PublicCandidate`, `QuadtreeCandidate` and `expected_grid` prove it; `clipped_scores`
-        makes scores of a proved sensitivity of any such bounds. A release with the chosen setting is private by itself.
+        says, in public, how much one record moves that: `PublicCandidate`, `QuadtreeCandidate` and `expected_grid` prove it. From
+        any such bounds `clipped_scores` makes scores of a proved sensitivity. A release with the chosen setting is private by itself.
 
     Source:
         The two phases are those of Fanaeepour, Rubinstein, "End-to-end differentially-private parameter tuning in spatial
         histograms", 2017; other settings than the size of a grid are ours.
 
     Deviations:
-        As for `TunedGrid` by default. Thresholds for pruning move errors by more than the threshold per record, so that choosing
-        among them takes millions of records, or errors that are clipped low.
+        As for `TunedGrid` by default. One record may turn a node from pruned to split, which moves errors by more than the
+        threshold: choosing a threshold is little better than tossing a coin below some hundred million records.
     """
 
     key: ClassVar[str] = "tuned"
