@@ -33,7 +33,10 @@ def added(histogram: Histogram, most: int = 1) -> Iterator[Histogram]:
     """All neighbours with 1 to `most` records more."""
     for records in range(1, most + 1):
         for places in combinations_with_replacement(range(len(histogram)), records):
-            yield tuple((np.array(histogram) + np.bincount(places, minlength=len(histogram))).tolist())
+            more = list(histogram)
+            for place in places:
+                more[place] += 1
+            yield tuple(more)
 
 
 def packed(found: list[Histogram], low: int = 0, dtype: type = np.int64) -> NodeValues:

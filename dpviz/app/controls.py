@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,26 +20,30 @@ DELTAS = [10.0**power for power in range(-12, -3)]
 LARGEST_WHOLE = 2**53 - 1  # that a browser can hold
 SPLIT_SETTINGS = ("split", "weights")
 SHAPE_SETTINGS = ("height", "fan_out", "neighbours")
+MOST_BUTTONS, LONGEST_BUTTONS = 4, 30
 
 
 def mechanism_controls(desk: Desk) -> None:
     """Choose the mechanism and its settings."""
-    how = desk.config()
+    how, offered = desk.config(), desk.offered()
     st.markdown("##### 2 Mechanism")
-    st.session_state["mechanism"] = how.mechanism
+    st.session_state["mechanism"] = how.mechanism if how.mechanism in offered else None
     st.selectbox(
         "Mechanism",
-        list(desk.mechanisms),
+        offered,
+        index=0 if how.mechanism in offered else None,
         key="mechanism",
+        placeholder="Choose a private mechanism",
         format_func=lambda key: str(desk.mechanisms[key].title),
         label_visibility="collapsed",
         on_change=lambda: desk.change(mechanism=st.session_state["mechanism"], settings={}, **desk.config().back_to_overview()),
     )
+    desk.refuse_reference()
     mechanism = desk.mechanisms[how.mechanism]
-    st.caption(mechanism.summary)
+    (st.caption if mechanism.private else st.warning)(mechanism.summary)
     rules = [rule for rule in mechanism.rules() if rule.name not in SPLIT_SETTINGS]
     values = how.built().chosen()
-    shown = [rule for rule in rules if rule.when is None or values[rule.when[0]] == rule.when[1]]
+    shown = [rule for rule in rules if rule.matters(values)]
     _setting(desk, shown[0], values[shown[0].name])
     if len(shown) > 1:
         with st.expander("More settings"):
@@ -52,8 +56,10 @@ def _setting(desk: Desk, rule: Rule, value: Any) -> None:
     key = f"setting {desk.config().mechanism} {rule.name}"
     st.session_state[key] = value
     common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _set(desk, rule, st.session_state[key])}
-    if rule.choices:
+    if rule.choices and fits_buttons(rule.choices):
         st.segmented_control(rule.label, rule.choices, required=True, **common)
+    elif rule.choices:
+        st.selectbox(rule.label, rule.choices, **common)
     elif isinstance(value, bool):
         st.toggle(rule.label, **common)
     else:
@@ -62,7 +68,12 @@ def _setting(desk: Desk, rule: Rule, value: Any) -> None:
         low, high = (None if bound is None else kind(min(bound, LARGEST_WHOLE)) for bound in (rule.low, rule.high))
         step = 1 if whole else 0.01 if (rule.high or 0) <= 1 else 1.0
         empty: dict[str, Any] = {"value": None, "placeholder": "automatic"} if rule.optional else {}
-        st.number_input(rule.label, low, high, step=step, **empty, **common)
+        st.number_input(rule.label, low, high, step=step, format="%d" if whole else "%.6g", **empty, **common)
+
+
+def fits_buttons(choices: Sequence[Any]) -> bool:
+    """Whether choices have room side by side in the sidebar."""
+    return len(choices) <= MOST_BUTTONS and sum(len(str(choice)) for choice in choices) <= LONGEST_BUTTONS
 
 
 def _set(desk: Desk, rule: Rule, value: Any) -> None:
@@ -80,7 +91,8 @@ def privacy_controls(desk: Desk, frame: Any | None) -> None:
     """Choose epsilon and how it is split; `frame` is the public frame of the data, None before there are any."""
     st.markdown("##### 3 Privacy")
     _epsilon(desk)
-    if hasattr(desk.config(), "delta"):
+    _promise(desk)
+    if desk.config().built().needs_delta:
         _delta(desk)
     if frame is not None:
         _split(desk, frame)
@@ -109,7 +121,17 @@ def _epsilon(desk: Desk) -> None:
         label_visibility="collapsed",
         on_change=lambda: desk.change(epsilon=st.session_state["epsilon"]),
     )
-    but = ", except with probability δ" if hasattr(desk.config(), "delta") else ""
+
+
+def _promise(desk: Desk) -> None:
+    """What epsilon means for one record, and warnings at both ends."""
+    mechanism, epsilon = desk.config().built(), desk.config().epsilon
+    if not mechanism.private:
+        st.caption(
+            ":orange[**NOT PRIVATE**: no ε bounds what this reference reveals. ε only sets the noise of its counts, if they have any.]"
+        )
+        return
+    but = ", except with probability δ" if mechanism.needs_delta else ""
     st.caption(
         "Whatever is released, the odds that one record (or person) is in the data change by at most"
         f" e^ε = {math.exp(epsilon):,.3g} times{but}."
@@ -135,27 +157,34 @@ def _delta(desk: Desk) -> None:
 def _split(desk: Desk, frame: Any) -> None:
     mechanism = desk.config().built()
     parts = mechanism.shares(frame)
-    _presets(desk, mechanism, len(parts) - 1)
+    _presets(desk, mechanism, parts)
     if len(parts) < 2:
-        st.caption(f"All of ε buys {parts[0].label}.")
+        if mechanism.private:
+            st.caption(f"All of ε buys {parts[0].label}.")
         return
     locks = st.session_state.setdefault("locks", [])
     if len(locks) != len(parts):
         locks[:] = [False] * len(parts)
-    shares, use = [part.share for part in parts], partial(_use_shares, desk)
-    split_bar([part.label for part in parts], shares, locked=list(locks), key=f"split {desk.config().mechanism}", on_change=use)
-    structure = sum(part.share for part in parts if part.structure)
-    if structure:
-        st.caption(f"Structure {structure:.1%}, counts {1 - structure:.1%} of ε.")
+    labels, shares, structure = ([getattr(part, what) for part in parts] for what in ("label", "share", "structure"))
+    key, use = f"split {desk.config().mechanism}", partial(_use_shares, desk, parts)
+    split_bar(labels, shares, locked=list(locks), key=key, structure=structure, on_change=use)
+    if held := _held(parts):
+        st.caption(f"Structure (grey) {held:.1%}, counts (blue) {1 - held:.1%} of ε.")
     with st.expander("Type the shares"):
         _typed(parts, locks, use)
 
 
-def _presets(desk: Desk, mechanism: Any, height: int) -> None:
-    """Ways to split over levels by name, published ones included."""
+def _held(parts: list[Share]) -> float:
+    """The share that finds the structure."""
+    return sum(part.share for part in parts if part.structure)
+
+
+def _presets(desk: Desk, mechanism: Any, parts: list[Share]) -> None:
+    """Ways to split the counts over levels by name, published ones included; the structure keeps its share."""
     names = [rule for rule in mechanism.rules() if rule.name == "split"]
     if not names:
         return
+    height = sum(not part.structure for part in parts) - 1
     published = {each.title: each for each in PUBLISHED}
     known = next((name for name, each in published.items() if _same(each.weights(height), mechanism.weights)), None)
     st.session_state["preset"] = known or mechanism.split
@@ -164,22 +193,26 @@ def _presets(desk: Desk, mechanism: Any, height: int) -> None:
         [*names[0].choices, *published],
         key="preset",
         format_func=lambda name: name if name in published else name.capitalize(),
-        on_change=lambda: _use_preset(desk, st.session_state["preset"], published, height),
+        on_change=lambda: _use_preset(desk, st.session_state["preset"], parts),
     )
     if known:
         st.caption(f"{published[known].source}.")
 
 
-def _same(published: list[float], weights: tuple[float, ...]) -> bool:
-    """Whether custom weights are a published split, up to their sum."""
-    whole = sum(published)
-    return len(published) == len(weights) and all(abs(a / whole - b) < 1e-5 for a, b in zip(published, weights, strict=True))
+def _same(first: Sequence[float], second: Sequence[float]) -> bool:
+    """Whether two splits are one, up to their sums."""
+    whole, other = sum(first), sum(second)
+    alike = len(first) == len(second) and whole > 0 and other > 0
+    return alike and all(abs(a / whole - b / other) < 1e-5 for a, b in zip(first, second, strict=True))
 
 
-def _use_preset(desk: Desk, name: str, published: dict[str, Any], height: int) -> None:
-    if name in published:
-        weights = published[name].weights(height)
-        _use_shares(desk, [weight / sum(weights) for weight in weights])
+def _use_preset(desk: Desk, name: str, parts: list[Share]) -> None:
+    published = next((each for each in PUBLISHED if each.title == name), None)
+    if published:
+        weights = published.weights(sum(not part.structure for part in parts) - 1)
+        counts = iter(weights)
+        free = (1 - _held(parts)) / sum(weights)
+        _use_shares(desk, parts, [part.share if part.structure else free * next(counts) for part in parts])
     elif name != "custom":
         how = desk.config()
         settings = {key: value for key, value in how.settings.items() if key not in SPLIT_SETTINGS}
@@ -187,12 +220,25 @@ def _use_preset(desk: Desk, name: str, published: dict[str, Any], height: int) -
         desk.change(settings=settings if name == default else {**settings, "split": name})
 
 
-def _use_shares(desk: Desk, shares: list[float]) -> None:
-    """Take over shares that were dragged, typed or chosen."""
+def _use_shares(desk: Desk, parts: list[Share], shares: list[float]) -> None:
+    """Take over shares that were dragged, typed or chosen, in numbers short enough for a link.
+
+    A split that has a name keeps it where only the structure gives or takes.
+    """
     mechanism = desk.config().built()
-    changed = mechanism.with_shares([round(share, 6) for share in shares])
+    before, changed = mechanism.chosen(), mechanism.with_shares(shares).chosen()
+    counts = [(part.share, share) for part, share in zip(parts, shares, strict=True) if not part.structure]
+    if len(counts) < len(parts) and _same([now for now, _ in counts], [new for _, new in counts]):
+        changed |= {name: before[name] for name in SPLIT_SETTINGS if name in before}
+    short = {name: value if value == before[name] else _rounded(value) for name, value in changed.items()}
     defaults = {rule.name: rule.default for rule in mechanism.rules()}
-    desk.change(settings={name: value for name, value in changed.chosen().items() if value != defaults[name]})
+    desk.change(settings={name: value for name, value in short.items() if value != defaults[name]})
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(round(part, 6) for part in value)
+    return round(value, 6) if isinstance(value, float) else value
 
 
 def _typed(parts: list[Share], locks: list[bool], use: Callable[[list[float]], None]) -> None:

@@ -6,14 +6,16 @@ import streamlit as st
 
 from dpviz.app.state import CURATE, TEACH, Desk, Loaded, truth_key, truth_wanted
 
-WATERMARK = """<style>
+_STAMP = """<style>
 .st-key-map [data-testid="stDeckGlJsonChart"] { position: relative; }
-.st-key-map [data-testid="stDeckGlJsonChart"]::after { content: "CURATOR ONLY"; position: absolute; inset: 0; z-index: 1;
+.st-key-map [data-testid="stDeckGlJsonChart"]::after { content: "STAMP"; position: absolute; inset: 0; z-index: 1;
   pointer-events: none; display: flex; align-items: center; justify-content: center; font-size: 5rem; font-weight: 700;
   letter-spacing: 0.3rem; rotate: -20deg; opacity: 0.3; }
 .st-key-figures { border-left: 4px dashed #d55e00; padding-left: 0.8rem; }
-.st-key-figures::before { content: "CURATOR ONLY: what follows holds the truth"; font-size: 0.8rem; font-weight: 700; color: #d55e00; }
+.st-key-figures::before { content: "STAMP: WHY"; font-size: 0.8rem; font-weight: 700; color: #d55e00; }
 </style>"""
+WATERMARK = _STAMP.replace("STAMP", "CURATOR ONLY").replace("WHY", "what follows holds the truth")
+NOT_PRIVATE = _STAMP.replace("STAMP", "NOT PRIVATE").replace("WHY", "a reference that shows what privacy costs; never to be published")
 NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementToolbar"]:not(:has([aria-label*="ullscreen"])) {
   display: none; }</style>"""
 

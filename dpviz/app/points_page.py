@@ -8,8 +8,9 @@ import streamlit as st
 from dpviz.answers.metrics import Evaluation
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.data_controls import data_controls
-from dpviz.app.mode_row import NO_EXPORT, WATERMARK, mode_row, truth_switch
+from dpviz.app.mode_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, truth_switch
 from dpviz.app.points_tabs import tabs
+from dpviz.app.receipt_tab import in_words
 from dpviz.app.state import (
     CURATE,
     POINTS,
@@ -22,6 +23,7 @@ from dpviz.app.state import (
     truth_of,
 )
 from dpviz.errors import BudgetError, DpvizError, SettingError
+from dpviz.privacy.receipt import Receipt
 from dpviz.view.layers import MOST_FEATURES
 from dpviz.view.points_map import PRESENT, SHOWN, points_map, truth_map
 
@@ -30,11 +32,13 @@ _PROTECTED = (
     "**Protected:** adding or removing one record (or one person, where a person column is given)."
     " **Not protected:** the domain, its lattice, the mechanism and its settings, totals that you declare."
 )
+_UNPROTECTED = "**NOT PRIVATE:** the chosen reference protects nothing. It shows what privacy costs."
 
 
 def points_page() -> None:
     """Draw the page."""
-    mode_row(POINTS, _PROTECTED)
+    private = config().mode == CURATE or POINTS.mechanisms[config().mechanism].private
+    mode_row(POINTS, _PROTECTED if private else _UNPROTECTED)
     with st.sidebar:
         data = _left()
     POINTS.write_address()
@@ -57,7 +61,8 @@ def _left() -> Data | None:
         privacy_controls(POINTS, data.points.domain if data else None)
     except (SettingError, BudgetError) as error:
         st.error(str(error))
-        st.button("Back to the default settings", on_click=without_settings, args=(POINTS,))
+        if config().mechanism in POINTS.offered():
+            st.button("Back to the default settings", on_click=without_settings, args=(POINTS,))
         return data
     sum_so_far = st.empty()
     pressed = st.button("Draw a release", type="primary", width="stretch", disabled=data is None, key="draw")
@@ -74,9 +79,10 @@ def _left() -> Data | None:
 
 
 def _spent(data: Data) -> None:
-    spent, coming = float(spent_on(data)[0]), config().epsilon
+    (epsilon, delta), coming = spent_on(data), config().budget()
+    after = in_words(epsilon + coming.epsilon, delta + getattr(coming, "delta", 0))
     st.caption(
-        f"Drawn from these data so far in this session: ε {spent:g}. The next draw makes it {spent + coming:g}; draws add up,"
+        f"Drawn from these data so far in this session: {in_words(epsilon, delta)}. The next draw makes it {after}; draws add up,"
         " also those that a reload of the page forgets."
     )
 
@@ -124,14 +130,22 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
     picture = points_map(what.release, level, shown, unit=what.data.unit, dark=_dark(), truth=truth)
     if what.config.mode == CURATE:
         st.html(NO_EXPORT if truth is None else NO_EXPORT + WATERMARK)
+    if not what.release.receipt.private:
+        st.html(NOT_PRIVATE)
     chosen = st.pydeck_chart(
         picture.deck, height=MAP_HEIGHT, key="map", on_select="rerun", selection_mode="single-object", alt=picture.description
     )
-    notes = [picture.note, f"Seeded draw {what.number}: a simulation, not private." if what.release.simulation else None]
-    st.html(picture.legend + "".join(f'<div class="dpviz-note">{note}</div>' for note in notes if note))
+    st.html(picture.legend + "".join(f'<div class="dpviz-note">{note}</div>' for note in [picture.note, _stamp(what)] if note))
     with st.container(key="figures"):
         _key_figures(what, evaluation, level)
         tabs(what, evaluation, level, _clicked(chosen))
+
+
+def _stamp(what: Drawn) -> str | None:
+    """Why what is shown must not be published, if so."""
+    if not what.release.receipt.private:
+        return f"<b>NOT PRIVATE</b>, draw {what.number}: this reference shows what privacy costs, and must never be published."
+    return f"Seeded draw {what.number}: a simulation, not private." if what.release.simulation else None
 
 
 def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]:
@@ -173,7 +187,7 @@ def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None
     if evaluation is None:
         total, spread = release.count[0], release.stddev[0]
         columns[2].metric("Released total", f"{total:,.0f} ± {spread:,.0f}", help="Estimate and standard deviation of the whole domain.")
-        columns[3].metric("Budget of this draw", f"ε {float(release.receipt.used):g}", help="See the Receipt tab.")
+        columns[3].metric("Budget of this draw", _budget_of(release.receipt), help="See the Receipt tab.")
         return
     truth, count = evaluation.truth[nodes], release.count[nodes]
     error = float(np.abs(count - truth).sum() / max(truth.sum(), 1) * 100)
@@ -182,6 +196,13 @@ def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None
     wrong = int(((truth == 0) & (count >= PRESENT)).sum())
     empty = f"Partitions released as occupied although nobody is there, out of {int((truth == 0).sum()):,} empty ones."
     columns[3].metric("False positives", f"{wrong:,}", help=empty)
+
+
+def _budget_of(receipt: Receipt) -> str:
+    """What one draw spent, for a key figure."""
+    if not receipt.private:
+        return "NOT PRIVATE"
+    return in_words(receipt.used, getattr(receipt.spent, "delta", 0))
 
 
 def _clicked(chosen: object) -> int | None:

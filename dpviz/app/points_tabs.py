@@ -118,8 +118,10 @@ def _step(release: Release, axis: int) -> float:
 
 def _receipt(what: Drawn) -> None:
     release, receipt = what.release, what.release.receipt
-    left, right = st.columns([2, 3])
-    left.altair_chart(charts.receipt_by_level(receipt, release.height), width="stretch")
+    right = st.container()
+    if receipt.steps:
+        left, right = st.columns([1, 2])
+        left.altair_chart(charts.receipt_by_level(receipt, release.height), width="stretch")
     with right:
         receipt_table(receipt, "zoom", lambda level: None if level is None else release.height - level)
     extra = [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
@@ -138,6 +140,9 @@ def _table(what: Drawn, level: int) -> None:
     table.insert(0, "partition", order)
     table["count"], table["stddev"] = what.release.count[order].round(1), what.release.stddev[order].round(2)
     table["low"], table["high"], table["first measured"] = low, high, what.release.noisy[order]
+    if not what.release.receipt.private:
+        table = table.rename(columns={"count": "count (NOT PRIVATE)"})
+        st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
     st.dataframe(table, hide_index=True, width="stretch")
     if len(nodes) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(nodes):,} partitions, by released count.")

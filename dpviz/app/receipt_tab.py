@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import pandas as pd
@@ -11,15 +12,31 @@ import streamlit as st
 from dpviz.privacy.receipt import Receipt
 
 
+def in_words(epsilon: Fraction | float, delta: Fraction | float = 0) -> str:
+    """A budget as it is written on screen; delta only where there is one.
+
+    >>> in_words(Fraction(1, 2)), in_words(0.5, 1e-6)
+    ('ε 0.5', 'ε 0.5, δ 1e-06')
+    """
+    return f"ε {float(epsilon):g}" + (f", δ {float(delta):.3g}" if delta else "")
+
+
 def receipt_table(receipt: Receipt, place: str, place_of: Callable[[int | None], Any]) -> None:
     """What was spent on what; `place` names the column of levels or stages, which `place_of` translates."""
-    unit = receipt.currency
+    if not receipt.private:
+        what = "The steps say only what its noise was made from." if receipt.steps else "Nothing has noise: every count is exact."
+        st.caption(f":orange[**NOT PRIVATE**: no budget bounds what this release reveals. {what}]")
+    if not receipt.steps:
+        return
+    unit, early, delta = receipt.currency, any(step.instead for step in receipt.steps), any(step.delta for step in receipt.steps)
     rows = [
         {
             "for": step.purpose,
             place: place_of(step.level),
             unit: float(step.amount),
             f"{unit} exactly": str(step.amount),
+            **({"δ": f"{float(step.delta):.3g}" if step.delta else ""} if delta else {}),
+            **({"in the sum": not step.instead} if early else {}),
             "sensitivity": float(step.sensitivity),
             "noise": step.noise,
             "scale": float(step.scale),
@@ -29,10 +46,22 @@ def receipt_table(receipt: Receipt, place: str, place_of: Callable[[int | None],
     ]
     exactly = st.column_config.TextColumn(help="Parts are multiples of the whole / 2^32, so that they add up to it without rounding.")
     st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch", column_config={f"{unit} exactly": exactly})
-    exact = "exactly all of it" if receipt.spent == receipt.total else "less than all of it"
-    st.caption(
-        f"Spent {unit} {float(receipt.used):g} of {float(receipt.available):g}: {exact}. Steps add up along every record's path;"
-        " counts within a step are disjoint and are paid for once."
+    st.caption(_sum_up(receipt))
+    if early:
+        st.caption(
+            "Early leaves end above the lowest level. Paths that end there spend at once what later steps spend on the others:"
+            " in place of those steps, so it is not added up."
+        )
+
+
+def _sum_up(receipt: Receipt) -> str:
+    """How much was spent, of how much, and how it adds up."""
+    delta, allowed = sum((step.delta for step in receipt.steps), Fraction(0)), getattr(receipt.total, "delta", 0)
+    also = f", δ {float(delta):.3g} of {float(allowed):.3g}" if delta else ""
+    exact = "exactly" if receipt.used == receipt.available and (not delta or delta == allowed) else "less than"
+    return (
+        f"Spent {receipt.currency} {float(receipt.used):g} of {float(receipt.available):g}{also}: {exact} all of it. Steps add up along"
+        " every record's path; counts within a step are disjoint and are paid for once."
     )
 
 
@@ -40,7 +69,7 @@ def small_print(receipt: Receipt, steps: Sequence[str], approximate: str | None,
     """What is protected, what is not, post-processing and notes; `extra` lines stand before what is said of the spread."""
     bound = "" if receipt.contributions == 1 else f", at most {receipt.contributions:,} records each"
     lines = [
-        f"**Protected**: {receipt.neighbours} {receipt.unit}{bound}.",
+        f"**Protected**: {receipt.neighbours} {receipt.unit}{bound}." if receipt.private else "**NOT PRIVATE**: nothing is protected.",
         f"**Not protected**: {', '.join(receipt.unprotected)}.",
         f"**Post-processing**, in order: {', '.join(steps) or 'none'}.",
         *(f"**Note**: {note}" for note in receipt.notes),

@@ -13,8 +13,9 @@ from dpviz.answers.metrics import Evaluation, evaluate
 from dpviz.app.link import Reader, from_query, number, one_of, settings, to_query
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES
-from dpviz.mechanisms import POINT_MECHANISMS
-from dpviz.privacy.budget import PureBudget
+from dpviz.errors import SettingError
+from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES
+from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
 from dpviz.view.points_map import SHOWN
@@ -22,7 +23,9 @@ from dpviz.view.points_map import SHOWN
 TEACH, CURATE = "Teach", "Curate"
 SOURCES = ("sample", "upload", "path")
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
+SMALLEST_DELTA, LARGEST_DELTA = 1e-12, 1e-4
 LARGEST_ORDER = 16
+CHOICES: dict[str, type[Any]] = {**POINT_MECHANISMS, **REFERENCES}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +40,7 @@ class Config:
         mechanism: key of the mechanism.
         settings: its settings that differ from the defaults.
         epsilon: the privacy budget.
+        delta: its other half, for mechanisms that need one.
         order: of the domain's lattice.
         zoom: the zoom level shown; None for the finest that can be hovered.
         shown: which map.
@@ -49,13 +53,18 @@ class Config:
     mechanism: str = "quadtree"
     settings: dict[str, Any] = field(default_factory=dict)
     epsilon: float = 0.5
+    delta: float = 1e-6
     order: int = 10
     zoom: int | None = None
     shown: str = SHOWN[0]
 
     def built(self) -> Any:
         """The mechanism with its settings; raises `SettingError` if one is out of range."""
-        return POINT_MECHANISMS[self.mechanism](**self.settings)
+        return CHOICES[self.mechanism](**self.settings)
+
+    def budget(self) -> PureBudget | ApproxBudget:
+        """What a draw spends: with a delta exactly where the mechanism needs one."""
+        return ApproxBudget(self.epsilon, self.delta) if self.built().needs_delta else PureBudget(self.epsilon)
 
     def same_draw(self, other: Config) -> bool:
         """Whether both would draw from the same data in the same way; zoom and map do not matter."""
@@ -72,9 +81,10 @@ class Config:
             "mode": one_of(TEACH, CURATE),
             "sample": one_of(*SAMPLES),
             "size": number(1, 10_000_000, int),
-            "mechanism": one_of(*POINT_MECHANISMS),
+            "mechanism": one_of(*CHOICES),
             "settings": settings,
             "epsilon": number(SMALLEST_EPSILON, LARGEST_EPSILON, float),
+            "delta": number(SMALLEST_DELTA, LARGEST_DELTA, float),
             "order": number(1, LARGEST_ORDER, int),
             "zoom": number(0, 24, int),
             "shown": one_of(*SHOWN),
@@ -88,7 +98,7 @@ class Desk:
     Attributes:
         key: in session state.
         kind: what the configuration is; its defaults are the page's.
-        mechanisms: by key.
+        mechanisms: by key; references that are not private are for Teach only.
     """
 
     key: str
@@ -105,6 +115,19 @@ class Desk:
         """Change the configuration; the address follows."""
         st.session_state[self.key] = replace(self.config(), **updates)
 
+    def offered(self) -> list[str]:
+        """Keys of the mechanisms that may be used in the present mode: in Curate the private ones."""
+        return [key for key, mechanism in self.mechanisms.items() if mechanism.private or self.config().mode == TEACH]
+
+    def refuse_reference(self) -> None:
+        """Raise `SettingError` where a reference that is not private is chosen in Curate."""
+        how = self.config()
+        if how.mechanism not in self.offered():
+            raise SettingError(
+                f"{self.mechanisms[how.mechanism].title} is for Teach only: it would reveal private data, whatever the budget."
+                " Choose another mechanism, or go back to Teach. Nothing was drawn or spent."
+            )
+
     def write_address(self) -> None:
         """Make the address bar carry the configuration."""
         query = to_query(self.config())
@@ -112,7 +135,7 @@ class Desk:
             st.query_params.from_dict(query)
 
 
-POINTS = Desk(key="config", kind=Config, mechanisms=POINT_MECHANISMS)
+POINTS = Desk(key="config", kind=Config, mechanisms=CHOICES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,13 +195,19 @@ def drawn() -> Drawn | None:
 
 
 def draw(data: Data) -> None:
-    """Spend once and keep the result. In Curate the spend is written down before the noise is drawn."""
+    """Spend once and keep the result. In Curate the spend is written down before the noise is drawn.
+
+    Raises:
+        SettingError: a reference that is not private, in Curate; nothing is spent.
+    """
+    POINTS.refuse_reference()
     how, number = config(), st.session_state.get("draws", 0) + 1
-    mechanism, budget = how.built(), PureBudget(how.epsilon)
+    mechanism, budget = how.built(), how.budget()
     mechanism.check(data.points.domain)
     st.session_state["draws"] = number
     if how.mode == CURATE:
-        spends().append(Spend(digest=data.digest, epsilon=budget.epsilon, mechanism=mechanism.title))
+        delta = getattr(budget, "delta", Fraction(0))
+        spends().append(Spend(digest=data.digest, epsilon=budget.epsilon, delta=delta, mechanism=mechanism.title))
     entropy = Entropy.system() if how.mode == CURATE else Entropy.seeded(number)
     start = time.perf_counter()
     release = mechanism.release(data.points, budget, entropy)

@@ -12,7 +12,9 @@ from dpviz.answers.flow_metrics import FlowEvaluation, evaluate_flows
 from dpviz.app.link import Reader, number, one_of, settings
 from dpviz.app.state import (
     CURATE,
+    LARGEST_DELTA,
     LARGEST_EPSILON,
+    SMALLEST_DELTA,
     SMALLEST_EPSILON,
     TEACH,
     Desk,
@@ -103,7 +105,7 @@ class TripsConfig:
             "mechanism": one_of(*FLOW_MECHANISMS),
             "settings": settings,
             "epsilon": number(SMALLEST_EPSILON, LARGEST_EPSILON, float),
-            "delta": number(1e-12, 1e-4, float),
+            "delta": number(SMALLEST_DELTA, LARGEST_DELTA, float),
             "beside": one_of(ALONE, *FLOW_MECHANISMS),
             "level": number(1, 16, int),
             "shown": one_of(*SHOWN_TRIPS),

@@ -18,7 +18,7 @@ Mask = NDArray[np.bool_]
 _CELLS_AT_ONCE = 2**18
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Cells:
     """(k,) columns, rows and counts of occupied cells, in some order. PRIVATE."""
 

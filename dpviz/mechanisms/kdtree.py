@@ -72,9 +72,9 @@ class Kdtree(MedianTree):
 
     @classmethod
     def rules(cls) -> Iterator[Rule]:
-        """The variant first: it is what a person chooses, and says which others matter."""
+        """The variant and its own settings first: it is what a person chooses, and says which others matter."""
         rules = (replace(rule, when=("variant", MATTERS[rule.name])) if rule.name in MATTERS else rule for rule in super().rules())
-        return iter(sorted(rules, key=lambda rule: rule.name != "variant"))
+        return iter(sorted(rules, key=lambda rule: rule.name not in ("variant", "switch", "cell_order")))
 
     @property
     def needs_delta(self) -> bool:

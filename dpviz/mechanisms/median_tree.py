@@ -49,7 +49,7 @@ class Spending:
         return len(self.counts) - 1
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Grown:
     """A tree whose splits are paid for, and (n,) the true counts of its nodes, which are PRIVATE."""
 

@@ -16,7 +16,6 @@ from dpviz.view.chart_parts import (
     GREY,
     POINT,
     ROW,
-    distinct,
     finish,
     hex_of,
     legend,
@@ -135,35 +134,53 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
 
 
 def receipt_by_level(receipt: Receipt, height: int) -> alt.LayerChart:
-    """What each step spent, in order: what went into finding the structure, and what into counts.
+    """What each zoom level was given: what went into finding the structure, and what into counts.
+
+    What is spent on paths that end early, in place of later steps, has bars of its own and is not added to the others.
 
     Args:
-        receipt: of the release.
+        receipt: of the release; at least one step.
         height: of the release's tree; zoom = height - level.
     """
-    rows = pd.DataFrame(
-        {
-            "step": distinct(
-                [step.purpose if step.level is None else f"{step.purpose}, zoom {height - step.level}" for step in receipt.steps]
-            ),
-            "epsilon": [float(step.amount) for step in receipt.steps],
-            "exact": [str(step.amount) for step in receipt.steps],
-            "share": [float(100 * step.amount / receipt.available) for step in receipt.steps],
-            "noise": [step.noise for step in receipt.steps],
-            "kind": ["counts" if step.purpose.startswith("counts") else "structure" for step in receipt.steps],
-        }
-    )
+    rows = _spendings(receipt, height)
+    kinds = {"structure": GREY, "counts": ACCENT, "early leaves": "#9cc8d6"}
+    shown = [kind for kind in kinds if kind in set(rows["kind"])]
     names = {"step": "step", "kind": "for", "epsilon": "ε", "exact": "ε exactly", "share": "share of the budget (%)", "noise": "noise"}
-    kinds = legend("square") if len(set(rows["kind"])) > 1 else None
+    color = alt.Scale(domain=shown, range=[kinds[kind] for kind in shown])
     bars = alt.Chart(with_texts(rows, list(names))).mark_bar(cornerRadiusEnd=2)
     bars = bars.encode(
         x=alt.X(field="epsilon", type="quantitative", title="privacy budget ε", axis=AXIS),
-        y=alt.Y(field="step", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
-        color=alt.Color(field="kind", type="nominal", scale=alt.Scale(domain=["counts", "structure"], range=[ACCENT, GREY]), legend=kinds),
+        y=alt.Y(field="place", type="ordinal", sort=list(dict.fromkeys(rows["place"])), title=None, axis=alt.Axis(labelLimit=220)),
+        color=alt.Color(field="kind", type="nominal", scale=color, legend=legend("square") if len(shown) > 1 else None),
+        order=alt.Order(field="order", type="quantitative"),
         tooltip=tooltip(names),
     )
-    told = f"Privacy budget per step: {told_by(rows, 'step', 'epsilon')}; {float(receipt.available):.6g} in all."
-    return finish(alt.layer(bars), "Where the privacy budget went", told, FRAME + ROW * len(rows))
+    added, early = (told_by(part, "step", "epsilon") for part in (rows[~rows["instead"]], rows[rows["instead"]]))
+    told = f"Privacy budget: {added}; {float(receipt.used):.6g} of {float(receipt.available):.6g} in all."
+    told += f" On paths that end early, in place of later steps and not added up: {early}." if early else ""
+    title = "Where the privacy budget went" if receipt.private else "NOT PRIVATE: budget of the noise"
+    return finish(alt.layer(bars), title, told, FRAME + ROW * rows["place"].nunique())
+
+
+def _spendings(receipt: Receipt, height: int) -> pd.DataFrame:
+    """One row per purpose and zoom level, with the sum of its steps; those on paths that end early come last."""
+    zooms = [-1 if step.level is None else height - step.level for step in receipt.steps]
+    steps = [(step.instead, zoom, step.purpose, step.noise, step.amount) for step, zoom in zip(receipt.steps, zooms, strict=True)]
+    table = pd.DataFrame(steps, columns=["instead", "zoom", "purpose", "noise", "amount"])
+    by_level = table.groupby(["instead", "zoom", "purpose"], as_index=False)
+    rows = by_level.agg(noise=("noise", "first"), amount=("amount", "sum"), steps=("amount", "size"))
+    counts = rows["purpose"].str.startswith("counts")
+    at = "zoom " + rows["zoom"].astype(str)
+    title = rows["purpose"].where(rows["zoom"] < 0, rows["purpose"] + ", " + at)
+    return rows.assign(
+        place=rows["purpose"].where(rows["zoom"] < 0, at.where(~rows["instead"], "early leaves, " + at)),
+        kind=np.select([~counts, rows["instead"]], ["structure", "early leaves"], "counts"),
+        order=counts.astype(int),
+        step=title.where(rows["steps"] == 1, title + " (" + rows["steps"].astype(str) + " steps)"),
+        epsilon=rows["amount"].astype(float),
+        exact=rows["amount"].astype(str),
+        share=100 * rows["amount"].astype(float) / float(receipt.available),
+    ).drop(columns="amount")
 
 
 def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart:

@@ -81,10 +81,19 @@ class Scale:
         return f'<div class="dpviz-legend">{" ".join(parts)}</div>'
 
 
-def top_of(values: ArrayLike) -> float:
-    """A public top for a scale: nearly the largest of released values, rounded up to 1, 2 or 5 times a power of ten."""
+def top_of(values: ArrayLike, weights: ArrayLike | None = None) -> float:
+    """A public top for a scale: nearly the largest of released values, rounded up to 1, 2 or 5 times a power of ten.
+
+    Args:
+        values: (k,) released values.
+        weights: (k,) how much of the picture each has, for example its area; all alike if None.
+    """
     sizes = np.abs(np.asarray(values, np.float64))
-    largest = float(np.quantile(sizes, _SHARE_OF_VALUES)) if sizes.size else 0.0
+    shares = np.ones(sizes.shape) if weights is None else np.asarray(weights, np.float64)
+    known = np.isfinite(sizes) & (shares > 0)
+    if not known.any():
+        return 1.0
+    largest = float(np.quantile(sizes[known], _SHARE_OF_VALUES, weights=shares[known], method="inverted_cdf"))
     if not largest > 1e-300:
         return 1.0
     power = 10.0 ** np.floor(np.log10(largest))

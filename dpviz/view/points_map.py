@@ -105,7 +105,7 @@ def _values(release: Release, nodes: Indices, shown: str, unit: str, truth: NDAr
     if truth is None or shown in ("Released", "True"):
         area = release.domain.areas_km2(release.tree.rectangles(nodes))
         drawn = truth[nodes] if truth is not None and shown == "True" else count
-        return drawn / area, _density_scale(count / area, release.domain, unit)
+        return drawn / area, _density_scale(count / area, area, release.domain, unit)
     if shown == "Error":
         top = top_of(3 * release.stddev[nodes])
         return count - truth[nodes], Scale(kind="signed", top=top, title=f"released minus true, {unit} per partition")
@@ -113,9 +113,10 @@ def _values(release: Release, nodes: Indices, shown: str, unit: str, truth: NDAr
     return marks.astype(np.float64), Scale(kind="marks", top=1.0, title="wrong about presence")
 
 
-def _density_scale(density: Floats, domain: Domain, unit: str) -> Scale:
+def _density_scale(density: Floats, area: Floats, domain: Domain, unit: str) -> Scale:
+    """The scale that serves most of the map's area: the noise of a tiny partition is a huge density that few pixels show."""
     per = "unit of area" if domain.crs is None else "km²"
-    return Scale(kind="density", top=top_of(np.maximum(density, 0)), title=f"{unit} per {per}")
+    return Scale(kind="density", top=top_of(np.maximum(density, 0), area), title=f"{unit} per {per}")
 
 
 def _fields(release: Release, nodes: Indices, truth: NDArray[np.int64] | None) -> dict[str, list[Any]]:
@@ -171,8 +172,9 @@ def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Indices], *, un
     counts, width = blocks(zoom).ravel(), domain.side >> zoom
     row, column = np.divmod(np.arange(counts.size), 1 << zoom)
     rectangles = (np.stack([column, row, column + 1, row + 1], axis=1) * width).astype(np.int32)
-    density = counts / domain.areas_km2(rectangles)
-    scale = replace(_density_scale(density, domain, unit), dark=dark)
+    area = domain.areas_km2(rectangles)
+    density = counts / area
+    scale = replace(_density_scale(density, area, domain, unit), dark=dark)
     some = np.flatnonzero(counts)
     layer = partitions(domain, rectangles[some], scale.colors(density[some]), {"n": _texts(counts[some])}, name="truth")
     return PointsMap(

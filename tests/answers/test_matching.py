@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import dpviz as dv
 from dpviz.answers.matching import Blocking, Holders, block, made_up_holders
+from dpviz.mechanisms import HilbertTree, Kdtree
 
 DOMAIN = dv.Domain(bounds=(10.0, -5.0, 26.0, 3.0), crs=None, order=4)
 MECHANISMS = {
@@ -16,6 +17,8 @@ MECHANISMS = {
     "pruned quadtree": dv.Quadtree(height=4, prune=20),
     "grid that does not divide the lattice": dv.UniformGrid(side=7),
     "cells": dv.Identity(),
+    "kd-tree": Kdtree(height=2, split="leaf"),
+    "boxes that overlap": HilbertTree(height=3, split="leaf"),
 }
 
 

@@ -88,12 +88,12 @@ def test_curate_in_the_dark_adds_up_and_hides_the_truth(chromium, address, tmp_p
         assert background(page) < 200
         assert page.locator("canvas").count() == 0
         draw(page)
-        page.get_by_text("ε 0.1. The next draw makes it 0.2").wait_for()
+        page.get_by_text("ε 0.1. The next draw makes it ε 0.2").wait_for()
         partitions(page, "1,024")
         until(lambda: colours(page) > 50, "released partitions on the map")
         first = pixels(page)
         draw(page)
-        page.get_by_text("ε 0.2. The next draw makes it 0.3").wait_for()
+        page.get_by_text("ε 0.2. The next draw makes it ε 0.3").wait_for()
         until(lambda: (pixels(page) != first).any(), "another draw on the map")
         assert page.get_by_text("False positives").count() == 0
         page.get_by_text("Show curator-only truth").click()

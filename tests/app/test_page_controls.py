@@ -2,11 +2,27 @@
 
 import pytest
 
+from dpviz.app.controls import fits_buttons
 from dpviz.app.points_tabs import NAMES
 from dpviz.data.samples import SAMPLES
 from dpviz.mechanisms import POINT_MECHANISMS
 from dpviz.privacy.allocation import PUBLISHED
 from tests.app.walk import SMALL, captions, drawn, fine, good, keys, open_tab, points_app, press_draw, shares_of
+
+
+def widget(app, rule, name):
+    """The control of a setting."""
+    kind = "toggle" if isinstance(rule.default, bool) else "number_input"
+    if rule.choices:
+        kind = "segmented_control" if fits_buttons(rule.choices) else "selectbox"
+    return getattr(app, kind)(key=f"setting {name} {rule.name}")
+
+
+def other_value(rule):
+    """A value that is allowed and is not the default."""
+    if rule.choices:
+        return rule.choices[-1]
+    return not rule.default if isinstance(rule.default, bool) else rule.low if rule.low not in (0, rule.default) else rule.low + 1
 
 
 class TestControls:
@@ -15,10 +31,9 @@ class TestControls:
         app = fine(points_app({"sample": "gaussian_cluster", "size": "1000", "order": "6"}))
         fine(app.selectbox(key="mechanism").set_value(name).run())
         values = POINT_MECHANISMS[name]().chosen()
-        widgets = keys([*app.number_input, *app.toggle, *app.segmented_control])
+        widgets = keys([*app.number_input, *app.toggle, *app.segmented_control, *app.selectbox])
         for rule in POINT_MECHANISMS[name].rules():
-            relevant = rule.when is None or values[rule.when[0]] == rule.when[1]
-            if relevant and rule.name not in ("split", "weights"):
+            if rule.matters(values) and rule.name not in ("split", "weights"):
                 assert f"setting {name} {rule.name}" in widgets
         fine(press_draw(app))
         assert drawn(app).release.mechanism == name
@@ -28,17 +43,15 @@ class TestControls:
     @pytest.mark.parametrize("name", POINT_MECHANISMS)
     def test_every_setting_can_be_changed_and_set_back(self, name):
         app = fine(points_app({"sample": "gaussian_cluster", "size": "1000", "order": "6", "mechanism": name}))
-        for rule in POINT_MECHANISMS[name].rules():
-            if rule.name in ("split", "weights"):
-                continue
-            key = f"setting {name} {rule.name}"
-            kind = "segmented_control" if rule.choices else "toggle" if isinstance(rule.default, bool) else "number_input"
-            other = rule.choices[-1] if rule.choices else not rule.default if isinstance(rule.default, bool) else int(max(rule.low, 1)) + 1
-            other = other if rule.high is None or not isinstance(other, int) or other <= rule.high else rule.high
-            fine(getattr(app, kind)(key=key).set_value(other).run())
-            assert app.session_state["config"].settings == {rule.name: other}
-            fine(getattr(app, kind)(key=key).set_value(rule.default).run())
-            assert app.session_state["config"].settings == {}
+        rules = {rule.name: rule for rule in POINT_MECHANISMS[name].rules() if rule.name not in ("split", "weights")}
+        defaults = POINT_MECHANISMS[name]().chosen()
+        for rule in rules.values():
+            before = {} if rule.matters(defaults) else dict([rule.when])
+            for change in [before, {rule.name: other_value(rule)}, {rule.name: rule.default}, {each: defaults[each] for each in before}]:
+                for each, value in change.items():
+                    fine(widget(app, rules[each], name).set_value(value).run())
+                left = {each: value for each, value in change.items() if value != defaults[each]}
+                assert app.session_state["config"].settings in (left, before | left)
 
     def test_named_splits_change_the_shares(self):
         app = points_app()

@@ -139,9 +139,9 @@ class TestFiles:
     def test_files_of_one_name_and_other_content_have_other_sums(self):
         app = press_draw(self.declare(self.upload(PLACES)))
         app.file_uploader(key="file").set_value(("homes.csv", PLACES + b"-90,40,more\n", "text/csv")).run()
-        assert "ε 0. The next draw makes it 0.5" in captions(fine(app))
+        assert "ε 0. The next draw makes it ε 0.5" in captions(fine(app))
         app.file_uploader(key="file").set_value(("other name.csv", PLACES, "text/csv")).run()
-        assert "ε 0.5. The next draw makes it 1" in captions(fine(app))
+        assert "ε 0.5. The next draw makes it ε 1" in captions(fine(app))
 
     @pytest.mark.parametrize(
         ("name", "content", "words"),

@@ -157,12 +157,12 @@ class TestDrawing:
 class TestCurate:
     def test_draws_add_up_exactly(self):
         app = points_app(CURATE | {"epsilon": "0.1"})
-        assert "ε 0. The next draw makes it 0.1" in captions(app)
+        assert "ε 0. The next draw makes it ε 0.1" in captions(app)
         press_draw(app)
-        assert "ε 0.1. The next draw makes it 0.2" in captions(app)
+        assert "ε 0.1. The next draw makes it ε 0.2" in captions(app)
         app.number_input(key="epsilon").set_value(0.2).run()
         press_draw(app)
-        assert "ε 0.3. The next draw makes it 0.5" in captions(app)
+        assert "ε 0.3. The next draw makes it ε 0.5" in captions(app)
         assert sum(spend.epsilon for spend in app.session_state["spends"]) == Fraction(3, 10)
         good(app.run())
         assert len(app.session_state["spends"]) == 2
@@ -171,13 +171,13 @@ class TestCurate:
         app = press_draw(points_app(CURATE))
         app.slider(key="order").set_value(5).run()
         app.selectbox(key="mechanism").set_value("identity").run()
-        assert "ε 0.5. The next draw makes it 1" in captions(app)
-        assert "ε 1. The next draw makes it 1.5" in captions(press_draw(app))
+        assert "ε 0.5. The next draw makes it ε 1" in captions(app)
+        assert "ε 1. The next draw makes it ε 1.5" in captions(press_draw(app))
 
     def test_other_data_have_another_sum(self):
         app = press_draw(points_app(CURATE))
         fine(app.number_input(key="size").set_value(2000).run())
-        assert "ε 0. The next draw makes it 0.5" in captions(app)
+        assert "ε 0. The next draw makes it ε 0.5" in captions(app)
 
     def test_teach_spends_nothing(self):
         app = press_draw(points_app())

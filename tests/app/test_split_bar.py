@@ -24,6 +24,9 @@ split_bar(parts, state.shares, locked=[False, locked, False], key="bar", on_chan
 st.text(f"run {state.runs}: " + " ".join(f"{share:.3f}" for share in state.shares))
 state.pair = split_bar(["a", "b"], state.get("pair", [1.0, 0.0]), locked=[False, False], key="second")
 st.text("pair: " + " ".join(f"{share:.2f}" for share in state["pair"]))
+tree = {"locked": [False, False, False, True], "structure": [True, False, False, False]}
+state.tree = split_bar(["medians", "a", "b", "c"], state.get("tree", [3, 2, 4, 1]), key="third", **tree)
+st.text("tree: " + " ".join(f"{share:.3f}" for share in state["tree"]))
 """
 
 SMALL = """
@@ -69,7 +72,7 @@ def page(chromium, address):
     page.set_default_timeout(15_000)
     page.goto(address)
     page.get_by_text("pair: 1.00 0.00").wait_for()
-    page.locator(".handle").nth(2).wait_for(state="attached")
+    page.locator(".handle").nth(5).wait_for(state="attached")
     yield page
     page.close()
 
@@ -136,7 +139,7 @@ def test_arrow_keys_move_by_one_and_five_percent_and_are_sent_once(page):
 def test_a_locked_part_is_skipped_and_a_preset_is_shown(page):
     page.get_by_text("lock").click()
     see(page, r"run 2")
-    page.locator(".part.locked").wait_for()
+    page.locator(".bar").first.locator(".part.locked").wait_for()
     page.locator(".handle").nth(1).focus()
     page.keyboard.press("Shift+ArrowLeft")
     see(page, r"run 3: 0.250 0.200 0.550")
@@ -145,3 +148,17 @@ def test_a_locked_part_is_skipped_and_a_preset_is_shown(page):
     see(page, r"run 4: 0.250 0.250 0.500")
     page.locator("[title='<i>inner</i>: 25\u00a0%, locked']").wait_for()
     assert page.locator(".part i").count() == 0
+
+
+@pytest.mark.browser
+def test_where_structure_meets_counts_all_unlocked_counts_give_and_take(page):
+    assert page.locator(".part.structure").count() == 1
+    drag(page, 2, 0.298, 0.598)
+    see(page, r"tree: 0.(60|59)\d 0.10\d 0.20\d 0.100")
+    handle = page.locator(".bar").nth(2).locator(".handle").first
+    assert handle.get_attribute("aria-label") == "Boundary between medians and counts"
+    handle.focus()
+    page.keyboard.press("End")
+    see(page, r"tree: 0.900 0.000 0.000 0.100")
+    page.keyboard.press("Shift+ArrowLeft")
+    see(page, r"tree: 0.850 0.025 0.025 0.100")

@@ -7,9 +7,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpviz.app.link import from_query, to_query
-from dpviz.app.state import LARGEST_EPSILON, LARGEST_ORDER, SMALLEST_EPSILON, SOURCES, Config
+from dpviz.app.state import (
+    CHOICES,
+    LARGEST_DELTA,
+    LARGEST_EPSILON,
+    LARGEST_ORDER,
+    SMALLEST_DELTA,
+    SMALLEST_EPSILON,
+    SOURCES,
+    Config,
+)
 from dpviz.data.samples import SAMPLES
-from dpviz.mechanisms import POINT_MECHANISMS, Quadtree
+from dpviz.mechanisms import Quadtree
 from dpviz.mechanisms.base import Settings
 from dpviz.view.points_map import SHOWN
 
@@ -19,7 +28,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-SETTINGS = sorted({rule.name for mechanism in POINT_MECHANISMS.values() for rule in mechanism.rules()})
+SETTINGS = sorted({rule.name for mechanism in CHOICES.values() for rule in mechanism.rules()})
 
 
 def json_text(value):
@@ -30,7 +39,7 @@ TEXTS = st.one_of(
     st.text(max_size=30),
     st.integers().map(str),
     st.floats().map(str),
-    st.sampled_from([*SAMPLES, *POINT_MECHANISMS, *SHOWN, "Teach", "Curate", "9" * 400, "-" + "9" * 4000, "1e999", "[" * 3000, "٣"]),
+    st.sampled_from([*SAMPLES, *CHOICES, *SHOWN, "Teach", "Curate", "9" * 400, "-" + "9" * 4000, "1e999", "[" * 3000, "٣"]),
     st.dictionaries(st.sampled_from(SETTINGS), JSON, max_size=4).map(json_text),
     JSON.map(json_text),
 )
@@ -60,14 +69,15 @@ def settings_of(mechanism):
 
 @st.composite
 def configs(draw):
-    mechanism = draw(st.sampled_from(sorted(POINT_MECHANISMS)))
+    mechanism = draw(st.sampled_from(sorted(CHOICES)))
     return Config(
         mode=draw(st.sampled_from(["Teach", "Curate"])),
         sample=draw(st.sampled_from(sorted(SAMPLES))),
         size=draw(st.none() | st.integers(1, 10_000_000)),
         mechanism=mechanism,
-        settings=draw(settings_of(POINT_MECHANISMS[mechanism])),
+        settings=draw(settings_of(CHOICES[mechanism])),
         epsilon=draw(st.floats(SMALLEST_EPSILON, LARGEST_EPSILON)),
+        delta=draw(st.floats(SMALLEST_DELTA, LARGEST_DELTA)),
         order=draw(st.integers(1, LARGEST_ORDER)),
         zoom=draw(st.none() | st.integers(0, 24)),
         shown=draw(st.sampled_from(SHOWN)),
@@ -88,6 +98,7 @@ def test_any_link_gives_a_configuration_that_can_be_built(query):
     assert config.sample in SAMPLES
     assert config.shown in SHOWN
     assert SMALLEST_EPSILON <= config.epsilon <= LARGEST_EPSILON
+    assert SMALLEST_DELTA <= config.delta <= LARGEST_DELTA
     assert 1 <= config.order <= LARGEST_ORDER
     assert config.size is None or 1 <= config.size <= 10_000_000
     assert config.zoom is None or 0 <= config.zoom <= 24
@@ -131,7 +142,8 @@ def test_what_is_looked_at_is_no_part_of_a_draw(change):
 
 
 @pytest.mark.parametrize(
-    "change", [{"epsilon": 0.6}, {"settings": {"height": 3}}, {"order": 9}, {"size": 10}, {"mode": "Curate"}, {"source": "path"}]
+    "change",
+    [{"epsilon": 0.6}, {"delta": 1e-7}, {"settings": {"height": 3}}, {"order": 9}, {"size": 10}, {"mode": "Curate"}, {"source": "path"}],
 )
 def test_everything_else_is_part_of_a_draw(change):
     assert not Config().same_draw(replace(Config(), **change))

@@ -17,6 +17,8 @@ MECHANISMS = {
     "quadtree_16_pruned": dv.Quadtree(height=2, fan_out=16, split="uniform", prune=4.0),
     "uniform_grid": dv.UniformGrid(c=1.0),
     "identity_threshold": dv.Identity(order=3, threshold=True),
+    "kdtree": dv.Kdtree(height=2),
+    "kdtree_hybrid_pruned": dv.Kdtree(height=3, variant="hybrid", switch=1, fan_out=2, prune=8.0),
 }
 
 

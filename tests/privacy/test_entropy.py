@@ -91,6 +91,73 @@ def test_the_only_number_below_one_is_zero():
     assert Entropy.seeded(6).below(1, 1000).tolist() == [0] * 1000
 
 
+MIXED = [
+    1,
+    2,
+    3,
+    7,
+    100,
+    2**20,
+    2**32 + 1,
+    2**53 - 1,
+    2**53 + 1,
+    3 * 2**40 + 5,
+    2**60 - 1,
+    2**60,
+    2**60 + 1,
+    2**61 + 2**60,
+    2**62 - 1,
+    2**62,
+]
+
+
+@KINDS
+def test_numbers_below_bounds_of_their_own_are_equally_likely_in_one_call(make):
+    entropy, copies = make(), 20_000
+    values = entropy.below_each(np.tile(MIXED, copies)).reshape(copies, len(MIXED))
+    least = SEEDED if entropy.simulation else SYSTEM
+    assert values.dtype == np.int64
+    assert values.min() >= 0
+    for place, bound in enumerate(MIXED):
+        own = values[:, place]
+        assert int(own.max()) < bound
+        parts = min(bound, 30)
+        cuts = [-(-part * bound // parts) for part in range(1, parts)]
+        share = np.diff([0, *cuts, bound]) / bound
+        assert p_of_counts(np.bincount(np.searchsorted(cuts, own, side="right"), minlength=parts), share) > least
+        if bound >= 2**20:
+            low = min(16, bound)
+            assert p_of_counts(np.bincount(own % low, minlength=low), np.full(low, 1 / low)) > least
+
+
+def test_numbers_below_bounds_of_their_own_are_independent():
+    values = Entropy.seeded(9).below_each(np.tile([3, 5], 40_000))
+    joint = np.bincount(values[:-1:2] * 5 + values[1::2], minlength=15)
+    assert p_of_counts(joint, np.full(15, 1 / 15)) > SEEDED
+    lagged = np.bincount(values[:-2:2] * 3 + values[2::2], minlength=9)
+    assert p_of_counts(lagged, np.full(9, 1 / 9)) > SEEDED
+
+
+def test_every_word_that_is_not_refused_serves_one_number_whatever_its_bound():
+    """All words of a few leading bits: each number below the bound is hit by equally many, the others are drawn again."""
+    for bound in (3, 5, 7, 12):
+        bits = (bound - 1).bit_length()
+        words = [lead << (64 - bits) | 2**40 + 1 for lead in range(2**bits)]
+        again = [0] * (2**bits - bound)
+        stream = iter([*words, *again])
+        entropy = Entropy._reading(lambda n: np.array([next(stream) for _ in range(n)], np.uint64), None)  # noqa: B023
+        values = entropy.below_each(np.full(2**bits, bound))
+        assert values.tolist() == [*range(bound), *again]
+        assert next(stream, None) is None
+
+
+@pytest.mark.parametrize("bound", [0, -1, 2**62 + 1, 2**63 - 1])
+@pytest.mark.parametrize("others", [[], [1], [5, 2**62]])
+def test_a_bound_of_its_own_that_cannot_be_served_is_refused(bound, others):
+    with pytest.raises(ValueError, match="bounds must be from 1 to"):
+        Entropy.seeded(7).below_each(np.array([*others, bound]))
+
+
 @pytest.mark.parametrize("bound", [0, -1, 2**63 + 1])
 def test_a_bound_that_64_bits_cannot_serve_is_refused(bound):
     with pytest.raises(ValueError, match="bound"):
@@ -119,6 +186,7 @@ def test_every_bit_of_a_word_is_fair():
 def test_nothing_can_be_drawn_too(make):
     entropy = make()
     assert entropy.words(0).shape == entropy.below(5, 0).shape == entropy.bits(0).shape == (0,)
+    assert entropy.below_each(np.zeros(0, np.int64)).shape == (0,)
     assert entropy.bytes(0) == b""
 
 

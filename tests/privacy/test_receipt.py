@@ -1,5 +1,6 @@
 """Receipts in rho and in (epsilon, delta): exact sums, conversions back that never promise too much, refusals."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -98,3 +99,24 @@ def test_what_is_protected_and_what_is_not_is_kept_as_given():
     assert (receipt.unprotected, receipt.notes) == (("the total",), ("declared",))
     with pytest.raises(AttributeError):
         receipt.unit = "trip"
+
+
+def test_what_is_spent_in_place_of_later_steps_is_not_added_up():
+    early = replace(laplace("0.9"), instead=True, level=2)
+    receipt = Receipt(total=PureBudget(1), steps=(laplace("0.4"), early, laplace("0.6")))
+    assert receipt.used == 1
+    assert receipt.spent == receipt.total
+    assert Receipt(total=PureBudget(1), steps=(laplace("0.4"), early)).spent == PureBudget("0.4")
+    with pytest.raises(BudgetError, match="spend more than the budget"):
+        Receipt(total=PureBudget(1), steps=(early, laplace(1 + Fraction(1, 10**30))))
+
+
+def test_a_reference_that_is_not_private_has_no_spent_budget_and_may_have_no_steps():
+    receipt = Receipt(total=PureBudget(1), steps=(), private=False)
+    assert receipt.used == 0
+    with pytest.raises(BudgetError, match="NOT PRIVATE: no budget bounds"):
+        _ = receipt.spent
+    with pytest.raises(BudgetError, match="at least one step"):
+        Receipt(total=PureBudget(1), steps=())
+    with pytest.raises(BudgetError, match="spend more than the budget"):
+        Receipt(total=PureBudget(1), steps=(laplace("1.01"),), private=False)

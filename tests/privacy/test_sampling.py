@@ -42,11 +42,11 @@ def mixed(histogram: Histogram, rate: float, law) -> np.ndarray:
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
 def test_a_median_on_a_sample_loses_at_most_what_was_asked_for(epsilon, rate, m):
     inner = before_sampling(Fraction(epsilon), Fraction(rate), m)
-    known = {each: np.exp(exponential_logs(each, float(inner) / m)) for each in nodes.histograms(4, (0, 1, 2))}
+    known = {each: np.exp(exponential_logs(each, float(inner) / m)) for each in nodes.histograms(3, (0, 1, 2))}
     logs = {each: np.log(mixed(each, float(rate), known.__getitem__)) for each in known}
     worst = worst_loss(logs, m)
     assert worst <= float(epsilon) * (1 + 1e-12)
-    assert worst > float(epsilon) * 0.5 or Fraction(rate) < Fraction(1, 2)
+    assert worst > float(epsilon) * 0.4 or Fraction(rate) < Fraction(1, 2)
 
 
 def response_loss(inner: float, rate: float, m: int) -> float:

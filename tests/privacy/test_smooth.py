@@ -143,7 +143,7 @@ def test_no_neighbour_of_a_tiny_node_is_told_apart_beyond_epsilon_and_delta(monk
 @pytest.mark.parametrize("m", [2, 3])
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 def test_nor_is_a_person_with_several_records(monkeypatch, epsilon, delta, m):
-    for tiny in ("3 places", "crowded"):
+    for tiny in ("3 places", "5 places"):
         scales = scales_of(monkeypatch, TINY[tiny], ApproxBudget(epsilon, delta), m)
         assert worst_delta(TINY[tiny], scales, float(epsilon), "nearest", m) <= float(delta)
 

@@ -37,14 +37,14 @@ def a_table(rmse=(0.0, 3.5, 12_345.678), low=0.0):
     )
 
 
-def a_receipt():
-    def step(purpose, amount, level):
-        return Step(
-            purpose=purpose, amount=Fraction(amount), sensitivity=Fraction(1), noise="discrete Laplace", scale=Fraction(2), level=level
-        )
+def a_step(purpose, amount, level, *, instead=False):
+    exact = {"amount": Fraction(amount), "sensitivity": Fraction(1), "scale": Fraction(2)}
+    return Step(purpose=purpose, noise="discrete Laplace", level=level, instead=instead, **exact)
 
-    steps = [step("medians", "1/7", 2), step("medians", "1/7", 2), step("counts", "1/3", 1), step("counts", "1/3", 0)]
-    return Receipt(total=PureBudget(1), steps=tuple(steps))
+
+def a_receipt(*more):
+    steps = [a_step("medians", "1/7", 2), a_step("medians", "1/7", 2), a_step("counts", "1/3", 1), a_step("counts", "1/3", 0)]
+    return Receipt(total=PureBudget(1), steps=(*steps, *more))
 
 
 CHARTS = {
@@ -129,12 +129,41 @@ def test_sizes_are_named_and_missing_percentages_are_a_dash():
     assert rows(chart)[0]["relative shown"] == "–"
 
 
-def test_receipt_keeps_order_and_exact_fractions_and_tells_structure_from_counts():
+def test_receipt_sums_up_by_zoom_in_exact_fractions_and_tells_structure_from_counts():
     chart = CHARTS["receipt"]().to_dict()
-    told = [(row["step"], row["kind"], row["exact"]) for row in rows(chart)]
-    assert told[:2] == [("medians, zoom 0", "structure", "1/7"), ("medians, zoom 0 (2)", "structure", "1/7")]
-    assert told[2:] == [("counts, zoom 1", "counts", "1/3"), ("counts, zoom 2", "counts", "1/3")]
-    assert chart["height"] > CHARTS["parts"]().to_dict()["height"]
+    told = [(row["place"], row["step"], row["kind"], row["exact"]) for row in rows(chart)]
+    assert told[0] == ("zoom 0", "medians, zoom 0 (2 steps)", "structure", "2/7")
+    assert told[1:] == [("zoom 1", "counts, zoom 1", "counts", "1/3"), ("zoom 2", "counts, zoom 2", "counts", "1/3")]
+    assert chart["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["structure", "counts"]
+
+
+def test_receipt_does_not_add_up_what_is_spent_in_place_of_later_steps():
+    early = a_step("counts of early leaves", "2/3", 1, instead=True)
+    chart = charts.receipt_by_level(a_receipt(early, a_step("grid of cells", "1/21", None)), 2).to_dict()
+    found = {row["place"]: row["kind"] for row in rows(chart)}
+    assert found == {
+        "grid of cells": "structure",
+        "zoom 0": "structure",
+        "zoom 1": "counts",
+        "zoom 2": "counts",
+        "early leaves, zoom 1": "early leaves",
+    }
+    assert chart["layer"][0]["encoding"]["y"]["sort"] == list(found)
+    assert "; 1 of 1 in all. On paths that end early" in chart["description"]
+
+
+@pytest.mark.parametrize("purpose", ["medians", "grid of cells", "sums of places, in node widths", "numbers for means"])
+def test_what_finds_splits_is_structure(purpose):
+    receipt = Receipt(total=PureBudget(1), steps=(a_step(purpose, "1/2", 1), a_step("counts", "1/2", 1)))
+    assert {row["step"]: row["kind"] for row in rows(charts.receipt_by_level(receipt, 1).to_dict())} == {
+        f"{purpose}, zoom 0": "structure",
+        "counts, zoom 0": "counts",
+    }
+
+
+def test_the_chart_of_a_reference_says_that_it_is_not_private():
+    receipt = Receipt(total=PureBudget(1), steps=(a_step("counts", 1, 0),), private=False)
+    assert charts.receipt_by_level(receipt, 0).to_dict()["title"]["text"].startswith("NOT PRIVATE")
 
 
 def test_parts_of_an_error_add_up():

@@ -1,0 +1,129 @@
+"""Cells of nodes that are cut again and again, against slow lists of records, in both orders."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpviz.data import node_cells
+from dpviz.data.node_cells import Cells, NodeCells
+from dpviz.data.points import PointCounts
+from dpviz.space.domain import Domain
+
+Slow = list[list[tuple[int, int, int]]]
+"""(column, row, count) of the cells of each node, in no particular order."""
+
+several = settings(max_examples=15, deadline=None, derandomize=True)
+matrices = st.tuples(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.1, 0.5, 1.0])).map(
+    lambda drawn: np.random.default_rng(drawn[0]).integers(1, 9, (8, 8)) * (np.random.default_rng(drawn[0]).random((8, 8)) < drawn[1])
+)
+orders = st.lists(st.lists(st.tuples(st.booleans(), st.integers(0, 8), st.booleans()), min_size=16, max_size=16), min_size=1, max_size=4)
+
+
+def slow_of(points: PointCounts) -> Slow:
+    return [list(zip(points.column.tolist(), points.row.tolist(), points.count.tolist(), strict=True))]
+
+
+def slow_cut(nodes: Slow, across: list[bool], line: list[int], halved: list[bool]) -> Slow:
+    parts: Slow = []
+    for cells, columns, at, cut in zip(nodes, across, line, halved, strict=True):
+        below = [cell for cell in cells if not cut or cell[0 if columns else 1] < at]
+        parts += [below, [cell for cell in cells if cell not in below]] if cut else [below]
+    return parts
+
+
+def as_lists(found: NodeCells, order: str) -> Slow:
+    cells: Cells = getattr(found, order)
+    rows = list(zip(cells.column.tolist(), cells.row.tolist(), cells.count.tolist(), strict=True))
+    return [rows[begin:end] for begin, end in zip(found.start[:-1].tolist(), found.start[1:].tolist(), strict=True)]
+
+
+def assert_same(found: NodeCells, slow: Slow) -> None:
+    """Both orders hold each node's cells, sorted by column and row, or by row and column."""
+    assert as_lists(found, "by_column") == [sorted(cells) for cells in slow]
+    assert as_lists(found, "by_row") == [sorted(cells, key=lambda cell: (cell[1], cell[0])) for cells in slow]
+    assert found.records().tolist() == [sum(cell[2] for cell in cells) for cells in slow]
+    assert found.start[-1] == len(found.by_row.column)
+
+
+@pytest.fixture(params=[2**18, 1, 9])
+def batch(request, monkeypatch):
+    monkeypatch.setattr(node_cells, "_CELLS_AT_ONCE", request.param)
+
+
+@several
+@given(matrices, orders)
+def assert_cuts_are_the_slow_ones(matrix, cuts):
+    points = PointCounts.from_matrix(matrix)
+    found, slow = NodeCells.of(points), slow_of(points)
+    assert_same(found, slow)
+    for cut in cuts:
+        across, line, halved = (list(part) for part in zip(*(cut * 32)[: len(slow)], strict=True))
+        found = found.cut(np.array(across), np.array(line), np.array(halved))
+        slow = slow_cut(slow, across, line, halved)
+        assert_same(found, slow)
+
+
+def test_any_cuts_of_any_nodes_are_the_slow_ones(batch):
+    """Mixed axes, lines at and beyond the ends, nodes that stay whole and nodes without a cell, whatever the batches."""
+    assert_cuts_are_the_slow_ones()
+
+
+@several
+@given(matrices, orders, st.lists(st.booleans(), min_size=64, max_size=64))
+def test_kept_nodes_keep_their_cells_and_their_order(matrix, cuts, keep):
+    points = PointCounts.from_matrix(matrix)
+    found, slow = NodeCells.of(points), slow_of(points)
+    for cut in cuts:
+        across, line, halved = (list(part) for part in zip(*(cut * 32)[: len(slow)], strict=True))
+        found = found.cut(np.array(across), np.array(line), np.array(halved))
+        slow = slow_cut(slow, across, line, halved)
+    chosen = np.array((keep * 8)[: len(slow)])
+    assert_same(found.kept(chosen), [cells for cells, stays in zip(slow, chosen, strict=True) if stays])
+    assert_same(found.kept(np.zeros(len(slow), np.bool_)), [])
+    assert found.kept(np.ones(len(slow), np.bool_)) is found
+
+
+@several
+@given(matrices, st.lists(st.booleans(), min_size=4, max_size=4), st.booleans(), st.integers(1, 7))
+def test_places_along_the_axis_of_each_node_ascend_with_their_counts(matrix, across, first, line):
+    found = NodeCells.of(PointCounts.from_matrix(matrix))
+    for columns in (first, not first):
+        nodes = len(found.start) - 1
+        found = found.cut(np.full(nodes, columns), np.full(nodes, line), np.ones(nodes, np.bool_))
+    value, count = found.along(np.array(across))
+    assert len(value) == len(count) == found.start[-1]
+    for node, columns in enumerate(across):
+        own, slow = slice(*found.start[node : node + 2].tolist()), as_lists(found, "by_column")[node]
+        assert (np.diff(value[own]) >= 0).all()
+        pairs = sorted(zip(value[own].tolist(), count[own].tolist(), strict=True))
+        assert pairs == sorted((cell[0 if columns else 1], cell[2]) for cell in slow)
+
+
+@pytest.mark.parametrize("across", [True, False])
+def test_an_order_that_no_cut_disturbs_is_not_touched(across):
+    found = NodeCells.of(PointCounts.from_matrix(np.arange(16).reshape(4, 4)))
+    parts = found.cut(np.array([across]), np.array([2]), np.array([True]))
+    assert (parts.by_column is found.by_column) == across
+    assert (parts.by_row is found.by_row) != across
+    assert parts.along(np.full(2, across))[0] is (parts.by_column.column if across else parts.by_row.row)
+
+
+def test_it_says_how_many_nodes_it_has_and_not_a_single_count():
+    assert repr(NodeCells.of(PointCounts.from_matrix(np.full((4, 4), 7)))) == "NodeCells(1 nodes)"
+
+
+def test_the_finest_lattice_and_the_largest_counts_fit():
+    rng, side = np.random.default_rng(1), 2**24
+    place = np.unique(rng.integers(0, side, (5_000, 2)), axis=0)
+    points = PointCounts(
+        domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=24), column=place[:, 1], row=place[:, 0], count=np.full(len(place), 2**40)
+    )
+    found = NodeCells.of(points)
+    for columns in (True, False, True):
+        nodes = len(found.start) - 1
+        found = found.cut(np.full(nodes, columns), np.full(nodes, side // 2 + 1), np.ones(nodes, np.bool_))
+    west, south = points.column < side // 2 + 1, points.row < side // 2 + 1
+    wanted = [(west & south).sum(), 0, (west & ~south).sum(), 0, 0, (~west & south).sum(), 0, (~west & ~south).sum()]
+    assert found.records().tolist() == [int(cells) * 2**40 for cells in wanted]
+    assert found.by_column.column.dtype == found.by_row.row.dtype == np.int32

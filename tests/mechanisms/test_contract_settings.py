@@ -1,0 +1,69 @@
+"""What the settings of every mechanism in the table must keep: ranges, choices, defaults. A new row is tested without an edit here."""
+
+import pytest
+
+from dpviz.errors import SettingError
+from dpviz.mechanisms import POINT_MECHANISMS
+
+ROWS = pytest.mark.parametrize("mechanism", [pytest.param(row, id=key) for key, row in POINT_MECHANISMS.items()])
+
+
+def bad_values(rule) -> list:
+    """Values that a rule must refuse: just outside its range, not finite, of another kind."""
+    kind = type(rule.choices[0] if rule.choices else rule.default)
+    if kind is bool:
+        return ["yes", 1, 0.0]
+    if kind is str:
+        return ["no such choice", 3, ""]
+    beyond = [
+        bound
+        for bound in (
+            rule.low and rule.low * 0.99,
+            rule.low is not None and rule.low - 1,
+            rule.high and rule.high + max(1, rule.high * 0.01),
+        )
+        if bound
+    ]
+    if kind is tuple:
+        return [*((1.0, number) for number in beyond), "1,2", 3, (float("nan"),), (None,)]
+    return [
+        *beyond,
+        float("nan"),
+        float("inf"),
+        -float("inf"),
+        "5",
+        True,
+        *([] if rule.optional else [None]),
+        *([99] if rule.choices else []),
+    ]
+
+
+RULES = [pytest.param(row, rule, id=f"{key}-{rule.name}") for key, row in POINT_MECHANISMS.items() for rule in row.rules()]
+
+
+@pytest.mark.parametrize(("mechanism", "rule"), RULES)
+def test_settings_out_of_range_are_refused_by_their_label(mechanism, rule):
+    values = bad_values(rule)
+    assert len(values) >= 3
+    for value in values:
+        with pytest.raises(SettingError) as refusal:
+            mechanism(**{rule.name: value})
+        assert str(refusal.value).startswith(rule.label)
+
+
+@pytest.mark.parametrize(("mechanism", "rule"), RULES)
+def test_the_ends_of_a_range_its_choices_and_its_default_are_accepted(mechanism, rule):
+    values = [rule.default, *rule.choices]
+    if not isinstance(rule.default, tuple):
+        values += [bound for bound in (rule.low, rule.high) if bound is not None]
+    for value in values:
+        assert getattr(mechanism(**{rule.name: value}), rule.name) == value
+
+
+@ROWS
+def test_settings_are_frozen_and_unknown_ones_refused(mechanism):
+    with pytest.raises(TypeError):
+        mechanism(no_such_setting=1)
+    for rule in mechanism.rules():
+        with pytest.raises(AttributeError):
+            setattr(mechanism(), rule.name, rule.default)

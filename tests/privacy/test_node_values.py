@@ -1,0 +1,146 @@
+"""The values of many nodes in one call: what is refused, what is added up, and batches that lose nothing."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpviz.errors import InputError, SettingError
+from dpviz.privacy import node_values
+from dpviz.privacy.node_values import LARGEST_VALUE, NodeValues, brought_inside
+from tests import nodes
+from tests.nodes import packed
+
+FITTING = {
+    "value": [3, 3, 5, 0, 6],
+    "count": [1, 2, 1, 4, 1],
+    "start": [0, 3, 3, 5],
+    "low": [2, 0, 0],
+    "high": [6, 2, 7],
+}
+WORDS = {
+    "value and count need one length, and start one entry more than low and high.",
+    "start must rise from 0 to the number of values.",
+    "A node needs at least two places, from 0 to 2**48.",
+    "The values of a node must be in order and inside it.",
+}
+"""None of them tells a private number."""
+several = settings(max_examples=60, deadline=None, derandomize=True)
+histograms = st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=6).map(tuple), max_size=6)
+
+
+def made(**changes) -> NodeValues:
+    return NodeValues(**{name: np.array(values) for name, values in (FITTING | changes).items()})
+
+
+def test_what_fits_together_is_taken():
+    found = made()
+    assert len(found) == 3
+    assert found.records.tolist() == [4, 0, 5]
+    assert found.middle.tolist() == [4, 1, 3]
+    assert found.heads().tolist() == [0, 2, 3, 4]
+    assert repr(found) == "NodeValues(3 nodes)"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"value": [3, 3, 5, 0]},
+        {"count": [1]},
+        {"low": [2, 0]},
+        {"high": [6, 2]},
+        {"start": [0, 3, 5]},
+        {"start": [1, 3, 3, 5]},
+        {"start": [0, 3, 3, 4]},
+        {"start": [0, 3, 2, 5]},
+        {"low": [-1, 0, 0]},
+        {"high": [6, 2, LARGEST_VALUE + 1]},
+        {"low": [2, 1, 0]},
+        {"low": [4, 0, 0]},
+        {"high": [5, 2, 7]},
+        {"value": [3, 2, 5, 0, 6]},
+        {"value": [3, 3, 5, 6, 0]},
+        {"value": [3, 3, 5, 0, 7]},
+        {"low": [2, 0, 1]},
+    ],
+)
+def test_arrays_that_do_not_fit_places_out_of_order_or_outside_and_nodes_without_a_line_are_refused(changes):
+    with pytest.raises(InputError) as refusal:
+        made(**changes)
+    assert str(refusal.value) in WORDS
+
+
+def test_a_fall_hidden_among_falls_between_nodes_is_found():
+    """Falls are counted, not looked at one by one: as many between nodes, none of them inside."""
+    with pytest.raises(InputError, match="in order"):
+        made(value=[3, 3, 5, 6, 5])
+    rising = made(value=[3, 3, 3, 5, 6])
+    assert rising.heads().tolist() == [0, 3, 4]
+
+
+def test_the_largest_places_and_32_bits_are_taken():
+    wide = NodeValues(
+        value=np.array([LARGEST_VALUE - 1]),
+        count=np.array([2**53]),
+        start=np.array([0, 1]),
+        low=np.array([0]),
+        high=np.array([LARGEST_VALUE]),
+    )
+    assert wide.records.tolist() == [2**53]
+    assert wide.middle.tolist() == [2**47]
+    narrow = packed([(1, 0, 1)], low=2**31 - 4, dtype=np.int32)
+    assert (narrow.value.dtype, narrow.high.dtype) == (np.int32, np.int32)
+    assert narrow.middle.tolist() == [(2**32 - 5) // 2]
+
+
+def test_one_node_may_be_made_of_places_in_any_order_or_none():
+    found = NodeValues.of_one([5, 2, 5, 3, 5], 2, 9)
+    assert (found.value.tolist(), found.count.tolist(), found.start.tolist()) == ([2, 3, 5], [1, 1, 3], [0, 3])
+    assert NodeValues.of_one([], 0, 2).records.tolist() == [0]
+    with pytest.raises(InputError, match="inside it"):
+        NodeValues.of_one([9], 2, 9)
+
+
+@several
+@given(histograms, st.integers(0, 9))
+def test_records_and_heads_are_those_of_each_node_alone(found, low):
+    together = packed(found, low)
+    assert together.records.tolist() == [sum(histogram) for histogram in found]
+    assert together.heads().tolist() == list(range(sum(count > 0 for histogram in found for count in histogram)))
+    assert together.middle.tolist() == [(2 * low + len(histogram)) // 2 for histogram in found]
+
+
+@several
+@given(histograms, st.integers(1, 12))
+def test_batches_are_the_nodes_in_order_with_no_more_values_than_asked_for_unless_one_node_has_more(found, most):
+    whole, ours = packed(found), node_values._VALUES_AT_ONCE
+    node_values._VALUES_AT_ONCE = most
+    try:
+        parts = list(whole.batches())
+    finally:
+        node_values._VALUES_AT_ONCE = ours
+    assert sum(map(len, parts)) == len(found)
+    assert all(len(part.value) <= most or len(part) == 1 for part in parts)
+    for name in ("value", "count", "low", "high"):
+        joined = np.concatenate([np.zeros(0, int), *(getattr(part, name) for part in parts)])
+        np.testing.assert_array_equal(joined, getattr(whole, name))
+    sizes = np.concatenate([np.zeros(0, int), *(np.diff(part.start) for part in parts)])
+    np.testing.assert_array_equal(sizes, np.diff(whole.start))
+
+
+def test_lines_outside_come_to_the_nearest_line_or_the_middle():
+    found = packed([(0,) * 10] * 6, low=20)
+    lines = np.array([-(2**60), 20, 21, 29, 30, 2**60])
+    assert brought_inside(found, lines, "nearest").tolist() == [21, 21, 21, 29, 29, 29]
+    assert brought_inside(found, lines, "middle").tolist() == [25, 25, 21, 29, 25, 25]
+    with pytest.raises(SettingError, match="nearest, middle"):
+        brought_inside(found, lines, "beyond")
+
+
+def test_the_slow_helpers_of_these_tests_are_right_themselves():
+    assert list(nodes.added((0, 1))) == [(1, 1), (0, 2)]
+    assert len(list(nodes.added((0, 1, 5), 2))) == 3 + 6
+    assert len(nodes.of_records(4, 2)) == 1 + 4 + 10
+    np.testing.assert_allclose(np.exp(nodes.exponential_logs((2, 0, 1), 1.0)), [0.5, 0.5])
+    assert nodes.slow_median((0, 1, 0, 2)) == 3
+    assert nodes.hockey_stick(np.array([0.5, 0.5]), np.array([1.0, 0.0]), 0.0) == 0.5

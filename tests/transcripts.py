@@ -1,0 +1,227 @@
+"""Whole releases along scripts: every random answer is given by hand, so that two inputs can be told apart by nothing else.
+
+One run writes down everything that randomness was asked for and what it answered; the run on a neighbouring input gets the
+same answers, so whatever it chooses from them must be the same. The loss is the sum over all answers of how much likelier one
+input makes them: exactly |difference of true counts| / scale for noise on counts, and ln(P / Q) for lines that were drawn.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms import kdtree, measure, median_tree
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.medians import _sums
+from dpviz.privacy.node_values import NodeValues
+from dpviz.privacy.sampling import before_sampling
+from dpviz.release.release import Release
+from tests.nodes import Histogram, exponential_logs
+
+EPSILON = Fraction("1.3")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Noise:
+    """Counts that were measured."""
+
+    true: np.ndarray
+    scale: Fraction
+
+    def gain(self, other: "Noise") -> float:
+        """Largest loss of any answer, whichever way round."""
+        assert self.scale == other.scale
+        return float(int(np.abs(self.true - other.true).sum()) / self.scale)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Lines:
+    """Nodes that were split by the exponential mechanism on a sample, each at its line."""
+
+    nodes: NodeValues
+    epsilon: Fraction
+    rate: Fraction
+    sample: Fraction
+    line: np.ndarray
+
+    def gains(self, other: "Lines") -> Iterator[np.ndarray]:
+        """Per node the (lines,) log-ratios of its chances in the two inputs."""
+        same = (self.rate, self.sample, len(self.nodes)) == (other.rate, other.sample, len(other.nodes))
+        assert same
+        np.testing.assert_array_equal([self.nodes.low, self.nodes.high], [other.nodes.low, other.nodes.high])
+        for one, two in zip(histograms_of(self.nodes), histograms_of(other.nodes), strict=True):
+            if one == two:
+                yield np.zeros(len(one) - 1)
+            else:
+                yield sampled_logs(one, self.rate, self.sample) - sampled_logs(two, self.rate, self.sample)
+
+    def gain(self, other: "Lines") -> float:
+        """Loss of the lines that were answered, signed: positive where the first input makes them likelier."""
+        lines = (self.line - self.nodes.low - 1).tolist()
+        return float(sum(gains[line] for gains, line in zip(self.gains(other), lines, strict=True)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Means:
+    """Nodes that were split at noisy means."""
+
+    nodes: NodeValues
+    epsilon: Fraction
+
+    def gain(self, other: "Means") -> float:
+        """Largest loss of any noisy sums and numbers."""
+        widths = (self.nodes.high - self.nodes.low - 1).tolist()
+        moved = np.abs(_sums(self.nodes) - _sums(other.nodes)).tolist()
+        records = np.abs(self.nodes.records - other.nodes.records).tolist()
+        return float(sum(self.epsilon / 2 * (Fraction(s, w) + n) for s, w, n in zip(moved, widths, records, strict=True)))
+
+
+def histograms_of(nodes: NodeValues) -> list[Histogram]:
+    found = []
+    for node, (low, high) in enumerate(zip(nodes.low.tolist(), nodes.high.tolist(), strict=True)):
+        own = slice(nodes.start[node], nodes.start[node + 1])
+        found.append(tuple(np.bincount(nodes.value[own] - low, nodes.count[own], minlength=high - low).astype(int).tolist()))
+    return found
+
+
+@cache
+def sampled_logs(histogram: Histogram, rate: Fraction, sample: Fraction) -> np.ndarray:
+    """(width - 1,) logarithms of the lines' chances, over all subsamples of the records if they are thinned."""
+    if sample == 1:
+        return exponential_logs(histogram, float(rate))
+    mixed, chance = np.zeros(len(histogram) - 1), float(sample)
+    for kept in product(*(range(count + 1) for count in histogram)):
+        weight = 1.0
+        for k, n in zip(kept, histogram, strict=True):
+            weight *= _choose(n, k) * chance**k * (1 - chance) ** (n - k)
+        mixed += weight * np.exp(exponential_logs(kept, float(rate)))
+    return np.log(mixed)
+
+
+def _choose(n: int, k: int) -> int:
+    return 1 if k == 0 else _choose(n - 1, k - 1) * n // k
+
+
+@dataclass(kw_only=True)
+class Script:
+    """Stands in for noise and for medians: writes down what was asked, answers from a list or makes the answers up."""
+
+    given: list[np.ndarray] = field(default_factory=list)
+    seed: int = 0
+    asked: list[Noise | Lines | Means | None] = field(default_factory=list)
+    answers: list[np.ndarray] = field(default_factory=list)
+    sample: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+
+    def install(self, monkeypatch) -> None:
+        monkeypatch.setattr(measure, "discrete_laplace", self.noise)
+        monkeypatch.setattr(median_tree, "exponential_medians", self.exponential)
+        monkeypatch.setattr(kdtree, "noisy_mean_medians", self.means)
+        monkeypatch.setattr(kdtree, "smooth_medians", self.smooth)
+        for module in (median_tree, kdtree):
+            monkeypatch.setattr(module, "thinned", self.thinned)
+
+    def _answer(self, made_up: np.ndarray) -> np.ndarray:
+        place = len(self.answers)
+        self.answers.append(self.given[place] if place < len(self.given) else made_up)
+        assert self.answers[-1].shape == made_up.shape
+        return self.answers[-1].copy()
+
+    def _lines(self, nodes: NodeValues) -> np.ndarray:
+        return self._answer(self.rng.integers(nodes.low + 1, nodes.high))
+
+    def noise(self, counts, budget, entropy, sensitivity=1):
+        self.asked.append(Noise(true=counts.copy(), scale=sensitivity / budget.epsilon))
+        return self._answer(counts + self.rng.integers(-2, 4, len(counts)))
+
+    def thinned(self, nodes, rate, entropy):
+        self.sample = rate
+        return nodes
+
+    def exponential(self, nodes, epsilon, entropy, contributions=1, exponent="sharp"):
+        rate = epsilon / contributions / (1 if exponent == "sharp" else 2)
+        line = self._lines(nodes)
+        self.asked.append(Lines(nodes=nodes, epsilon=epsilon, rate=rate, sample=self.sample, line=line))
+        return line
+
+    def means(self, nodes, epsilon, entropy, contributions=1, *, outside="nearest"):
+        self.asked += [Means(nodes=nodes, epsilon=epsilon / contributions), None]
+        self._answer(np.zeros(0, np.int64))
+        return self._answer(nodes.low + 1) if self.seed == 0 else self._lines(nodes)
+
+    def smooth(self, nodes, budget, entropy, contributions=1, *, outside="nearest"):
+        self.asked.append(None)
+        return self._lines(nodes)
+
+
+def run(monkeypatch, mechanism, points: PointCounts, script: Script, budget=PureBudget(EPSILON)) -> Release:  # noqa: B008
+    with monkeypatch.context() as patched:
+        script.install(patched)
+        return mechanism.release(points, budget, Entropy.seeded(0))
+
+
+def compared(monkeypatch, mechanism, one: PointCounts, other: PointCounts, script: Script) -> tuple[Script, Script]:
+    """Both runs along one script; fails if anything but the answers' chances can tell the inputs apart."""
+    released = run(monkeypatch, mechanism, one, script)
+    second = Script(given=script.answers)
+    again = run(monkeypatch, mechanism, other, second)
+    assert len(script.asked) == len(second.asked) == len(released.receipt.steps)
+    assert len(second.answers) == len(script.answers)
+    np.testing.assert_array_equal(released.tree.rectangles(), again.tree.rectangles())
+    np.testing.assert_array_equal(released.tree.children, again.tree.children)
+    np.testing.assert_array_equal(released.noisy, again.noisy)
+    np.testing.assert_array_equal(released.count, again.count)
+    np.testing.assert_array_equal(released.stddev, again.stddev)
+    assert released.receipt == again.receipt
+    assert (released.steps, released.settings, released.approximate) == (again.steps, again.settings, again.approximate)
+    for asked, step in zip(script.asked, released.receipt.steps, strict=True):
+        assert_stated(asked, step, one.contributions)
+    return script, second
+
+
+def assert_stated(asked: Noise | Lines | Means | None, step: measure.Step, bound: int) -> None:
+    """What the receipt says about a step is what was asked for."""
+    if isinstance(asked, Noise):
+        assert (asked.scale, bound / asked.scale, len(asked.true)) == (step.scale, step.amount, step.counts)
+    if isinstance(asked, Lines):
+        assert (2 * asked.rate * step.scale, len(asked.nodes)) == (1, step.counts)
+        assert asked.epsilon == before_sampling(step.amount, asked.sample, bound)
+        assert asked.rate * bound <= asked.epsilon
+    if isinstance(asked, Means):
+        assert (2 / asked.epsilon, asked.epsilon * bound / 2, len(asked.nodes)) == (step.scale, step.amount, step.counts)
+
+
+def loss(first: Script, second: Script) -> float:
+    """Largest loss of any release along these lines, whichever of the two inputs is the true one."""
+    noise = lines = 0.0
+    for one, other in zip(first.asked, second.asked, strict=True):
+        if isinstance(one, Lines):
+            lines += one.gain(other)
+        elif one is not None:
+            noise += one.gain(other)
+    return noise + abs(lines)
+
+
+def worst_loss(monkeypatch, mechanism, one: PointCounts, other: PointCounts, seed: int = 0) -> float:
+    """The loss along lines that are chosen, level by level, to give the first input away."""
+    given: list[np.ndarray] = []
+    while True:
+        first, second = compared(monkeypatch, mechanism, one, other, Script(given=given, seed=seed))
+        later = [place for place, asked in enumerate(first.asked) if isinstance(asked, Lines) and place >= len(given)]
+        if not later:
+            return loss(first, second)
+        asked, against = first.asked[later[0]], second.asked[later[0]]
+        best = [_telling(gains, line) for gains, line in zip(asked.gains(against), asked.line - asked.nodes.low - 1, strict=True)]
+        given = [*first.answers[: later[0]], asked.nodes.low + 1 + np.array(best)]
+
+
+def _telling(gains: np.ndarray, made_up: int) -> int:
+    """The last of the lines that tell most, so that what is below stays wide; any if none tells anything."""
+    return int(np.flatnonzero(gains > gains.max() - 1e-9)[-1]) if gains.any() else made_up
