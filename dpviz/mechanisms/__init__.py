@@ -6,8 +6,10 @@ from typing import Any
 from dpviz.mechanisms.adaptive_grid import AdaptiveGrid
 from dpviz.mechanisms.base import FlowMechanism, PointMechanism, Settings
 from dpviz.mechanisms.exact_kdtree import ExactKdtree
+from dpviz.mechanisms.exact_tuned_grid import ExactTunedGrid
 from dpviz.mechanisms.flat_gaussian import FlatGaussian
 from dpviz.mechanisms.hilbert_tree import HilbertTree
+from dpviz.mechanisms.htf import Htf
 from dpviz.mechanisms.identity import Identity
 from dpviz.mechanisms.kdtree import Kdtree
 from dpviz.mechanisms.path_tree import PathTree
@@ -16,6 +18,8 @@ from dpviz.mechanisms.privtree import PrivTree
 from dpviz.mechanisms.quadtree import Quadtree
 from dpviz.mechanisms.stability_histogram import StabilityHistogram
 from dpviz.mechanisms.top_down import TopDown
+from dpviz.mechanisms.tuned import Tuned
+from dpviz.mechanisms.tuned_grid import TunedGrid
 from dpviz.mechanisms.uniform_grid import UniformGrid
 
 POINT_MECHANISMS: dict[str, type[Any]] = {
@@ -24,10 +28,13 @@ POINT_MECHANISMS: dict[str, type[Any]] = {
         Quadtree,
         PathTree,
         PrivTree,
+        Htf,
         Kdtree,
         HilbertTree,
         AdaptiveGrid,
         UniformGrid,
+        TunedGrid,
+        Tuned,
         Privelet,
         Identity,
         *(entry.load() for entry in entry_points(group="dpviz.mechanisms")),
@@ -35,7 +42,7 @@ POINT_MECHANISMS: dict[str, type[Any]] = {
 }
 """Every private point mechanism by key. A new one is one file and one line here, or an entry point of another package."""
 
-REFERENCES: dict[str, type[Any]] = {reference.key: reference for reference in (ExactKdtree,)}
+REFERENCES: dict[str, type[Any]] = {reference.key: reference for reference in (ExactKdtree, ExactTunedGrid)}
 """Point references that are NOT PRIVATE, by key: for teaching what privacy costs. Their releases refuse to be published."""
 
 FLOW_MECHANISMS: dict[str, type[Any]] = {
@@ -55,9 +62,11 @@ __all__ = [
     "REFERENCES",
     "AdaptiveGrid",
     "ExactKdtree",
+    "ExactTunedGrid",
     "FlatGaussian",
     "FlowMechanism",
     "HilbertTree",
+    "Htf",
     "Identity",
     "Kdtree",
     "PathTree",
@@ -68,5 +77,7 @@ __all__ = [
     "Settings",
     "StabilityHistogram",
     "TopDown",
+    "Tuned",
+    "TunedGrid",
     "UniformGrid",
 ]

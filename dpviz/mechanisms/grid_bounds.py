@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpviz.mechanisms.box_shares import Asked, Boxes, Cover, running_sums
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.noise import laplace_variance
-from dpviz.space.grids import _snapped
+from dpviz.space.grids import snapped
 
 Floats = NDArray[np.float64]
 
@@ -65,13 +65,13 @@ def expected_grid(asked: Asked, side: int, budget: PureBudget, *, bound: str = "
 @lru_cache(maxsize=64)
 def grid_cover(boxes: Boxes, side: int) -> Cover:
     """How boxes lie over a side x side grid. PUBLIC, so it may be kept."""
-    lines = _snapped(side, boxes.domain.side)
+    lines = snapped(side, boxes.domain.side)
     return Cover.of(boxes.lattice, lines, lines)
 
 
 def grid_bias(asked: Asked, side: int) -> Floats:
     """(q,) error of a grid without noise, |sum alpha c - d|: that of assuming uniformity inside cells. PRIVATE."""
-    lines = _snapped(side, asked.points.domain.side)
+    lines = snapped(side, asked.points.domain.side)
     answer = grid_cover(asked.boxes, side).weighted(running_sums(asked.points, lines, lines))
     return np.asarray(np.abs(answer - asked.truth))
 

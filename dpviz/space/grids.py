@@ -53,7 +53,7 @@ def grid(domain: Domain, columns: int, rows: int) -> Tree:
 def _pyramid(order: int, columns: int, rows: int, steps: tuple[int, ...]) -> Tree:
     """A grid of leaves under nodes that group 2**step x 2**step of the next depth; public, so it may be kept."""
     _check_size(columns, rows, steps)
-    xs, ys = _snapped(columns, 1 << order), _snapped(rows, 1 << order)
+    xs, ys = snapped(columns, 1 << order), snapped(rows, 1 << order)
     levels = []
     for depth in range(len(steps) + 1):
         width = 1 << sum(steps[depth:])
@@ -90,7 +90,7 @@ def _assembled(levels: list[tuple[int, Indices, Indices, Indices]], xs: Lines, y
     )
 
 
-def _snapped(parts: int, side: int) -> Lines:
+def snapped(parts: int, side: int) -> Lines:
     """(parts + 1,) lattice lines nearest to even spacing; distinct because parts <= side."""
     return ((np.arange(parts + 1) * side + parts // 2) // parts).astype(np.int32)
 

@@ -134,6 +134,15 @@ def finish(released: Release, wanted: list[dict], *, dense: bool) -> None:
 KEYS = (("mean", np.nan), ("variance", np.inf))
 
 
+@pytest.mark.parametrize(("value", "parts"), [(3, 5), (5, 21), (7, 341)])
+def test_four_quarters_of_the_whole_are_never_doubted_but_equal_siblings_below_are(monkeypatch, value, parts):
+    """Every level has epsilon 1, so that all thresholds are 3, and 6 where siblings look uniform."""
+    mechanism = PathTree(growth=1, mix=1, rise=1)
+    monkeypatch.setattr(path_tree, "discrete_laplace", lambda counts, budget, entropy: counts * 0 + value)
+    released = mechanism.release(PointCounts.from_matrix(np.ones((16, 16), np.int64)), PureBudget(4), Entropy.seeded(0))
+    assert len(released.tree) == parts
+
+
 @pytest.mark.parametrize("epsilon", ["0.3", "4"])
 def test_noise_goes_where_its_parameter_says_and_nowhere_else(monkeypatch, epsilon):
     asked = []
@@ -185,7 +194,7 @@ def test_its_spread_is_called_approximate_and_intervals_stand_around_the_unbiase
 
 
 def test_the_total_is_never_under_0_and_the_receipt_has_one_step_for_all_paths():
-    empty = PointCounts.from_matrix(np.zeros((16, 16), np.int64))
+    empty = PointCounts.from_matrix(np.zeros((2, 2), np.int64))
     found = [PathTree().release(empty, PureBudget("0.1"), Entropy.seeded(seed)) for seed in range(20)]
     assert min(each.count[0] for each in found) == 0
     assert min(each.unbiased[0] for each in found) < -20
