@@ -14,7 +14,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease
 from tests.flow_cases import flows_of, from_parents, random_flows, random_regions, regular, released_at, sums_between, trips_of
-from tests.mechanisms.test_contract import bad_values
+from tests.mechanisms.test_contract_settings import bad_values
 
 EVERY = pytest.mark.parametrize("mechanism", [pytest.param(row, id=key) for key, row in FLOW_MECHANISMS.items()])
 BOTH = pytest.mark.parametrize("neighbours", ["bounded", "add_remove"])
