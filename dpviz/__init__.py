@@ -44,6 +44,7 @@ if sys.version_info < (3, 11):  # noqa: UP036
 
 from dpviz.answers.flow_bounds import error_bounds
 from dpviz.answers.flow_metrics import FlowEvaluation, evaluate_flows
+from dpviz.answers.matching import Blocking, Holders, block, made_up_holders
 from dpviz.answers.metrics import Errors, Evaluation, error_by_size, evaluate, expected_error, true_answers, workload_errors
 from dpviz.data.files import Limits
 from dpviz.data.flow_samples import FLOW_SAMPLES, load_flow_sample
@@ -52,6 +53,7 @@ from dpviz.data.load import inspect_points, read_points
 from dpviz.data.load_flows import inspect_flows, read_flows
 from dpviz.data.load_regions import inspect_regions, read_regions
 from dpviz.data.points import PointCounts
+from dpviz.data.road_points import road_points
 from dpviz.data.samples import SAMPLES, gaussian_cluster, load_sample, los_angeles
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, SettingError
 from dpviz.mechanisms import (
@@ -72,8 +74,11 @@ from dpviz.mechanisms.base import FlowMechanism, PointMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.medians import cell_medians, exponential_medians, noisy_mean_medians
+from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, gaussian_variance, laplace_variance
 from dpviz.privacy.receipt import Receipt, Step
+from dpviz.privacy.smooth import smooth_medians
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.release import Release
@@ -90,6 +95,7 @@ __all__ = [
     "REFERENCES",
     "SAMPLES",
     "ApproxBudget",
+    "Blocking",
     "BudgetError",
     "Domain",
     "DomainError",
@@ -104,10 +110,12 @@ __all__ = [
     "FlowRelease",
     "Flows",
     "HilbertTree",
+    "Holders",
     "Identity",
     "InputError",
     "Kdtree",
     "Limits",
+    "NodeValues",
     "PairTree",
     "PointCounts",
     "PointMechanism",
@@ -124,6 +132,8 @@ __all__ = [
     "UniformGrid",
     "ZcdpBudget",
     "area_share",
+    "block",
+    "cell_medians",
     "discrete_gaussian",
     "discrete_laplace",
     "error_bounds",
@@ -131,6 +141,7 @@ __all__ = [
     "evaluate",
     "evaluate_flows",
     "expected_error",
+    "exponential_medians",
     "fixed_size",
     "gaussian_cluster",
     "gaussian_variance",
@@ -142,11 +153,15 @@ __all__ = [
     "load_flow_sample",
     "load_sample",
     "los_angeles",
+    "made_up_holders",
     "nearest_whole_numbers",
+    "noisy_mean_medians",
     "random_rectangles",
     "read_flows",
     "read_points",
     "read_regions",
+    "road_points",
+    "smooth_medians",
     "true_answers",
     "workload_errors",
 ]

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from dpviz.answers.figures_psd import CELL_ORDER, ClippedMeans
+from dpviz.answers.figures_psd import CELL_ORDER
 from dpviz.answers.figures_queries import ORDER, REPEATS, SEED, budget_of
 from dpviz.answers.matching import Blocking, Holders, block, made_up_holders
 from dpviz.data.points import PointCounts
@@ -135,7 +135,7 @@ def figure_7b(
 def _matchers(height: int) -> dict[str, PointMechanism]:
     return {
         "quad-baseline": Quadtree(height=height, split="leaf", least_squares=False),
-        "kd-noisymean": ClippedMeans(variant="noisy-mean", height=height, split="leaf", least_squares=False),
+        "kd-noisymean": Kdtree(variant="noisy-mean", outside="nearest", height=height, split="leaf", least_squares=False),
         "kd-standard": Kdtree(height=height, split="leaf", least_squares=False),
     }
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 
 import pandas as pd
 
@@ -12,15 +10,10 @@ from dpviz.answers.figures_queries import EPSILONS, REPEATS, SEED, SHAPES, Shape
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import PointMechanism
 from dpviz.mechanisms.exact_kdtree import ExactKdtree
-from dpviz.mechanisms.halving import grow
 from dpviz.mechanisms.hilbert_tree import HilbertTree
 from dpviz.mechanisms.kdtree import Kdtree
-from dpviz.mechanisms.measure import Study
-from dpviz.mechanisms.median_tree import Grown, Spending
 from dpviz.mechanisms.quadtree import Quadtree
 from dpviz.privacy.allocation import worst_error
-from dpviz.privacy.medians import noisy_mean_medians
-from dpviz.privacy.receipt import Step
 
 PRUNED = 32
 CELL_ORDER = 11
@@ -115,7 +108,7 @@ def kd_trees(height: int = 8) -> dict[str, PointMechanism]:
         "kd-standard": Kdtree(height=height, prune=PRUNED),
         "kd-hybrid": Kdtree(variant="hybrid", height=height, prune=PRUNED),
         "kd-cell": Kdtree(variant="cell", cell_order=CELL_ORDER, height=height, prune=PRUNED),
-        "kd-noisymean": ClippedMeans(variant="noisy-mean", height=height, prune=PRUNED),
+        "kd-noisymean": Kdtree(variant="noisy-mean", outside="nearest", height=height, prune=PRUNED),
         "kd-noisymean, middle": Kdtree(variant="noisy-mean", height=height, prune=PRUNED),
         "kd-smooth": Kdtree(variant="smooth-sensitivity", height=height, prune=PRUNED),
         "kd-true": ExactKdtree(height=height, prune=PRUNED),
@@ -161,30 +154,3 @@ def families(height: int) -> dict[str, PointMechanism]:
         "kd-hybrid": Kdtree(variant="hybrid", height=height, prune=PRUNED),
         "Hilbert-R": HilbertTree(height=height, prune=PRUNED),
     }
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClippedMeans(Kdtree):
-    """The paper's kd-noisymean: a noisy mean outside its node becomes the node's last line, which wastes a level.
-
-    `Kdtree(variant="noisy-mean")` halves such nodes evenly instead, which is more accurate by far. For studies only.
-
-    Source:
-        Inan, Kantarcioglu, Ghinita, Bertino, EDBT 2010; Cormode et al., ICDE 2012, Section VI-A: such medians "do not help to
-        divide the data".
-    """
-
-    def grow(self, study: Study, spending: Spending) -> Grown:
-        """Halve at noisy means, cut to the nodes."""
-        bound = Fraction(study.points.contributions)
-        for binary, epsilon in enumerate(spending.medians):
-            level = spending.height - binary // self.cuts
-            study.steps.append(
-                Step(purpose="noisy means", amount=epsilon, sensitivity=2 * bound, noise="Laplace", scale=2 * bound / epsilon, level=level)
-            )
-        return grow(
-            study.points,
-            spending.height,
-            self.cuts,
-            lambda binary, nodes: noisy_mean_medians(nodes.values(), spending.medians[binary], study.entropy, int(bound)),
-        )

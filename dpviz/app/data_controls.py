@@ -60,7 +60,7 @@ def _sample() -> Data:
     )
     about = SAMPLES[how.sample]
     if about.synthetic:
-        usual = 200_000 if how.sample == "la_residents" else 1_000_000
+        usual = about.usual
         st.session_state["size"] = how.size or usual
         st.number_input(
             f"How many {about.unit}",

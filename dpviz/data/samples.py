@@ -97,7 +97,7 @@ _LISTED = (
         unit="crossings",
         synthetic=True,
         domain=Domain(bounds=BOUNDS, crs="EPSG:4326", order=10),
-        usual=1_000_000,
+        usual=1_630_000,
     ),
 )
 

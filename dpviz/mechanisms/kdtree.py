@@ -17,6 +17,7 @@ from dpviz.mechanisms.measure import Study
 from dpviz.mechanisms.median_tree import Grown, MedianTree, Spending
 from dpviz.privacy.budget import ApproxBudget, PureBudget, exact, require_approx, require_pure
 from dpviz.privacy.medians import noisy_mean_medians
+from dpviz.privacy.node_values import OUTSIDE
 from dpviz.privacy.receipt import Step
 from dpviz.privacy.sampling import before_sampling, delta_before_sampling, thinned
 from dpviz.privacy.smooth import smooth_medians
@@ -44,7 +45,8 @@ class Kdtree(MedianTree):
 
     Deviations:
         The exponential mechanism measures ranks against n/2 itself and so may use all of epsilon, not half ("sharp"). Laws are
-        exact. Noisy means and smooth medians that fall outside their node give way to its middle. A node one cell wide is
+        exact. Noisy means and smooth medians that fall outside their node give way to its middle unless outside="nearest", which
+        is the paper's kd-noisymean and wastes a level each time. A node one cell wide is
         halved along its other axis; a single cell is a leaf and is measured with all that the levels below would have spent on
         it. Sampling uses the tight amplification bound, not Theorem 7's. The cell variant counts on all levels and makes them
         agree, as the paper's experiments do for all trees; split="leaf" is the original.
@@ -70,11 +72,19 @@ class Kdtree(MedianTree):
         8, "Grid order", low=1, high=11, when=("variant", "cell"), help="The noisy grid has 2^order columns; cut to the lattice."
     )
 
+    outside: str = setting(
+        "middle",
+        "Splits that miss",
+        choices=OUTSIDE,
+        when=("variant", ("noisy-mean", "smooth-sensitivity")),
+        help="A split outside its node gives way to the node's middle, or to its nearest line as in the paper, which wastes a level.",
+    )
+
     @classmethod
     def rules(cls) -> Iterator[Rule]:
         """The variant and its own settings first: it is what a person chooses, and says which others matter."""
         rules = (replace(rule, when=("variant", MATTERS[rule.name])) if rule.name in MATTERS else rule for rule in super().rules())
-        return iter(sorted(rules, key=lambda rule: rule.name not in ("variant", "switch", "cell_order")))
+        return iter(sorted(rules, key=lambda rule: rule.name not in ("variant", "switch", "cell_order", "outside")))
 
     @property
     def needs_delta(self) -> bool:
@@ -103,13 +113,30 @@ class Kdtree(MedianTree):
                 return nodes.middles()
             level = spending.height - binary // self.cuts
             if self.variant == "noisy-mean":
-                return _means(study, nodes, spending.medians[binary], level)
+                return self._means(study, nodes, spending.medians[binary], level)
             if self.variant == "smooth-sensitivity":
                 budget = ApproxBudget(spending.medians[binary], spending.deltas[binary])
                 return self._smooth(study, nodes, budget, level)
             return self.median(study, nodes.values(), spending.medians[binary], level)
 
         return lines
+
+    def _means(self, study: Study, nodes: Halving, epsilon: Fraction, level: int) -> Integers:
+        """Lines at noisy means: half of epsilon on sums in units of the node's width, half on numbers of records."""
+        bound, values = Fraction(study.points.contributions), nodes.values()
+        for purpose, noise in (("sums of places, in node widths", "rounded Laplace"), ("numbers for means", "discrete Laplace")):
+            study.steps.append(
+                Step(
+                    purpose=purpose,
+                    amount=epsilon / 2,
+                    sensitivity=bound,
+                    noise=noise,
+                    scale=2 * bound / epsilon,
+                    level=level,
+                    counts=len(values),
+                )
+            )
+        return noisy_mean_medians(values, epsilon, study.entropy, study.points.contributions, outside=self.outside)
 
     def _smooth(self, study: Study, nodes: Halving, budget: ApproxBudget, level: int) -> Integers:
         bound, rate = study.points.contributions, exact(self.sample, "The sampling rate")
@@ -127,7 +154,7 @@ class Kdtree(MedianTree):
             )
         )
         given = ApproxBudget(inner, delta_before_sampling(budget.delta, rate, bound))
-        return smooth_medians(thinned(nodes.values(), rate, study.entropy), given, study.entropy, bound, outside="middle")
+        return smooth_medians(thinned(nodes.values(), rate, study.entropy), given, study.entropy, bound, outside=self.outside)
 
     def _cells(self, study: Study, spending: Spending) -> Splitter:
         points, order = study.points, min(self.cell_order, study.points.domain.order)
@@ -148,21 +175,3 @@ class Kdtree(MedianTree):
         """The medians, or the grid they are read from, then one part per zoom level."""
         first, *counts = super().shares(frame)
         return [Share(label="grid of cells", share=first.share, structure=True) if self.variant == "cell" else first, *counts]
-
-
-def _means(study: Study, nodes: Halving, epsilon: Fraction, level: int) -> Integers:
-    """Lines at noisy means: half of epsilon on sums in units of the node's width, half on numbers of records."""
-    bound, values = Fraction(study.points.contributions), nodes.values()
-    for purpose, noise in (("sums of places, in node widths", "rounded Laplace"), ("numbers for means", "discrete Laplace")):
-        study.steps.append(
-            Step(
-                purpose=purpose,
-                amount=epsilon / 2,
-                sensitivity=bound,
-                noise=noise,
-                scale=2 * bound / epsilon,
-                level=level,
-                counts=len(values),
-            )
-        )
-    return noisy_mean_medians(values, epsilon, study.entropy, study.points.contributions, outside="middle")

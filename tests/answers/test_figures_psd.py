@@ -107,7 +107,7 @@ def test_figures_of_queries_have_a_row_per_method_budget_and_shape(few):
 
 def test_clipped_means_waste_levels_on_slivers_and_spend_everything(few):
     """With little budget most means fall outside their node; the paper's form cuts slivers off, ours halves."""
-    ways = (figures_psd.ClippedMeans(variant="noisy-mean", height=4), Kdtree(variant="noisy-mean", height=4))
+    ways = (Kdtree(variant="noisy-mean", outside=outside, height=4) for outside in ("nearest", "middle"))
     clipped, kinder = (way.release(few, PureBudget("0.02"), Entropy.seeded(3)) for way in ways)
     slivers, fewer = ((np.minimum(tree.east - tree.west, tree.north - tree.south) == 1).sum() for tree in (clipped.tree, kinder.tree))
     assert slivers > 5 * fewer

@@ -110,11 +110,18 @@ MEANS = nodes.histograms(4, (0, 1, 2))
 
 @pytest.mark.parametrize("m", [1, 2])
 def test_noise_on_sums_and_numbers_covers_every_neighbour_and_the_farthest_record_costs_all_of_epsilon(monkeypatch, m):
-    epsilon, scales = Fraction("1.5"), []
+    epsilon, scales, rates = Fraction("1.5"), [], []
+
+    def number(counts, budget, entropy, sensitivity=1):
+        rates.append(budget.epsilon / sensitivity)
+        return counts
+
     monkeypatch.setattr(medians, "rounded_laplace", lambda scale, *_: scales.append(scale.tolist()) or np.zeros(len(scale), int))
+    monkeypatch.setattr(medians, "discrete_laplace", number)
     noisy_mean_medians(packed(MEANS), epsilon, Entropy.seeded(1), m)
     monkeypatch.undo()
     assert len(scales) == 1
+    assert rates == [epsilon / 2 / m]
     assert all(scale >= 2 * m * 3 / epsilon for scale in map(Fraction, scales[0]))
     assert scales[0][0] == pytest.approx(2 * m * 3 / epsilon, rel=1e-14)
     sums = dict(zip(MEANS, medians._sums(packed(MEANS, low=7)).tolist(), strict=True))
@@ -124,7 +131,7 @@ def test_noise_on_sums_and_numbers_covers_every_neighbour_and_the_farthest_recor
         for other in nodes.added(one, m):
             if other in sums:
                 records = sum(other) - sum(one)
-                worst = max(worst, abs(sums[other] - sums[one]) / Fraction(scales[0][0]) + records * epsilon / 2 / m)
+                worst = max(worst, abs(sums[other] - sums[one]) / Fraction(scales[0][0]) + records * rates[0])
     assert epsilon * Fraction("0.999999999999") < worst <= epsilon
 
 
