@@ -35,9 +35,10 @@ class PrivTree(Settings[Domain]):
 
     Privacy:
         A node of depth d is split if b + X > theta, b = max(count - d delta, theta - delta), X discrete Laplace of scale lambda,
-        q = exp(-1 / lambda). One more record raises b by 1 along one path, and only where b > theta - delta. For a node with
-        theta - b = t >= 0 the odds of a split change by a factor of 1 / q at most; for b = theta + s by 1 + q**(s-1) (1 - q) /
-        (1 + q - q**(s-1)). On a path b falls by delta or more per step, as counts fall and delta is whole, so one node at most
+        q = exp(-1 / lambda). One more record raises b by 1 along one path, and only where b > theta - delta with it. Up to b = theta
+        the chance of a split grows by a factor of 1 / q; for b = theta + s, s >= 1, by 1 + q**(s-1) (1 - q) / (1 + q - q**(s-1)).
+        The chance of no split, once at the end of a path, shrinks by 1 / q at most, which makes up for splits and costs 1 / lambda
+        the other way round. On a path b falls by delta or more per step, as counts fall and delta is whole, so one node at most
         has theta - delta < b <= theta, and the others have s >= 1, 1 + delta, 1 + 2 delta, ... With q**delta <= 1 / beta the
         j-th of these costs at most beta**-j / lambda: (1 - q) / (1 + q - beta**-j) <= 1 / lambda for all j >= 1 and beta >= 4.
         In all (1 + beta / (beta - 1)) / lambda = (2 beta - 1) / ((beta - 1) lambda), which is epsilon for the splits; m records

@@ -99,7 +99,7 @@ class Shared:
 @pytest.mark.parametrize(("order", "epsilon", "bound"), [(4, 2, 1), (5, 3, 1), (6, 3, 1), (6, 12, 4)])
 def test_it_measures_splits_and_finishes_as_the_slow_definition_does_with_the_same_noise(monkeypatch, mechanism, order, epsilon, bound):
     points, seen = crowd(order, bound), set()
-    for seed in range(3):
+    for seed in range(2):
         noise = Shared(seed, order)
         monkeypatch.setattr(path_tree, "_noisy", noise)
         released = mechanism.release(points, PureBudget(epsilon), Entropy.seeded(0))
@@ -109,7 +109,7 @@ def test_it_measures_splits_and_finishes_as_the_slow_definition_does_with_the_sa
         for name, key in (("noisy", "first"), ("again", "again"), ("noise_variance", "variance")):
             missing = np.inf if key == "variance" else np.nan
             np.testing.assert_allclose(getattr(released, name), [node.get(key, missing) for node in wanted], rtol=1e-9)
-        finish(released, wanted, dense=order < 5)
+        finish(released, wanted, dense=order == 4 and seed == 0)
         seen |= {(node["skip"], node["split"], node.get("skip next"), "again" in node) for node in wanted[1:]}
     assert len(seen) == 5
 

@@ -43,7 +43,7 @@ def run(monkeypatch, mechanism: Privelet, points: PointCounts, script: Script) -
 def test_a_record_costs_exactly_epsilon_wherever_it_lies(monkeypatch, order, grid, bound):
     rng, side = np.random.default_rng(order), 1 << order
     worst = Fraction(0)
-    for trial in range(30):
+    for trial in range(8):
         matrix = rng.integers(0, 3, (side, side))
         more = matrix.copy()
         np.add.at(more, tuple(rng.integers(0, side, (2, bound)) if trial else np.zeros((2, bound), int)), 1)
@@ -107,20 +107,6 @@ def test_the_spread_of_boxes_and_polygons_is_exact(order, finer):
     np.testing.assert_allclose(stddev**2, np.einsum("qc,cd,qd->q", shares, covariance, shares), rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(found.stddev[leaves] ** 2, np.diag(covariance), rtol=1e-8)
     assert found.stddev[0] ** 2 == pytest.approx(covariance.sum(), rel=1e-8)
-
-
-def test_the_stated_spread_of_boxes_is_that_of_many_runs():
-    points, boxes = (
-        PointCounts.from_matrix(np.full((16, 16), 3)),
-        np.array([[0.0, 0, 16, 16], [1, 2, 9, 5], [3.5, 0, 4.5, 16], [7, 7, 8, 8]]),
-    )
-    truth = 3 * (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-    scores = []
-    for entropy in Entropy.seeded(3).spawn(400):
-        answer, stddev = Privelet().release(points, PureBudget(0.5), entropy).answer(boxes, spread=True)
-        scores.append((answer - truth) / stddev)
-    assert (np.abs(np.mean(scores, axis=0)) < 0.25).all()
-    assert (np.abs(np.mean(np.square(scores), axis=0) - 1) < 5 * np.sqrt(5 / 400)).all()
 
 
 def test_large_areas_are_far_more_accurate_than_the_cells_they_are_made_of():
