@@ -25,7 +25,7 @@ from dpviz.app.state import (
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.privacy.receipt import Receipt
 from dpviz.view.layers import MOST_FEATURES
-from dpviz.view.points_map import PRESENT, SHOWN, points_map, truth_map
+from dpviz.view.points_map import INTERPOLATED, PRESENT, SHOWN, can_be_interpolated, points_map, truth_map
 
 MAP_HEIGHT = 620
 _PROTECTED = (
@@ -152,7 +152,9 @@ def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]
     """The map switch and the zoom level: which map, and which level of the tree."""
     height = what.release.height
     left, right = st.columns([3, 2], vertical_alignment="center")
-    options = SHOWN if evaluation is not None else SHOWN[:1]
+    options = list(SHOWN) if evaluation is not None else [SHOWN[0], INTERPOLATED]
+    if not can_be_interpolated(what.release):
+        options.remove(INTERPOLATED)
     shown = config().shown if config().shown in options else SHOWN[0]
     st.session_state["shown"] = shown
     left.segmented_control(

@@ -128,6 +128,8 @@ def _receipt(what: Drawn) -> None:
     if what.config.mode == CURATE:
         seen = "yes, recorded for the manifest" if what.data.digest in looked_at() else "no"
         extra.append(f"**Truth looked at while tuning**: {seen}.")
+    if release.inside == "interpolated":
+        extra.append("**Inside partitions**: answers lean towards fuller neighbours; partitions keep their counts.")
     small_print(receipt, release.steps, release.approximate, extra)
 
 

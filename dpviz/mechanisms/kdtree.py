@@ -22,6 +22,7 @@ from dpviz.privacy.receipt import Step
 from dpviz.privacy.sampling import before_sampling, delta_before_sampling, thinned
 from dpviz.privacy.smooth import smooth_medians
 from dpviz.space.domain import Domain
+from dpviz.space.interpolate import INSIDE
 
 Integers = NDArray[np.int64]
 
@@ -80,6 +81,8 @@ class Kdtree(MedianTree):
         help="A split outside its node gives way to the node's middle, or to its nearest line as in the paper, which wastes a level.",
     )
 
+    inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+
     @classmethod
     def rules(cls) -> Iterator[Rule]:
         """The variant and its own settings first: it is what a person chooses, and says which others matter."""
@@ -90,6 +93,11 @@ class Kdtree(MedianTree):
     def needs_delta(self) -> bool:
         """Only smooth sensitivity does."""
         return self.variant == "smooth-sensitivity"
+
+    @property
+    def filling(self) -> str:
+        """How answers fill partitions that are cut."""
+        return self.inside
 
     def accepted(self, budget: object) -> PureBudget | ApproxBudget:
         """The budget itself if it is of the kind that the variant takes."""

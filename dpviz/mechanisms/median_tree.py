@@ -75,6 +75,9 @@ class MedianTree(Settings[Domain]):
         1.0, "Sample for medians", low=0.0001, high=1, help="Find medians on this random part of the records, with the ε that it saves."
     )
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
+    zero: bool = setting(
+        False, "Draw small leaves to 0", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
+    )
     prune: float = setting(
         0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
     )
@@ -85,9 +88,15 @@ class MedianTree(Settings[Domain]):
         self.check(points.domain)
         grown = self.grow(study, spending)
         noisy, variance = study.count_levels(grown.tree, spending.counts, grown.true)
-        plan = Plan(mechanism=self, budget=budget, notes=self.notes(points.domain))
+        zero = self.zero and self.least_squares
+        plan = Plan(mechanism=self, budget=budget, notes=self.notes(points.domain), zero=zero, inside=self.filling)
         release = study.hand_out(plan, grown.tree, noisy, variance, consistent=self.least_squares or not spending.counts[-1])
         return prune(release, self.prune) if self.prune else release
+
+    @property
+    def filling(self) -> str:
+        """How answers fill partitions that are cut."""
+        return "uniform"
 
     def accepted(self, budget: object) -> PureBudget | ApproxBudget:
         """The budget itself if it is of the right kind."""

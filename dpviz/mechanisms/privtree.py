@@ -21,6 +21,7 @@ from dpviz.privacy.noise import discrete_laplace
 from dpviz.privacy.receipt import Step
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
+from dpviz.space.interpolate import INSIDE
 from dpviz.space.quarters import parts, quarter_tree
 from dpviz.space.tree import Tree
 
@@ -64,6 +65,9 @@ class PrivTree(Settings[Domain]):
     fan_out: int = setting(4, "Parts per split", choices=(4, 16), help="4 halves each side, 16 halves it twice.")
     threshold: int = setting(0, "Threshold", low=-1_000_000, high=1_000_000, help="Nodes are split above it; the paper has 0.")
 
+    zero: bool = setting(False, "Draw small leaves to 0", help="Leaves that are hardly more than noise become smaller; biased.")
+    inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+
     def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
@@ -72,7 +76,7 @@ class PrivTree(Settings[Domain]):
         leaves = tree.leaves
         noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         noisy[leaves], variance[leaves] = study.count("counts of leaves", true[leaves], counts)
-        return study.hand_out(Plan(mechanism=self, budget=budget), tree, noisy, variance)
+        return study.hand_out(Plan(mechanism=self, budget=budget, zero=self.zero, inside=self.inside), tree, noisy, variance)
 
     def _grown(self, study: Study, epsilon: Fraction) -> tuple[Tree, Integers]:
         """The tree of noisy splits, and its true counts."""

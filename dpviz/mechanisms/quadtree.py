@@ -16,6 +16,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
+from dpviz.space.interpolate import INSIDE
 from dpviz.space.tree import pruned
 
 
@@ -55,6 +56,10 @@ class Quadtree(Settings[Domain]):
     )
     count_root: bool = setting(True, "Count the whole domain", help="Spend a share of ε on the total. Custom weights say this themselves.")
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
+    zero: bool = setting(
+        False, "Draw small leaves to 0", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
+    )
+    inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
     prune: float = setting(
         0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
     )
@@ -65,7 +70,8 @@ class Quadtree(Settings[Domain]):
         weights, notes = self.level_weights(points.domain)
         tree = quadtree(points.domain, len(weights) - 1, self.fan_out)
         noisy, variance = study.count_levels(tree, budget.split(weights))
-        plan = Plan(mechanism=self, budget=budget, notes=notes)
+        zero = self.zero and self.least_squares
+        plan = Plan(mechanism=self, budget=budget, notes=notes, zero=zero, inside=self.inside)
         release = study.hand_out(plan, tree, noisy, variance, consistent=self.least_squares or not weights[-1])
         return prune(release, self.prune) if self.prune else release
 

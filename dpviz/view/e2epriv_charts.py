@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from dpviz.view.chart_parts import finish, log_y, on_log_axis, told_by, tooltip, with_texts
+from dpviz.view.chart_parts import GREY, finish, log_y, on_log_axis, told_by, tooltip, with_texts
 from dpviz.view.colors import ACCENT
 from dpviz.view.htf_charts import lines_with_spread
 
@@ -36,7 +36,7 @@ def figure_5(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
     line = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT))
     rule = base.transform_filter("datum.heuristic")
     mark = rule.mark_point(color=_RULE, filled=True, shape="diamond", size=170)
-    text = rule.mark_text(dy=-14, text="UG's rule")
+    text = rule.mark_text(dy=-14, text="UG's rule", color=GREY)
     told = f"{_ERROR} by cells per side: {told_by(table, 'side', 'error')}."
     told += f" UG's rule comes nearest to {told_by(table[table['heuristic']], 'side', 'error')}."
     return finish(alt.layer(spreads, line, mark, text), "Uniform grids by their size", told, height)

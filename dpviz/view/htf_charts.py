@@ -116,6 +116,9 @@ def figure_6(table: pd.DataFrame, measure: str = "mre") -> alt.LayerChart:
 def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> alt.LayerChart:
     """How unevenly both parts are filled, by where the domain is split, and what a search can tell through the noise.
 
+    Unevenness is the sum of all cells' deviations from the mean of their part: the split objective. The band is one standard
+    deviation of the noise up and down, dashed is the domain as one part.
+
     Args:
         curve: of `dpviz.answers.objective_curve.objective_curve`. CURATOR ONLY.
         unit: what one record is, in the plural.
@@ -123,7 +126,7 @@ def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> a
     """
     names = {"place": _axis_title(curve), "objective": f"unevenness ({unit})", "gain": "less than without a split (%)"}
     x = alt.X(field="place", type="quantitative", title=names["place"], scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(tickCount=6))
-    y = f"sum of deviations from the means of both parts ({unit})"
+    y = f"unevenness of both parts ({unit})"
     line = _curve_rows(curve, curve.lines, curve.objective)
     line = line.assign(low=line["objective"] - curve.noise, high=line["objective"] + curve.noise)
     base = alt.Chart(with_texts(line, list(names))).encode(x=x, tooltip=tooltip(names))
@@ -239,7 +242,7 @@ def _marks(curve: ObjectiveCurve) -> Any:
 
 def _curve_told(curve: ObjectiveCurve, unit: str) -> str:
     marks = _marks(curve)
-    told = f"Unevenness by the {_axis_title(curve)}: {readable(curve.unsplit)} {unit} without a split, dashed. "
+    told = f"Unevenness (sum of deviations from the means of both parts) by the {_axis_title(curve)}: {readable(curve.unsplit)} {unit} without a split, dashed. "
     told += "; ".join(f"{kind}: {told_by(rows, 'place', 'objective')}" for kind, rows in marks.groupby("kind", sort=False))
     told += f". The grey band is the spread of the noise of one look, {readable(curve.noise)} {unit};"
     return told + f" that of the default's choice is {readable(curve.choice_noise)}."

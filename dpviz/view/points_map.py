@@ -19,7 +19,8 @@ from dpviz.view.layers import MOST_FEATURES, partitions, picture
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-SHOWN = ("Released", "True", "Error", "False positives")
+INTERPOLATED = "Interpolated"
+SHOWN = ("Released", "True", "Error", "False positives", INTERPOLATED)
 PRESENT = 0.5
 OVERLAP = "Rectangles overlap: each is the box around a piece of the Hilbert curve."
 _MOST_PIXELS = 1024
@@ -61,11 +62,13 @@ def points_map(release: Release, level: int, shown: str, *, unit: str, dark: boo
     Args:
         release: public.
         level: 0 for the leaves.
-        shown: one of `SHOWN`; all but "Released" need the truth.
+        shown: one of `SHOWN`; all but "Released" and "Interpolated" need the truth.
         unit: what one record is, for example "people".
         dark: whether the page is dark.
         truth: (n,) true counts per node, from an `Evaluation`: for teaching or the curator's eyes only.
     """
+    if shown == INTERPOLATED:
+        return _interpolated(release, unit=unit, dark=dark)
     level, note = drawable_level(release, level)
     nodes = _large_first(release, release.nodes(level))
     values, scale = _values(release, nodes, shown, unit, truth)
@@ -88,6 +91,27 @@ def points_map(release: Release, level: int, shown: str, *, unit: str, dark: boo
         legend=scale.legend(negatives=negatives),
         note=note,
         description=f"Map of {len(nodes):,} partitions, {shown.lower()}: {scale.title}.",
+    )
+
+
+def can_be_interpolated(release: Release) -> bool:
+    """Whether answers lean towards fuller neighbours, and a picture of that can be drawn."""
+    return release.inside == "interpolated" and _as_picture(release)
+
+
+def _interpolated(release: Release, *, unit: str, dark: bool) -> PointsMap:
+    """What answers assume inside partitions, as one picture of equal blocks."""
+    domain, zoom = release.domain, min(release.domain.order, _MOST_PIXELS.bit_length() - 1)
+    counts, width = release.blocks(zoom), domain.side >> zoom
+    south = np.arange(len(counts), dtype=np.int32) * width
+    rows = domain.areas_km2(np.stack([0 * south, south, 0 * south + width, south + width], axis=1))
+    density, area = (counts / rows[:, None]).ravel(), np.repeat(rows, len(counts))
+    scale = replace(_density_scale(density, area, domain, unit), dark=dark)
+    return PointsMap(
+        deck=deck([picture(domain, scale.colors(density).reshape(*counts.shape, 4))], domain, tooltip=None, dark=dark),
+        legend=scale.legend(negatives=bool((counts < 0).any())),
+        note="Post-processing: inside a partition, answers lean towards fuller neighbours. Partitions keep their released counts.",
+        description=f"Map of {len(counts):,} x {len(counts):,} blocks, interpolated inside partitions: {scale.title}.",
     )
 
 

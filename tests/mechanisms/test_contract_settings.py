@@ -18,7 +18,7 @@ def bad_values(rule) -> list:
     beyond = [
         bound
         for bound in (
-            rule.low and rule.low * 0.99,
+            rule.low and rule.low > 0 and rule.low * 0.99,
             rule.low is not None and rule.low - 1,
             rule.high and rule.high + max(1, rule.high * 0.01),
         )
