@@ -152,9 +152,9 @@ def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]
     """The map switch and the zoom level: which map, and which level of the tree."""
     height = what.release.height
     left, right = st.columns([3, 2], vertical_alignment="center")
-    options = list(SHOWN) if evaluation is not None else [SHOWN[0], INTERPOLATED]
-    if not can_be_interpolated(what.release):
-        options.remove(INTERPOLATED)
+    options = list(SHOWN if evaluation is not None else SHOWN[:1])
+    if can_be_interpolated(what.release):
+        options.insert(1, INTERPOLATED)
     shown = config().shown if config().shown in options else SHOWN[0]
     st.session_state["shown"] = shown
     left.segmented_control(

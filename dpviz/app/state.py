@@ -18,7 +18,7 @@ from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
-from dpviz.view.points_map import SHOWN
+from dpviz.view.points_map import INTERPOLATED, SHOWN
 
 TEACH, CURATE = "Teach", "Curate"
 SOURCES = ("sample", "upload", "path")
@@ -87,7 +87,7 @@ class Config:
             "delta": number(SMALLEST_DELTA, LARGEST_DELTA, float),
             "order": number(1, LARGEST_ORDER, int),
             "zoom": number(0, 24, int),
-            "shown": one_of(*SHOWN),
+            "shown": one_of(*SHOWN, INTERPOLATED),
         }
 
 

@@ -19,8 +19,8 @@ from dpviz.view.layers import MOST_FEATURES, partitions, picture
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
+SHOWN = ("Released", "True", "Error", "False positives")
 INTERPOLATED = "Interpolated"
-SHOWN = ("Released", "True", "Error", "False positives", INTERPOLATED)
 PRESENT = 0.5
 OVERLAP = "Rectangles overlap: each is the box around a piece of the Hilbert curve."
 _MOST_PIXELS = 1024
@@ -62,7 +62,7 @@ def points_map(release: Release, level: int, shown: str, *, unit: str, dark: boo
     Args:
         release: public.
         level: 0 for the leaves.
-        shown: one of `SHOWN`; all but "Released" and "Interpolated" need the truth.
+        shown: one of `SHOWN`, of which all but "Released" need the truth; or `INTERPOLATED`.
         unit: what one record is, for example "people".
         dark: whether the page is dark.
         truth: (n,) true counts per node, from an `Evaluation`: for teaching or the curator's eyes only.

@@ -18,7 +18,16 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
-from dpviz.view.points_map import MOST_FEATURES, OVERLAP, SHOWN, drawable_level, points_map, truth_map
+from dpviz.view.points_map import (
+    INTERPOLATED,
+    MOST_FEATURES,
+    OVERLAP,
+    SHOWN,
+    can_be_interpolated,
+    drawable_level,
+    points_map,
+    truth_map,
+)
 from tests.space.curves import curve_tree, tree_of
 from tests.trees import release_of
 
@@ -69,6 +78,16 @@ def test_a_map_of_200_000_people_is_small_at_every_zoom(people, level):
         assert len(layer["data"]) == 4 ** (8 - level)
         assert picture.note is None
         assert {row["i"] for row in layer["data"]} == set(release.nodes(level).tolist())
+
+
+def test_interpolation_is_a_picture_of_what_answers_assume():
+    release, _ = released(mechanism=Quadtree(height=2, inside="interpolated"))
+    picture = mapped(release, shown=INTERPOLATED)
+    assert can_be_interpolated(release)
+    assert drawn(picture)["id"] == "picture"
+    assert "interpolated inside partitions" in picture.description
+    assert "lean towards fuller neighbours" in picture.note
+    assert not can_be_interpolated(replace(release, inside="uniform"))
 
 
 @pytest.mark.parametrize("shown", SHOWN)
