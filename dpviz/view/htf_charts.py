@@ -242,7 +242,8 @@ def _marks(curve: ObjectiveCurve) -> Any:
 
 def _curve_told(curve: ObjectiveCurve, unit: str) -> str:
     marks = _marks(curve)
-    told = f"Unevenness (sum of deviations from the means of both parts) by the {_axis_title(curve)}: {readable(curve.unsplit)} {unit} without a split, dashed. "
+    told = f"Unevenness, the sum of deviations from the means of both parts, by the {_axis_title(curve)}: "
+    told += f"{readable(curve.unsplit)} {unit} without a split, dashed. "
     told += "; ".join(f"{kind}: {told_by(rows, 'place', 'objective')}" for kind, rows in marks.groupby("kind", sort=False))
     told += f". The grey band is the spread of the noise of one look, {readable(curve.noise)} {unit};"
     return told + f" that of the default's choice is {readable(curve.choice_noise)}."

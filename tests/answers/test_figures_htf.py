@@ -28,7 +28,7 @@ def few():
 
 @pytest.fixture(scope="module")
 def crowd():
-    return figures_htf.la_points(500_000)
+    return figures_htf.la_points(300_000)
 
 
 def shown(table, rows, columns, figure="mre"):
@@ -110,7 +110,7 @@ def test_the_paper_s_sets_are_one_city_and_six_clusters():
 
 @pytest.mark.slow
 def test_htf_beats_kd_trees_of_every_height_for_random_queries_as_the_paper_says(crowd):
-    table = figures_htf.figure_3(crowd, epsilons=[0.5], heights=[10, 14], queries=500, repeats=3)
+    table = figures_htf.figure_3(crowd, epsilons=[0.5], heights=[10, 14], queries=500, repeats=2)
     error = shown(table, ["method", "estimated", "height"], "queries")["random"]
     rivals = min(error[f"KdTree ({split})", False].min() for split in ("geo", "uniform"))
     assert all(error[form, True].min() < rivals for form in figures_htf.htf_forms())
@@ -118,7 +118,7 @@ def test_htf_beats_kd_trees_of_every_height_for_random_queries_as_the_paper_says
 
 @pytest.mark.slow
 def test_our_form_beats_quadtrees_of_every_height_and_the_paper_s_only_high_ones(crowd):
-    table = figures_htf.figure_5(crowd, epsilons=[0.1], heights=[10, 16], queries=500, repeats=3)
+    table = figures_htf.figure_5(crowd, epsilons=[0.1], heights=[10, 16], queries=500, repeats=2)
     error = shown(table, ["method", "estimated", "height"], "queries")["random"]
     rivals = [error["Quadtree (geo)", False, height] for height in (10, 16)]
     assert error[figures_htf.OWN, True].min() < min(rivals)
@@ -127,7 +127,7 @@ def test_our_form_beats_quadtrees_of_every_height_and_the_paper_s_only_high_ones
 
 @pytest.mark.slow
 def test_the_paper_s_form_beats_flat_benchmarks_but_neither_ours_nor_ag_whatever_the_stop_count(crowd):
-    table = figures_htf.figure_4(crowd, epsilons=[0.1], queries=500, repeats=3)
+    table = figures_htf.figure_4(crowd, epsilons=[0.1], queries=500, repeats=2)
     error = shown(table.assign(stop=table["stop"].fillna(0)), ["method", "stop"], "queries")["random"]
     paper = error[list(figures_htf.SPLIT_EPSILONS)]
     assert paper.max() < error[["Singular", "Uniform", "Privelet"]].min()
