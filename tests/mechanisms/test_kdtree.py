@@ -262,6 +262,15 @@ def test_settings_that_do_not_matter_are_noted_and_unknown_variants_refused():
     assert kdtree.SAMPLED == ("standard", "hybrid", "smooth-sensitivity")
 
 
+@pytest.mark.parametrize(("variant", "function"), [("noisy-mean", "noisy_mean_medians"), ("smooth-sensitivity", "smooth_medians")])
+@pytest.mark.parametrize("outside", ["middle", "nearest"])
+def test_where_splits_that_miss_go_is_handed_on(monkeypatch, variant, function, outside):
+    honest, asked = getattr(kdtree, function), set()
+    monkeypatch.setattr(kdtree, function, lambda *given, outside: asked.add(outside) or honest(*given, outside=outside))
+    released(variant=variant, height=2, outside=outside)
+    assert asked == {outside}
+
+
 @EVERY
 def test_the_bar_shows_what_is_spent_and_hands_it_back(variant):
     mechanism, domain = Kdtree(variant=variant, height=3), points_of().domain
