@@ -9,12 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.answers.metrics import FINEST_ZOOM, Evaluation, error_by_size, expected_error, true_answers
+from dpviz.app.objective_tab import split_objective
 from dpviz.app.receipt_tab import receipt_table, small_print
 from dpviz.app.state import CURATE, Drawn, looked_at
 from dpviz.release.release import INTERVAL_WIDTH, Release
 from dpviz.view import charts
 
 NAMES = ("Accuracy by zoom", "By size", "Range query", "Receipt", "Table")
+OBJECTIVE = "Split objective"
 MOST_ROWS = 5000
 SIDES = ("West", "South", "East", "North")
 
@@ -22,7 +24,8 @@ SIDES = ("West", "South", "East", "North")
 def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: int | None) -> None:
     """Draw the tabs; only the open one is computed."""
     _keep_box(what.release, clicked)
-    accuracy, size, query, receipt, table = st.tabs(NAMES, key="tab", on_change="rerun")
+    homogeneous = what.release.mechanism == "htf" and evaluation is not None
+    accuracy, size, query, receipt, table, *more = st.tabs([*NAMES, OBJECTIVE] if homogeneous else NAMES, key="tab", on_change="rerun")
     if accuracy.open:
         with accuracy:
             _accuracy(what, evaluation)
@@ -38,6 +41,9 @@ def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: int | 
     if table.open:
         with table:
             _table(what, level)
+    if more and more[0].open:
+        with more[0]:
+            split_objective(what)
 
 
 def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
