@@ -46,7 +46,8 @@ class TestControls:
         rules = {rule.name: rule for rule in POINT_MECHANISMS[name].rules() if rule.name not in ("split", "weights")}
         defaults = POINT_MECHANISMS[name]().chosen()
         for rule in rules.values():
-            before = {} if rule.matters(defaults) else dict([rule.when])
+            name_of, wanted = rule.when or (None, None)
+            before = {} if rule.matters(defaults) else {name_of: wanted[0] if isinstance(wanted, tuple) else wanted}
             for change in [before, {rule.name: other_value(rule)}, {rule.name: rule.default}, {each: defaults[each] for each in before}]:
                 for each, value in change.items():
                     fine(widget(app, rules[each], name).set_value(value).run())
