@@ -202,7 +202,7 @@ def assert_stated(asked: Noise | Lines | Means | Smooth | None, step: measure.St
     if isinstance(asked, Noise):
         assert (asked.scale, bound / asked.scale, len(asked.true)) == (step.scale, step.amount, step.counts)
     if isinstance(asked, Lines):
-        assert (2 * asked.rate * step.scale, len(asked.nodes)) == (1, step.counts)
+        assert (asked.rate * step.scale, len(asked.nodes)) == (1, step.counts)
         assert asked.epsilon == before_sampling(step.amount, asked.sample, bound)
         assert asked.rate * bound <= asked.epsilon
     if isinstance(asked, Smooth):
