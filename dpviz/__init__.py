@@ -86,6 +86,7 @@ from dpviz.privacy.medians import cell_medians, exponential_medians, noisy_mean_
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, gaussian_variance, laplace_variance
 from dpviz.privacy.receipt import Receipt, Step
+from dpviz.privacy.sampling import amplified, amplified_in_paper
 from dpviz.privacy.smooth import smooth_medians
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
 from dpviz.release.flow_release import FlowRelease
@@ -147,6 +148,8 @@ __all__ = [
     "TunedGrid",
     "UniformGrid",
     "ZcdpBudget",
+    "amplified",
+    "amplified_in_paper",
     "area_share",
     "block",
     "cell_medians",

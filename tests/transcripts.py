@@ -15,7 +15,7 @@ import numpy as np
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms import kdtree, measure, median_tree
-from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import _sums
 from dpviz.privacy.node_values import NodeValues
@@ -23,7 +23,7 @@ from dpviz.privacy.sampling import before_sampling
 from dpviz.release.release import Release
 from tests.nodes import Histogram, exponential_logs
 
-EPSILON = Fraction("1.3")
+EPSILON, DELTA = Fraction("1.3"), Fraction("1e-6")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,6 +81,16 @@ class Means:
         return float(sum(self.epsilon / 2 * (Fraction(s, w) + n) for s, w, n in zip(moved, widths, records, strict=True)))
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Smooth:
+    """Nodes that were split by smooth sensitivity, whose loss has no bound on its own."""
+
+    nodes: NodeValues
+    budget: ApproxBudget
+    bound: int
+    sample: Fraction
+
+
 def histograms_of(nodes: NodeValues) -> list[Histogram]:
     found = []
     for node, (low, high) in enumerate(zip(nodes.low.tolist(), nodes.high.tolist(), strict=True)):
@@ -113,7 +123,7 @@ class Script:
 
     given: list[np.ndarray] = field(default_factory=list)
     seed: int = 0
-    asked: list[Noise | Lines | Means | None] = field(default_factory=list)
+    asked: list[Noise | Lines | Means | Smooth | None] = field(default_factory=list)
     answers: list[np.ndarray] = field(default_factory=list)
     sample: Fraction = Fraction(1)
 
@@ -157,11 +167,12 @@ class Script:
         return self._answer(nodes.low + 1) if self.seed == 0 else self._lines(nodes)
 
     def smooth(self, nodes, budget, entropy, contributions=1, *, outside="nearest"):
-        self.asked.append(None)
+        self.asked.append(Smooth(nodes=nodes, budget=budget, bound=contributions, sample=self.sample))
         return self._lines(nodes)
 
 
-def run(monkeypatch, mechanism, points: PointCounts, script: Script, budget=PureBudget(EPSILON)) -> Release:  # noqa: B008
+def run(monkeypatch, mechanism, points: PointCounts, script: Script) -> Release:
+    budget = ApproxBudget(EPSILON, DELTA) if mechanism.needs_delta else PureBudget(EPSILON)
     with monkeypatch.context() as patched:
         script.install(patched)
         return mechanism.release(points, budget, Entropy.seeded(0))
@@ -186,25 +197,29 @@ def compared(monkeypatch, mechanism, one: PointCounts, other: PointCounts, scrip
     return script, second
 
 
-def assert_stated(asked: Noise | Lines | Means | None, step: measure.Step, bound: int) -> None:
+def assert_stated(asked: Noise | Lines | Means | Smooth | None, step: measure.Step, bound: int) -> None:
     """What the receipt says about a step is what was asked for."""
     if isinstance(asked, Noise):
         assert (asked.scale, bound / asked.scale, len(asked.true)) == (step.scale, step.amount, step.counts)
     if isinstance(asked, Lines):
-        assert (2 * asked.rate * step.scale, len(asked.nodes)) == (1, step.counts)
+        assert (asked.rate * step.scale, len(asked.nodes)) == (1, step.counts)
         assert asked.epsilon == before_sampling(step.amount, asked.sample, bound)
         assert asked.rate * bound <= asked.epsilon
+    if isinstance(asked, Smooth):
+        assert (asked.budget.epsilon, len(asked.nodes)) == (before_sampling(step.amount, asked.sample, bound), step.counts)
+        assert asked.budget.delta <= step.delta / (1 - (1 - asked.sample) ** bound)
+        assert asked.bound == bound
     if isinstance(asked, Means):
         assert (2 / asked.epsilon, asked.epsilon * bound / 2, len(asked.nodes)) == (step.scale, step.amount, step.counts)
 
 
 def loss(first: Script, second: Script) -> float:
-    """Largest loss of any release along these lines, whichever of the two inputs is the true one."""
+    """Largest loss of any release along these lines, whichever of the two inputs is the true one; but for smooth medians."""
     noise = lines = 0.0
     for one, other in zip(first.asked, second.asked, strict=True):
         if isinstance(one, Lines):
             lines += one.gain(other)
-        elif one is not None:
+        elif isinstance(one, Noise | Means):
             noise += one.gain(other)
     return noise + abs(lines)
 

@@ -147,7 +147,7 @@ def figure_6(
 
 
 def families(height: int) -> dict[str, PointMechanism]:
-    """The trees of Figure 6 by name."""
+    """The trees of Figure 6 by name; kd-cell with the paper's cells of 0.01 degrees, though coarser ones do better on these data."""
     return {
         "quad-opt": Quadtree(height=height, prune=PRUNED),
         "kd-cell": Kdtree(variant="cell", cell_order=CELL_ORDER, height=height, prune=PRUNED),

@@ -46,7 +46,8 @@ def receipt_table(receipt: Receipt, place: str, place_of: Callable[[int | None],
     ]
     exactly = st.column_config.TextColumn(help="Parts are multiples of the whole / 2^32, so that they add up to it without rounding.")
     st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch", column_config={f"{unit} exactly": exactly})
-    st.caption(_sum_up(receipt))
+    if receipt.private:
+        st.caption(_sum_up(receipt))
     if early:
         st.caption(
             "Early leaves end above the lowest level. Paths that end there spend at once what later steps spend on the others:"

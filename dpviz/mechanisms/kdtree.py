@@ -46,8 +46,8 @@ class Kdtree(MedianTree):
 
     Deviations:
         The exponential mechanism measures ranks against n/2 itself and so may use all of epsilon, not half ("sharp"). Laws are
-        exact. Noisy means and smooth medians that fall outside their node give way to its middle unless outside="nearest", which
-        is the paper's kd-noisymean and wastes a level each time. A node one cell wide is
+        exact. Noisy means and smooth medians that fall outside their node give way to its middle unless outside="nearest", our
+        reading of the paper's kd-noisymean (it does not say what becomes of them), which wastes a level each time. A node one cell wide is
         halved along its other axis; a single cell is a leaf and is measured with all that the levels below would have spent on
         it. Sampling uses the tight amplification bound, not Theorem 7's. The cell variant counts on all levels and makes them
         agree, as the paper's experiments do for all trees; split="leaf" is the original.
@@ -78,7 +78,7 @@ class Kdtree(MedianTree):
         "Splits that miss",
         choices=OUTSIDE,
         when=("variant", ("noisy-mean", "smooth-sensitivity")),
-        help="A split outside its node gives way to the node's middle, or to its nearest line as in the paper, which wastes a level.",
+        help="A split outside its node gives way to the node's middle, or to its nearest line, which wastes a level.",
     )
 
     inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
@@ -103,11 +103,11 @@ class Kdtree(MedianTree):
         """The budget itself if it is of the kind that the variant takes."""
         return require_approx(budget, f"{self.title}, {self.variant},") if self.needs_delta else require_pure(budget, self.title)
 
-    def binary_levels(self, height: int) -> int:
+    def binary_levels(self, height: int, asked: int) -> int:
         """The hybrid's levels end at its switch; the cell variant pays for one grid."""
         if self.variant == "cell":
             return 1
-        steps = height if self.variant != "hybrid" else min(height, self.switch or max(1, height // 2))
+        steps = height if self.variant != "hybrid" else min(height, self.switch or max(1, asked // 2))
         return steps * self.cuts
 
     def grow(self, study: Study, spending: Spending) -> Grown:
@@ -151,12 +151,12 @@ class Kdtree(MedianTree):
         inner = before_sampling(budget.epsilon, rate, bound)
         study.steps.append(
             Step(
-                purpose="medians",
+                purpose="medians, in smooth sensitivities of the node",
                 amount=budget.epsilon,
                 delta=budget.delta,
-                sensitivity=Fraction(bound),
-                noise="Laplace, smooth sensitivity" + self.on_sample(inner),
-                scale=2 * bound / inner,
+                sensitivity=Fraction(1),
+                noise="Laplace, smooth sensitivity" + self.on_sample(budget.epsilon, inner),
+                scale=2 / inner,
                 level=level,
                 counts=len(nodes.rectangles),
             )
@@ -173,6 +173,8 @@ class Kdtree(MedianTree):
     def notes(self, domain: Domain) -> tuple[str, ...]:
         """What was cut, and settings that do not matter."""
         notes = list(super().notes(domain))
+        if self.variant == "hybrid" and (self.switch or 0) >= self.asked_height(domain):
+            notes.append("Nothing is halved evenly: the switch level is not above the lowest one.")
         if self.variant == "cell" and self.cell_order > domain.order:
             notes.append(f"The grid of cells has order {domain.order}: the lattice is no finer.")
         if self.sample < 1 and self.variant not in SAMPLED:

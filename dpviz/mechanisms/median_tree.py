@@ -20,7 +20,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import EXPONENTS, exponential_medians
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.receipt import Step
-from dpviz.privacy.sampling import before_sampling, thinned
+from dpviz.privacy.sampling import before_sampling, before_sampling_in_paper, thinned
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.levels import refuse_too_large
@@ -106,8 +106,8 @@ class MedianTree(Settings[Domain]):
         """Split the domain, paying for every private split on the way."""
         raise NotImplementedError
 
-    def binary_levels(self, height: int) -> int:
-        """How many binary levels, from the top, split at private medians."""
+    def binary_levels(self, height: int, asked: int) -> int:  # noqa: ARG002
+        """How many binary levels, from the top, split at private medians, for a height as built and as asked for."""
         return height * self.cuts
 
     @property
@@ -126,7 +126,7 @@ class MedianTree(Settings[Domain]):
             BudgetError: custom weights that do not fit.
         """
         weights = self._count_weights(domain)
-        levels = self.binary_levels(len(weights) - 1)
+        levels = self.binary_levels(len(weights) - 1, self.asked_height(domain))
         share, total = exact(self.median_share, "The share for medians"), sum(map(Fraction, weights))
         parts = [share / levels] * levels + [(1 - share) * Fraction(weight) / total for weight in weights]
         epsilons = PureBudget(budget.epsilon).split(parts)
@@ -135,9 +135,13 @@ class MedianTree(Settings[Domain]):
 
     def _count_weights(self, domain: Domain) -> list[float]:
         """Weights per depth, root first, down to the deepest measured level."""
-        weights = level_weights(self.split, min(self.height, self.most_steps(domain)), fan_out=self.fan_out, custom=self.weights)
+        weights = level_weights(self.split, self.asked_height(domain), fan_out=self.fan_out, custom=self.weights)
         deepest = max(depth for depth, weight in enumerate(weights) if weight > 0)
         return weights[: max(deepest, 1) + 1]
+
+    def asked_height(self, domain: Domain) -> int:
+        """The height, cut to the lattice."""
+        return min(self.height, self.most_steps(domain))
 
     def notes(self, domain: Domain) -> tuple[str, ...]:
         """What was cut."""
@@ -156,17 +160,20 @@ class MedianTree(Settings[Domain]):
                 purpose="medians",
                 amount=epsilon,
                 sensitivity=Fraction(bound, 2),
-                noise="exponential mechanism" + self.on_sample(inner),
-                scale=Fraction(bound, 2) / inner * (1 if self.exponent == "sharp" else 2),
+                noise="exponential mechanism" + self.on_sample(epsilon, inner),
+                scale=bound / inner * (1 if self.exponent == "sharp" else 2),
                 level=level,
                 counts=len(nodes),
             )
         )
         return exponential_medians(thinned(nodes, rate, study.entropy), inner, study.entropy, bound, self.exponent)
 
-    def on_sample(self, inner: Fraction) -> str:
-        """What the receipt adds where medians look at a sample."""
-        return f" with ε {float(inner):.4g} on a sample of {self.sample:.2%}" if self.sample < 1 else ""
+    def on_sample(self, epsilon: Fraction, inner: Fraction) -> str:
+        """What the receipt adds where medians look at a sample: their own epsilon, and what the paper's bound would have left."""
+        if self.sample == 1:
+            return ""
+        looser = before_sampling_in_paper(float(epsilon), self.sample)
+        return f" with ε {float(inner):.4g} on a sample of {self.sample:.2%} (by the paper's bound {looser:.4g})"
 
     def check(self, frame: Domain) -> None:
         """Raise if custom weights do not fit, or the tree is too large for memory."""
@@ -174,8 +181,7 @@ class MedianTree(Settings[Domain]):
 
     def shares(self, frame: Domain) -> list[Share]:
         """The medians, then one part per zoom level, whole domain first."""
-        height = min(self.height, self.most_steps(frame))
-        weights = level_weights(self.split, height, fan_out=self.fan_out, custom=self.weights)
+        weights = level_weights(self.split, self.asked_height(frame), fan_out=self.fan_out, custom=self.weights)
         counts = [
             Share(label=f"zoom {depth}", share=(1 - self.median_share) * weight / sum(weights)) for depth, weight in enumerate(weights)
         ]

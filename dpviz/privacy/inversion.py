@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
@@ -150,14 +152,43 @@ def _rounded(word: int, scale: Fraction, limit: int, entropy: Entropy) -> int:
         word = word << WORD | int(entropy.words(1)[0])
 
 
+@dataclass(frozen=True)
+class Survival:
+    """A rate whose exp(-rate) is the power of a rational number: what a coin that shows True with 1 - base leaves after `power` tosses.
+
+    Attributes:
+        base: above 0 and below 1.
+        power: at least 1.
+    """
+
+    base: Fraction
+    power: int = 1
+
+    def __mul__(self, factor: int) -> Survival:
+        return Survival(self.base, self.power * factor)
+
+    def __lt__(self, other: Fraction) -> bool:
+        return -math.log(self.base) * self.power < other
+
+
+Rate = Fraction | Survival
+
+
+def _decay(rate: Rate) -> Decimal:
+    """exp(-rate)."""
+    if isinstance(rate, Survival):
+        return (Decimal(rate.base.numerator) / Decimal(rate.base.denominator)) ** rate.power
+    return exp_minus(rate)
+
+
 @lru_cache(maxsize=512)
-def geometric_digit(rate: Fraction) -> Inversion:
+def geometric_digit(rate: Rate) -> Inversion:
     """A base-256 digit of a geometric number: P(v) proportional to exp(-rate v) on 0..255."""
 
     def edges(bits: int) -> list[int]:
         with _digits_for(bits, BASE):
-            ratio = exp_minus(rate)
-            whole = 1 - exp_minus(rate * BASE)
+            ratio = _decay(rate)
+            whole = 1 - _decay(rate * BASE)
             power, low = Decimal(1), []
             for _ in range(BASE - 1):
                 power *= ratio
@@ -168,12 +199,12 @@ def geometric_digit(rate: Fraction) -> Inversion:
 
 
 @lru_cache(maxsize=512)
-def geometric_start(rate: Fraction) -> Inversion:
+def geometric_start(rate: Rate) -> Inversion:
     """A geometric number, P(v) proportional to exp(-rate v) on 0, 1, ...; 256 stands for 256 and more."""
 
     def edges(bits: int) -> list[int]:
         with _digits_for(bits, BASE):
-            ratio, power, low = exp_minus(rate), Decimal(1), []
+            ratio, power, low = _decay(rate), Decimal(1), []
             for _ in range(BASE):
                 power *= ratio
                 low.append(_floor(1 - power, bits))

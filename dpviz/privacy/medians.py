@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.errors import InputError, SettingError
+from dpviz.errors import SettingError
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.inversion import coins, exp_minus
@@ -82,19 +82,14 @@ def noisy_mean_medians(
         (n,) lines; the middle where the noisy number is below 1.
 
     Privacy:
-        Places count from the node's low end, so one record changes the sum by at most high - low - 1. Its noise is continuous
-        Laplace noise of that sensitivity, rounded. Noise is cut only where the noisy sum, which is itself cut to half as much,
-        no longer depends on it, so that cutting is post-processing, too.
-
-    Raises:
-        InputError: so many records in so wide nodes that their sum could pass 2**60.
+        Places count from the node's low end, so one record changes the sum by at most high - low - 1, and no more after it is
+        cut to 2**60. Its noise is continuous Laplace noise of that sensitivity, rounded. Noise is cut only where the noisy sum,
+        which is itself cut to half as much, no longer depends on it, so that cutting is post-processing, too.
 
     Source:
         Inan, Kantarcioglu, Ghinita, Bertino, EDBT 2010; Cormode et al., ICDE 2012, Section VI-A.
     """
     widths = nodes.high.astype(np.int64) - nodes.low
-    if len(nodes) and int(nodes.records.max()) * int(widths.max()) > LARGEST_COUNT:
-        raise InputError("So many records in so wide partitions exceed whole-number sums; choose another median or a coarser lattice.")
     sums = _sums(nodes)
     scales = np.nextafter((widths - 1) * np.nextafter(float(2 * contributions / epsilon), np.inf), np.inf)
     sums = np.clip(sums + rounded_laplace(scales, 2 * LARGEST_COUNT, entropy), -LARGEST_COUNT, LARGEST_COUNT)
@@ -253,10 +248,16 @@ def _nearest(intervals: _Intervals) -> Integers:
 
 
 def _sums(nodes: NodeValues) -> Integers:
-    """(n,) exact sums of places from the node's low end over its records."""
-    offset = nodes.value - np.repeat(nodes.low.astype(np.int64), np.diff(nodes.start))
-    sums = np.concatenate([[0], np.cumsum(offset * nodes.count)])  # differences stay exact even if the whole wraps around
-    return np.diff(sums[nodes.start])
+    """(n,) exact sums of places from the node's low end over its records, cut to 2**60.
+
+    Sums wrap around at 2**64, which leaves those below 2**63 exact; where a sum in floating point is beyond doubt far above
+    2**60, it is cut without them.
+    """
+    sizes = np.diff(nodes.start)
+    offset = nodes.value - np.repeat(nodes.low.astype(np.int64), sizes)
+    sums = np.diff(np.concatenate([[0], np.cumsum(offset * nodes.count)])[nodes.start])
+    nearly = np.bincount(np.repeat(np.arange(len(nodes)), sizes), offset.astype(np.float64) * nodes.count, len(nodes))
+    return np.where(nearly > 2 * LARGEST_COUNT, LARGEST_COUNT, np.minimum(sums, LARGEST_COUNT))
 
 
 def _each(nodes: NodeValues, medians: Callable[[NodeValues], Integers]) -> Integers:

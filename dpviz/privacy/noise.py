@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpviz.errors import BudgetError, InputError
 from dpviz.privacy.budget import PureBudget, ZcdpBudget, exact
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.inversion import BASE, geometric_digit, geometric_start, half_gaussian, rounded_exponential
+from dpviz.privacy.inversion import BASE, Rate, geometric_digit, geometric_start, half_gaussian, rounded_exponential
 
 Integers = NDArray[np.int64]
 
@@ -53,7 +53,7 @@ def discrete_laplace(counts: Integers, budget: PureBudget, entropy: Entropy, sen
     if scale > LARGEST_SCALE:
         raise BudgetError("The noise scale sensitivity / epsilon would exceed 1e15; spend a larger epsilon.")
     values = _whole(counts)
-    noise = _two_sided(lambda n: _geometric(1 / scale, n, entropy), values.size, entropy)
+    noise = _two_sided(lambda n: geometric(1 / scale, n, entropy), values.size, entropy)
     noise += values
     return noise
 
@@ -147,7 +147,7 @@ def _two_sided(magnitudes: Callable[[int], Integers], n: int, entropy: Entropy) 
     return values
 
 
-def _geometric(rate: Fraction, n: int, entropy: Entropy) -> Integers:
+def geometric(rate: Rate, n: int, entropy: Entropy) -> Integers:
     """(n,) geometric numbers, P(v) proportional to exp(-rate v), as independent base-256 digits.
 
     The leading digit is itself geometric; past 255 it starts again from 256, since a geometric law has no memory.
@@ -179,7 +179,7 @@ def _wide_gaussian(variance: Fraction, n: int, entropy: Entropy) -> Integers:
     denominator = t * t * b
     values, todo = np.zeros(n, np.int64), np.arange(n)
     while todo.size:
-        proposal = _two_sided(lambda k: _geometric(Fraction(1, t), k, entropy), todo.size, entropy)
+        proposal = _two_sided(lambda k: geometric(Fraction(1, t), k, entropy), todo.size, entropy)
         whole, rest = _distance(np.abs(proposal), t, b, a)
         accepted = _exp_coins(whole, rest, denominator, 2 * a, entropy)
         values[todo[accepted]] = proposal[accepted]

@@ -18,7 +18,8 @@ class Step:
         amount: epsilon (or rho) that one unit loses here at most; disjoint counts are paid for once.
         sensitivity: the largest total change that one unit causes; for Gaussian noise the largest sum of squared changes.
         noise: the law, for example "discrete Laplace".
-        scale: its exact parameter: sensitivity / epsilon for Laplace, the variance sensitivity / (2 rho) for Gaussian.
+        scale: its exact parameter: sensitivity / epsilon for Laplace, the variance sensitivity / (2 rho) for Gaussian, and for
+            the exponential mechanism the s of weights exp(-error / s), which is 2 sensitivity / epsilon.
         level: level of the tree of partitions, or stage of a tree of pairs; None where it has none.
         counts: how many numbers were measured; None where that number is private.
         delta: that one unit loses here at most; 0 for pure steps and under zCDP.

@@ -10,11 +10,14 @@ import numpy as np
 
 from dpviz.errors import BudgetError
 from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.inversion import Survival
 from dpviz.privacy.node_values import NodeValues
+from dpviz.privacy.noise import geometric
 
 LARGEST_EPSILON = 1000
 _GRAIN = 2**64
-_FINEST_RATE = 2**62
+SMALLEST_RATE = Fraction(1, 10**6)
+_LONGEST_POWER = 64
 _RECORDS_AT_ONCE = 2**22
 
 
@@ -42,46 +45,68 @@ def before_sampling(epsilon: Fraction, rate: Fraction, contributions: int = 1) -
     """The inverse of `amplified`, rounded down to a multiple of 2**-64: what a mechanism on the sample may spend.
 
     Raises:
-        BudgetError: a rate outside (0, 1], or an epsilon over 1,000.
+        BudgetError: a rate under one in a million or over 1, an epsilon over 1,000, or one so small that nothing is left.
     """
-    if not 0 < rate <= 1:
-        raise BudgetError("The sampling rate must be above 0 and at most 1.")
+    _check(rate)
     if rate == 1:
         return epsilon
     if epsilon > LARGEST_EPSILON:
         raise BudgetError("Sampling with so large an epsilon hides nothing; set the sampling rate to 1.")
-    share = 1 - (1 - rate) ** contributions
     with localcontext() as context:
         context.prec = 60 + int(epsilon)
-        value = (1 + ((_decimal(epsilon).exp() - 1) / _decimal(share))).ln() * _GRAIN
+        value = (1 + ((_decimal(epsilon).exp() - 1) / _decimal(_share(rate, contributions)))).ln() * _GRAIN
         whole = int((value - Decimal("0.001")).to_integral_value(ROUND_FLOOR))
-    return Fraction(max(whole, int(epsilon * _GRAIN)), _GRAIN)
+    if whole <= 0:
+        raise BudgetError("So small an epsilon leaves nothing for medians; spend more, or set the sampling rate to 1.")
+    return Fraction(whole, _GRAIN)
+
+
+def before_sampling_in_paper(epsilon: float, rate: float) -> float:
+    """What the paper's looser bound would leave instead, 0 where it leaves nothing: the inverse of `amplified_in_paper`."""
+    return max(0.0, math.log(epsilon / (2 * rate)))
 
 
 def delta_before_sampling(delta: Fraction, rate: Fraction, contributions: int = 1) -> Fraction:
     """What delta a mechanism on the sample may have: delta / p, at most 1/2; p as in `amplified`."""
-    return delta if rate == 1 else min(delta / (1 - (1 - rate) ** contributions), Fraction(1, 2))
+    return delta if rate == 1 else min(delta / _share(rate, contributions), Fraction(1, 2))
+
+
+def _share(rate: Fraction, contributions: int) -> Fraction:
+    """The probability that any of a unit's records is in the sample; rounded up by less than 1e-50 for long powers."""
+    if contributions <= _LONGEST_POWER:
+        return 1 - (1 - rate) ** contributions
+    with localcontext() as context:
+        context.prec = 60
+        return min(Fraction(1 - (1 - _decimal(rate)) ** contributions + Decimal("1e-51")), Fraction(1))
 
 
 def thinned(nodes: NodeValues, rate: Fraction, entropy: Entropy) -> NodeValues:
-    """The same nodes with each record kept independently with probability `rate`, exactly. Cost grows with the records.
+    """The same nodes with each record kept independently with probability `rate`, exactly.
 
-    A rate with more than 62 bits is rounded down to a multiple of 2**-62: fewer records lose no more.
+    From one record that is kept to the next there are as many others as tosses of a coin until it shows True: a geometric
+    number. So it costs as much as there are records in the sample, whatever the counts.
+
+    Raises:
+        BudgetError: a rate under one in a million, or over 1.
     """
+    _check(rate)
     if rate == 1:
         return nodes
-    if rate.denominator > _FINEST_RATE:
-        rate = Fraction(int(rate * _FINEST_RATE), _FINEST_RATE)
-    kept = np.zeros(len(nodes.count), np.int64)
     ends = np.cumsum(nodes.count, dtype=np.int64)
-    total = int(ends[-1]) if len(ends) else 0
-    for begin in range(0, total, _RECORDS_AT_ONCE):
-        size = min(_RECORDS_AT_ONCE, total - begin)
-        chosen = begin + np.flatnonzero(entropy.below(rate.denominator, size) < rate.numerator)
-        np.add.at(kept, np.searchsorted(ends, chosen, side="right"), 1)
+    kept, last, total = np.zeros(len(ends), np.int64), -1, int(ends[-1]) if len(ends) else 0
+    while last < total - 1:
+        draws = min(int((total - last) * float(rate) * 1.1) + 10, _RECORDS_AT_ONCE)
+        chosen = last + np.cumsum(geometric(Survival(1 - rate), draws, entropy) + 1)
+        last = int(chosen[-1])
+        kept += np.bincount(np.searchsorted(ends, chosen[chosen < total], side="right"), minlength=len(ends))
     some = kept > 0
     start = np.concatenate([[0], np.cumsum(some)])[nodes.start]
     return NodeValues(value=nodes.value[some], count=kept[some], start=start, low=nodes.low, high=nodes.high)
+
+
+def _check(rate: Fraction) -> None:
+    if not SMALLEST_RATE <= rate <= 1:
+        raise BudgetError("The sampling rate must be from one in a million to 1.")
 
 
 def _any(rate: float, contributions: int) -> float:

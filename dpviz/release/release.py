@@ -169,7 +169,8 @@ class Release:
 
         Returns:
             GeoDataFrame with partition_id, level, depth, count_noisy (as first measured, NaN if not measured), count, stddev,
-            ci_low, ci_high (whole numbers, at least 95 % for the noise) and geometry.
+            ci_low, ci_high (whole numbers, at least 95 % for the noise) and geometry. Its `attrs` say whether it is "private" and a
+            "simulation"; whoever writes it to a file must call `refuse_unpublishable` first.
 
         Raises:
             DomainError: no such level.
@@ -187,7 +188,9 @@ class Release:
             "ci_high": high,
         }
         geometry = self.domain.boxes(self.tree.rectangles(nodes))
-        return geopandas.GeoDataFrame(columns, geometry=geometry, crs=self.domain.crs)
+        frame = geopandas.GeoDataFrame(columns, geometry=geometry, crs=self.domain.crs)
+        frame.attrs = {"private": self.receipt.private and not self.simulation, "simulation": self.simulation}
+        return frame
 
     def nodes(self, level: int) -> NDArray[np.int64]:
         """(k,) nodes that tile the domain at a level, leaves that stand above it included; level 0 gives the leaves.

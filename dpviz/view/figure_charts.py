@@ -70,7 +70,7 @@ def figure_4(table: pd.DataFrame, measure: str = "error", *, height: int = 280) 
         height: of the whole chart, in pixels.
     """
     names = {"method": "medians", "depth": "depth", "records": "records per node", **MEDIANS, "spread": "spread over runs (%)"}
-    title = "Quality of private medians by depth" if measure == "error" else "Time of private medians by depth"
+    title = "Quality of private medians by depth, each level at the same ε" if measure == "error" else "Time of private medians by depth"
     return _lines(table, ("depth", "method", measure), names, title, height)
 
 

@@ -38,7 +38,7 @@ OFTEN = pytest.mark.parametrize(
 KINDS = {
     "discrete Laplace": ((1, 49), 1),  # 49: the coefficients of a wavelet of order 6 that one record changes
     "discrete Laplace, along a path": ((Fraction(7, 3),), 1),
-    "exponential mechanism": ((Fraction(1, 2),), 1),
+    "exponential mechanism": ((Fraction(1, 2),), 2),
     "permute-and-flip": ((2**17 + 1, 1 + Fraction(1, 2**20)), 1),
     "rounded Laplace": ((1,), 1),
     "Laplace, smooth sensitivity": ((1,), 2),
@@ -233,8 +233,9 @@ def test_every_sensitivity_grows_with_the_records_per_person(mechanism, contribu
     paid = [[step for step in release.receipt.steps if not step.instead] for release in (one, many)]
     for alone, step in zip(*paid, strict=True):
         assert (step.purpose, step.amount) == (alone.purpose, alone.amount)
-        assert step.sensitivity == contributions * alone.sensitivity
-        assert step.scale == contributions * alone.scale
+        if "smooth sensitivities" not in step.purpose:  # which have the records per unit inside
+            assert step.sensitivity == contributions * alone.sensitivity
+            assert step.scale == contributions * alone.scale
 
 
 @EVERY

@@ -44,7 +44,13 @@ def steps_of(release: Release, *purposes: str) -> list[Step]:
     return [step for step in release.receipt.steps if step.purpose in purposes]
 
 
-MEDIANS = ("medians", "grid of cells", "sums of places, in node widths", "numbers for means")
+MEDIANS = (
+    "medians",
+    "medians, in smooth sensitivities of the node",
+    "grid of cells",
+    "sums of places, in node widths",
+    "numbers for means",
+)
 
 
 @EVERY
@@ -76,19 +82,20 @@ def test_medians_are_paid_for_evenly_on_every_binary_level(variant, fan_out, lev
 @pytest.mark.parametrize("contributions", [1, 4])
 def test_sensitivities_and_scales_grow_with_the_records_per_person(variant, contributions):
     for step in released(points_of(contributions=contributions), variant=variant, height=2).receipt.steps:
-        own = {"exponential mechanism": Fraction(1, 2), "Laplace, smooth sensitivity": Fraction(1)}.get(step.noise, Fraction(1))
-        assert step.sensitivity == contributions * own
-        assert step.scale == step.sensitivity / step.amount * (2 if step.noise == "Laplace, smooth sensitivity" else 1)
+        own = Fraction(1, 2) if step.noise == "exponential mechanism" else Fraction(1)
+        smooth = step.noise == "Laplace, smooth sensitivity"  # the records per person are inside the smooth sensitivity
+        assert step.sensitivity == (1 if smooth else contributions * own)
+        assert step.scale == step.sensitivity / step.amount * (2 if smooth or own < 1 else 1)
 
 
 def test_the_papers_exponent_and_a_sample_show_in_the_receipt():
     half = steps_of(released(exponent="paper", height=2), "medians")[0]
-    assert half.scale == 2 * half.sensitivity / half.amount
+    assert half.scale == 4 * half.sensitivity / half.amount
     sampled = steps_of(released(sample=0.1, height=2), "medians")[0]
     assert sampled.noise.startswith("exponential mechanism with ε 0.4")
-    assert sampled.noise.endswith("on a sample of 10.00%")
+    assert "on a sample of 10.00% (by the paper's bound 0" in sampled.noise
     assert sampled.scale < half.scale / 4
-    smooth = steps_of(released(variant="smooth-sensitivity", sample=0.5, height=2), "medians")[0]
+    smooth = steps_of(released(variant="smooth-sensitivity", sample=0.5, height=2), "medians, in smooth sensitivities of the node")[0]
     assert "on a sample of 50.00%" in smooth.noise
 
 

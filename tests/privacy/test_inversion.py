@@ -144,7 +144,7 @@ def test_full_words_are_practically_never_refined():
 @pytest.mark.parametrize(("rate", "digits"), [(Fraction(1, 200), 1), (Fraction(1, 1000), 1), (Fraction(1, 30_000), 2)])
 def test_the_digits_of_a_geometric_number_have_the_exact_joint_law(rate, digits):
     n, unit = 150_000, BASE**digits
-    values = noise._geometric(rate, n, Entropy.seeded(32))
+    values = noise.geometric(rate, n, Entropy.seeded(32))
     leading, rest = np.minimum(values // unit, 5), values % unit
     part = rest * 16 // unit
     observed = np.bincount(leading * 16 + part, minlength=96)
@@ -158,7 +158,7 @@ def test_the_digits_of_a_geometric_number_have_the_exact_joint_law(rate, digits)
 
 def test_a_geometric_number_past_the_table_starts_again_and_keeps_the_law():
     rate = Fraction(1, 60)
-    values = noise._geometric(rate, 300_000, Entropy.seeded(33))
+    values = noise.geometric(rate, 300_000, Entropy.seeded(33))
     cuts = np.array([200, 240, 255, 256, 257, 270, 300, 400, 511, 512, 513, 600])
     assert (values > 2 * BASE).sum() > 30
     assert p_value(values, lambda k: -np.expm1(-k / 60), cuts) > SEEDED

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpviz.errors import BudgetError, InputError, SettingError
+from dpviz.errors import BudgetError, SettingError
 from dpviz.privacy import medians
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import cell_medians, exact_medians, exponential_medians, noisy_mean_medians
@@ -189,10 +189,16 @@ def test_sums_stay_exact_where_their_running_total_leaves_64_bits():
     assert medians._sums(found).tolist() == [2**30 + (2**48 - 2) * 2**11] * 100
 
 
-def test_sums_beyond_whole_numbers_and_vanishing_budgets_are_refused():
-    huge = NodeValues(value=np.array([0]), count=np.array([2**20]), start=np.array([0, 1]), low=np.array([0]), high=np.array([2**48]))
-    with pytest.raises(InputError, match="exceed whole-number sums"):
-        noisy_mean_medians(huge, Fraction(1), Entropy.seeded(1))
+def test_sums_beyond_2_to_the_60_are_cut_and_nothing_else_tells_them_apart():
+    for place in (0, 2**47, 2**48 - 1):
+        for count in (1, 2**12, 2**13, 2**15 + 1, 2**52):
+            value, start, low, high = np.array([place, 3]), np.array([0, 1, 2]), np.zeros(2, np.int64), np.full(2, 2**48)
+            huge = NodeValues(value=value, count=np.array([count, 5]), start=start, low=low, high=high)
+            assert medians._sums(huge).tolist() == [min(place * count, 2**60), 15]
+            assert noisy_mean_medians(huge, Fraction(1), Entropy.seeded(1)).shape == (2,)
+
+
+def test_vanishing_budgets_are_refused():
     with pytest.raises(BudgetError, match="1e15"):
         noisy_mean_medians(packed([(1, 1)]), Fraction(1, 10**16), Entropy.seeded(1))
 

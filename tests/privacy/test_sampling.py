@@ -123,7 +123,7 @@ def test_the_whole_data_set_hands_on_the_budget_itself_and_rates_out_of_range_ar
     assert delta_before_sampling(Fraction("1e-6"), Fraction(1, 2), 2) == Fraction("1e-6") / Fraction(3, 4)
     assert delta_before_sampling(Fraction("0.4"), Fraction(1, 10)) == Fraction(1, 2)
     for rate in (Fraction(0), Fraction(-1), Fraction(11, 10)):
-        with pytest.raises(BudgetError, match="rate must be above 0"):
+        with pytest.raises(BudgetError, match="one in a million to 1"):
             before_sampling(Fraction(1), rate)
     with pytest.raises(BudgetError, match="rate to 1"):
         before_sampling(Fraction(1001), Fraction(1, 2))
@@ -170,21 +170,31 @@ def test_thinning_keeps_order_and_nodes_and_goes_on_across_its_batches(monkeypat
 def test_keeping_all_or_nearly_none_and_thinning_nothing():
     given = packed([(2, 0, 5, 1), (0, 0)])
     assert thinned(given, Fraction(1), Entropy.seeded(1)) is given
-    assert thinned(given, Fraction(1, 10**18), Entropy.seeded(1)).records.tolist() == [0, 0]
+    assert thinned(given, Fraction(1, 10**6), Entropy.seeded(1)).records.tolist() == [0, 0]
+    with pytest.raises(BudgetError, match="one in a million"):
+        thinned(given, Fraction(1, 10**7), Entropy.seeded(1))
     assert thinned(packed([(0, 0)]), Fraction(1, 2), Entropy.seeded(1)).records.tolist() == [0]
     assert len(thinned(packed([]), Fraction(1, 2), Entropy.seeded(1))) == 0
 
 
-@pytest.mark.parametrize("rate", ["0.50000000000000000000000001", "0.00012345678901234567"])
-def test_rates_of_more_digits_than_a_word_holds_are_rounded_down(monkeypatch, rate):
-    asked: list[int] = []
-    honest = Entropy.below
-    monkeypatch.setattr(Entropy, "below", lambda stream, bound, n: asked.append(bound) or honest(stream, bound, n))
-    many = NodeValues(value=np.array([0]), count=np.array([200_000]), start=np.array([0, 1]), low=np.array([0]), high=np.array([2]))
+@pytest.mark.parametrize("rate", ["0.50000000000000000000000001", "0.00012345678901234567", "1/3"])
+def test_huge_counts_cost_no_more_than_their_sample(rate):
+    size = int(200_000 / Fraction(rate))
+    many = NodeValues(value=np.array([0]), count=np.array([size]), start=np.array([0, 1]), low=np.array([0]), high=np.array([2]))
     kept = int(thinned(many, Fraction(rate), Entropy.seeded(6)).records[0])
-    chance = float(Fraction(rate))
-    assert abs(kept - 200_000 * chance) < 6 * math.sqrt(200_000 * chance)
-    assert max(asked) <= 2**62
+    assert abs(kept - 200_000) < 6 * math.sqrt(200_000)
+
+
+def test_many_records_per_person_take_no_long_fractions():
+    assert before_sampling(Fraction(1), Fraction(1, 100), 10**9) == pytest.approx(1, abs=1e-15)
+    assert before_sampling(Fraction(1), Fraction(1, 100), 10**9) <= 1
+    exact = 1 - (1 - Fraction(1, 100)) ** 65
+    assert 0 <= Fraction("1e-6") / exact - delta_before_sampling(Fraction("1e-6"), Fraction(1, 100), 65) < 1e-50
+
+
+def test_budgets_of_which_nothing_is_left_are_refused():
+    with pytest.raises(BudgetError, match="leaves nothing"):
+        before_sampling(Fraction(1, 10**20), Fraction(1, 2))
 
 
 def test_medians_of_samples_follow_their_exact_mixture():

@@ -173,11 +173,11 @@ def test_lines_are_drawn_from_that_law(monkeypatch, outside):
 
 
 def test_lines_of_different_nodes_in_one_call_are_independent():
-    found = tiled(packed([(0, 0, 1, 1, 0, 0)]), 40_000)
-    lines = smooth_medians(found, ApproxBudget(20, "1e-1"), Entropy.seeded(4)) - 1
-    single = np.bincount(lines, minlength=5) / len(lines)
-    joint = np.bincount(lines[:-1] * 5 + lines[1:], minlength=25)
-    assert p_of_counts(joint, np.outer(single, single).ravel()) > SEEDED
+    histogram, budget = (0, 0, 1, 1, 0, 0), ApproxBudget(20, "1e-1")
+    lines = smooth_medians(tiled(packed([histogram]), 40_000), budget, Entropy.seeded(4)) - 1
+    scale = smooth_sensitivity(packed([histogram]), smooth._xi(budget))[0] * 2 / 20
+    law = smooth_law(histogram, scale, "nearest")
+    assert p_of_counts(np.bincount(lines[:-1:2] * 5 + lines[1::2], minlength=25), np.outer(law, law).ravel()) > SEEDED
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [*BUDGETS, ("1", "1e-300"), ("1000", "1e-6")])
