@@ -62,6 +62,9 @@ def _setting(desk: Desk, rule: Rule, value: Any) -> None:
         st.selectbox(rule.label, rule.choices, **common)
     elif isinstance(value, bool):
         st.toggle(rule.label, **common)
+    elif isinstance(value, tuple):
+        st.session_state[key] = ", ".join(f"{number:g}" for number in value)
+        st.text_input(rule.label, **common | {"on_change": lambda: _set(desk, rule, numbers_in(st.session_state[key]))})
     else:
         whole = isinstance(rule.low if rule.optional else rule.default, int)
         kind: Callable[[float], float] = int if whole else float
@@ -74,6 +77,18 @@ def _setting(desk: Desk, rule: Rule, value: Any) -> None:
 def fits_buttons(choices: Sequence[Any]) -> bool:
     """Whether choices have room side by side in the sidebar."""
     return len(choices) <= MOST_BUTTONS and sum(len(str(choice)) for choice in choices) <= LONGEST_BUTTONS
+
+
+def numbers_in(text: str) -> tuple[float, ...] | str:
+    """The numbers of a list with commas; the text itself if it is none, for the mechanism to refuse.
+
+    >>> numbers_in("8, 16"), numbers_in("many")
+    ((8.0, 16.0), 'many')
+    """
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        return text
 
 
 def _set(desk: Desk, rule: Rule, value: Any) -> None:

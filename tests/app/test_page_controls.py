@@ -12,7 +12,7 @@ from tests.app.walk import SMALL, captions, drawn, fine, good, keys, open_tab, p
 
 def widget(app, rule, name):
     """The control of a setting."""
-    kind = "toggle" if isinstance(rule.default, bool) else "number_input"
+    kind = {bool: "toggle", tuple: "text_input"}.get(type(rule.default), "number_input")
     if rule.choices:
         kind = "segmented_control" if fits_buttons(rule.choices) else "selectbox"
     return getattr(app, kind)(key=f"setting {name} {rule.name}")
@@ -22,6 +22,8 @@ def other_value(rule):
     """A value that is allowed and is not the default."""
     if rule.choices:
         return rule.choices[-1]
+    if isinstance(rule.default, tuple):
+        return rule.default[:2]
     return not rule.default if isinstance(rule.default, bool) else rule.low if rule.low not in (0, rule.default) else rule.low + 1
 
 
@@ -31,7 +33,7 @@ class TestControls:
         app = fine(points_app({"sample": "gaussian_cluster", "size": "1000", "order": "6"}))
         fine(app.selectbox(key="mechanism").set_value(name).run())
         values = POINT_MECHANISMS[name]().chosen()
-        widgets = keys([*app.number_input, *app.toggle, *app.segmented_control, *app.selectbox])
+        widgets = keys([*app.number_input, *app.toggle, *app.segmented_control, *app.selectbox, *app.text_input])
         for rule in POINT_MECHANISMS[name].rules():
             if rule.matters(values) and rule.name not in ("split", "weights"):
                 assert f"setting {name} {rule.name}" in widgets
@@ -50,7 +52,8 @@ class TestControls:
             before = {} if rule.matters(defaults) else {name_of: wanted[0] if isinstance(wanted, tuple) else wanted}
             for change in [before, {rule.name: other_value(rule)}, {rule.name: rule.default}, {each: defaults[each] for each in before}]:
                 for each, value in change.items():
-                    fine(widget(app, rules[each], name).set_value(value).run())
+                    typed = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+                    fine(widget(app, rules[each], name).set_value(typed).run())
                 left = {each: value for each, value in change.items() if value != defaults[each]}
                 assert app.session_state["config"].settings in (left, before | left)
 

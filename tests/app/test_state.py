@@ -61,7 +61,8 @@ def settings_of(mechanism):
         elif isinstance(rule.default, bool):
             kinds[rule.name] = st.booleans()
         elif isinstance(rule.default, tuple):
-            kinds[rule.name] = st.lists(st.floats(0, 10), max_size=9).map(tuple)
+            weights = st.lists(st.floats(0, 10), max_size=9).map(tuple)
+            kinds[rule.name] = weights if rule.name == "weights" else st.just(rule.default)
         else:
             kinds[rule.name] = numbers(rule)
     return st.fixed_dictionaries({}, optional=kinds)
