@@ -126,6 +126,7 @@ class Script:
     asked: list[Noise | Lines | Means | Smooth | None] = field(default_factory=list)
     answers: list[np.ndarray] = field(default_factory=list)
     sample: Fraction = Fraction(1)
+    entropy: Entropy = field(default_factory=lambda: Entropy.seeded(0))
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -148,25 +149,30 @@ class Script:
         return self._answer(self.rng.integers(nodes.low + 1, nodes.high))
 
     def noise(self, counts, budget, entropy, sensitivity=1):
+        assert entropy is self.entropy
         self.asked.append(Noise(true=counts.copy(), scale=sensitivity / budget.epsilon))
         return self._answer(counts + self.rng.integers(-2, 4, len(counts)))
 
     def thinned(self, nodes, rate, entropy):
+        assert entropy is self.entropy
         self.sample = rate
         return nodes
 
     def exponential(self, nodes, epsilon, entropy, contributions=1, exponent="sharp"):
+        assert entropy is self.entropy
         rate = epsilon / contributions / (1 if exponent == "sharp" else 2)
         line = self._lines(nodes)
         self.asked.append(Lines(nodes=nodes, epsilon=epsilon, rate=rate, sample=self.sample, line=line))
         return line
 
     def means(self, nodes, epsilon, entropy, contributions=1, *, outside="nearest"):
+        assert entropy is self.entropy
         self.asked += [Means(nodes=nodes, epsilon=epsilon / contributions), None]
         self._answer(np.zeros(0, np.int64))
         return self._answer(nodes.low + 1) if self.seed == 0 else self._lines(nodes)
 
     def smooth(self, nodes, budget, entropy, contributions=1, *, outside="nearest"):
+        assert entropy is self.entropy
         self.asked.append(Smooth(nodes=nodes, budget=budget, bound=contributions, sample=self.sample))
         return self._lines(nodes)
 
@@ -175,7 +181,7 @@ def run(monkeypatch, mechanism, points: PointCounts, script: Script) -> Release:
     budget = ApproxBudget(EPSILON, DELTA) if mechanism.needs_delta else PureBudget(EPSILON)
     with monkeypatch.context() as patched:
         script.install(patched)
-        return mechanism.release(points, budget, Entropy.seeded(0))
+        return mechanism.release(points, budget, script.entropy)
 
 
 def compared(monkeypatch, mechanism, one: PointCounts, other: PointCounts, script: Script) -> tuple[Script, Script]:

@@ -15,12 +15,14 @@ from dpviz.errors import BudgetError
 from dpviz.privacy import sampling
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.inversion import Survival, geometric_digit, geometric_start
 from dpviz.privacy.medians import exponential_medians
 from dpviz.privacy.node_values import NodeValues
+from dpviz.privacy.noise import geometric
 from dpviz.privacy.sampling import amplified, amplified_in_paper, before_sampling, delta_before_sampling, thinned
 from dpviz.privacy.smooth import _xi, smooth_sensitivity
 from tests import nodes
-from tests.laws import SEEDED, SYSTEM, p_of_counts
+from tests.laws import SEEDED, SYSTEM, p_of_counts, p_value
 from tests.nodes import Histogram, exponential_logs, packed, smooth_law, tiled, worst_loss
 
 RATES = ["0.02", "0.3", "0.9"]
@@ -195,6 +197,40 @@ def test_many_records_per_person_take_no_long_fractions():
 def test_budgets_of_which_nothing_is_left_are_refused():
     with pytest.raises(BudgetError, match="leaves nothing"):
         before_sampling(Fraction(1, 10**20), Fraction(1, 2))
+
+
+def test_two_samples_of_one_stream_are_independent():
+    """The same sample on every level would cost more than its levels say."""
+    given, entropy = tiled(packed([(1, 0)]), 30_000), Entropy.seeded(9)
+    one, other = (thinned(given, Fraction(1, 3), entropy).records for _ in range(2))
+    assert p_of_counts(np.bincount(one * 2 + other, minlength=4), np.outer([2, 1], [2, 1]).ravel() / 9) > SEEDED
+    assert p_of_counts(np.bincount(one[:-1:2] * 2 + one[1::2], minlength=4), np.outer([2, 1], [2, 1]).ravel() / 9) > SEEDED
+
+
+@pytest.mark.parametrize("bits", [64, 128])
+@pytest.mark.parametrize("rate", ["0.000001", "0.003", "1/3", "0.9", "0.99999999999999994"])
+def test_thresholds_of_the_steps_to_the_next_record_enclose_the_exact_law(rate, bits):
+    base = 1 - Fraction(rate)
+    with localcontext() as context:
+        context.prec = 400
+        for power in (1, 256) if base > Fraction(9, 10) else (1,):
+            left = (Decimal(base.numerator) / base.denominator) ** power
+            for inversion, whole in ((geometric_start(Survival(base, power)), 1), (geometric_digit(Survival(base, power)), 1 - left**256)):
+                edges = inversion.edges(bits)
+                for place in (0, 1, 7, 100, len(edges) - 1):
+                    edge = (1 - left ** (place + 1)) / whole * 2**bits
+                    assert edges[place] <= edge
+                    assert edge < edges[place] + 2 or edges[place] == 2**bits - 1
+
+
+@pytest.mark.parametrize("rate", ["0.00002", "0.004", "0.3", "0.97"])
+def test_steps_to_the_next_record_are_geometric(rate):
+    chance = float(Fraction(rate))
+    steps = geometric(Survival(1 - Fraction(rate)), 40_000, Entropy.seeded(10))
+    cuts = np.unique(np.ceil(np.log1p(-np.arange(1, 25) / 25) / math.log1p(-chance)).astype(np.int64))
+    for off in (1, 0.9):
+        p = p_value(steps, lambda k, off=off: -np.expm1(np.maximum(k, 0) * math.log1p(-chance * off)), cuts)
+        assert p > SEEDED if off == 1 else p < 1e-9
 
 
 def test_medians_of_samples_follow_their_exact_mixture():
