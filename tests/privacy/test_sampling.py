@@ -169,6 +169,14 @@ def test_thinning_keeps_order_and_nodes_and_goes_on_across_its_batches(monkeypat
         assert (kept.low is given.low, kept.high is given.high) == (True, True)
 
 
+@pytest.mark.parametrize("most", [1, 4])
+def test_batches_change_nothing_about_the_chance_of_a_record(monkeypatch, most):
+    monkeypatch.setattr(sampling, "_RECORDS_AT_ONCE", most)
+    kept = thinned(tiled(packed([(0, 3), (1, 0)]), 1_000), Fraction("0.4"), Entropy.seeded(11)).records.reshape(-1, 2)
+    law = np.outer(stats.binom.pmf(np.arange(4), 3, 0.4), stats.binom.pmf(np.arange(2), 1, 0.4))
+    assert p_of_counts(np.bincount(kept[:, 0] * 2 + kept[:, 1], minlength=8), law.ravel()) > SEEDED
+
+
 def test_keeping_all_or_nearly_none_and_thinning_nothing():
     given = packed([(2, 0, 5, 1), (0, 0)])
     assert thinned(given, Fraction(1), Entropy.seeded(1)) is given
