@@ -92,7 +92,7 @@ class HilbertTree(MedianTree):
         return notes if order == self.order else (f"The curve has order {order}: the lattice is no finer.", *notes)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class _Along:
     """Occupied places of the curve, sorted once for all levels, and the records at each. PRIVATE.
 

@@ -123,7 +123,7 @@ def rounded_exponential(scale: Floats, limit: Integers, entropy: Entropy) -> Int
 
     Args:
         scale: (n,) above 0.
-        limit: (n,) whole, at least 0, at most 2**62.
+        limit: (n,) whole, at least 0; up to 2**53, or a power of two up to 2**62.
         entropy: where randomness comes from.
     """
     words = entropy.words(len(scale))

@@ -89,11 +89,11 @@ def noisy_mean_medians(
     Source:
         Inan, Kantarcioglu, Ghinita, Bertino, EDBT 2010; Cormode et al., ICDE 2012, Section VI-A.
     """
+    number = discrete_laplace(nodes.records, PureBudget(epsilon / 2), entropy, contributions)
     widths = nodes.high.astype(np.int64) - nodes.low
     sums = _sums(nodes)
     scales = np.nextafter((widths - 1) * np.nextafter(float(2 * contributions / epsilon), np.inf), np.inf)
     sums = np.clip(sums + rounded_laplace(scales, 2 * LARGEST_COUNT, entropy), -LARGEST_COUNT, LARGEST_COUNT)
-    number = discrete_laplace(nodes.records, PureBudget(epsilon / 2), entropy, contributions)
     mean = nodes.low + sums / np.maximum(number, 1) + 0.5
     line = np.where(number < 1, nodes.middle, np.rint(np.clip(mean, -1, LARGEST_VALUE + 1)))
     return brought_inside(nodes, line.astype(np.int64), outside)

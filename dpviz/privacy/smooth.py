@@ -39,9 +39,10 @@ def smooth_medians(
 
     Privacy:
         Noise is rounded and cut, which is post-processing, and its law is exact for the floating-point b. Between neighbours
-        the median moves by at most S, a factor of exp(epsilon / 2), and b changes by a factor of exp(L), |L| <= xi. Let b be
-        the larger scale: its density exceeds exp(epsilon / 2) times the other's only beyond t b, t = (epsilon / 2 + L) /
-        (exp(L) - 1), which has probability exp(-t). With xi as in Definition 4, epsilon / 2 = 2 xi (1 + ln(2 / delta)), and
+        the median moves by at most either S, a factor of exp(epsilon / 2), and b changes by a factor of exp(L), |L| <= xi. Let
+        b be the larger scale, and change it first, at its own median: its density exceeds exp(epsilon / 2) times the other's only
+        beyond t b, t = (epsilon / 2 + L) / (exp(L) - 1), which has probability exp(-t); the other way round the factor is exp(L)
+        at most, and L <= epsilon / 2. With xi as in Definition 4, epsilon / 2 = 2 xi (1 + ln(2 / delta)), and
         exp(L) - 1 <= 2 L up to L = 1.25, so t >= ln(2 / delta). Rounding makes L at most xi + 2 r, r = 2**-36, which leaves
         t >= ln(1 / delta) if 2 r ln(2 / delta) <= xi; that is checked, and xi is cut at 1.
 
