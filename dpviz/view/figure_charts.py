@@ -16,9 +16,9 @@ from dpviz.view.chart_parts import (
     POINT,
     ROW,
     finish,
-    legend,
     log_y,
     on_log_axis,
+    told_apart,
     told_by,
     tooltip,
     with_texts,
@@ -26,7 +26,7 @@ from dpviz.view.chart_parts import (
 from dpviz.view.colors import ACCENT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 COLORS = (ACCENT, "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", GREY, "#000000")
 DASHES = ([1, 0], [7, 3], [2, 2], [7, 2, 2, 2], [12, 3], [4, 4], [1, 3], [9, 2, 1, 2])
@@ -151,12 +151,12 @@ def _by_shape(table: pd.DataFrame, epsilon: float, what: str, height: int) -> al
     base = alt.Chart(with_texts(drawn, list(names))).encode(
         x=alt.X(field="shape", type="ordinal", sort=None, title=names["shape"], axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset(field="method", type="nominal", sort=order),
-        color=_told_apart(alt.Color, "method", order, COLORS),
+        color=told_apart(alt.Color, "method", order, COLORS),
         tooltip=tooltip(names),
     )
     spreads = base.mark_rule(strokeWidth=2, aria=False).encode(y=log_y(_ERROR, ticks, "low drawn"), y2="high drawn")
     points = base.mark_point(filled=True, size=70).encode(
-        y=log_y(_ERROR, ticks, "error drawn"), shape=_told_apart(alt.Shape, "method", order, MARKS)
+        y=log_y(_ERROR, ticks, "error drawn"), shape=told_apart(alt.Shape, "method", order, MARKS)
     )
     title = f"{what} by shape of queries, ε = {epsilon:g}"
     return finish(alt.layer(spreads, points), title, _told(rows, ("shape", "method", "error"), names), height)
@@ -178,17 +178,11 @@ def _styled(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> 
         .mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
         .encode(
             x=alt.X(field=where, type="ordinal", title=names[where], axis=alt.Axis(labelAngle=0)),
-            color=_told_apart(alt.Color, series, order, COLORS),
-            strokeDash=_told_apart(alt.StrokeDash, series, order, DASHES),
+            color=told_apart(alt.Color, series, order, COLORS),
+            strokeDash=told_apart(alt.StrokeDash, series, order, DASHES),
             tooltip=tooltip(dict(names)),
         )
     )
-
-
-def _told_apart(channel: Any, series: str, order: list[str], ways: Sequence[Any]) -> Any:
-    shown = legend()
-    shown["columns"] = 4 if len(order) <= 4 else 3
-    return channel(field=series, type="nominal", scale=alt.Scale(domain=order, range=list(ways[: len(order)])), legend=shown)
 
 
 def _told(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> str:

@@ -14,10 +14,10 @@ from dpviz.view.chart_parts import (
     GREY,
     ROW,
     finish,
-    legend,
     log_y,
     on_log_axis,
     readable,
+    told_apart,
     told_by,
     tooltip,
     with_texts,
@@ -26,7 +26,7 @@ from dpviz.view.colors import ACCENT
 from dpviz.view.figure_charts import COLORS, DASHES, MARKS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from dpviz.answers.objective_curve import ObjectiveCurve
 
@@ -180,13 +180,6 @@ def lines_with_spread(
     if len(large):
         told += f" Large marks: {_told(large, (series, where, what))}."
     return finish(alt.layer(*layers), title, told, height)
-
-
-def told_apart(channel: Any, field: str, order: Sequence[str], ways: Sequence[Any]) -> Any:
-    """A channel that gives each of a few names a look of its own, with a legend."""
-    shown = legend()
-    shown["columns"] = 4 if len(order) <= 4 else 3
-    return channel(field=field, type="nominal", scale=alt.Scale(domain=list(order), range=list(ways[: len(order)])), legend=shown)
 
 
 def _by_height(table: pd.DataFrame, panel: tuple[float, str, str], what: str, height: int) -> alt.LayerChart:
