@@ -55,7 +55,7 @@ from dpviz.data.load_regions import inspect_regions, read_regions
 from dpviz.data.points import PointCounts
 from dpviz.data.road_points import road_points
 from dpviz.data.samples import SAMPLES, gaussian_cluster, load_sample, los_angeles
-from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, SettingError
+from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, RefusedError, SettingError
 from dpviz.mechanisms import (
     FLOW_MECHANISMS,
     POINT_MECHANISMS,
@@ -137,6 +137,7 @@ __all__ = [
     "PureBudget",
     "Quadtree",
     "Receipt",
+    "RefusedError",
     "Regions",
     "Release",
     "SettingError",
