@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
-from scipy import optimize
+import scipy
 
 from dpviz.errors import BudgetError
 
@@ -196,7 +196,7 @@ def log_delta_of(rho: float, epsilon: float) -> float:
         return order * ((order + 1) * rho - epsilon) - log_order - (order + 1) * math.log1p(1 / order)
 
     centre = math.log(max((epsilon - rho) / (2 * rho), 1e-6))
-    found = optimize.minimize_scalar(at, bounds=(centre - 6, centre + 6), method="bounded", options={"xatol": 1e-9})
+    found = scipy.optimize.minimize_scalar(at, bounds=(centre - 6, centre + 6), method="bounded", options={"xatol": 1e-9})
     return float(found.fun)
 
 
