@@ -79,9 +79,11 @@ from dpviz.mechanisms import (
     UniformGrid,
 )
 from dpviz.mechanisms.base import FlowMechanism, PointMechanism
+from dpviz.privacy.accounts import Account, Entry, Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.medians import cell_medians, exponential_medians, noisy_mean_medians
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, gaussian_variance, laplace_variance
@@ -103,6 +105,7 @@ __all__ = [
     "POINT_MECHANISMS",
     "REFERENCES",
     "SAMPLES",
+    "Account",
     "AdaptiveGrid",
     "ApproxBudget",
     "Blocking",
@@ -111,6 +114,7 @@ __all__ = [
     "DomainError",
     "DpvizError",
     "Entropy",
+    "Entry",
     "Errors",
     "Evaluation",
     "ExactKdtree",
@@ -126,6 +130,7 @@ __all__ = [
     "Identity",
     "InputError",
     "Kdtree",
+    "Ledger",
     "Limits",
     "NodeValues",
     "PairTree",
@@ -143,6 +148,7 @@ __all__ = [
     "SettingError",
     "StabilityHistogram",
     "Step",
+    "Terms",
     "TopDown",
     "Tree",
     "Tuned",
