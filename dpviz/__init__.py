@@ -91,7 +91,11 @@ from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.sampling import amplified, amplified_in_paper
 from dpviz.privacy.smooth import smooth_medians
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
+from dpviz.release.export import write_release, zipped
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.manifest import describe, manifest_schema
+from dpviz.release.publication import Publication
+from dpviz.release.reading import read_manifest, read_release
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.pair_tree import PairTree
@@ -139,6 +143,7 @@ __all__ = [
     "PointMechanism",
     "PrivTree",
     "Privelet",
+    "Publication",
     "PureBudget",
     "Quadtree",
     "Receipt",
@@ -160,6 +165,7 @@ __all__ = [
     "area_share",
     "block",
     "cell_medians",
+    "describe",
     "discrete_gaussian",
     "discrete_laplace",
     "error_bounds",
@@ -180,14 +186,19 @@ __all__ = [
     "load_sample",
     "los_angeles",
     "made_up_holders",
+    "manifest_schema",
     "nearest_whole_numbers",
     "noisy_mean_medians",
     "random_rectangles",
     "read_flows",
+    "read_manifest",
     "read_points",
     "read_regions",
+    "read_release",
     "road_points",
     "smooth_medians",
     "true_answers",
     "workload_errors",
+    "write_release",
+    "zipped",
 ]
