@@ -42,6 +42,7 @@ import sys
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit("dpviz needs Python 3.11 or newer; this is Python %d.%d." % sys.version_info[:2])  # noqa: UP031
 
+from dpviz.answers.audits import audit_all, audit_mechanism, audited
 from dpviz.answers.flow_bounds import error_bounds
 from dpviz.answers.flow_metrics import FlowEvaluation, evaluate_flows
 from dpviz.answers.matching import Blocking, Holders, block, made_up_holders
@@ -80,6 +81,7 @@ from dpviz.mechanisms import (
 )
 from dpviz.mechanisms.base import FlowMechanism, PointMechanism
 from dpviz.privacy.accounts import Account, Entry, Terms
+from dpviz.privacy.audit import AuditPlan, AuditResult, Neighbours, Sight, audit
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
@@ -112,6 +114,8 @@ __all__ = [
     "Account",
     "AdaptiveGrid",
     "ApproxBudget",
+    "AuditPlan",
+    "AuditResult",
     "Blocking",
     "BudgetError",
     "Domain",
@@ -136,6 +140,7 @@ __all__ = [
     "Kdtree",
     "Ledger",
     "Limits",
+    "Neighbours",
     "NodeValues",
     "PairTree",
     "PathTree",
@@ -151,6 +156,7 @@ __all__ = [
     "Regions",
     "Release",
     "SettingError",
+    "Sight",
     "StabilityHistogram",
     "Step",
     "Terms",
@@ -163,6 +169,10 @@ __all__ = [
     "amplified",
     "amplified_in_paper",
     "area_share",
+    "audit",
+    "audit_all",
+    "audit_mechanism",
+    "audited",
     "block",
     "cell_medians",
     "describe",
