@@ -22,7 +22,7 @@ from dpviz.publishing import check, serve
 from dpviz.publishing.config import ReleaseConfig, read_config
 from dpviz.publishing.console import DONE, REFUSED, counted_bar, give, say, with_bar
 from dpviz.publishing.expected import Expected, expected
-from dpviz.publishing.ledger_lines import account_facts, account_line, entry_facts, entry_line
+from dpviz.publishing.ledger_lines import account_facts, account_line, draws, entry_facts, entry_line
 from dpviz.publishing.opening import open_data, open_frame, placed
 from dpviz.publishing.publish import Order, Words, amount_text, publish
 from dpviz.publishing.study_config import read_study
@@ -60,7 +60,7 @@ def run_release(asked: Namespace) -> None:
         "dataset": account_facts(done.account),
     }
     left = amount_text(done.account.left)
-    give(facts, [f"Published in {done.folder}.", f"{done.account.name}: {done.account.draws:,} draws, left {left}."], as_json=asked.json)
+    give(facts, [f"Published in {done.folder}.", f"{done.account.name}: {draws(done.account)}, left {left}."], as_json=asked.json)
 
 
 def words_of(config: ReleaseConfig) -> Words:

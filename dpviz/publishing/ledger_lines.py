@@ -35,9 +35,7 @@ def account_line(account: Account) -> str:
     """An account for a person."""
     seen = "; the truth was looked at" if account.truth_seen else ""
     spent, left = amount_text(account.spent), amount_text(account.left)
-    return (
-        f"{account.name}: {account.draws:,} draws, spent {spent}, left {left}; one {account.terms.unit}, {account.terms.neighbours}{seen}"
-    )
+    return f"{account.name}: {draws(account)}, spent {spent}, left {left}; one {account.terms.unit}, {account.terms.neighbours}{seen}"
 
 
 def entry_facts(entry: Entry) -> Facts:
@@ -57,3 +55,8 @@ def entry_line(entry: Entry) -> str:
     """A draw for a person."""
     published = f", published as {entry.published}" if entry.published else ""
     return f"  {entry.id}  {entry.time}  {entry.mechanism}  {entry.budget}  {entry.purpose}{published}"
+
+
+def draws(account: Account) -> str:
+    """How many draws there were."""
+    return f"{account.draws:,} draw{'' if account.draws == 1 else 's'}"

@@ -168,14 +168,21 @@ def draw(order: Order, ledger: Ledger, *, purpose: str = "draw", say: Say = lamb
     account = ledger.open(order.dataset, order.marks, terms)
     if account.name != order.dataset:
         say(f"The ledger knows these data as {account.name!r}: this draw counts there.")
-    contributions = order.data.contributions
-    entry = ledger.spend(account.name, order.budget, mechanism=order.mechanism.key, purpose=purpose, contributions=contributions)
+    entry = _pay(order, ledger, account.name, purpose)
     with spent_already(account.name, entry):
         account = ledger.account(account.name)
         say(f"Spent {order.budget}; left: {amount_text(account.left)}. Drawing.")
         release = order.mechanism.release(order.data, order.budget, Entropy.system())
         _check_promise(release.receipt, terms)
     return Paid(release=release, account=account, entry=entry)
+
+
+def _pay(order: Order, ledger: Ledger, name: str, purpose: str) -> int:
+    contributions = order.data.contributions
+    try:
+        return ledger.spend(name, order.budget, mechanism=order.mechanism.key, purpose=purpose, contributions=contributions)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("Interrupted while the draw was paid for: nothing was drawn; dpviz ledger show says what counts.") from None
 
 
 def write(paid: Paid, words: Words, ledger: Ledger, *, say: Say = lambda _: None) -> Published:
