@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError, DpvizError, RefusedError, SettingError
@@ -27,6 +26,7 @@ from dpviz.release.publication import Publication
 from dpviz.release.release import Release
 
 Say = Callable[[str], object]
+T = TypeVar("T")
 
 REPORT = "report.html"
 
@@ -151,8 +151,7 @@ def publish(order: Order, words: Words, ledger: Ledger, *, say: Say = lambda _: 
     """
     words.check()
     paid = draw(order, ledger, purpose="release", say=say)
-    with spent_already(paid.account.name, paid.entry):
-        return write(paid, words, ledger, say=say)
+    return once_spent(paid.account.name, paid.entry, lambda: write(paid, words, ledger, say=say))
 
 
 def draw(order: Order, ledger: Ledger, *, purpose: str = "draw", say: Say = lambda _: None) -> Paid:
@@ -169,11 +168,14 @@ def draw(order: Order, ledger: Ledger, *, purpose: str = "draw", say: Say = lamb
     if account.name != order.dataset:
         say(f"The ledger knows these data as {account.name!r}: this draw counts there.")
     entry = _pay(order, ledger, account.name, purpose)
-    with spent_already(account.name, entry):
-        account = ledger.account(account.name)
-        say(f"Spent {order.budget}; left: {amount_text(account.left)}. Drawing.")
-        release = order.mechanism.release(order.data, order.budget, Entropy.system())
-        _check_promise(release.receipt, terms)
+    return once_spent(account.name, entry, lambda: _drawn(order, terms, ledger.account(account.name), entry, say))
+
+
+def _drawn(order: Order, terms: Terms, account: Account, entry: int, say: Say) -> Paid:
+    """The draw itself, with entropy of the operating system: nothing else may be published."""
+    say(f"Spent {order.budget}; left: {amount_text(account.left)}. Drawing.")
+    release = order.mechanism.release(order.data, order.budget, Entropy.system())
+    _check_promise(release.receipt, terms)
     return Paid(release=release, account=account, entry=entry)
 
 
@@ -253,23 +255,24 @@ def _check_promise(receipt: Receipt, terms: Terms) -> None:
         raise RefusedError("The mechanism protects something else than it said before; nothing is published.")
 
 
-@contextmanager
-def spent_already(dataset: str, entry: int) -> Iterator[None]:
-    """Whatever fails in here, the error says that the budget is spent; what a library raised is not quoted."""
+def once_spent(dataset: str, entry: int, work: Callable[[], T]) -> T:
+    """What `work` gives; whatever fails in it, the error says that the budget is spent, and quotes no library.
+
+    The error is raised outside the handler, so that it carries neither a cause nor a context, whose text could be a cell.
+    """
     told = f"The budget is spent: draw {entry} of {dataset!r} stands in the ledger, since noise may have been drawn."
-    failed: BaseException | None = None
+    failed: BaseException
     try:
-        yield
+        return work()
     except DpvizError as error:
         failed = error if told in str(error) else type(error)(f"{error} {told}")
     except KeyboardInterrupt:
         failed = KeyboardInterrupt(f"Interrupted: nothing was published. {told}")
     except MemoryError:
         failed = DpvizError(f"There is not enough memory. {told}")
-    except Exception as error:  # noqa: BLE001  (its text could quote a private value)
+    except Exception as error:  # noqa: BLE001
         failed = DpvizError(f"The draw failed ({type(error).__name__}). {told}")
-    if failed is not None:
-        raise failed
+    raise failed
 
 
 def amount_text(amount: Amount) -> str:

@@ -5,12 +5,12 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.publishing.configs import FLOWS, POINTS, changed, written
 
 from dpviz.errors import BudgetError, DpvizError, InputError, RefusedError, SettingError
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.config import from_tables, read_config, to_toml
 from dpviz.publishing.toml_tables import read_file
+from tests.publishing.configs import FLOWS, POINTS, changed, written
 
 
 def test_a_configuration_says_what_it_means(tmp_path):
@@ -119,7 +119,9 @@ amounts = st.fractions(Fraction(1, 10**6), 1000).map(lambda f: f.limit_denominat
 tables = st.fixed_dictionaries(
     {
         "data": st.fixed_dictionaries({"points": texts}, optional={"person": texts, "crs": texts, "contributions": st.integers(1, 99)}),
-        "domain": st.fixed_dictionaries({"bounds": st.just([0.0, 0.5, 16.0, 16.0]), "crs": st.just("none")}, optional={"order": st.just(4)}),
+        "domain": st.fixed_dictionaries(
+            {"bounds": st.just([0.0, 0.5, 16.0, 16.0]), "crs": st.just("none")}, optional={"order": st.just(4)}
+        ),
         "mechanism": st.sampled_from(
             [
                 {"key": "quadtree"},
