@@ -134,6 +134,7 @@ class Ledger:
         Raises:
             RefusedError: the cap would be passed (the text says what is left), the budget does not fit the currency, no such
                 dataset, or the ledger cannot be written or trusted.
+            BudgetError: no budget, or one with too many digits to be added up exactly.
             SettingError: an unknown purpose, contributions below 1, or a mechanism that is no short text.
         """
         checked_text(mechanism, "mechanism")

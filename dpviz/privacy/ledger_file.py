@@ -127,7 +127,7 @@ class LedgerFile:
     def _checked(self, begin: str) -> Iterator[sqlite3.Connection]:
         with _ALONE, self._refusing(), closing(self._connect(self.path)) as db:
             db.execute(begin)
-            if not _is_whole(db):
+            if not _is_whole(db, self.path.stat().st_size):
                 raise RefusedError(f"The ledger {self.path} {_DAMAGED}.")
             yield db
 
@@ -143,7 +143,7 @@ class LedgerFile:
         """What SQLite or the system says becomes one line of ours."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite quotes the bytes of a broken definition
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
             raise RefusedError(f"The ledger {self.path} {_REASONS.get(code, _DAMAGED)}.") from None
         except OSError as error:
@@ -161,10 +161,11 @@ def _lay_out(db: sqlite3.Connection) -> None:
     db.execute("COMMIT")
 
 
-def _is_whole(db: sqlite3.Connection) -> bool:
-    """SQLite's own check, our definitions and no others, and the seal over all rows."""
-    header = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version", "journal_mode")]
-    if header != [APPLICATION, VERSION, "delete"]:
+def _is_whole(db: sqlite3.Connection, size: int) -> bool:
+    """All pages, our definitions and no others, SQLite's own check, and the seal over all rows."""
+    names = ("application_id", "user_version", "journal_mode", "page_count", "page_size")
+    application, version, mode, pages, page = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+    if (application, version, mode, pages * page) != (APPLICATION, VERSION, "delete", size):
         return False
     defined = db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     if dict(map(tuple, defined)) != TABLES or [tuple(row) for row in db.execute("PRAGMA integrity_check")] != [("ok",)]:
