@@ -54,7 +54,7 @@ def check(path: Path) -> Facts:
             uses.append(inspect(path))
         except DpvizError as error:
             refusals.append(str(error))
-    fitting = sorted((use for use in uses if use.pop("fits")), key=lambda use: len(use["missing"]))
+    fitting = sorted((use for use in uses if use.pop("fits")), key=lambda use: ("matrix" in use["found"], len(use["missing"])))
     if not fitting:
         raise InputError(" ".join(dict.fromkeys(refusals)) or NOTHING)
     about = [use.pop("about") for use in fitting]
