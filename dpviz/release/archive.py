@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
-from dpviz.errors import InputError
+from dpviz.errors import DpvizError, InputError
 
 Source = str | os.PathLike[str] | BinaryIO
+T = TypeVar("T")
 
 MOST_MEMBERS = 256
 MOST_BYTES = 4 * 2**30
@@ -58,6 +59,24 @@ class Members:
         return digest.hexdigest(), size
 
 
+def guarded(rule: str, read: Callable[[], T]) -> T:
+    """What `read` gives; whatever goes wrong becomes an InputError, raised outside the handler so that it carries no values.
+
+    Raises:
+        InputError: with the rule, and the words of our own error if it was one.
+    """
+    error = InputError(rule)
+    try:
+        return read()
+    except InputError as own:
+        error = own
+    except DpvizError as own:
+        error = InputError(f"{rule} {own}")
+    except Exception:  # noqa: BLE001, S110  (libraries document no common root)
+        pass
+    raise error
+
+
 @contextmanager
 def opened(source: Source) -> Iterator[Members]:
     """The files of a folder, a zip, or an open binary file that holds a zip.
@@ -66,18 +85,21 @@ def opened(source: Source) -> Iterator[Members]:
         InputError: no such folder or file, no zip, too many or too large members, or members that are no plain files.
     """
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
-        yield _checked(_folder(Path(source)))
+        yield _checked(guarded("The folder cannot be read.", lambda: _folder(Path(source))))
         return
-    if isinstance(source, str | os.PathLike) and not Path(source).is_file():
-        raise InputError("A release is a folder, or a zip of one: there is no such folder or file.")
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(source.read(MOST_BYTES)) if not isinstance(source, str | os.PathLike) else source)
-    except (OSError, zipfile.BadZipFile, AttributeError, TypeError, ValueError):
-        archive = None
-    if archive is None:
-        raise InputError("The file is not a zip archive, or it cannot be read.")
-    with archive:
-        yield _checked(_zip(archive))
+    with guarded("The file is not a zip archive, or it cannot be read.", lambda: _archive(source)) as archive:
+        yield _checked(guarded("The zip archive cannot be read.", lambda: _zip(archive)))
+
+
+def _archive(source: Source) -> zipfile.ZipFile:
+    if isinstance(source, str | os.PathLike):
+        if not Path(source).is_file():
+            raise InputError("A release is a folder, or a zip of one: there is no such folder or file.")
+        return zipfile.ZipFile(source)
+    content = source.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise InputError(f"The archive is larger than the limit of {MOST_BYTES:,} bytes.")
+    return zipfile.ZipFile(io.BytesIO(content))
 
 
 def _folder(folder: Path) -> Members:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
+
+import numpy as np
 
 from dpviz.errors import SettingError
 from dpviz.privacy.consistency import Spread
@@ -18,13 +21,14 @@ Facts = dict[str, Any]
 POINTS, TRIPS = "points", "trips"
 INDEPENDENT, LEAST_SQUARES, WAVELET = "independent", "least squares", "wavelet"
 NESTED, GRID, CURVE = "nested rectangles", "one grid", "stretches of a Hilbert curve"
+_HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def contents_facts(release: Release | FlowRelease) -> Facts:
     """Mechanism, settings, public frame and how the tables are to be read.
 
     Raises:
-        SettingError: a setting that cannot be written down.
+        SettingError: a setting, or the name of a region, that cannot be written down.
     """
     about = {
         "mechanism": release.mechanism,
@@ -79,8 +83,8 @@ def _trips(release: FlowRelease) -> Facts:
                 "stage": stage,
                 "between": tree.title(stage),
                 "pairs": len(at.count),
-                "measured": at.measured,
-                "variance": at.variance if math.isfinite(at.variance) else None,
+                "measured": int(at.measured),
+                "variance": float(at.variance) if math.isfinite(at.variance) else None,
             }
             for stage, at in enumerate(release.stages)
         ],
@@ -88,6 +92,9 @@ def _trips(release: FlowRelease) -> Facts:
 
 
 def _regions(regions: Regions) -> list[Facts]:
+    for texts in (*regions.ids, *regions.names, np.array(regions.levels, object)):
+        if _HALF.search("\n".join(texts)):
+            raise SettingError("An id or name of a region holds half a character (a lone surrogate), which no file can hold; correct it.")
     shapes = zip(regions.levels, regions.ids, regions.geometry, strict=True)
     return [{"level": name, "regions": len(ids), "shapes": shape is not None} for name, ids, shape in shapes]
 

@@ -164,7 +164,15 @@ def _fill(fresh: Path, plan: Plan, manifest: Facts, extra: dict[str, bytes]) -> 
     broken = breach(whole)
     if broken is not None:
         raise SettingError(f"The manifest breaks its schema at {broken}; make it with describe(release, publication).")
-    (fresh / MANIFEST).write_text(json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+    (fresh / MANIFEST).write_bytes(_spelt(whole))
+
+
+def _spelt(manifest: Facts) -> bytes:
+    try:
+        return (json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    except UnicodeEncodeError:
+        pass
+    raise SettingError("A text of the manifest holds half a character (a lone surrogate), which no file can hold; correct it.")
 
 
 def _entry(path: Path, kind: str, about: str) -> Facts:

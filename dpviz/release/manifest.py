@@ -95,7 +95,8 @@ def breach(manifest: object) -> str | None:
 
 
 def _identity(release: Release | FlowRelease, created: datetime | None, release_id: str | None) -> Facts:
-    moment, known = created or datetime.now(UTC), release_id or str(uuid.uuid4())
+    moment = datetime.now(UTC) if created is None else created
+    known = str(uuid.uuid4()) if release_id is None else release_id
     if not isinstance(moment, datetime) or moment.tzinfo is None:
         raise SettingError("The time of a release needs a time zone, such as datetime.now(UTC).")
     if not isinstance(known, str) or not _RELEASE_ID.fullmatch(known):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pyproj import CRS, Transformer
 from pyproj.exceptions import ProjError
 
-from dpviz.errors import DpvizError, SettingError
+from dpviz.errors import DpvizError
 
 GEOPARQUET, PARQUET, GEOJSON, CSV = "GeoParquet", "Parquet", "GeoJSON", "CSV"
 FORMATS = ("geoparquet", "geojson", "csv")
@@ -73,19 +73,6 @@ def neutral(texts: NDArray[np.object_]) -> list[str]:
     ["'=1+1", '06037', "''=1+1"]
     """
     return [f"'{text}" if _DANGEROUS.match(text) else text for text in texts.tolist()]
-
-
-def strings(texts: NDArray[np.object_] | list[str]) -> pa.Array:
-    """(n,) texts as a column.
-
-    Raises:
-        SettingError: a text that is no Unicode.
-    """
-    try:
-        return pa.array(texts, pa.string())
-    except (UnicodeEncodeError, pa.ArrowInvalid):
-        pass
-    raise SettingError("An id or name of a region holds half a character (a lone surrogate), which no file can hold; correct it.")
 
 
 def write_csv(table: pa.Table, path: Path) -> None:

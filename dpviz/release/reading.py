@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import geopandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpviz.errors import DpvizError, InputError
+from dpviz.errors import InputError
 from dpviz.release.accounting import receipt_of
-from dpviz.release.archive import MOST_BYTES, Members, Source, opened
+from dpviz.release.archive import MOST_BYTES, Members, Source, guarded, opened
 from dpviz.release.contents import POINTS
 from dpviz.release.export import MANIFEST, seal
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import breach
 from dpviz.release.partitions import TABLE, point_release
 from dpviz.release.release import Release
-from dpviz.release.trips import ACROSS, DESTINATIONS, FLOWS, ORIGINS, REGIONS, trip_release
+from dpviz.release.trip_tables import ACROSS, DESTINATIONS, FLOWS, ORIGINS, REGIONS, trip_release
 
 Facts = dict[str, Any]
-T = TypeVar("T")
 
 MOST_MANIFEST_BYTES = 16 * 2**20
 _NOT_WHOLE = "The release's tables and its manifest do not fit together: they were not written by dpviz, or by another version."
@@ -43,8 +41,8 @@ def read_release(source: Source) -> Release | FlowRelease:
     """
     with opened(source) as members:
         manifest = _manifest(members)
-        tables = {name: _guarded(_NOT_WHOLE, partial(_table, members, name)) for name in _needed(manifest)}
-        return _guarded(_NOT_WHOLE, lambda: _release(manifest, tables))
+        tables = {name: guarded(_NOT_WHOLE, partial(_table, members, name)) for name in _needed(manifest)}
+        return guarded(_NOT_WHOLE, lambda: _release(manifest, tables))
 
 
 def read_manifest(source: Source) -> Facts:
@@ -58,9 +56,9 @@ def read_manifest(source: Source) -> Facts:
 
 
 def _manifest(members: Members) -> Facts:
-    text = members.read(MANIFEST, MOST_MANIFEST_BYTES)
-    manifest: Facts = _guarded("The manifest is not JSON.", lambda: json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant))
-    broken = _guarded("The manifest breaks its schema.", lambda: breach(manifest))
+    text = guarded("The manifest cannot be read.", lambda: members.read(MANIFEST, MOST_MANIFEST_BYTES))
+    manifest: Facts = guarded("The manifest is not JSON.", lambda: json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant))
+    broken = guarded("The manifest breaks its schema.", lambda: breach(manifest))
     if broken is not None:
         raise InputError(f"The manifest breaks its schema at {broken}.")
     if manifest["seal"] != seal(manifest):
@@ -78,7 +76,7 @@ def _check_files(members: Members, listed: list[Facts]) -> None:
     for entry in listed:
         if entry["name"] not in members.sizes:
             raise InputError(f"The release's {entry['name']} is missing.")
-        found = _guarded(f"The release's {entry['name']} cannot be read.", partial(members.digest, entry["name"]))
+        found = guarded(f"The release's {entry['name']} cannot be read.", partial(members.digest, entry["name"]))
         if found != (entry["sha256"], entry["bytes"]):
             raise InputError(f"The release's {entry['name']} was changed after it was written: its SHA-256 does not fit.")
 
@@ -113,20 +111,6 @@ def _release(manifest: Facts, tables: dict[str, Any]) -> Release | FlowRelease:
     if contents["kind"] == POINTS:
         return point_release(contents, tables[TABLE], receipt, steps)
     return trip_release(contents, tables, receipt, steps)
-
-
-def _guarded(rule: str, read: Callable[[], T]) -> T:
-    """What `read` gives; whatever goes wrong becomes an InputError, raised outside the handler so that it carries no values."""
-    error = InputError(rule)
-    try:
-        return read()
-    except InputError as own:
-        error = own
-    except DpvizError as own:
-        error = InputError(f"{rule} {own}")
-    except Exception:  # noqa: BLE001, S110  (libraries document no common root)
-        pass
-    raise error
 
 
 def _once(pairs: list[tuple[str, Any]]) -> Facts:
