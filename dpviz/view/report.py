@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.release import Release
-from dpviz.view.report_budget import is_structure, odds, place_name, pyramid
+from dpviz.view.report_budget import decimal, is_structure, odds, place_name, pyramid
 from dpviz.view.report_levels import error_axis, level_rows
 from dpviz.view.report_map import drawn_level, points_picture
 from dpviz.view.report_reading import point_examples, sums_of, trip_examples, whole
@@ -104,13 +104,13 @@ def _steps(release: Release | FlowRelease) -> list[Facts]:
             "purpose": step.purpose,
             "place": place_name(release, step.level),
             "exact": str(step.amount),
-            "amount": f"{float(step.amount):.4g}",
-            "delta": f"{float(step.delta):.3g}" if step.delta else "",
+            "amount": decimal(step.amount),
+            "delta": decimal(step.delta, 3) if step.delta else "",
             "structure": is_structure(step, release),
             "instead": step.instead,
             "noise": step.noise,
-            "sensitivity": f"{float(step.sensitivity):.6g}",
-            "scale": f"{float(step.scale):.6g}",
+            "sensitivity": decimal(step.sensitivity, 6),
+            "scale": decimal(step.scale, 6),
             "counts": "private" if step.counts is None else f"{step.counts:,}",
         }
         for step in release.receipt.steps
@@ -123,7 +123,7 @@ def _template() -> Any:
     loader = PackageLoader("dpviz", "view")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_plain)
     environment.trim_blocks = environment.lstrip_blocks = True
-    environment.filters |= {"whole": whole, "plain_number": _number}
+    environment.filters |= {"whole": whole, "plain_number": _number, "decimal": decimal}
     return environment.get_template("report.html.jinja")
 
 

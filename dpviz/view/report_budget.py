@@ -76,6 +76,16 @@ def pyramid(release: Release | FlowRelease) -> list[Layer]:
     return [_layer(release, *row) for row in [*(row for row in rows if isinstance(row[0], str)), *levels]]
 
 
+def decimal(value: Fraction | float, digits: int = 4) -> str:
+    """A fraction as a short decimal.
+
+    >>> decimal(Fraction(1, 3)), decimal(89_129_640), decimal(Fraction(1, 10**8))
+    ('0.3333', '89,129,640', '1e-8')
+    """
+    number = float(value)
+    return f"{number:,.0f}" if number >= 10**digits else f"{number:.{digits}g}".replace("e-0", "e-")
+
+
 def is_structure(step: Step, release: Release | FlowRelease) -> bool:
     """Whether a step chose the structure (splits, medians, sizes), not the counts that are published."""
     return isinstance(release, Release) and not step.purpose.startswith("counts")
@@ -98,12 +108,12 @@ def odds(receipt: Receipt) -> Odds:
     epsilon, delta = float(bound.epsilon), Fraction(0) if isinstance(bound, PureBudget) else bound.delta
     factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
     return Odds(
-        epsilon=f"{epsilon:.4g}",
+        epsilon=decimal(epsilon),
         factor=_times(factor),
         twice=_times(math.exp(min(2 * epsilon, _LARGEST_EXPONENT))),
-        delta=f"{float(delta):.3g}".replace("e-0", "e-") if delta else "",
+        delta=decimal(delta, 3) if delta else "",
         one_in=f"{float(1 / delta):,.0f}" if delta else "",
-        rho="" if rho is None else f"{float(rho):.4g}",
+        rho="" if rho is None else decimal(rho),
         beliefs=[(_percent(prior), _percent(_after(prior, 1 / factor)), _percent(_after(prior, factor))) for prior in _PRIORS],
     )
 
@@ -131,7 +141,7 @@ def _layer(release: Release | FlowRelease, where: int | str, counts: Fraction, s
         name=where if isinstance(where, str) else place_name(release, where),
         counts=float(counts / whole),
         structure=float(structure / whole),
-        amount=f"{float(amount):.4g}",
+        amount=decimal(amount),
         exact=str(amount),
         percent=f"{100 * float(amount / whole):.3g} %",
     )
