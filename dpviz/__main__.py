@@ -56,6 +56,7 @@ def _app(command: argparse.ArgumentParser) -> None:
 
 def _release(command: argparse.ArgumentParser) -> None:
     command.add_argument("config", help="a TOML file; see README")
+    command.add_argument("--output", metavar="FOLDER", help="write there instead of where the configuration says")
     command.add_argument("--dry-run", action="store_true", help="expected error from the mechanism alone; spends nothing")
     command.add_argument("--seed", help=argparse.SUPPRESS)  # understood so that its refusal can say why
 

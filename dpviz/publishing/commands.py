@@ -8,6 +8,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def run_release(asked: Namespace) -> None:
     if asked.seed is not None:
         raise RefusedError(SEED_REFUSED)
     config = read_config(Path(asked.config))
-    words = words_of(config)
+    words = words_of(config) if asked.output is None else replace(words_of(config), folder=Path(asked.output))
     words.check()
     say("Reading the data.")
     order = order_of(config)
@@ -56,7 +57,7 @@ def run_release(asked: Namespace) -> None:
     facts = {
         "folder": str(done.folder),
         "release_id": done.manifest["identity"]["release_id"],
-        "files": [entry["name"] for entry in done.manifest.get("files", [])] or sorted(path.name for path in done.folder.iterdir()),
+        "files": sorted(path.name for path in done.folder.iterdir()),
         "dataset": account_facts(done.account),
     }
     left = amount_text(done.account.left)
@@ -116,6 +117,7 @@ def run_compare(asked: Namespace) -> None:
     """Make a study and give its table."""
     output = None if asked.output is None else checked_target(Path(asked.output))
     study = read_study(Path(asked.config)).study()
+    say(f"Making {len(study):,} runs.")
     table = pd.DataFrame(list(with_bar(compare(study), len(study), "compare")))
     as_json = asked.json if output is None else output.suffix.lower() == ".json"
     text = table.to_json(orient="records", indent=2) + "\n" if as_json else table.to_csv(index=False, lineterminator="\n")

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpviz.data.files import Limits, checked_bytes
-from dpviz.data.flow_samples import FLOW_SAMPLES, load_flow_sample
+from dpviz.data.flow_samples import load_flow_sample
 from dpviz.data.flows import Flows
 from dpviz.data.load import read_points
 from dpviz.data.load_flows import read_flows
 from dpviz.data.load_regions import read_regions
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES, load_sample
+from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
@@ -37,12 +38,10 @@ class Opened:
     Attributes:
         data: the private counts.
         marks: hex digests that recognise them; never shown.
-        unit: what is counted, for the report: "people", "flights", "records".
     """
 
     data: PrivateData
     marks: tuple[str, ...]
-    unit: str
 
     def __repr__(self) -> str:
         return f"Opened({self.data!r})"
@@ -69,7 +68,9 @@ def _regions(part: RegionsPart, base: Path) -> Regions:
 
 
 def placed(base: Path, text: str) -> Path:
-    """A path of a configuration: from the configuration's folder, unless it is absolute."""
+    """A path of a configuration: from the configuration's folder, unless it is absolute; raises `InputError` for a URL."""
+    if "://" in text:
+        raise InputError("A configuration names local files only: URLs are never opened.")
     return base / Path(text).expanduser()
 
 
@@ -87,7 +88,7 @@ def open_data(config: Sourced, frame: Frame | None, *, bad_rows: str) -> Opened:
     part = config.data
     if part.sample is not None:
         data = load_sample(part.sample, domain=_domain(frame), size=part.size) if part.is_points else load_flow_sample(part.sample)
-        return Opened(data=data, marks=marks_of(data), unit={**SAMPLES, **FLOW_SAMPLES}[part.sample].unit)
+        return Opened(data=data, marks=marks_of(data))
     path = placed(config.base, part.points or part.trips or "")
     content = checked_bytes(path, _LIMITS)[1]
     options: dict[str, Any] = {**part.options(), "bad_rows": bad_rows}
@@ -96,7 +97,7 @@ def open_data(config: Sourced, frame: Frame | None, *, bad_rows: str) -> Opened:
         data = read_flows(source, regions=frame[0], destinations=frame[1], **options)
     else:
         data = read_points(source, domain=frame, **options)  # type: ignore[arg-type]
-    return Opened(data=data, marks=marks_of(data, content), unit=f"{data.unit}s" if data.unit != "person" else "people")
+    return Opened(data=data, marks=marks_of(data, content))
 
 
 def _domain(frame: Frame | None) -> Domain | None:

@@ -27,7 +27,6 @@ def test_points_come_from_the_folder_of_the_configuration(tmp_path, monkeypatch)
     found = opened(tmp_path, POINTS)
     assert found.data.count.tolist() == [2, 1, 1]
     assert found.data.dropped == 1
-    assert found.unit == "records"
 
 
 def test_trips_between_regions_and_bad_rows_are_dropped(tmp_path):
@@ -42,7 +41,6 @@ def test_other_columns_prefixes_and_persons(tmp_path):
     tables = changed(POINTS, "data", {"points": "crowd.csv", "x": "lat", "y": "lon", "person": "secret", "contributions": 2})
     found = opened(tmp_path, tables)
     assert (found.data.unit, found.data.contributions, found.data.count.sum()) == ("person", 2, 2)
-    assert found.unit == "people"
 
 
 def test_coarser_regions_by_the_first_characters_of_ids(tmp_path):
