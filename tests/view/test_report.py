@@ -223,7 +223,8 @@ def test_structure_is_drawn_apart_and_early_leaves_are_not_added():
     assert [attrs for attrs in page.all("rect") if attrs.get("class") == "structure"]
     assert "spent on choosing the structure" in page.text
     early = any(step.instead for step in release.receipt.steps)
-    assert ("(in place of later steps)" in page.text) == early
+    assert ("† In place of later steps" in page.text) == early
+    assert page.text.count("†") == sum(step.instead for step in release.receipt.steps) + early
 
 
 @pytest.mark.parametrize(
