@@ -77,7 +77,8 @@ class Ledger:
             RefusedError: as `account`.
         """
         with self._file.reading() as db:
-            return [_entry(row) for row in _draws(db, _named(db, name))]
+            rows = db.execute("SELECT * FROM draw WHERE dataset = ? ORDER BY id", (_named(db, name)["id"],)).fetchall()
+            return [_entry(row) for row in rows]
 
     def recognised(self, marks: Iterable[str]) -> Account | None:
         """The account that data with any of these marks have, under whatever name.
@@ -231,23 +232,19 @@ def _refuse_other_terms(account: Account, terms: Terms) -> None:
         raise RefusedError(f"'{account.name}' was opened with other terms, which never change: {'; '.join(other)}.")
 
 
-def _draws(db: sqlite3.Connection, dataset: sqlite3.Row) -> list[sqlite3.Row]:
-    return db.execute("SELECT * FROM draw WHERE dataset = ? ORDER BY id", (dataset["id"],)).fetchall()
-
-
 def _account(db: sqlite3.Connection, row: sqlite3.Row) -> Account:
     """An account, its stored sum checked against its draws."""
-    cap = budget_of(exact_amount(row["cap"]))
+    kinds = db.execute("SELECT budget, count(*) FROM draw WHERE dataset = ? GROUP BY budget", (row["id"],)).fetchall()
     account = Account(
         name=row["name"],
-        terms=Terms(unit=row["unit"], neighbours=row["neighbours"], cap=cap),
+        terms=Terms(unit=row["unit"], neighbours=row["neighbours"], cap=budget_of(exact_amount(row["cap"]))),
         spent=exact_amount(row["spent"]),
-        draws=len(draws := _draws(db, row)),
+        draws=sum(times for _, times in kinds),
         created=row["created"],
         truth_seen=bool(row["truth_seen"]),
     )
-    costs = [account.terms.cost(budget_of(exact_amount(draw["budget"]))) for draw in draws]
-    if any(sum(cost[name] for cost in costs) != spent for name, spent in account.spent.items()):
+    costs = [(account.terms.cost(budget_of(exact_amount(text))), times) for text, times in kinds]
+    if any(sum(cost[name] * times for cost, times in costs) != spent for name, spent in account.spent.items()):
         raise RefusedError(f"The ledger's sum for '{account.name}' is not that of its draws: nothing more is granted.")
     return account
 
