@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -44,9 +45,10 @@ def check(path: Path) -> Facts:
         InputError: there is no such file, it cannot be opened, or nothing can be made of it.
         DpvizError: a release that was changed, or is damaged.
     """
-    if path.is_dir() and not (path / MANIFEST).is_file():
+    folder = os.path.isdir(path)  # noqa: PTH112  (says no where a path may not be looked at; Path.is_dir raises)
+    if folder and not os.path.isfile(path / MANIFEST):  # noqa: PTH113
         raise InputError(f"The folder holds no release: there is no {MANIFEST}. Name a file, or the folder of a release.")
-    if path.is_dir() or _holds_manifest(path):
+    if folder or _holds_manifest(path):
         return _release(path)
     uses, refusals = [], []
     for inspect in (_as_trips, _as_points, _as_regions):

@@ -24,7 +24,7 @@ from dpviz.publishing.config import ReleaseConfig, read_config
 from dpviz.publishing.console import DONE, REFUSED, counted_bar, give, say, with_bar
 from dpviz.publishing.expected import Expected, expected
 from dpviz.publishing.ledger_lines import account_facts, account_line, draws, entry_facts, entry_line
-from dpviz.publishing.opening import open_data, open_frame, placed
+from dpviz.publishing.opening import PrivateData, open_data, open_frame, placed
 from dpviz.publishing.publish import Order, Words, amount_text, publish
 from dpviz.publishing.study_config import read_study
 from dpviz.publishing.table_file import checked_target, write_whole
@@ -49,6 +49,8 @@ def run_release(asked: Namespace) -> None:
     words.check()
     say("Reading the data.")
     order = order_of(config)
+    for left_out in curator_only(order.data):
+        say(f"Curator only: {left_out}")
     if asked.dry_run:
         found = expected(order.mechanism, order.data, order.budget)
         give(_dry_facts(order, found), _dry_lines(order, found), as_json=asked.json)
@@ -96,6 +98,14 @@ def order_of(config: ReleaseConfig) -> Order:
     return Order(
         data=opened.data, mechanism=mechanism, budget=budget, dataset=config.dataset.name, marks=opened.marks, cap=config.dataset.cap()
     )
+
+
+def curator_only(data: PrivateData) -> list[str]:
+    """What was left out on the way in; true numbers, for the curator's terminal and nothing else."""
+    notes = list(getattr(data, "notes", ()))
+    if data.dropped:
+        notes.append(f"left out {data.dropped:,} (outside the frame, unreadable, or over the bound).")
+    return notes
 
 
 def _dry_facts(order: Order, found: Expected) -> Facts:
@@ -166,6 +176,8 @@ def run_ledger(asked: Namespace) -> None:
         shown = [account_line(account) for account in accounts] or ["The ledger is empty."]
         give({"ledger": str(ledger.path), "datasets": listed}, shown, as_json=asked.json)
         return
+    if asked.name not in (known := [account.name for account in ledger.accounts()]):
+        raise SettingError(f"The ledger has no dataset of that name; it has {', '.join(known) or 'none yet'}.")
     account, entries = ledger.account(asked.name), ledger.entries(asked.name)
     facts = {**account_facts(account), "entries": [entry_facts(entry) for entry in entries]}
     give(facts, [account_line(account), *map(entry_line, entries)], as_json=asked.json)

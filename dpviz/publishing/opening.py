@@ -115,7 +115,8 @@ def marks_of(data: PrivateData, content: bytes | None = None) -> tuple[str, ...]
     """What the ledger recognises data by: the file's bytes, and the counts themselves, whatever file they came from.
 
     Args:
-        data: the counts. Where the records that a person keeps were chosen at random, counts differ each time and are no mark.
+        data: the counts. Where the records that a person keeps were chosen at random, counts differ each time and are no
+            mark; nor are those of no records, which all empty files share.
         content: of the file.
 
     Returns:
@@ -123,7 +124,8 @@ def marks_of(data: PrivateData, content: bytes | None = None) -> tuple[str, ...]
     """
     enforced = data.enforced if isinstance(data, Flows) else data.unit == "person"
     marks = [] if content is None else [hashlib.sha256(b"file" + content).hexdigest()]
-    return tuple(marks if marks and enforced else [*marks, _counts_mark(data)])
+    telling = len(data.count) > 0 and not enforced
+    return tuple([*marks, _counts_mark(data)] if telling or not marks else marks)
 
 
 def _counts_mark(data: PrivateData) -> str:

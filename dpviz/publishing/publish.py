@@ -116,9 +116,9 @@ class Words:
         self.publication(draws=1, truth_seen=False)
         if "geoparquet" not in self.formats or not set(self.formats) <= set(FORMATS):
             raise SettingError(f"The formats must be some of {', '.join(FORMATS)}, geoparquet among them: only it reads back without loss.")
-        if self.folder.exists() or self.folder.is_symlink():
+        if os.path.lexists(self.folder):
             raise SettingError("The folder for the release exists already; releases are never overwritten. Choose another one.")
-        if not self.folder.parent.is_dir():
+        if not os.path.isdir(self.folder.parent):  # noqa: PTH112  (says no where a path may not be looked at; Path.is_dir raises)
             raise SettingError("The folder around the release's folder does not exist; make it first.")
         if not os.access(self.folder.parent, os.W_OK | os.X_OK):
             raise SettingError("The folder around the release's folder cannot be written: choose another one.")

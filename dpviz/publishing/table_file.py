@@ -20,7 +20,7 @@ def checked_target(path: Path) -> Path:
     if path.suffix.lower() not in ENDINGS:
         raise SettingError("The table's file must end in .csv or .json.")
     parent = path.absolute().parent
-    if path.is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+    if os.path.isdir(path) or not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK):  # noqa: PTH112
         raise SettingError("The table's file must lie in a folder that exists and can be written.")
     return path
 

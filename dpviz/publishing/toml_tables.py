@@ -33,13 +33,14 @@ def read_file(path: Path) -> dict[str, Any]:
         InputError: there is no such file, or it is no TOML; says the line, never what stands there.
     """
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise InputError("The configuration is larger than a megabyte: is this the right file?")
-        text = path.read_text("utf-8")
-    except OSError:
-        raise InputError("The configuration cannot be read: does the file exist, and may you read it?") from None
+        with path.open("rb") as file:
+            text = file.read(LARGEST_FILE + 1).decode("utf-8")
     except UnicodeDecodeError:
         raise InputError("The configuration must be text in UTF-8.") from None
+    except (OSError, ValueError):  # no such file, or no path at all
+        raise InputError("The configuration cannot be read: does the file exist, and may you read it?") from None
+    if len(text) > LARGEST_FILE:
+        raise InputError("The configuration is larger than a megabyte: is this the right file?")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # too many digits in a number are a plain ValueError

@@ -47,6 +47,8 @@ def test_release_writes_what_a_fresh_process_opens(run, tmp_path, ledger):
     assert code == 0
     assert str(tmp_path / "out") in out
     assert "left: epsilon 0.5" in err
+    assert "Curator only: left out 1 (" in err
+    assert "left out" not in (tmp_path / "out" / "manifest.json").read_text("utf-8")
     asked = f"from dpviz.release.reading import read_release; print(read_release({str(tmp_path / 'out')!r}).answer([[0, 0, 16, 16]])[0])"
     fresh = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert float(fresh.stdout) == read_release(tmp_path / "out").answer([[0, 0, 16, 16]])[0]
@@ -250,7 +252,7 @@ def test_check_and_ledger_show_give_text_and_json(run, tmp_path):
     assert [line.split(":")[1] for line in out.splitlines()[2:]] == [" [data] crs", " [domain] bounds and crs"]
     assert run("check", tmp_path / "nothing.csv")[0] == 2
     assert run("ledger", "show")[:2] == (0, "The ledger is empty.\n")
-    assert run("ledger", "show", "crowd")[0] == 1
+    assert run("ledger", "show", "crowd")[0] == 2
     run("release", tmp_path / "release.toml")
     code, out, _ = run("ledger", "show")
     assert (code, out) == (0, "crowd: 1 draw, spent epsilon 0.5, left epsilon 0.5; one record, add or remove one\n")
@@ -304,6 +306,19 @@ def test_an_interrupted_comparison_leaves_nothing(tmp_path):
     assert process.returncode == 130
     assert (out, json.loads(err)["exit"]) == ("", 130)
     assert [path.name for path in tmp_path.iterdir() if "a.csv" in path.name] == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_an_interrupted_release_leaves_no_half_and_says_that_it_is_spent(tmp_path, ledger):
+    process = started("release", SAMPLES / "release.toml", "--output", tmp_path / "out", "--json")
+    while (line := process.stderr.readline()) and not line.startswith("Writing"):
+        pass
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert "The budget is spent: draw 1" in json.loads(err)["error"]
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger"]
+    assert [entry.published for entry in ledger.entries("residents of Los Angeles")] == [None]
 
 
 def test_a_reader_who_leaves_early_gets_no_traceback(tmp_path):

@@ -79,6 +79,12 @@ def test_counts_that_a_random_choice_made_are_no_mark():
     assert marks_of(bounded, b"file") == marks_of(replace(bounded, count=np.array([9])), b"file")
 
 
+def test_files_without_a_record_are_not_taken_for_each_other():
+    nobody = emptied(PUBLIC)
+    assert not set(marks_of(nobody, b"a")) & set(marks_of(nobody, b"b"))
+    assert len(marks_of(nobody)) == 1
+
+
 def test_marks_are_digests_and_nothing_is_shown(tmp_path):
     found = opened(tmp_path, POINTS)
     assert all(len(mark) == 64 and set(mark) <= set("0123456789abcdef") for mark in found.marks)
