@@ -35,6 +35,18 @@ Trips go the same way: public nested regions, private trips between them, a mech
 >>> released = dv.TopDown().release(flows, dv.ApproxBudget(2.0, 1e-6), dv.Entropy.seeded(7))
 >>> released.level("state")["count"].sum() == released.level("town")["count"].sum() == 1440
 np.True_
+
+What was drawn from the operating system's entropy may be published: files, and a manifest by which a stranger can judge them.
+
+>>> import tempfile
+>>> from pathlib import Path
+>>> private = dv.Quadtree(height=4).release(points, dv.PureBudget(0.5), dv.Entropy.system())
+>>> words = dict(name="Walks", curator="A town", description="Made up.", region="A plane", intended_use="An example")
+>>> manifest = dv.describe(private, dv.Publication(**words, draws=1, truth_seen=False))
+>>> with tempfile.TemporaryDirectory() as around:
+...     folder = dv.write_release(private, Path(around) / "walks", manifest)
+...     dv.read_release(folder).receipt == private.receipt
+True
 """
 
 import sys

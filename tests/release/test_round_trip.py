@@ -51,6 +51,7 @@ VARIANTS = {
     "shorter curve": HilbertTree(order=16),
     "path tree": PathTree(zero=True),
     "privtree": PrivTree(fan_out=16),
+    "htf, leaves alone": Htf(combine=False, zero=False, height=4),
 }
 POINTS = {key: row() for key, row in POINT_MECHANISMS.items()} | VARIANTS
 TRIPS = {
