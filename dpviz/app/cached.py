@@ -61,8 +61,8 @@ def counted(digest: str, name: str, _content: bytes, domain: Domain, options: Op
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner=False)
-def marks(key: tuple[object, ...], _data: PrivateData, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
-    """What the ledger recognises data by; `key` stands for the content and for how it was counted."""
+def marks(digest: str, given: tuple[object, ...], _data: PrivateData, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
+    """What the ledger recognises data by; `digest` stands for the content, `given` for the frame and the columns."""
     return marks_of(_data, _content)
 
 

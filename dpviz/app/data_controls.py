@@ -81,7 +81,7 @@ def _sample() -> Data:
     return Data(
         points=points,
         digest=key,
-        marks=cached.marks((key, how.order), points, f"sample {key}".encode()),
+        marks=cached.marks(key, (how.order,), points, f"sample {key}".encode()),
         title=about.title,
         unit=about.unit,
         source=Source(data=DataPart(sample=how.sample, size=size), domain=_part(points.domain)),
@@ -175,7 +175,7 @@ def _file(name: str, body: bytes, digest: str, about: PointsFile) -> Data | None
     return Data(
         points=points,
         digest=digest,
-        marks=cached.marks((digest, domain, given), points, body),
+        marks=cached.marks(digest, (domain, given), points, body),
         title="Uploaded points",
         unit=unit,
         source=Source(data=DataPart(points=place, **options), domain=_part(domain)),  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from dpviz.privacy.ledger import Ledger
 
 CURRENCIES = ("ε, δ", "ρ")
 LARGEST_CAP, LARGEST_CAP_DELTA = 1000.0, 0.01
-SAMPLE_CAP, USUAL_CAP_DELTA = 10.0, 1e-5
+SAMPLE_CAP, FILE_CAP = (10.0, 1e-4), (None, 1e-5)  # epsilon or rho, and delta, as proposed
 SPENT, NOW, PASSED = "#7f878c", "#1b81a4", "#d55e00"
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
@@ -107,7 +107,7 @@ def _cap(data: Loaded) -> Budget | None:
         persist_state="session",
         help="(ε, δ) of all draws added up, or ρ, in which many draws with Gaussian noise cost less. It never changes.",
     )
-    usual = SAMPLE_CAP if data.source.data.sample is not None else None
+    usual, usual_delta = SAMPLE_CAP if data.source.data.sample is not None else FILE_CAP
     left, right = st.columns(2)
     never = "The most that all draws together may ever spend. It never changes once something is drawn."
     symbol = "ρ" if kind == CURRENCIES[1] else "ε"
@@ -127,7 +127,7 @@ def _cap(data: Loaded) -> Budget | None:
         "Cap, δ",
         0.0,
         LARGEST_CAP_DELTA,
-        USUAL_CAP_DELTA,
+        usual_delta,
         format="%.3g",
         step=1e-6,
         key=f"dataset cap δ {data.digest}",

@@ -53,7 +53,7 @@ def _sample() -> TripsData:
     return TripsData(
         flows=flows,
         digest=key,
-        marks=cached.marks((key,), flows, f"sample {key}".encode()),
+        marks=cached.marks(key, (), flows, f"sample {key}".encode()),
         title=about.title,
         unit=about.unit,
         source=Source(data=DataPart(sample=how.sample)),
@@ -93,7 +93,7 @@ def _files() -> TripsData | None:
     return TripsData(
         flows=flows,
         digest=digest,
-        marks=cached.marks((digest, frame.key, ends.key, given), flows, body),
+        marks=cached.marks(digest, (frame.key, ends.key, given), flows, body),
         title="Uploaded trips",
         unit=unit,
         source=Source(

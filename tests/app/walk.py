@@ -5,6 +5,8 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
+from dpviz.privacy.ledger import Ledger
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -52,7 +54,28 @@ def fine(app):
     return app
 
 
+def entries():
+    """Every draw that the test's ledger counts, oldest first."""
+    return [entry for account in Ledger().accounts() for entry in Ledger().entries(account.name)]
+
+
+def errors(app):
+    """What is refused in place, as a person reads it."""
+    return " ".join(error.value.replace("\\", "") for error in app.error)
+
+
+def name_dataset(app, name=None, cap=10.0):
+    """Type name and cap where the ledger does not know the data and the page proposes none."""
+    typed = [each for each in app.text_input if each.label == "Name of the dataset"]
+    if typed and not typed[0].value:
+        typed[0].set_value(name or f"Homes {len(Ledger().accounts()) + 1}")
+        labelled(app.number_input, "Cap, ε").set_value(cap)
+        good(app.run())
+    return app
+
+
 def press_draw(app):
+    name_dataset(app)
     return good(app.button(key="draw").click().run())
 
 
