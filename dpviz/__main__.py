@@ -64,6 +64,10 @@ def _release(command: argparse.ArgumentParser) -> None:
 def _compare(command: argparse.ArgumentParser) -> None:
     command.add_argument("config", help="a TOML file; see README")
     command.add_argument("--output", metavar="FILE", help="write the table to FILE (.csv or .json) instead of stdout")
+    command.add_argument("--workers", type=int, metavar="N", help="processes to work in (default: one per processor)")
+    command.add_argument(
+        "--resume", action="store_true", help="make only the runs that the --output file lacks; an interruption keeps them"
+    )
 
 
 def _audit(command: argparse.ArgumentParser) -> None:

@@ -82,11 +82,29 @@ def workload_errors(release: Release, points: PointCounts, boxes: ArrayLike) -> 
         mean20 and median20: Shaham et al., HTF, 2021, Section 6; n3: the smoothing of Cormode et al., ICDE 2012, and its
         successors. On sparse data mean20 alone is nearly degenerate (releasing zero everywhere does well): judge by the others.
     """
-    truth = true_answers(points, boxes)
-    error = np.abs(release.answer(boxes) - truth)
-    relative = 100 * error / np.maximum(truth, SMOOTHING)
-    large = 100 * error / np.maximum(truth, max(SMALL_SHARE * float(points.count.sum()), 1.0))
-    return Errors(mean20=float(relative.mean()), median20=float(np.median(relative)), n3=float(large.mean()), mae=float(error.mean()))
+    return Errors(**error_figures(release.answer(boxes), true_answers(points, boxes), int(points.count.sum())))
+
+
+def error_figures(estimate: ArrayLike, truth: ArrayLike, total: float) -> dict[str, float]:
+    """The figures of `Errors` by name; 0 where nothing is asked.
+
+    Args:
+        estimate: (q,) answers of a release.
+        truth: (q,) true answers.
+        total: N, all records or trips.
+    """
+    true = np.asarray(truth)
+    if not len(true):
+        return dict.fromkeys(("n3", "mae", "mean20", "median20"), 0.0)
+    error = np.abs(np.asarray(estimate) - true)
+    relative = 100 * error / np.maximum(true, SMOOTHING)
+    large = 100 * error / np.maximum(true, max(SMALL_SHARE * float(total), 1.0))
+    return {
+        "n3": float(large.mean()),
+        "mae": float(error.mean()),
+        "mean20": float(relative.mean()),
+        "median20": float(np.median(relative)),
+    }
 
 
 def true_answers(points: PointCounts, boxes: ArrayLike) -> Integers:

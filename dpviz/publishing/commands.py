@@ -5,29 +5,24 @@ from __future__ import annotations
 import json
 import math
 import os
-import sys
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from dpviz.answers.audits import audit_all, audited
-from dpviz.answers.compare import compare
 from dpviz.errors import RefusedError, SettingError
 from dpviz.privacy.audit import AuditPlan
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import check, serve
 from dpviz.publishing.config import ReleaseConfig, read_config
-from dpviz.publishing.console import DONE, REFUSED, counted_bar, give, say, with_bar
+from dpviz.publishing.console import DONE, REFUSED, counted_bar, give, say
 from dpviz.publishing.expected import Expected, expected
 from dpviz.publishing.ledger_lines import account_facts, account_line, draws, entry_facts, entry_line
 from dpviz.publishing.opening import PrivateData, open_data, open_frame, placed
 from dpviz.publishing.publish import Order, Words, amount_text, publish
-from dpviz.publishing.study_config import read_study
-from dpviz.publishing.table_file import checked_target, write_whole
+from dpviz.publishing.study_command import run_compare
 from dpviz.publishing.toml_tables import SEED_REFUSED
 
 Facts = dict[str, Any]
@@ -121,22 +116,6 @@ def _finite(value: Any) -> Any:
 def _dry_lines(order: Order, found: Expected) -> list[str]:
     spent = f"Would spend {order.budget}, protecting one {found.receipt.unit} ({found.receipt.neighbours}). Nothing was spent."
     return [spent, found.by_level.to_string(index=False, float_format=lambda number: f"{number:,.3g}"), found.note]
-
-
-def run_compare(asked: Namespace) -> None:
-    """Make a study and give its table."""
-    output = None if asked.output is None else checked_target(Path(asked.output))
-    study = read_study(Path(asked.config)).study()
-    say(f"Making {len(study):,} runs.")
-    table = pd.DataFrame(list(with_bar(compare(study), len(study), "compare")))
-    as_json = asked.json if output is None else output.suffix.lower() == ".json"
-    text = table.to_json(orient="records", indent=2) + "\n" if as_json else table.to_csv(index=False, lineterminator="\n")
-    if output is None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-        return
-    write_whole(output, text)
-    give({"table": str(output), "runs": len(table)}, [f"{len(table):,} runs in {output}."], as_json=asked.json)
 
 
 def run_check(asked: Namespace) -> None:

@@ -6,11 +6,9 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from dpviz.errors import DpvizError, RefusedError
-
-T = TypeVar("T")
 
 DONE, REFUSED, FAILED, INTERRUPTED = 0, 1, 2, 130
 
@@ -70,17 +68,9 @@ def plain(text: str) -> str:
 
 
 @contextmanager
-def counted_bar(total: int, what: str) -> Iterator[Callable[[], object]]:
+def counted_bar(total: int, what: str) -> Iterator[Callable[..., object]]:
     """A bar on stderr that says how far long work is: call what it gives after each step. Silent where stderr is no terminal."""
     from tqdm import tqdm  # noqa: PLC0415  (only long work needs it)
 
     with tqdm(total=total, desc=what, unit="run", file=sys.stderr, disable=None, leave=False) as bar:
         yield bar.update
-
-
-def with_bar(steps: Iterable[T], total: int, what: str) -> Iterator[T]:
-    """The same steps, with a bar."""
-    with counted_bar(total, what) as step:
-        for each in steps:
-            yield each
-            step()

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpviz.answers.compare import MOST_RUNS, Study
+from dpviz.answers.study import MOST_RUNS, Study
 from dpviz.errors import SettingError
 from dpviz.publishing.config import Sourced
 from dpviz.publishing.opening import open_data, open_frame
@@ -67,8 +67,10 @@ class StudyConfig(Sourced):
         delta: of those mechanisms that need one.
         repeats: runs of each.
         seed: the same seed gives the same table, but for the seconds.
-        queries: random boxes that points are asked.
-        level: geographic level of trips, a number or a name; the finest if left out.
+        queries: random boxes in each list that points are asked.
+        workloads: what releases are asked: random, small, medium, large, zooms, sizes (points), or names of levels, levels, sizes
+            (trips); left out: random boxes, or the finest level.
+        parts: also take errors of points apart into noise and uniformity.
     """
 
     data: PublicDataPart
@@ -78,7 +80,8 @@ class StudyConfig(Sourced):
     repeats: int = 1
     seed: int = 0
     queries: int = 500
-    level: Any = None
+    workloads: tuple[str, ...] = ()
+    parts: bool = False
 
     def built(self) -> dict[str, Any]:
         """The mechanisms by label.
@@ -104,8 +107,8 @@ class StudyConfig(Sourced):
         """
         mechanisms = self.built()
         data = open_data(self, open_frame(self), bad_rows="refuse").data
-        own = {each.name for each in fields(Study)} - {"data", "mechanisms"}
-        return Study(data=data, mechanisms=mechanisms, **{name: getattr(self, name) for name in own})
+        own = {each.name for each in fields(Study)} - {"data", "public", "mechanisms"}
+        return Study(data=data, public=True, mechanisms=mechanisms, **{name: getattr(self, name) for name in own})
 
 
 def read_study(path: Path) -> StudyConfig:

@@ -7,12 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.answers.compare import Run, Study, compare, row_of, trip_figures
+from dpviz.answers.compare import compare
 from dpviz.answers.flow_metrics import evaluate_flows
 from dpviz.answers.metrics import workload_errors
+from dpviz.answers.questions import trip_figures
+from dpviz.answers.rows import rows_of
+from dpviz.answers.study import Run, Study
 from dpviz.data.flow_samples import load_flow_sample
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError, DomainError, SettingError
+from dpviz.errors import BudgetError, RefusedError, SettingError
 from dpviz.mechanisms import FlatGaussian, Identity, Kdtree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -26,7 +29,7 @@ COMMUTERS = load_flow_sample("northeast_commuters")
 
 
 def study(**options):
-    plain = {"data": CROWD, "mechanisms": MECHANISMS, "epsilons": ("1/2", 2), "repeats": 2, "seed": 7, "queries": 30}
+    plain = {"data": CROWD, "public": True, "mechanisms": MECHANISMS, "epsilons": ("1/2", 2), "repeats": 2, "seed": 7, "queries": 30}
     return Study(**{**plain, **options})
 
 
@@ -69,7 +72,7 @@ def test_rows_come_one_by_one_and_nothing_runs_ahead():
 def test_figures_of_points_are_those_of_the_metrics():
     which = study()
     run = Run(label="tree", mechanism=Quadtree(height=3), budget=PureBudget(10**6), repeat=1)
-    row = row_of(which, run)
+    (row,) = rows_of(which, run)
     release = Quadtree(height=3).release(CROWD, run.budget, Entropy.seeded(1))
     errors = workload_errors(release, CROWD, random_rectangles(PLANE, 30, 7))
     assert row["mae"] == pytest.approx(errors.mae)
@@ -80,7 +83,7 @@ def test_figures_of_points_are_those_of_the_metrics():
 
 def test_figures_of_trips_at_a_level():
     release = TopDown().release(COMMUTERS, ApproxBudget(1, "1e-8"), Entropy.seeded(3))
-    found = trip_figures(release, COMMUTERS, 3)
+    found = trip_figures(evaluate_flows(release, COMMUTERS).compare(3), COMMUTERS)
     at = evaluate_flows(release, COMMUTERS).by_stage.set_index("level").loc[3]
     for name, theirs in (("mae", "mean_error_present"), ("max_error", "max_error"), ("pairs", "released_pairs")):
         assert found[name] == pytest.approx(at[theirs])
@@ -91,11 +94,13 @@ def test_figures_of_trips_at_a_level():
 
 def test_trips_are_compared_at_the_level_asked_for():
     plain = {"data": COMMUTERS, "mechanisms": {"top": TopDown()}, "epsilons": (1,), "delta": Fraction(1, 10**8), "repeats": 1}
-    rows = [table(study(**plain, level=level)).iloc[0] for level in (1, "division", None)]
-    assert rows[0]["pairs"] == rows[1]["pairs"] == 4
-    assert rows[2]["pairs"] > 1000
-    with pytest.raises(DomainError, match="levels 1 to 3: division, state, county"):
-        study(**plain, level="planet")
+    rows = table(study(**plain, workloads=("levels",))).set_index("workload")
+    assert rows.index.tolist() == ["division", "state", "county"]
+    assert rows.loc["division", "pairs"] == 4
+    assert table(study(**plain))["workload"].tolist() == ["county"]
+    assert table(study(**plain, workloads=("state",)))["mae"].item() == rows.loc["state", "mae"]
+    with pytest.raises(SettingError, match="division, state, county, levels, sizes"):
+        study(**plain, workloads=("planet",))
 
 
 def test_a_huge_budget_has_no_error_of_trips():
@@ -109,6 +114,9 @@ def test_a_huge_budget_has_no_error_of_trips():
 @pytest.mark.parametrize(
     ("change", "error", "told"),
     [
+        ({"public": False}, RefusedError, "already public"),
+        ({"workloads": ("random", "random")}, SettingError, "twice"),
+        ({"workloads": ("county",)}, SettingError, "random, small, medium, large, zooms, sizes"),
         ({"mechanisms": {}}, SettingError, "at least one mechanism"),
         ({"epsilons": ()}, SettingError, "at least one mechanism and one epsilon"),
         ({"epsilons": (1, 1.0)}, SettingError, "twice"),

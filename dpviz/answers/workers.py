@@ -1,0 +1,161 @@
+"""Worker processes for studies: they get the data once, make runs one after the other, and end when their owner does.
+
+Each worker is a fresh interpreter that imports dpviz and the modules of the mechanisms, never the program that started it: the pools of
+the standard library import that program again, which in an app is the page itself. So nothing needs a guard, on any system.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections import deque
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Any, Self
+
+from dpviz.answers.rows import Failure, Row, attempt
+from dpviz.answers.study import Study
+from dpviz.errors import SettingError
+
+MOST_WORKERS = 64
+AHEAD = 2  # runs that a worker holds, so that it never waits for the next one
+_START = (
+    "import pickle, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = pickle.load(sys.stdin.buffer);"
+    " from dpviz.answers.workers import serve; serve()"
+)
+_ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_ENDED = (
+    "A worker of the study ended unexpectedly; perhaps there is not enough memory. What was made so far is kept: resume with fewer workers."
+)
+
+Result = list[Row] | Failure
+
+
+class Crew:
+    """Some workers and the runs that are left for them. Leaving it as a context ends them at once, whatever they are doing.
+
+    Args:
+        study: pickled once and sent to each worker.
+        left: places in `study.runs()`; workers take from its left end, and so may anybody else.
+        workers: how many.
+
+    Raises:
+        SettingError: a mechanism that no other process can import.
+    """
+
+    def __init__(self, study: Study, left: deque[int], workers: int) -> None:
+        self.ready = Event()
+        self._left, self._found = left, SimpleQueue[tuple[int, Result]]()
+        _refuse_local(study)
+        sent = pickle.dumps(study, pickle.HIGHEST_PROTOCOL)
+        self._processes = [_started() for _ in range(min(workers, MOST_WORKERS, max(len(left), 1)))]
+        self._threads = [Thread(target=self._feed, args=(each, sent), daemon=True) for each in self._processes]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._left.clear()
+        for process in self._processes:
+            process.kill()
+        for thread in self._threads:
+            thread.join()
+        for process in self._processes:
+            process.wait()
+            _closed(process)
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the processes that are alive."""
+        return [process.pid for process in self._processes if process.poll() is None]
+
+    def next(self, seconds: float) -> tuple[int, Result] | None:
+        """A run's place and what came of it; None if nothing came within some seconds."""
+        try:
+            return self._found.get(timeout=seconds)
+        except Empty:
+            return None
+
+    def _feed(self, process: subprocess.Popen[bytes], sent: bytes) -> None:
+        """Hand one worker its data, then runs, and take the results; ends when nothing is left or the worker is gone."""
+        held: deque[int] = deque()
+        try:
+            _send(process, sys.path)
+            process.stdin.write(sent)  # type: ignore[union-attr]
+            _receive(process)
+            self.ready.set()
+            while self._take(process, held):
+                self._found.put((held[0], _receive(process)))
+                held.popleft()
+        except (OSError, EOFError, pickle.UnpicklingError, ValueError):  # it was killed, by us or by the system
+            self._found.put((held[0] if held else -1, Failure(text=_ENDED)))
+
+    def _take(self, process: subprocess.Popen[bytes], held: deque[int]) -> bool:
+        """Send runs until the worker holds as many as it may; whether it holds any."""
+        while len(held) < AHEAD:
+            try:
+                place = self._left.popleft()
+            except IndexError:
+                break
+            held.append(place)
+            _send(process, place)
+        return bool(held)
+
+
+def serve() -> None:
+    """What a worker does: a study comes in, then places of runs; their rows go out."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # a mechanism that prints must not write between the rows
+    try:
+        study: Study = pickle.load(sys.stdin.buffer)  # noqa: S301  (from the process that started this one)
+        runs = study.runs()
+        _answer(out, "ready")
+        while True:
+            _answer(out, attempt(study, runs[pickle.load(sys.stdin.buffer)]))  # noqa: S301
+    except (EOFError, BrokenPipeError):  # the owner is gone
+        os._exit(0)
+
+
+def _answer(out: Any, what: object) -> None:
+    pickle.dump(what, out, pickle.HIGHEST_PROTOCOL)
+    out.flush()
+
+
+def _started() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", _START],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **_ALONE},
+    )
+
+
+def _send(process: subprocess.Popen[bytes], what: object) -> None:
+    _answer(process.stdin, what)
+
+
+def _receive(process: subprocess.Popen[bytes]) -> Any:
+    return pickle.load(process.stdout)  # type: ignore[arg-type]  # noqa: S301
+
+
+def _closed(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        try:
+            stream.close()  # type: ignore[union-attr]
+        except OSError:  # what was still to be sent has no reader any more
+            continue
+
+
+def _refuse_local(study: Study) -> None:
+    for label, mechanism in study.mechanisms.items():
+        kind = type(mechanism)
+        if kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
+            raise SettingError(
+                f"{label[:80]}: a mechanism that is defined in the running script cannot be imported by workers. Put it into a module,"
+                " or compare with workers=1."
+            )
