@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import csv
 from scipy import stats
 
 from dpviz.answers.study import Study
@@ -17,6 +19,7 @@ METRICS = ("n3", "mae", "mean20", "median20")
 KEYS = ("label", "mechanism", "private", "settings", "epsilon", "delta", "workload")
 CONFIDENCE = 0.95
 BAND = (0.1, 0.9)
+_TEXTS = csv.ConvertOptions(column_types={"study": pa.string(), "run": pa.string(), "label": pa.string()})
 _NO_FIGURES = {*KEYS, "study", "repeat", "run", "questions", "package", "dpviz", "numpy", "python"}
 
 
@@ -48,7 +51,7 @@ def read_rows(path: Path) -> pd.DataFrame:
         InputError: another kind of file, or none that can be read.
     """
     readers = {
-        ".csv": lambda: pd.read_csv(path, float_precision="round_trip", keep_default_na=True, dtype={"run": str, "study": str}),
+        ".csv": lambda: csv.read_csv(path, convert_options=_TEXTS).to_pandas(),  # exact, whatever the version of pandas
         ".json": lambda: pd.read_json(path, precise_float=True, dtype={"run": str, "study": str}),
         ".parquet": lambda: pd.read_parquet(path),
     }
@@ -57,7 +60,7 @@ def read_rows(path: Path) -> pd.DataFrame:
         raise InputError("A study resumes from a table in .csv, .json or .parquet.")
     try:
         return reader()
-    except (OSError, ValueError):
+    except (OSError, ValueError, pa.ArrowException):
         raise InputError("The table to resume from cannot be read: is it the table of a study?") from None
 
 

@@ -1,0 +1,66 @@
+"""Speed of studies, as ratios against the mechanisms' own work in the same run: pytest -m benchmark."""
+
+import resource
+import time
+
+import pytest
+
+from dpviz.answers.compare import compare
+from dpviz.answers.study import Study
+from dpviz.data.samples import load_sample
+from dpviz.mechanisms import POINT_MECHANISMS
+from dpviz.space.domain import Domain
+
+pytestmark = pytest.mark.benchmark
+
+KEYS = ("quadtree", "path_tree", "privtree", "htf", "adaptive_grid")
+MOST_OVERHEAD, MOST_SECONDS, FIRST_SECONDS, WORKERS = 1.10, 60, 2, 2
+
+
+@pytest.fixture(scope="module")
+def points():
+    """A million records on a histogram of 256 x 256."""
+    return load_sample("gaussian_cluster", domain=Domain(bounds=(0, 0, 1024, 1024), crs=None, order=8))
+
+
+def of(points, repeats):
+    mechanisms = {key: POINT_MECHANISMS[key]() for key in KEYS}
+    return Study(data=points, public=True, mechanisms=mechanisms, epsilons=("0.1", "0.2", "0.5", 1, 2), repeats=repeats, seed=1)
+
+
+def test_the_engine_adds_little_to_drawing_and_answering(points, line):
+    """The mechanisms' own work is drawing a release and answering the workload with it; in this process, by processor time."""
+    study, wholes, owns = of(points, 2), [], []
+    runs, boxes = study.runs(), study.questions.boxes
+    for _ in range(7):
+        start = time.process_time()
+        for run in runs:
+            study.release(run).answer(boxes)
+        owns.append(time.process_time() - start)
+        start = time.process_time()
+        assert len(list(compare(study))) == len(runs)
+        wholes.append(time.process_time() - start)
+    whole, own = min(wholes), min(owns)
+    line("study of 50 runs, 256 x 256, in one process", whole, own, "draws and answers alone", MOST_OVERHEAD)
+    assert whole <= MOST_OVERHEAD * own
+
+
+def test_a_whole_study_on_two_workers(points, line):
+    """5 mechanisms x 5 epsilons x 30 repeats. What both processors worked is held to the bar: other people's work is not ours."""
+    study, first, rows = of(points, 30), None, 0
+    begun, start, spent = _processors(), time.perf_counter(), 0.0
+    for row in compare(study, workers=WORKERS):
+        first = first or time.perf_counter() - start
+        spent, rows = spent + row["seconds"], rows + 1
+    whole, worked = time.perf_counter() - start, _processors() - begun
+    line("study of 750 runs, 256 x 256, two workers: first row", first, whole, "the whole study")
+    line("study of 750 runs, 256 x 256, two workers", whole, spent, "its draws one after the other")
+    assert rows == 750
+    assert first <= FIRST_SECONDS
+    line("its work on each of two processors", worked / WORKERS, spent / WORKERS, "draws on each")
+    assert worked / WORKERS <= MOST_SECONDS
+
+
+def _processors():
+    """Seconds that processors worked for this process and for those that it has started and seen end."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
