@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ def read_rows(path: Path) -> pd.DataFrame:
     Raises:
         InputError: another kind of file, or none that can be read.
     """
-    readers = {
+    readers: dict[str, Callable[[], pd.DataFrame]] = {
         ".csv": lambda: csv.read_csv(path, convert_options=_TEXTS).to_pandas(),  # exact, whatever the version of pandas
         ".json": lambda: pd.read_json(path, precise_float=True, dtype={"run": str, "study": str}),
         ".parquet": lambda: pd.read_parquet(path),

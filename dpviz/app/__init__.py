@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpviz.app.compare_page import compare_page
 from dpviz.app.points_page import points_page
 from dpviz.app.release_page import release_page
 from dpviz.app.start_page import start_page
@@ -36,6 +37,7 @@ def main() -> None:
     st.html(_STYLE.replace("SIDEBAR", str(sidebar)))
     points = st.Page(points_page, title="Points", url_path="points")
     trips = st.Page(trips_page, title="Trips", url_path="trips")
+    compare = st.Page(compare_page, title="Compare", url_path="compare")
     start = st.Page(lambda: start_page(points, trips), title="Start", url_path="start", default=True)
     release = st.Page(lambda: release_page(points, trips), title="Release", url_path="release")
-    st.navigation([start, points, trips, release], position="top").run()
+    st.navigation([start, points, trips, compare, release], position="top").run()

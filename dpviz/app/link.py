@@ -19,7 +19,9 @@ def to_query(config: Any) -> dict[str, str]:
     plain = type(config)()
     changed = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != getattr(plain, f.name)}
     changed.pop("source", None)
-    return {name: json.dumps(value, separators=(",", ":")) if name == "settings" else str(value) for name, value in changed.items()}
+    return {
+        name: json.dumps(value, separators=(",", ":")) if isinstance(value, dict | tuple) else str(value) for name, value in changed.items()
+    }
 
 
 def from_query(kind: type[Any], query: Mapping[str, str]) -> Any:

@@ -65,6 +65,7 @@ def _left() -> Data | None:
         data = data_controls()
     except DpvizError as error:
         st.error(str(error))
+    POINTS.offer(data)
     try:
         mechanism_controls(POINTS)
         privacy_controls(POINTS, data.points.domain if data else None)

@@ -140,6 +140,17 @@ class Desk:
         else:
             st.session_state[f"loaded {self.key}"] = (data, self.config())
 
+    def offer(self, data: Loaded | None) -> None:
+        """Offer what is loaded in Teach, which is public, to the Compare page; None takes it back."""
+        if data is None or self.config().mode != TEACH or self.config().source == "sample":
+            st.session_state.pop(f"public {self.key}", None)
+        else:
+            st.session_state[f"public {self.key}"] = data
+
+    def offered_data(self) -> Any | None:
+        """A file that was declared public and loaded in Teach in this session."""
+        return st.session_state.get(f"public {self.key}")
+
     def loaded(self) -> tuple[Loaded, Any] | None:
         """Data as last loaded in Curate in this session, and the configuration that they had then."""
         return st.session_state.get(f"loaded {self.key}")

@@ -62,6 +62,7 @@ def _left() -> TripsData | None:
         data = trips_controls()
     except DpvizError as error:
         st.error(str(error))
+    TRIPS.offer(data)
     try:
         mechanism_controls(TRIPS)
         _beside()

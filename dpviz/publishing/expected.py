@@ -57,7 +57,7 @@ def expected(mechanism: Any, data: PrivateData, budget: Budget) -> Expected:
     """
     release = dry_run(mechanism, data, budget)
     rows = _point_rows(release) if isinstance(release, Release) else _trip_rows(release)
-    notes = [FROM_DATA] if _from_data(mechanism, release, data) else []
+    notes = [FROM_DATA] if from_data(mechanism, release, data) else []
     return Expected(by_level=pd.DataFrame(rows), receipt=release.receipt, note=" ".join([*notes, ONLY_NOISE]))
 
 
@@ -67,8 +67,8 @@ def dry_run(mechanism: Any, data: PrivateData, budget: Budget) -> Release | Flow
     return release
 
 
-def _from_data(mechanism: Any, release: Release | FlowRelease, data: PrivateData) -> bool:
-    """Whether what is released, or where partitions lie, depends on the records."""
+def from_data(mechanism: Any, release: Release | FlowRelease, data: PrivateData) -> bool:
+    """Whether what is released, or where partitions lie, depends on the records that there would be."""
     if isinstance(data, Flows):
         return isinstance(release, FlowRelease) and not release.every_pair
     return release.approximate is not None or any(share.structure for share in mechanism.shares(data.domain))

@@ -56,7 +56,9 @@ def drawable_level(release: Release, wanted: int) -> tuple[int, str | None]:
     return level, None if level == wanted else f"Zoom level {zoom} is shown: finer ones have more than {MOST_FEATURES:,} partitions."
 
 
-def points_map(release: Release, level: int, shown: str, *, unit: str, dark: bool, truth: NDArray[np.int64] | None = None) -> PointsMap:
+def points_map(
+    release: Release, level: int, shown: str, *, unit: str, dark: bool, truth: NDArray[np.int64] | None = None, top: float | None = None
+) -> PointsMap:
     """Draw one level of a release.
 
     Args:
@@ -66,13 +68,14 @@ def points_map(release: Release, level: int, shown: str, *, unit: str, dark: boo
         unit: what one record is, for example "people".
         dark: whether the page is dark.
         truth: (n,) true counts per node, from an `Evaluation`: for teaching or the curator's eyes only.
+        top: of the colour scale, for maps that share one (see `scale_top`); None for the map's own.
     """
     if shown == INTERPOLATED:
         return _interpolated(release, unit=unit, dark=dark)
     level, note = drawable_level(release, level)
     nodes = large_first(release, release.nodes(level))
     values, scale = _values(release, nodes, shown, unit, truth)
-    scale = replace(scale, dark=dark)
+    scale = replace(scale, dark=dark, top=scale.top if top is None else top)
     colors = scale.colors(values)
     if len(nodes) > MOST_FEATURES:
         note = f"{len(nodes):,} partitions are drawn as one picture; hover and click work from zoom level {_hover_zoom(release)} up."
@@ -92,6 +95,14 @@ def points_map(release: Release, level: int, shown: str, *, unit: str, dark: boo
         note=note,
         description=f"Map of {len(nodes):,} partitions, {shown.lower()}: {scale.title}.",
     )
+
+
+def scale_top(release: Release, level: int, shown: str, *, unit: str) -> float:
+    """Where the colour scale of a map would end, from released values alone; maps side by side share the largest."""
+    nodes = release.nodes(drawable_level(release, level)[0])
+    if shown == "Error":
+        return top_of(3 * release.stddev[nodes])
+    return _values(release, nodes, SHOWN[0], unit, None)[1].top
 
 
 def can_be_interpolated(release: Release) -> bool:

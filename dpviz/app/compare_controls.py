@@ -1,0 +1,200 @@
+"""The left side of the Compare page: public data, mechanisms and ranges of their settings, budgets, repeats."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app import cached
+from dpviz.app.compare_state import (
+    COMPARE,
+    LARGEST_ORDER,
+    MOST_REPEATS,
+    MOST_STEPS,
+    OWN,
+    POINTS_KIND,
+    SAMPLE,
+    TRIPS_KIND,
+    CompareConfig,
+    CompareData,
+)
+from dpviz.app.controls import DELTAS, EPSILONS
+from dpviz.app.state import POINTS
+from dpviz.app.trips_state import TRIPS
+from dpviz.data.flow_samples import FLOW_SAMPLES
+from dpviz.data.samples import SAMPLES
+from dpviz.mechanisms.base import Rule
+
+NOTHING = "nothing"
+_OWN = {SAMPLE: "Sample", OWN: "As loaded in Teach"}
+
+
+def compare_data() -> CompareData | None:
+    """Draw the data controls; give what is chosen, or None with a word on what is missing."""
+    how: CompareConfig = COMPARE.config()
+    st.markdown("##### 1 Data")
+    _choice("kind", (POINTS_KIND, TRIPS_KIND), "Kind of data", sample="", mechanisms=(), settings={}, workload="", picked=())
+    _choice("source", (SAMPLE, OWN), "Where from", names=_OWN)
+    if how.source == OWN:
+        return _own(how)
+    known = SAMPLES if how.kind == POINTS_KIND else FLOW_SAMPLES
+    key = f"compare sample {how.kind}"
+    st.session_state[key] = how.chosen_sample
+    st.selectbox(
+        "Sample",
+        list(known),
+        key=key,
+        format_func=lambda name: known[name].title,
+        on_change=lambda: COMPARE.change(sample=st.session_state[key], workload=""),
+    )
+    about = known[how.chosen_sample]
+    st.caption(about.description, help=f"Source: {about.source} Licence: {about.licence}.")
+    if how.kind == TRIPS_KIND:
+        return CompareData(data=cached.flow_sample(about.key), key=about.key, title=about.title, unit=about.unit)
+    _number("order", "Order of the lattice", 1, LARGEST_ORDER, "The domain is cut into 2^order cells per side.")
+    points = cached.sample(about.key, None, how.order)
+    return CompareData(data=points, key=f"{about.key} {how.order}", title=about.title, unit=about.unit)
+
+
+def _own(how: CompareConfig) -> CompareData | None:
+    """Data that were declared public on the page of their kind."""
+    found = (POINTS if how.kind == POINTS_KIND else TRIPS).offered_data()
+    if found is None:
+        st.info(f"Load a file on the {how.kind} page in Teach, and confirm there that it is public: then it can be compared on here.")
+        return None
+    st.caption(f"{found.title}: declared to be already public.")
+    return CompareData(data=found.private, key=found.digest, title=found.title, unit=found.unit)
+
+
+def study_controls() -> None:
+    """Draw the controls of mechanisms, budgets and repeats."""
+    how: CompareConfig = COMPARE.config()
+    st.markdown("##### 2 Mechanisms")
+    key = f"compare mechanisms {how.kind}"
+    st.session_state[key] = list(how.chosen)
+    st.multiselect(
+        "Mechanisms",
+        list(how.offered),
+        key=key,
+        format_func=lambda name: str(how.offered[name].title) + ("" if how.offered[name].private else " (NOT PRIVATE)"),
+        label_visibility="collapsed",
+        on_change=lambda: COMPARE.change(mechanisms=tuple(st.session_state[key])),
+    )
+    with st.expander("Vary a setting", expanded=bool(how.settings)):
+        st.caption("Every value becomes a configuration of its own. More than one setting per mechanism: see dpviz compare.")
+        for name in how.chosen:
+            _vary(how, name)
+    _budgets(how)
+
+
+def _vary(how: CompareConfig, name: str) -> None:
+    """A setting of one mechanism, and the values that it takes in turn."""
+    kind = how.offered[name]
+    rules = {rule.name: rule for rule in kind.rules() if not isinstance(rule.default, tuple)}
+    now = next(iter(how.varied(name)), NOTHING)
+    key = f"vary {name}"
+    st.session_state[key] = now if now in rules else NOTHING
+    st.selectbox(
+        str(kind.title),
+        [NOTHING, *rules],
+        key=key,
+        format_func=lambda setting: "as it is" if setting == NOTHING else rules[setting].label,
+        on_change=lambda: _take(name, st.session_state[key], _usual(rules.get(st.session_state[key]))),
+    )
+    if st.session_state[key] != NOTHING:
+        _values(name, rules[now], how.varied(name).get(now, []))
+
+
+def _values(name: str, rule: Rule, values: list[Any]) -> None:
+    key = f"values {name} {rule.name}"
+    options = list(rule.choices) or ([False, True] if isinstance(rule.default, bool) else [])
+    if options:
+        st.session_state[key] = [value for value in values if value in options]
+        st.multiselect("Values", options, key=key, help=rule.help, on_change=lambda: _take(name, rule.name, st.session_state[key]))
+        return
+    st.session_state[key] = ", ".join(f"{value:g}" if isinstance(value, int | float) else str(value) for value in values)
+    bounds = f"{'' if rule.low is None else f'from {rule.low:g}'}{'' if rule.high is None else f' to {rule.high:g}'}"
+    st.text_input("Values, with commas", key=key, help=f"{rule.help} {bounds}", on_change=lambda: _typed(name, rule, key))
+
+
+def _typed(name: str, rule: Rule, key: str) -> None:
+    """Take the numbers that were typed; whatever is none is left out."""
+    found = []
+    for part in str(st.session_state[key]).split(","):
+        try:
+            number = float(part)
+        except ValueError:
+            continue
+        if math.isfinite(number):
+            found.append(int(number) if number.is_integer() else number)
+    _take(name, rule.name, found)
+
+
+def _take(name: str, setting: str, values: list[Any]) -> None:
+    """Vary a setting of a mechanism, or none."""
+    settings = {key: value for key, value in COMPARE.config().settings.items() if key != name}
+    if setting != NOTHING and values:
+        settings[name] = {setting: list(values)}
+    COMPARE.change(settings=settings)
+
+
+def _usual(rule: Rule | None) -> list[Any]:
+    """Values to begin with."""
+    if rule is None:
+        return []
+    if rule.choices or isinstance(rule.default, bool):
+        return list(rule.choices or (False, True))[:2]
+    return [rule.default] if rule.default is not None else [rule.low or 1]
+
+
+def _budgets(how: CompareConfig) -> None:
+    st.markdown("##### 3 Budgets and repeats")
+    low, high = (min(EPSILONS, key=lambda option: abs(math.log(option / end))) for end in (how.low, how.high))
+    st.session_state["compare epsilons"] = (min(low, high), max(low, high))
+    st.select_slider(
+        "Privacy budgets ε, from and to",
+        EPSILONS,
+        key="compare epsilons",
+        format_func=lambda value: f"{value:g}",
+        on_change=lambda: COMPARE.change(low=st.session_state["compare epsilons"][0], high=st.session_state["compare epsilons"][1]),
+    )
+    left, right = st.columns(2)
+    with left:
+        _number("steps", "How many ε", 1, MOST_STEPS, "Evenly on a logarithmic scale.")
+    with right:
+        _number("repeats", "Repeats of each", 1, MOST_REPEATS, "The noise of every release differs: 30 repeats make steady means.")
+    with left:
+        _number("seed", "Seed", 0, 2**53 - 1, "The same seed gives the same table, but for the seconds.")
+    with right:
+        st.session_state["compare delta"] = min(DELTAS, key=lambda option: abs(math.log(option / how.delta)))
+        st.selectbox(
+            "δ",
+            DELTAS,
+            key="compare delta",
+            format_func=lambda value: f"{value:g}",
+            help="For mechanisms that need one.",
+            on_change=lambda: COMPARE.change(delta=st.session_state["compare delta"]),
+        )
+
+
+def _number(name: str, title: str, low: int, high: int, text: str) -> None:
+    key = f"compare {name}"
+    st.session_state[key] = getattr(COMPARE.config(), name)
+    st.number_input(title, low, high, key=key, help=text, on_change=lambda: COMPARE.change(**{name: st.session_state[key]}))
+
+
+def _choice(name: str, options: tuple[str, ...], title: str, *, names: dict[str, str] | None = None, **forgotten: Any) -> None:
+    """Buttons for one of a few; what is `forgotten` goes back to its default."""
+    key = f"compare {name}"
+    st.session_state[key] = getattr(COMPARE.config(), name)
+    st.segmented_control(
+        title,
+        options,
+        key=key,
+        required=True,
+        format_func=lambda option: (names or {}).get(option, option),
+        label_visibility="collapsed",
+        on_change=lambda: COMPARE.change(**{name: st.session_state[key]}, **forgotten),
+    )

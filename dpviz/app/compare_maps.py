@@ -1,0 +1,129 @@
+"""Small multiples: the releases of up to four configurations on maps, with one zoom control."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dpviz.answers.flow_metrics import evaluate_flows
+from dpviz.answers.study import Run
+from dpviz.app import cached
+from dpviz.app.compare_state import COMPARE, MOST_PICKED, CompareData, Pick, pickable, picks
+from dpviz.app.compare_words import of_points, pick_words
+from dpviz.app.study_job import StudyJob
+from dpviz.data.flows import Flows
+from dpviz.release.release import Release
+from dpviz.space.regions import Regions
+from dpviz.view.points_map import SHOWN, points_map, scale_top
+from dpviz.view.trips_charts import matrix_chart
+from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, has_places, trips_map
+
+MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS = 400, 560, 200
+MOST_ZOOM, USUAL_ZOOM, EASY_TO_SEE = 7, 5, 60
+_STYLE = (
+    "<style>.st-key-multiples [data-testid='stElementContainer']:has([data-testid='stDeckGlJsonChart'])"
+    f" {{ height: {MAP_HEIGHT}px !important; }}</style>"
+)
+
+
+def side_by_side(made: StudyJob, data: CompareData) -> None:
+    """Draw the control of what is picked, and the maps."""
+    chosen = _chosen(made)
+    if not chosen:
+        st.info("Click a point of the chart, or choose configurations here: their releases are drawn again from their seeds.")
+        return
+    repeats = made.study.repeats
+    runs = {(run.label, float(run.budget.epsilon)): run for run in made.study.runs() if run.repeat == _repeat(repeats)}
+    releases = {pick: _release(made, runs[pick]) for pick in chosen}
+    st.html(_STYLE)
+    with st.container(key="multiples"):
+        (_points if of_points(data) else _trips)(data, releases)
+    st.caption("Simulations with seeded noise: the very releases that the study measured, drawn again.")
+
+
+def _chosen(made: StudyJob) -> list[Pick]:
+    options, known = list(pickable(made)), picks(made)
+    st.session_state["compare picked"] = [options.index(pick) for pick in known]
+    st.multiselect(
+        "Side by side, up to four",
+        range(len(options)),
+        key="compare picked",
+        max_selections=MOST_PICKED,
+        format_func=lambda place: pick_words(options[place]),
+        on_change=lambda: COMPARE.change(picked=tuple(options[place] for place in st.session_state["compare picked"])),
+    )
+    return known
+
+
+def _repeat(repeats: int) -> int:
+    """Which of the repeats is drawn."""
+    if repeats == 1:
+        return 1
+    told = "Each repeat has noise of its own."
+    return int(st.number_input("Repeat", 1, repeats, key=f"compare repeat {repeats}", width=160, help=told))
+
+
+def _release(made: StudyJob, run: Run) -> Any:
+    return cached.simulated(made.study.mark, run.id, made.study, run)
+
+
+def _columns(number: int) -> list[Any]:
+    """One place per map: two beside each other."""
+    places: list[Any] = []
+    while len(places) < number:
+        places += st.columns(min(2, number - len(places)) if number > 1 else 1)
+    return places
+
+
+def _points(data: CompareData, releases: dict[Pick, Release]) -> None:
+    height = min(max(release.height for release in releases.values()), MOST_ZOOM)
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    shown = left.segmented_control("Map", SHOWN, default=SHOWN[0], key="compare shown", required=True, label_visibility="collapsed")
+    zoom = right.slider("Zoom level", 0, height, min(USUAL_ZOOM, height), key=f"compare zoom {height}") if height else 0
+    truths = {pick: _truth(data, release) for pick, release in releases.items()}
+    levels = {pick: max(release.height - zoom, 0) for pick, release in releases.items()}
+    top = max(scale_top(release, levels[pick], shown, unit=data.unit) for pick, release in releases.items())
+    for place, (pick, release) in zip(_columns(len(releases)), releases.items(), strict=True):
+        with place:
+            st.markdown(f"**{pick_words(pick)}**")
+            picture = points_map(release, levels[pick], shown, unit=data.unit, dark=_dark(), truth=truths[pick], top=top)
+            words = f"{pick_words(pick)}. {picture.description}"
+            st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {pick_words(pick)}", alt=words)
+            st.html(picture.legend + (f'<div class="dpviz-note">{escape(picture.note)}</div>' if picture.note else ""))
+
+
+def _truth(data: CompareData, release: Release) -> Any:
+    points: Any = data.data
+    return release.tree.sums(points.column, points.row, points.count).astype(np.int64)
+
+
+def _trips(data: CompareData, releases: dict[Pick, Any]) -> None:
+    flows: Any = data.data
+    regions: Regions = flows.regions
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    shown = left.segmented_control("Map", SHOWN_TRIPS, default=SHOWN_TRIPS[0], key="compare trips shown", required=True)
+    usual = max((level for level in range(1, regions.depth + 1) if regions.size(level) <= EASY_TO_SEE), default=1)
+    name = right.segmented_control("Level", regions.levels, default=regions.levels[usual - 1], key="compare level", required=True)
+    level = regions.levels.index(name) + 1
+    view = TripsView(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
+    for place, (pick, release) in zip(_columns(len(releases)), releases.items(), strict=True):
+        with place:
+            st.markdown(f"**{pick_words(pick)}**")
+            _trips_map(release, flows, view, pick)
+
+
+def _trips_map(release: Any, flows: Flows, view: TripsView, pick: Pick) -> None:
+    if not has_places(flows.regions, view.level):
+        st.altair_chart(matrix_chart(release, view.level, view.unit), width="stretch")
+        return
+    picture = trips_map(release, view, evaluate_flows(release, flows).true_level(view.level))
+    words = f"{pick_words(pick)}. {picture.description}"
+    st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {pick_words(pick)}", alt=words)
+    st.html(picture.legend + f'<div class="dpviz-note">{escape(picture.note)}</div>')
+
+
+def _dark() -> bool:
+    return st.context.theme.type == "dark"

@@ -1,0 +1,211 @@
+"""What the Compare page knows: its configuration, which a link carries, the data, and the study that runs in the background."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dpviz.answers.questions import LEVELS, POINT_WORKLOADS, SIZES
+from dpviz.answers.study import Study
+from dpviz.app.link import Reader, number, one_of, settings
+from dpviz.app.state import CHOICES, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, Desk
+from dpviz.app.study_job import StudyJob
+from dpviz.data.flow_samples import FLOW_SAMPLES
+from dpviz.data.flows import Flows
+from dpviz.data.points import PointCounts
+from dpviz.data.samples import SAMPLES
+from dpviz.errors import SettingError
+from dpviz.mechanisms import FLOW_MECHANISMS
+from dpviz.publishing.study_config import VariedPart
+from dpviz.view.study_charts import FIGURES
+
+POINTS_KIND, TRIPS_KIND = "Points", "Trips"
+SAMPLE, OWN = "sample", "own"
+USUAL = {POINTS_KIND: ("quadtree", "path_tree", "uniform_grid"), TRIPS_KIND: ("top_down", "flat_gaussian", "stability_histogram")}
+USUAL_SAMPLE = {POINTS_KIND: "la_residents", TRIPS_KIND: "northeast_commuters"}
+MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
+MOST_CONFIGURATIONS = 24
+JOB = "study"
+
+Pick = tuple[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareConfig:
+    """Everything on the Compare page that can be shared as a link: parameters only, never data.
+
+    Attributes:
+        kind: "Points" or "Trips".
+        source: "sample", or "own": public data as loaded in Teach; a link always opens a sample.
+        sample: key of the sample; empty for the usual one.
+        order: of the lattice of sampled points.
+        mechanisms: keys; empty for the usual ones.
+        settings: by mechanism, a setting and the list of its values; every combination is compared.
+        low: the smallest epsilon.
+        high: the largest.
+        steps: how many epsilons, evenly on a logarithmic scale.
+        delta: of mechanisms that need one.
+        repeats: of each.
+        seed: of the noise and the questions.
+        figure: which of the four figures is shown.
+        workload: of which questions; empty for the usual one.
+        picked: up to four configurations and epsilons, whose releases are shown.
+    """
+
+    kind: str = POINTS_KIND
+    source: str = SAMPLE
+    sample: str = ""
+    order: int = 8
+    mechanisms: tuple[str, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+    low: float = 0.1
+    high: float = 2.0
+    steps: int = 5
+    delta: float = 1e-8
+    repeats: int = 10
+    seed: int = 0
+    figure: str = "n3"
+    workload: str = ""
+    picked: tuple[Pick, ...] = ()
+
+    @property
+    def offered(self) -> dict[str, type[Any]]:
+        """Mechanisms for this kind of data."""
+        return CHOICES if self.kind == POINTS_KIND else FLOW_MECHANISMS
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """Keys of the mechanisms that are compared; those of the other kind of data are passed over."""
+        return tuple(key for key in self.mechanisms if key in self.offered) or USUAL[self.kind]
+
+    @property
+    def chosen_sample(self) -> str:
+        """Key of a sample of this kind."""
+        known = SAMPLES if self.kind == POINTS_KIND else FLOW_SAMPLES
+        return self.sample if self.sample in known else USUAL_SAMPLE[self.kind]
+
+    def epsilons(self) -> tuple[Fraction, ...]:
+        """Evenly on a logarithmic scale, to two digits.
+
+        >>> [float(epsilon) for epsilon in CompareConfig(low=0.1, high=1.0, steps=3).epsilons()]
+        [0.1, 0.32, 1.0]
+        """
+        low, high = min(self.low, self.high), max(self.low, self.high)
+        steps = self.steps if high > low else 1
+        middle = [f"{epsilon:.2g}" for epsilon in np.geomspace(low, high, steps)[1:-1]]
+        return tuple(sorted({Fraction(text) for text in (repr(low), *middle, repr(high))}))
+
+    def built(self) -> dict[str, Any]:
+        """The mechanisms by their name on screen.
+
+        Raises:
+            SettingError: a setting that does not exist or is out of range, or too many combinations.
+        """
+        made: dict[str, Any] = {}
+        for key in self.chosen:
+            title = str(self.offered[key].title) + ("" if self.offered[key].private else " (NOT PRIVATE)")
+            part = VariedPart(key=key, label=title, vary={name: tuple(values) for name, values in self.varied(key).items()})
+            for label, plain in part.variants():
+                made[label] = plain.built(points=self.kind == POINTS_KIND, references=True)
+                if len(made) > MOST_CONFIGURATIONS:
+                    raise SettingError(f"At most {MOST_CONFIGURATIONS} configurations can be told apart in a chart: vary fewer settings.")
+        return made
+
+    def varied(self, key: str) -> dict[str, list[Any]]:
+        """Lists of values by setting, of one mechanism."""
+        found = self.settings.get(key, {})
+        return found if isinstance(found, dict) else {}
+
+    def same_study(self, other: CompareConfig) -> bool:
+        """Whether both make the same runs; what is shown of them does not matter."""
+        looks: dict[str, Any] = {"figure": "", "workload": "", "picked": ()}
+        return replace(self, **looks) == replace(other, **looks)
+
+    @classmethod
+    def readers(cls) -> dict[str, Reader]:
+        """How each parameter of a link is read."""
+        return {
+            "kind": one_of(POINTS_KIND, TRIPS_KIND),
+            "sample": one_of(*SAMPLES, *FLOW_SAMPLES),
+            "order": number(1, LARGEST_ORDER, int),
+            "mechanisms": _keys,
+            "settings": settings,
+            "low": number(SMALLEST_EPSILON, LARGEST_EPSILON, float),
+            "high": number(SMALLEST_EPSILON, LARGEST_EPSILON, float),
+            "steps": number(1, MOST_STEPS, int),
+            "delta": number(SMALLEST_DELTA, LARGEST_DELTA, float),
+            "repeats": number(1, MOST_REPEATS, int),
+            "seed": number(0, 2**53 - 1, int),
+            "figure": one_of(*FIGURES),
+            "workload": str,
+            "picked": _picks,
+        }
+
+
+COMPARE = Desk(key="compare config", kind=CompareConfig, mechanisms={**CHOICES, **FLOW_MECHANISMS})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareData:
+    """Public data to compare on.
+
+    Attributes:
+        data: samples, made up, or declared public.
+        key: stands for their content.
+        title: for the screen.
+        unit: what one record or trip is.
+    """
+
+    data: PointCounts | Flows
+    key: str
+    title: str
+    unit: str
+
+
+def study_of(data: CompareData) -> Study:
+    """The study that the page's configuration describes, on all workloads; raises as `Study`."""
+    how: CompareConfig = COMPARE.config()
+    return Study(
+        data=data.data,
+        public=True,
+        mechanisms=how.built(),
+        epsilons=how.epsilons(),
+        delta=Fraction(repr(how.delta)),
+        repeats=how.repeats,
+        seed=how.seed,
+        workloads=POINT_WORKLOADS if how.kind == POINTS_KIND else (LEVELS, SIZES),
+        parts=True,
+    )
+
+
+def job() -> StudyJob | None:
+    """The study of this session, running or not."""
+    return st.session_state.get(JOB)
+
+
+def picks(made: StudyJob) -> list[Pick]:
+    """Those of the picked configurations that the study has."""
+    return [pick for pick in COMPARE.config().picked if pick in set(pickable(made))]
+
+
+def pickable(made: StudyJob) -> Iterator[Pick]:
+    """Every configuration and epsilon of a study."""
+    return ((label, float(epsilon)) for label in made.study.mechanisms for epsilon in made.study.epsilons)
+
+
+def _keys(text: str) -> tuple[str, ...]:
+    found = json.loads(text)
+    if not isinstance(found, list) or not found or not {*found} <= {*CHOICES, *FLOW_MECHANISMS}:
+        raise ValueError
+    return tuple(dict.fromkeys(found))
+
+
+def _picks(text: str) -> tuple[Pick, ...]:
+    found = [(str(label), float(epsilon)) for label, epsilon in json.loads(text)]
+    return tuple(found[:MOST_PICKED])

@@ -1,0 +1,102 @@
+"""A study in the background of a page: a thread reads its rows as they come; stopping it ends its workers."""
+
+from __future__ import annotations
+
+import os
+from threading import Event, Thread
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.answers.compare import compare
+from dpviz.answers.study import Study
+from dpviz.answers.study_table import tidy
+from dpviz.errors import DpvizError
+
+RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
+PATIENCE = 10.0
+_FEWEST, _MOST = 2, 8
+
+
+class StudyJob:
+    """One study and the rows that it has so far. Nothing in it knows the page: the page looks at it.
+
+    Args:
+        study: what is compared.
+        config: of the page when it was started; for the page's own use.
+        rows: of an earlier part of the same study, or of one with other mechanisms on the same data; not made again.
+    """
+
+    def __init__(self, study: Study, config: Any, rows: list[dict[str, Any]]) -> None:
+        self.study, self.config, self.error = study, config, ""
+        self.made, self.total = 0, len(study)
+        self._rows = rows
+        self._stop = Event()
+        self._table: tuple[int, pd.DataFrame] = (-1, pd.DataFrame())
+        self._thread = Thread(target=self._work, args=(pd.DataFrame(list(rows)),), name="study", daemon=True)
+
+    def start(self) -> None:
+        """Begin; once."""
+        self._thread.start()
+
+    def stop(self, *, wait: bool = True) -> None:
+        """End the study and its workers; rows stay. With `wait`, until they are gone or some seconds have passed."""
+        self._stop.set()
+        if wait and self._thread.is_alive():
+            self._thread.join(PATIENCE)
+
+    @property
+    def state(self) -> str:
+        """Running, stopped, done or failed."""
+        if self._thread.is_alive():
+            return RUNNING
+        return FAILED if self.error else DONE if self.made >= self.total else STOPPED
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A copy of all rows so far, those of earlier parts too."""
+        return list(self._rows)
+
+    def table(self) -> pd.DataFrame:
+        """The rows so far that belong to this study, in its order."""
+        count = len(self._rows)
+        if self._table[0] != count:
+            self._table = (count, tidy(self.study, self._rows[:count]))
+        return self._table[1]
+
+    def _work(self, done: pd.DataFrame) -> None:
+        workers = max(_FEWEST, min(os.cpu_count() or 1, _MOST))
+        try:
+            for row in compare(self.study, workers=workers, done=done, stop=self._stop, progress=self._count):
+                self._rows.append(row)
+        except DpvizError as error:
+            self.error = str(error)
+        except Exception as error:  # noqa: BLE001  (a thread has nobody else to tell; data of studies are public)
+            self.error = f"The study failed that should not ({type(error).__name__})."
+
+    def _count(self, made: int, total: int) -> None:
+        self.made, self.total = made, total
+
+
+class Keeper:
+    """Whoever keeps this of a session ends the session's study by letting go of it."""
+
+    def __init__(self) -> None:
+        self.job: StudyJob | None = None
+
+    def take(self, job: StudyJob) -> None:
+        """Answer for another study; the one before is stopped."""
+        self.let_go()
+        self.job = job
+
+    def let_go(self) -> None:
+        """Stop the study, if there is one. Streamlit calls this where nothing may take long."""
+        if self.job is not None:
+            self.job.stop(wait=False)
+
+
+@st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.let_go)
+def keeper() -> Keeper:
+    """This session's. Streamlit lets go of it as soon as the browser is gone, and when the session forgets its data."""
+    return Keeper()

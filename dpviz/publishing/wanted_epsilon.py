@@ -1,0 +1,151 @@
+"""The inverse question: which epsilon gives a wanted error, from the mechanism alone. No record is looked at, nothing is spent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpviz.answers.metrics import expected_error
+from dpviz.data.flows import Flows
+from dpviz.data.points import PointCounts
+from dpviz.errors import SettingError
+from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.publishing.expected import FROM_DATA, ONLY_NOISE, SEED, dry_run, from_data
+from dpviz.publishing.opening import PrivateData
+from dpviz.release.flow_release import FlowRelease
+
+SMALLEST, LARGEST = 0.001, 100.0
+STEPS = 14  # halvings of the range of logarithms: epsilon to a thousandth of itself
+NOWHERE = "With this mechanism no ε from 0.001 to 100 gives so small an error there: choose a coarser level, or a larger error."
+EVEN = (
+    "This mechanism chooses partitions by the data. They are approximated by those of {records:,} made-up records, spread evenly: on real"
+    " data, which are not, dense places have finer partitions and more noise, empty ones coarser partitions and less."
+)
+ALWAYS = "Even at ε 0.001 the error is smaller than that."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is asked.
+
+    Attributes:
+        error: the largest root mean square error that is good enough, in records or trips; above 0.
+        level: zoom level of points (2**level x 2**level equal blocks), or geographic level of trips, 1 for the coarsest.
+        delta: for mechanisms that need one.
+        records: a public guess at how many records there are. Partitions that depend on the data are then those of that many made-up
+            records, spread evenly; None: those of no records.
+    """
+
+    error: float
+    level: int
+    delta: float = 1e-8
+    records: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The smallest epsilon that is enough, and how good the answer is.
+
+    Attributes:
+        epsilon: None where there is none in the range.
+        error: that it gives there; NaN without one.
+        note: how it was found and what it leaves out, in words.
+    """
+
+    epsilon: float | None
+    error: float
+    note: str
+
+
+def wanted_epsilon(mechanism: Any, data: PrivateData, wanted: Wanted) -> Answer:
+    """Halve the range of epsilon, on a logarithmic scale, until the expected error is the wanted one.
+
+    The error is that of the noise alone, in a release of no records on the same public frame (see `expected`). Where partitions of
+    points depend on the data, it is one of made-up records in their place; that is an approximation, and the note says so. Errors are
+    taken to fall as epsilon grows, which heights and sizes that follow epsilon can break by steps; the answer then lies at one of them.
+
+    Args:
+        mechanism: built.
+        data: give the frame, the unit and the bound per unit; their records are dropped before anything is done.
+        wanted: the error, and where.
+
+    Raises:
+        SettingError: an error that is not above 0, or no such level.
+        DpvizError: settings or frame that do not fit.
+    """
+    if not (math.isfinite(wanted.error) and wanted.error > 0):
+        raise SettingError("The wanted error must be a finite number above 0.")
+    low, high = math.log(SMALLEST), math.log(LARGEST)
+    note = _note(mechanism, data, wanted)
+    if not error_at(mechanism, data, wanted, LARGEST) <= wanted.error:
+        return Answer(epsilon=None, error=math.nan, note=f"{NOWHERE} {note}")
+    if (least := error_at(mechanism, data, wanted, SMALLEST)) <= wanted.error:
+        return Answer(epsilon=SMALLEST, error=least, note=f"{ALWAYS} {note}")
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        enough = error_at(mechanism, data, wanted, math.exp(middle)) <= wanted.error
+        low, high = (low, middle) if enough else (middle, high)
+    epsilon = _rounded_up(math.exp(high))
+    return Answer(epsilon=epsilon, error=error_at(mechanism, data, wanted, epsilon), note=note)
+
+
+def error_at(mechanism: Any, data: PrivateData, wanted: Wanted, epsilon: float) -> float:
+    """Root mean square error of the noise at the wanted level with some epsilon; raises as `wanted_epsilon`."""
+    budget = ApproxBudget(repr(epsilon), repr(wanted.delta)) if mechanism.needs_delta else PureBudget(repr(epsilon))
+    release = dry_run(mechanism, data, budget) if wanted.records is None else _stand_in(mechanism, data, budget, wanted.records)
+    if isinstance(release, FlowRelease):
+        if not 1 <= wanted.level <= release.depth:
+            raise SettingError(f"Trips have levels 1 to {release.depth}.")
+        variance = release.stages[2 * wanted.level].variance
+        return float(np.sqrt(variance)) if np.isfinite(variance) else _added_up(release, wanted.level)
+    if not 0 <= wanted.level <= release.domain.order:
+        raise SettingError(f"Points on this domain have zoom levels 0 to {release.domain.order}.")
+    return expected_error(release, wanted.level)
+
+
+def _stand_in(mechanism: Any, data: PrivateData, budget: Budget, records: int) -> Any:
+    """A release of made-up records in place of the data; of none where that makes no difference."""
+    release = dry_run(mechanism, data, budget)
+    if not isinstance(data, PointCounts) or not from_data(mechanism, release, data):
+        return release
+    return mechanism.release(evenly(data, records), budget, Entropy.seeded(SEED))
+
+
+def evenly(data: PointCounts, records: int) -> PointCounts:
+    """Made-up records on the same frame, each in any lattice cell with equal chance, with the unit and bound of the data."""
+    place, count = np.unique(np.random.default_rng(SEED).integers(0, 4**data.domain.order, records), return_counts=True)
+    row, column = (part.astype(np.int32) for part in np.divmod(place, data.domain.side))
+    return replace(data, column=column, row=row, count=count.astype(np.int64), dropped=0)
+
+
+def _added_up(release: FlowRelease, level: int) -> float:
+    """The error of a pair that only adds up finer ones: the finest stage's noise on a pair of mean size, were all of them released."""
+    tree = release.tree
+    finest = release.stages[tree.height].variance
+    if not np.isfinite(finest):
+        return math.inf
+    return float(np.sqrt(finest * tree.size(tree.height) / tree.size(2 * level)))
+
+
+def _note(mechanism: Any, data: PrivateData, wanted: Wanted) -> str:
+    budget = ApproxBudget("1", repr(wanted.delta)) if mechanism.needs_delta else PureBudget("1")
+    release = dry_run(mechanism, data, budget)
+    notes = []
+    if from_data(mechanism, release, data):
+        notes.append(EVEN.format(records=wanted.records) if wanted.records and isinstance(data, PointCounts) else FROM_DATA)
+    if isinstance(data, Flows) and isinstance(release, FlowRelease) and not np.isfinite(release.stages[2 * wanted.level].variance):
+        notes.append("This level only adds up finer pairs; all of them are counted in, and a release of fewer pairs has less noise there.")
+    return " ".join([*notes, ONLY_NOISE])
+
+
+def _rounded_up(epsilon: float) -> float:
+    """To three digits, upwards, as a person would type it."""
+    step = 10.0 ** (math.floor(math.log10(epsilon)) - 2)
+    return float(f"{math.ceil(round(epsilon / step, 6)) * step:.3g}")
+
+
+__all__ = ["Answer", "Wanted", "error_at", "wanted_epsilon"]
