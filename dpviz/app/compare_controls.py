@@ -86,7 +86,7 @@ def study_controls() -> None:
         st.caption("Every value becomes a configuration of its own. More than one setting per mechanism: see dpviz compare.")
         for name in how.chosen:
             _vary(how, name)
-    _budgets(how)
+    _budgets()
 
 
 def _vary(how: CompareConfig, name: str) -> None:
@@ -149,17 +149,13 @@ def _usual(rule: Rule | None) -> list[Any]:
     return [rule.default] if rule.default is not None else [rule.low or 1]
 
 
-def _budgets(how: CompareConfig) -> None:
+def _budgets() -> None:
     st.markdown("##### 3 Budgets and repeats")
-    low, high = (min(EPSILONS, key=lambda option: abs(math.log(option / end))) for end in (how.low, how.high))
-    st.session_state["compare epsilons"] = (min(low, high), max(low, high))
-    st.select_slider(
-        "Privacy budgets ε, from and to",
-        EPSILONS,
-        key="compare epsilons",
-        format_func=lambda value: f"{value:g}",
-        on_change=lambda: COMPARE.change(low=st.session_state["compare epsilons"][0], high=st.session_state["compare epsilons"][1]),
-    )
+    left, right = st.columns(2)
+    with left:
+        _nearest("low", "Smallest ε", EPSILONS)
+    with right:
+        _nearest("high", "Largest ε", EPSILONS)
     left, right = st.columns(2)
     with left:
         _number("steps", "How many ε", 1, MOST_STEPS, "Evenly on a logarithmic scale.")
@@ -168,15 +164,17 @@ def _budgets(how: CompareConfig) -> None:
     with left:
         _number("seed", "Seed", 0, 2**53 - 1, "The same seed gives the same table, but for the seconds.")
     with right:
-        st.session_state["compare delta"] = min(DELTAS, key=lambda option: abs(math.log(option / how.delta)))
-        st.selectbox(
-            "δ",
-            DELTAS,
-            key="compare delta",
-            format_func=lambda value: f"{value:g}",
-            help="For mechanisms that need one.",
-            on_change=lambda: COMPARE.change(delta=st.session_state["compare delta"]),
-        )
+        _nearest("delta", "δ", DELTAS, "For mechanisms that need one.")
+
+
+def _nearest(name: str, title: str, options: list[float], text: str | None = None) -> None:
+    """One of a list of numbers, on a logarithmic scale; what a link says in between is shown as the nearest."""
+    key = f"compare {name}"
+    now = getattr(COMPARE.config(), name)
+    st.session_state[key] = min(options, key=lambda option: abs(math.log(option / now)))
+    st.selectbox(
+        title, options, key=key, format_func="{:g}".format, help=text, on_change=lambda: COMPARE.change(**{name: st.session_state[key]})
+    )
 
 
 def _number(name: str, title: str, low: int, high: int, text: str) -> None:

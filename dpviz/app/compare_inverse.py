@@ -42,8 +42,8 @@ def inverse_block(data: CompareData, mechanisms: dict[str, Any]) -> None:
             st.session_state[FOUND] = (_asked(data, mechanisms, error, level), _answers(data, mechanisms, error, level))
     asked, rows = st.session_state.get(FOUND, (None, []))
     if asked == _asked(data, mechanisms, error, level):
-        st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch")
-    st.caption("From the mechanisms alone, on the public frame: no record is looked at and nothing is spent. No study is needed.")
+        _found(pd.DataFrame(rows), data)
+    st.caption("From the mechanisms alone, on the public frame: no record is looked at, nothing is spent, and no study is needed.")
 
 
 def _level(data: CompareData) -> int:
@@ -70,10 +70,18 @@ def _answers(data: CompareData, mechanisms: dict[str, Any], error: float, level:
     for label, mechanism in mechanisms.items():
         try:
             found = wanted_epsilon(mechanism, data.data, wanted)
-            rows.append({"Configuration": label, "ε": found.epsilon, "gives": found.error, "How it was found": found.note})
+            rows.append({"Configuration": label, "ε": found.epsilon, "error": found.error, "note": found.note})
         except DpvizError as refused:
-            rows.append({"Configuration": label, "ε": None, "gives": np.nan, "How it was found": str(refused)})
+            rows.append({"Configuration": label, "ε": None, "error": np.nan, "note": str(refused)})
     return rows
+
+
+def _found(rows: pd.DataFrame, data: CompareData) -> None:
+    """The table, and under it how each answer was found: notes are long, and shared by several."""
+    shown = rows.drop(columns="note").rename(columns={"error": f"typical error there ({data.unit})"})
+    st.dataframe(shown.round(2), hide_index=True, width="stretch")
+    for note, same in rows.groupby("note", sort=False):
+        st.caption(f"**{', '.join(same['Configuration'])}**: {note}")
 
 
 def _rounded(records: int) -> int:

@@ -35,8 +35,8 @@ def side_by_side(made: StudyJob, data: CompareData) -> None:
     if not chosen:
         st.info("Click a point of the chart, or choose configurations here: their releases are drawn again from their seeds.")
         return
-    repeats = made.study.repeats
-    runs = {(run.label, float(run.budget.epsilon)): run for run in made.study.runs() if run.repeat == _repeat(repeats)}
+    repeat = _repeat(made.study.repeats)
+    runs = {(run.label, float(run.budget.epsilon)): run for run in made.study.runs() if run.repeat == repeat}
     releases = {pick: _release(made, runs[pick]) for pick in chosen}
     st.html(_STYLE)
     with st.container(key="multiples"):

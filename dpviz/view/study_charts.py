@@ -51,15 +51,15 @@ def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, about: s
     names = {"label": "configuration", "epsilon": "ε", "mean": what, "low": "mean: 95 % from", "high": "mean: 95 % to"}
     names |= {"p10": "runs: 10 % under", "p90": "runs: 10 % over", "runs": "runs"}
     order, drawn = rows["label"].unique().tolist(), with_texts(drawn, list(names))
-    color = told_apart(alt.Color, "label", order, _ways(MORE_COLORS, len(order)))
+    color = _look(alt.Color, order, MORE_COLORS)
     base = alt.Chart(drawn).encode(x=_epsilon(rows), color=color, tooltip=tooltip(names))
     band = base.mark_area(opacity=0.18, aria=False).encode(y=log_y(what, ticks, "p10 drawn"), y2="p90 drawn")
-    dash = told_apart(alt.StrokeDash, "label", order, _ways(MORE_DASHES, len(order)))
+    dash = _look(alt.StrokeDash, order, MORE_DASHES)
     line = base.mark_line(strokeWidth=2.2, aria=False).encode(y=log_y(what, ticks, "mean drawn"), strokeDash=dash)
     picked = alt.selection_point(name=PICKED, fields=["label", "epsilon"], empty=True)
     marks = base.mark_point(filled=True, size=110, cursor="pointer").encode(
         y=log_y(what, ticks, "mean drawn"),
-        shape=told_apart(alt.Shape, "label", order, _ways(MARKS, len(order))),
+        shape=_look(alt.Shape, order, MARKS),
         opacity=alt.condition(picked, alt.value(1.0), alt.value(0.55)),
     )
     front = alt.Chart(drawn.loc[drawn.index.intersection(best.index)].sort_values("epsilon"))
@@ -127,9 +127,11 @@ def _length(field: str, what: str) -> Any:
     return alt.X(field=field, type="quantitative", title=what, axis=AXIS, scale=alt.Scale(domainMin=0))
 
 
-def _ways(ways: tuple[Any, ...], number: int) -> list[Any]:
-    """As many looks as there are names; from the start again where there are more."""
-    return [ways[place % len(ways)] for place in range(number)]
+def _look(channel: Any, order: list[str], ways: tuple[Any, ...]) -> Any:
+    """A channel that tells configurations apart, from the first look again where there are more of them; one legend of plain marks."""
+    made = told_apart(channel, "label", order, [ways[place % len(ways)] for place in range(len(order))])
+    made["legend"]["symbolStrokeWidth"] = 1
+    return made
 
 
 def _told(rows: pd.DataFrame, where: str) -> str:
