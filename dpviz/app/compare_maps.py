@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 from typing import Any
 
@@ -23,6 +24,7 @@ from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, has_places, trips_map
 
 MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS = 400, 560, 200
 MOST_ZOOM, USUAL_ZOOM, EASY_TO_SEE = 7, 5, 60
+_ZOOM = "Every map shows the level of its release that has about as many partitions as there are blocks at this zoom level."
 _STYLE = (
     "<style>.st-key-multiples [data-testid='stElementContainer']:has([data-testid='stDeckGlJsonChart'])"
     f" {{ height: {MAP_HEIGHT}px !important; }}</style>"
@@ -79,12 +81,12 @@ def _columns(number: int) -> list[Any]:
 
 
 def _points(data: CompareData, releases: dict[Pick, Release]) -> None:
-    height = min(max(release.height for release in releases.values()), MOST_ZOOM)
+    height = min(data.data.domain.order, MOST_ZOOM)  # type: ignore[union-attr]
     left, right = st.columns([3, 2], vertical_alignment="center")
     shown = left.segmented_control("Map", SHOWN, default=SHOWN[0], key="compare shown", required=True, label_visibility="collapsed")
-    zoom = right.slider("Zoom level", 0, height, min(USUAL_ZOOM, height), key=f"compare zoom {height}") if height else 0
+    zoom = right.slider("Zoom level", 0, height, min(USUAL_ZOOM, height), key=f"compare zoom {height}", help=_ZOOM) if height else 0
     truths = {pick: _truth(data, release) for pick, release in releases.items()}
-    levels = {pick: max(release.height - zoom, 0) for pick, release in releases.items()}
+    levels = {pick: level_like(release, zoom) for pick, release in releases.items()}
     top = max(scale_top(release, levels[pick], shown, unit=data.unit) for pick, release in releases.items())
     for place, (pick, release) in zip(_columns(len(releases)), releases.items(), strict=True):
         with place:
@@ -93,6 +95,11 @@ def _points(data: CompareData, releases: dict[Pick, Release]) -> None:
             words = f"{pick_words(pick)}. {picture.description}"
             st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {pick_words(pick)}", alt=words)
             st.html(picture.legend + (f'<div class="dpviz-note">{escape(picture.note)}</div>' if picture.note else ""))
+
+
+def level_like(release: Release, zoom: int) -> int:
+    """The level of a release whose number of partitions comes nearest to that of 2**zoom x 2**zoom blocks, whatever its fan-out."""
+    return min(range(release.height + 1), key=lambda level: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
 
 
 def _truth(data: CompareData, release: Release) -> Any:

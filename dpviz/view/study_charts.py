@@ -14,6 +14,7 @@ from dpviz.view.chart_parts import (
     GREY,
     ROW,
     finish,
+    legend,
     log_y,
     on_log_axis,
     readable,
@@ -82,7 +83,8 @@ def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, about: str) ->
     names |= {"mean": what, "low": "95 % from", "high": "95 % to", "runs": "runs"}
     parts, order = rows["figure"].unique().tolist(), rows["label"].unique().tolist()
     base = alt.Chart(with_texts(rows, list(names))).encode(y=_labels(order), yOffset=_apart(parts), tooltip=tooltip(names))
-    color = told_apart(alt.Color, "figure", parts, ("#0b6e8f", "#e69f00"))
+    scale = alt.Scale(domain=parts, range=["#0b6e8f", "#e69f00"])
+    color = alt.Color(field="figure", type="nominal", scale=scale, legend=legend("square"))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(x=_length("mean", what), color=color)
     spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length("p10", what), x2="p90")
     told = "; ".join(f"{part}: {told_by(each, 'label', 'mean')}" for part, each in rows.groupby("figure", sort=False))
