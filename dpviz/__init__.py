@@ -55,10 +55,13 @@ if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit("dpviz needs Python 3.11 or newer; this is Python %d.%d." % sys.version_info[:2])  # noqa: UP031
 
 from dpviz.answers.audits import audit_all, audit_mechanism, audited
+from dpviz.answers.compare import compare
 from dpviz.answers.flow_bounds import error_bounds
 from dpviz.answers.flow_metrics import FlowEvaluation, evaluate_flows
 from dpviz.answers.matching import Blocking, Holders, block, made_up_holders
 from dpviz.answers.metrics import Errors, Evaluation, error_by_size, evaluate, expected_error, true_answers, workload_errors
+from dpviz.answers.study import Study
+from dpviz.answers.study_table import frontier, summary, tidy
 from dpviz.data.files import Limits
 from dpviz.data.flow_samples import FLOW_SAMPLES, load_flow_sample
 from dpviz.data.flows import Flows
@@ -171,6 +174,7 @@ __all__ = [
     "Sight",
     "StabilityHistogram",
     "Step",
+    "Study",
     "Terms",
     "TopDown",
     "Tree",
@@ -187,6 +191,7 @@ __all__ = [
     "audited",
     "block",
     "cell_medians",
+    "compare",
     "describe",
     "discrete_gaussian",
     "discrete_laplace",
@@ -197,6 +202,7 @@ __all__ = [
     "expected_error",
     "exponential_medians",
     "fixed_size",
+    "frontier",
     "gaussian_cluster",
     "gaussian_variance",
     "inspect_flows",
@@ -219,6 +225,8 @@ __all__ = [
     "read_release",
     "road_points",
     "smooth_medians",
+    "summary",
+    "tidy",
     "true_answers",
     "workload_errors",
     "write_release",

@@ -1,4 +1,4 @@
-"""Loading that is worth keeping between reruns, keyed on content. Releases of data are never cached: a draw is a button."""
+"""Loading that is worth keeping between reruns, keyed on content. Releases are never cached: a draw is a button."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import hashlib
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
-from dpviz.answers.study import Run, Study
-from dpviz.app.study_job import keeper
+from dpviz.app.study_job import Keeper
 from dpviz.data.flow_samples import load_flow_sample
 from dpviz.data.flows import Flows
 from dpviz.data.load import PointsFile, inspect_points, read_points
@@ -108,13 +106,13 @@ def flows(digest: str, name: str, _content: bytes, frames: tuple[Frame, Frame], 
     return read_flows(named(name, _content), regions=origins, destinations=ends, **dict(options))  # type: ignore[arg-type]
 
 
-@st.cache_resource(max_entries=8, scope="session", show_spinner="Drawing the release again ...")
-def simulated(mark: str, run: str, _study: Study, _run: Run) -> Any:  # noqa: ARG001
-    """The release of a study's run once more: a simulation on public data; drawing it again gives the same and spends nothing."""
-    return _study.release(_run)
+@st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.let_go)
+def keeper() -> Keeper:
+    """Answers for this session's study. Streamlit lets go of it as soon as the browser is gone, and when the session forgets its data."""
+    return Keeper()
 
 
-PER_SESSION = (inspected, counted, marks, inspected_regions, frame, inspected_flows, flows, simulated, keeper)
+PER_SESSION = (inspected, counted, marks, inspected_regions, frame, inspected_flows, flows, keeper)
 
 
 def forget() -> None:

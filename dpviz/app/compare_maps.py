@@ -10,8 +10,6 @@ import numpy as np
 import streamlit as st
 
 from dpviz.answers.flow_metrics import evaluate_flows
-from dpviz.answers.study import Run
-from dpviz.app import cached
 from dpviz.app.compare_state import COMPARE, MOST_PICKED, CompareData, Pick, pickable, picks
 from dpviz.app.compare_words import of_points, pick_words
 from dpviz.app.study_job import StudyJob
@@ -39,7 +37,7 @@ def side_by_side(made: StudyJob, data: CompareData) -> None:
         return
     repeat = _repeat(made.study.repeats)
     runs = {(run.label, float(run.budget.epsilon)): run for run in made.study.runs() if run.repeat == repeat}
-    releases = {pick: _release(made, runs[pick]) for pick in chosen}
+    releases = {pick: made.release(runs[pick]) for pick in chosen}
     st.html(_STYLE)
     with st.container(key="multiples"):
         (_points if of_points(data) else _trips)(data, releases)
@@ -66,10 +64,6 @@ def _repeat(repeats: int) -> int:
         return 1
     told = "Each repeat has noise of its own."
     return int(st.number_input("Repeat", 1, repeats, key=f"compare repeat {repeats}", width=160, help=told))
-
-
-def _release(made: StudyJob, run: Run) -> Any:
-    return cached.simulated(made.study.mark, run.id, made.study, run)
 
 
 def _columns(number: int) -> list[Any]:
@@ -111,9 +105,13 @@ def _trips(data: CompareData, releases: dict[Pick, Any]) -> None:
     flows: Any = data.data
     regions: Regions = flows.regions
     left, right = st.columns([3, 2], vertical_alignment="center")
-    shown = left.segmented_control("Map", SHOWN_TRIPS, default=SHOWN_TRIPS[0], key="compare trips shown", required=True)
+    shown = left.segmented_control(
+        "Map", SHOWN_TRIPS, default=SHOWN_TRIPS[0], key="compare trips shown", required=True, label_visibility="collapsed"
+    )
     usual = max((level for level in range(1, regions.depth + 1) if regions.size(level) <= EASY_TO_SEE), default=1)
-    name = right.segmented_control("Level", regions.levels, default=regions.levels[usual - 1], key="compare level", required=True)
+    name = right.segmented_control(
+        "Level", regions.levels, default=regions.levels[usual - 1], key="compare level", required=True, label_visibility="collapsed"
+    )
     level = regions.levels.index(name) + 1
     view = TripsView(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
     for place, (pick, release) in zip(_columns(len(releases)), releases.items(), strict=True):

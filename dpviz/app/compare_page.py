@@ -8,6 +8,7 @@ import streamlit as st
 
 from dpviz.answers.study import Study
 from dpviz.answers.study_table import frontier, summary
+from dpviz.app.cached import keeper
 from dpviz.app.compare_controls import compare_data, study_controls
 from dpviz.app.compare_inverse import inverse_block
 from dpviz.app.compare_maps import side_by_side
@@ -16,7 +17,7 @@ from dpviz.app.compare_tabs import compare_tabs
 from dpviz.app.compare_words import usual_workload, workload_words
 from dpviz.app.forget import forget_button, forgotten
 from dpviz.app.presses import settle, take
-from dpviz.app.study_job import FAILED, RUNNING, STOPPED, StudyJob, keeper
+from dpviz.app.study_job import FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.errors import DpvizError
 from dpviz.view.study_charts import FIGURES, PICKED, error_by_epsilon
 

@@ -7,16 +7,16 @@ from threading import Event, Thread
 from typing import Any
 
 import pandas as pd
-import streamlit as st
 
 from dpviz.answers.compare import compare
-from dpviz.answers.study import Study
+from dpviz.answers.study import Run, Study
 from dpviz.answers.study_table import tidy
 from dpviz.errors import DpvizError
 
 RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
 PATIENCE = 10.0
 _FEWEST, _MOST = 2, 8
+_MOST_DRAWN = 8
 
 
 class StudyJob:
@@ -33,6 +33,7 @@ class StudyJob:
         self.made, self.total = 0, len(study)
         self._rows = rows
         self._stop = Event()
+        self._drawn: dict[str, Any] = {}
         self._table: tuple[int, pd.DataFrame] = (-1, pd.DataFrame())
         self._thread = Thread(target=self._work, args=(pd.DataFrame(list(rows)),), name="study", daemon=True)
 
@@ -65,6 +66,14 @@ class StudyJob:
             self._table = (count, tidy(self.study, self._rows[:count]))
         return self._table[1]
 
+    def release(self, run: Run) -> Any:
+        """The very release that a run measured, drawn again from its seed: a simulation, which spends nothing. The last few are kept."""
+        if run.id not in self._drawn:
+            while len(self._drawn) >= _MOST_DRAWN:
+                del self._drawn[next(iter(self._drawn))]
+            self._drawn[run.id] = self.study.release(run)
+        return self._drawn[run.id]
+
     def _work(self, done: pd.DataFrame) -> None:
         workers = max(_FEWEST, min(os.cpu_count() or 1, _MOST))
         try:
@@ -94,9 +103,3 @@ class Keeper:
         """Stop the study, if there is one. Streamlit calls this where nothing may take long."""
         if self.job is not None:
             self.job.stop(wait=False)
-
-
-@st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.let_go)
-def keeper() -> Keeper:
-    """This session's. Streamlit lets go of it as soon as the browser is gone, and when the session forgets its data."""
-    return Keeper()

@@ -19,7 +19,8 @@ from dpviz.publishing.opening import PrivateData
 from dpviz.release.flow_release import FlowRelease
 
 SMALLEST, LARGEST = 0.001, 100.0
-STEPS = 14  # halvings of the range of logarithms: epsilon to a thousandth of itself
+STRIDES = 10  # from the largest epsilon downwards, each to a third of the one before
+STEPS = 9  # halvings of the last stride: epsilon to some thousandths of itself
 NOWHERE = "With this mechanism no ε from 0.001 to 100 gives so small an error there: choose a coarser level, or a larger error."
 EVEN = (
     "This mechanism chooses partitions by the data. They are approximated by those of {records:,} made-up records, spread evenly: on real"
@@ -62,11 +63,13 @@ class Answer:
 
 
 def wanted_epsilon(mechanism: Any, data: PrivateData, wanted: Wanted) -> Answer:
-    """Halve the range of epsilon, on a logarithmic scale, until the expected error is the wanted one.
+    """Go down from the largest epsilon while the expected error is small enough, then halve the last stride, on a logarithmic scale.
+
+    So every larger epsilon that was looked at is enough, too. That matters where small budgets make coarse partitions, with little noise
+    of their own and much error of what is assumed inside them, which is not in these figures: there, noise grows with epsilon at first.
 
     The error is that of the noise alone, in a release of no records on the same public frame (see `expected`). Where partitions of
-    points depend on the data, it is one of made-up records in their place; that is an approximation, and the note says so. Errors are
-    taken to fall as epsilon grows, which heights and sizes that follow epsilon can break by steps; the answer then lies at one of them.
+    points depend on the data, it is one of made-up records in their place; that is an approximation, and the note says so.
 
     Args:
         mechanism: built.
@@ -79,11 +82,17 @@ def wanted_epsilon(mechanism: Any, data: PrivateData, wanted: Wanted) -> Answer:
     """
     if not (math.isfinite(wanted.error) and wanted.error > 0):
         raise SettingError("The wanted error must be a finite number above 0.")
-    low, high = math.log(SMALLEST), math.log(LARGEST)
-    note = _note(mechanism, data, wanted)
     if not error_at(mechanism, data, wanted, LARGEST) <= wanted.error:
-        return Answer(epsilon=None, error=math.nan, note=f"{NOWHERE} {note}")
-    if (least := error_at(mechanism, data, wanted, SMALLEST)) <= wanted.error:
+        return Answer(epsilon=None, error=math.nan, note=f"{NOWHERE} {_note(mechanism, data, wanted)}")
+    note, high = _note(mechanism, data, wanted), math.log(LARGEST)
+    stride = (math.log(LARGEST) - math.log(SMALLEST)) / STRIDES
+    for place in range(1, STRIDES + 1):
+        low = math.log(LARGEST) - place * stride
+        if error_at(mechanism, data, wanted, math.exp(low)) > wanted.error:
+            break
+        high = low
+    else:
+        least = error_at(mechanism, data, wanted, SMALLEST)
         return Answer(epsilon=SMALLEST, error=least, note=f"{ALWAYS} {note}")
     for _ in range(STEPS):
         middle = (low + high) / 2

@@ -1,0 +1,83 @@
+"""The Compare page in Chromium: a study is started, stopped and resumed, a point is clicked, and workers end with their page."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.app.browse import colours, until, visit
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).parents[2]
+LONG = 'compare?sample=gaussian_cluster&order=7&mechanisms=["htf","kdtree"]&steps=3&repeats=40'
+MARKS = '[data-testid="stVegaLiteChart"] path[aria-roledescription="point"]'
+
+
+@pytest.fixture(scope="module")
+def address(serve):
+    return serve(ROOT / "app.py")
+
+
+def made(page):
+    """How many releases are there, of how many, as the bar says."""
+    found = re.search(r"([\d,]+) of ([\d,]+) releases", page.get_by_test_id("stProgress").inner_text())
+    return tuple(int(part.replace(",", "")) for part in found.groups())
+
+
+def workers(address):
+    """Worker processes of the server at an address."""
+    port = address.rpartition(":")[2]
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_text()
+            parent = re.search(r"PPid:\t(\d+)", (folder / "status").read_text())[1]
+            server = Path(f"/proc/{parent}/cmdline").read_text()
+        except OSError:  # it has ended meanwhile
+            continue
+        if "dpviz.answers.workers" in words and f"--server.port={port}" in server:
+            found.append(int(folder.name))
+    return found
+
+
+def test_a_study_is_started_stopped_resumed_and_a_point_of_it_clicked(chromium, address, tmp_path):
+    with visit(chromium, address, LONG, scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("button", name="Start the study").click()
+        until(lambda: page.locator(MARKS).count() == 6, "points of the chart while the study runs")
+        page.get_by_test_id("stMain").get_by_role("button", name="Stop", exact=True).click()
+        page.get_by_text("Stopped:").wait_for()
+        stopped, total = made(page)
+        assert 0 < stopped < total == 240
+        page.wait_for_timeout(1500)
+        assert made(page) == (stopped, total)
+
+        page.get_by_role("link", name="Start").click()
+        page.get_by_role("button", name="Open the map").wait_for()
+        page.get_by_role("link", name="Compare").click()
+        page.get_by_text("Stopped:").wait_for()
+        page.get_by_role("button", name="Resume the study").click()
+        until(lambda: made(page)[0] > stopped, "more releases than before")
+        page.get_by_role("link", name="Points").click()
+        page.get_by_role("button", name="Draw a release").wait_for()
+        page.get_by_role("link", name="Compare").click()
+        page.get_by_text("Done:").wait_for(timeout=150_000)
+        assert made(page) == (240, 240)
+
+        page.locator(MARKS).nth(1).click(force=True)
+        page.get_by_text("drawn again").last.wait_for()
+        until(lambda: colours(page) > 10, "the release of the point that was clicked")
+        until(lambda: "picked=" in page.url, "the address carries what was picked")
+        before = page.get_by_test_id("stDeckGlJsonChart").count()
+        page.locator(MARKS).nth(4).click(force=True)
+        until(lambda: page.get_by_test_id("stDeckGlJsonChart").count() == before + 1, "a second map beside the first")
+        assert page.locator(".st-key-multiples").get_by_role("slider").count() == 1
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes are looked up in /proc")  # noqa: PTH112
+def test_workers_end_with_the_page_that_started_them(chromium, address, tmp_path):
+    with visit(chromium, address, LONG.replace("repeats=40", "repeats=200"), scheme="dark", tmp_path=tmp_path) as (page, _):
+        page.get_by_role("button", name="Start the study").click()
+        until(lambda: workers(address), "workers of the study")
+    until(lambda: not workers(address), "no worker once the browser is gone")

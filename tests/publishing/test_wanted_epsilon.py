@@ -1,0 +1,109 @@
+"""Which epsilon gives a wanted error: found by halving, from the mechanism alone."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpviz.answers.metrics import evaluate
+from dpviz.data.flow_samples import load_flow_sample
+from dpviz.data.points import PointCounts
+from dpviz.errors import SettingError
+from dpviz.mechanisms import FlatGaussian, Identity, PathTree, Quadtree, TopDown
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.publishing import wanted_epsilon as module
+from dpviz.publishing.wanted_epsilon import Wanted, error_at, evenly, wanted_epsilon
+from dpviz.space.domain import Domain
+
+PLANE = Domain(bounds=(0, 0, 32, 32), crs=None, order=5)
+CROWD = PointCounts.from_xy(*np.random.default_rng(1).uniform(0, 32, (2, 3000)), domain=PLANE)
+COMMUTERS = load_flow_sample("northeast_commuters")
+
+
+@pytest.mark.parametrize("zoom", [0, 3, 5])
+@pytest.mark.parametrize("mechanism", [Quadtree(height=5), Identity()])
+def test_the_epsilon_that_is_found_gives_the_error_and_no_smaller_one_does(mechanism, zoom):
+    found = wanted_epsilon(mechanism, CROWD, Wanted(error=5, level=zoom))
+    assert found.error <= 5
+    assert error_at(mechanism, CROWD, Wanted(error=5, level=zoom), found.epsilon * 0.98) > 5
+    assert "noise alone" in found.note
+    assert "chooses partitions" not in found.note
+
+
+def test_identity_is_the_formula():
+    """Cells have discrete Laplace noise of variance 2 q / (1 - q)^2, q = exp(-epsilon); a block of k cells has k of it."""
+    found = wanted_epsilon(Identity(), CROWD, Wanted(error=4, level=4))
+    q = math.exp(-found.epsilon)
+    assert math.sqrt(4 * 2 * q) / (1 - q) == pytest.approx(4, rel=0.02)
+
+
+def test_real_errors_are_as_was_promised():
+    found = wanted_epsilon(Quadtree(height=5), CROWD, Wanted(error=6, level=4))
+    budget = PureBudget(repr(found.epsilon))
+    squares = [
+        evaluate(Quadtree(height=5).release(CROWD, budget, Entropy.seeded(seed)), CROWD).by_zoom["rmse"][4] ** 2 for seed in range(40)
+    ]
+    assert math.sqrt(np.mean(squares)) == pytest.approx(6, rel=0.1)
+
+
+def test_no_record_is_looked_at(monkeypatch):
+    seen = []
+    real = PathTree.release
+
+    def watched(mechanism, points, budget, entropy):
+        seen.append(points)
+        return real(mechanism, points, budget, entropy)
+
+    monkeypatch.setattr(PathTree, "release", watched)
+    monkeypatch.setattr(module, "STEPS", 3)
+    others = PointCounts.from_xy([1.0], [2.0], domain=PLANE)
+    answers = [wanted_epsilon(PathTree(), data, Wanted(error=5, level=3, records=1000)) for data in (CROWD, others)]
+    assert answers[0] == answers[1]
+    assert all(int(points.count.sum()) in (0, 1000) for points in seen)
+
+
+def test_structures_of_the_data_are_approximated_and_that_is_said():
+    wanted = Wanted(error=2, level=4, records=3000)
+    found = wanted_epsilon(PathTree(), CROWD, wanted)
+    assert "3,000 made-up records, spread evenly" in found.note
+    assert found.error <= 2
+    assert error_at(PathTree(), CROWD, wanted, found.epsilon * 1.5) <= 2
+    empty = wanted_epsilon(PathTree(), CROWD, Wanted(error=2, level=4))
+    assert "no data at all" in empty.note
+    assert empty.epsilon != found.epsilon
+    assert int(evenly(CROWD, 3000).count.sum()) == 3000
+
+
+def test_trips_by_level():
+    found = wanted_epsilon(TopDown(), COMMUTERS, Wanted(error=20, level=2))
+    assert found.error == pytest.approx(20, rel=0.01)
+    assert "chooses partitions" not in found.note or "no data" in found.note
+    fine = wanted_epsilon(FlatGaussian(), COMMUTERS, Wanted(error=20, level=3))
+    coarse = wanted_epsilon(FlatGaussian(), COMMUTERS, Wanted(error=20, level=1))
+    assert coarse.epsilon > fine.epsilon
+    assert "only adds up finer pairs" in coarse.note
+
+
+def test_what_cannot_be_or_always_is():
+    never = wanted_epsilon(Quadtree(height=2), CROWD, Wanted(error=1e-9, level=0))
+    assert never.epsilon is None
+    assert math.isnan(never.error)
+    assert "no ε from 0.001 to 100" in never.note
+    always = wanted_epsilon(Identity(), CROWD, Wanted(error=1e9, level=0))
+    assert (always.epsilon, always.error < 1e9) == (0.001, True)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "data", "told"),
+    [
+        (Wanted(error=0, level=1), CROWD, "above 0"),
+        (Wanted(error=math.inf, level=1), CROWD, "above 0"),
+        (Wanted(error=1, level=6), CROWD, "zoom levels 0 to 5"),
+        (Wanted(error=1, level=4), COMMUTERS, "levels 1 to 3"),
+    ],
+)
+def test_questions_that_make_no_sense_are_refused(wanted, data, told):
+    mechanism = Identity() if data is CROWD else TopDown()
+    with pytest.raises(SettingError, match=told):
+        wanted_epsilon(mechanism, data, wanted)

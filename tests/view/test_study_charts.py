@@ -1,0 +1,55 @@
+"""Charts of studies: what is drawn, what can be clicked, and what they say to those who cannot see them."""
+
+import pytest
+
+from dpviz.answers.compare import compare
+from dpviz.answers.study_table import frontier, summary, tidy
+from dpviz.view.study_charts import PARTS, PICKED, error_by_epsilon, parts_by_label, seconds_by_label
+from tests.answers.test_compare import study
+
+
+@pytest.fixture(scope="module")
+def rows():
+    which = study(repeats=3, parts=True)
+    return summary(tidy(which, compare(which)))
+
+
+def test_errors_have_a_band_a_line_points_and_the_frontier(rows):
+    mae = rows[rows["figure"] == "mae"].reset_index(drop=True)
+    best = frontier(mae)
+    chart = error_by_epsilon(mae, best, "mean absolute error (people)", "random boxes").to_dict()
+    marks = [layer["mark"]["type"] for layer in chart["layer"]]
+    assert marks == ["line", "area", "line", "point"]
+    assert chart["title"]["text"] == "Error against ε, random boxes"
+    front, *_ = chart["layer"]
+    assert len(chart["datasets"][front["data"]["name"]]) == len(best)
+    point = chart["layer"][-1]
+    assert point["encoding"]["x"]["field"] == "epsilon"
+    assert [each["select"]["fields"] for each in chart["params"] if each["name"] == PICKED] == [["label", "epsilon"]]
+    for label in ("tree", "cells"):
+        assert label in chart["description"]
+    assert f"On the frontier: {best['label'].iloc[0]} at" in chart["description"]
+
+
+def test_many_configurations_have_looks_and_one_epsilon_has_an_axis(rows):
+    many = rows[(rows["figure"] == "mae") & (rows["epsilon"] == 2)]
+    many = many.loc[many.index.repeat(8)].reset_index(drop=True)
+    many["label"] = [f"configuration {place}" for place in range(len(many))]
+    chart = error_by_epsilon(many, frontier(many), "error", "boxes").to_dict()
+    scale = chart["layer"][-1]["encoding"]["shape"]["scale"]
+    assert len(scale["domain"]) == len(scale["range"]) == 16
+    assert chart["layer"][1]["encoding"]["x"]["scale"]["domain"] == [1.0, 4.0]
+
+
+def test_parts_stand_beside_each_other(rows):
+    parts = rows[rows["figure"].isin(PARTS) & (rows["epsilon"] == 2)].reset_index(drop=True)
+    chart = parts_by_label(parts, 2.0, "people", "random boxes").to_dict()
+    assert chart["layer"][0]["encoding"]["yOffset"]["field"] == "figure"
+    assert chart["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["noise", "uniformity"]
+    assert "uniformity: tree:" in chart["description"]
+
+
+def test_times_are_told(rows):
+    seconds = rows[(rows["figure"] == "seconds") & (rows["epsilon"] == 2)]
+    chart = seconds_by_label(seconds, 2.0).to_dict()
+    assert chart["description"].startswith("Time of a release at ε 2. Seconds: tree:")
