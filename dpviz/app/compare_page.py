@@ -114,17 +114,23 @@ def _results(made: StudyJob) -> None:
     how, data = made.config
     if not how.same_study(COMPARE.config()):
         st.caption(":orange[Data, mechanisms or budgets on the left have changed since this study: press the button to make what is new.]")
-    running = made.state == RUNNING
-    st.fragment(_progress_and_chart, run_every=TICK if running else None)(made, data, running)
-    table = made.table()
+    state, table = made.state, made.table()
+    st.fragment(_progress_and_chart, run_every=TICK if state == RUNNING else None)(made, data, state, len(table))
     if not len(table):
         return
     compare_tabs(made, data, summary(table), lambda: side_by_side(made, data))
 
 
-def _progress_and_chart(made: StudyJob, data: CompareData, running: bool) -> None:
-    """What changes while a study runs."""
-    if running and made.state != RUNNING:
+def _progress_and_chart(made: StudyJob, data: CompareData, state: str, seen: int) -> None:
+    """What changes while a study runs; the rest of the page follows when the first rows are there, and at the end.
+
+    Args:
+        made: the study.
+        data: what it compares on.
+        state: of the study when the whole page was drawn.
+        seen: how many rows there were then.
+    """
+    if (state == RUNNING and made.state != RUNNING) or (not seen and len(made.table())):
         st.rerun()
     _progress(made, data)
     table = made.table()
