@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
 from dpviz.data.split_objective import SplitCells
-from dpviz.errors import DomainError
 from dpviz.mechanisms.base import Settings, Share, setting
 from dpviz.mechanisms.htf_splits import Splitting, by_permute_and_flip, by_rounds
 from dpviz.mechanisms.measure import Plan, Study
@@ -20,9 +19,8 @@ from dpviz.privacy.budget import PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
-from dpviz.space.grids import MOST_NODES
 from dpviz.space.interpolate import INSIDE
-from dpviz.space.levels import tree_of
+from dpviz.space.levels import fits, tree_of
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -153,7 +151,7 @@ class Htf(Settings[Domain]):
     inside: str = setting("interpolated", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 
     def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
-        """Spend a pure budget on `points`; raises `BudgetError` for any other, `DomainError` if the tree outgrows memory."""
+        """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
         spending = self.spending(study, budget.epsilon)
         levels = self._levels(study, spending)
@@ -194,13 +192,12 @@ class Htf(Settings[Domain]):
         levels, cells, nodes = [], SplitCells.of(study.points), 0
         for depth in range(spending.height + 1):
             width, height = (cells.rectangles[:, 2:] - cells.rectangles[:, :2]).T
-            may = (width * height >= max(self.stop_cells, 2)) & (depth < spending.height)
+            room = depth < spending.height and fits(nodes + 3 * len(width))
+            may = (width * height >= max(self.stop_cells, 2)) & room
             level = self._counted(study, spending, depth, cells, may)
             if len(level.split):
                 levels.append(level)
-            nodes += len(level.split) + 2 * int(level.split.sum())
-            if nodes > MOST_NODES:
-                raise DomainError(f"The tree would have over {MOST_NODES:,} nodes; choose a smaller height or stop earlier.")
+            nodes += len(level.split)
             if depth < spending.height:
                 across = (height == 1) | ((width > 1) & ((spending.height - depth) % 2 == 1))
                 cells = self._split(study, spending, depth, cells.kept(level.split), across[level.split])

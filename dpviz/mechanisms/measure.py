@@ -24,6 +24,8 @@ from dpviz.space.tree import Tree
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+ZEROED = "the spread is that of the noise before small counts were drawn towards 0, which adds bias"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -138,7 +140,7 @@ class Study:
         several, zeroed, approximate = np.isfinite(variance).sum() > len(tree.leaves), None, plan.approximate
         if plan.zero:
             zeroed, _ = least_squares(tree, *soft_zeroed(tree, noisy, variance), least=0.0)
-            approximate = "the spread is that of the noise before small counts were drawn towards 0, which adds bias"
+            approximate = "; ".join(filter(None, [approximate, ZEROED]))
         steps = ("small leaves drawn towards 0",) * plan.zero + ("least squares",) * bool(plan.zero or (consistent and several))
         return Release(
             mechanism=plan.mechanism.key,

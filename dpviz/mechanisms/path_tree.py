@@ -20,6 +20,7 @@ from dpviz.privacy.receipt import Step
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE
+from dpviz.space.levels import fits
 from dpviz.space.quarters import parts, quarter_tree
 
 Integers = NDArray[np.int64]
@@ -132,16 +133,18 @@ class PathTree(Settings[Domain]):
         order, cells = study.points.domain.order, CurveCells.of(study.points)
         phi = self.schedule(order)
         levels = [Measured.skipped_root()]
-        node, rest, skip = parts(levels[0].node), np.full(4, GRAIN, np.int64), np.zeros(4, np.bool_)
+        node, rest, skip, nodes = parts(levels[0].node), np.full(4, GRAIN, np.int64), np.zeros(4, np.bool_), 5
         for depth in range(1, order + 1):
             true, part = cells.records(node, depth), np.where(skip, 0, rest * phi[depth - 1] >> PHI_BITS)
             first, variance = _noisy(study, true, part, epsilon)
             threshold, rest = self._threshold(first, variance, part * float(epsilon / GRAIN), depth), rest - part
             split = (skip | (first > threshold)) & (depth < order)
+            split &= skip | fits(nodes + 4 * int(split.sum()))
             again, spread = _noisy(study, true, np.where(split, 0, rest), epsilon)
             levels.append(Measured.of(node, split, (first, variance), (again, spread)))
-            skipped = split & ~skip & (first > self.big * threshold) & (depth + 2 <= order)
+            skipped = split & (first > self.big * threshold) & (depth + 2 <= order)
             node, rest, skip = parts(node[split]), np.repeat(rest[split], 4), np.repeat(skipped[split], 4)
+            nodes += len(node)
             if not len(node):
                 break
         return levels

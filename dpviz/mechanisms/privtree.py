@@ -22,6 +22,7 @@ from dpviz.privacy.receipt import Step
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE
+from dpviz.space.levels import fits
 from dpviz.space.quarters import parts, quarter_tree
 from dpviz.space.tree import Tree
 
@@ -63,7 +64,7 @@ class PrivTree(Settings[Domain]):
         0.5, "Share for splits", low=0.01, high=0.99, help="The part of ε that decides which nodes are split; the rest counts the leaves."
     )
     fan_out: int = setting(4, "Parts per split", choices=(4, 16), help="4 halves each side, 16 halves it twice.")
-    threshold: int = setting(0, "Threshold", low=-1_000_000, high=1_000_000, help="Nodes are split above it; the paper has 0.")
+    threshold: int = setting(0, "Threshold", low=0, high=1_000_000, help="Nodes are split above it; the paper has 0.")
 
     zero: bool = setting(False, "Draw small leaves to 0", help="Leaves that are hardly more than noise become smaller; biased.")
     inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
@@ -83,7 +84,7 @@ class PrivTree(Settings[Domain]):
         order, cells = study.points.domain.order, CurveCells.of(study.points)
         scale = self._scale(study, epsilon)
         decay = math.ceil(scale * Fraction(math.log(self.fan_out) * (1 + 1e-12)))
-        nodes, halved = [np.zeros(1, np.int64)], [0]
+        nodes, halved, grown = [np.zeros(1, np.int64)], [0], 1
         children: list[Integers] = []
         true: list[Integers] = []
         while halved[-1] < order and len(nodes[-1]):
@@ -91,6 +92,8 @@ class PrivTree(Settings[Domain]):
             bias = np.maximum(true[-1] - len(children) * decay, self.threshold - decay)
             split = discrete_laplace(bias, PureBudget(1 / scale), study.entropy) > self.threshold
             step = min(1 if self.fan_out == 4 else 2, order - halved[-1])
+            grown += int(split.sum()) << 2 * step
+            split &= fits(grown)
             children.append(np.where(split, 4**step, 0))
             nodes.append(parts(nodes[-1][split], step))
             halved.append(halved[-1] + step)

@@ -8,7 +8,7 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.data.split_objective import SENSITIVITY
-from dpviz.errors import BudgetError, DomainError
+from dpviz.errors import BudgetError
 from dpviz.mechanisms import htf
 from dpviz.mechanisms.htf import Htf
 from dpviz.mechanisms.measure import Study
@@ -191,9 +191,6 @@ def test_settings_that_matter_are_named():
     ]
 
 
-def test_other_budgets_and_trees_beyond_memory_are_refused(monkeypatch):
+def test_other_budgets_are_refused():
     with pytest.raises(BudgetError, match="HTF takes a PureBudget"):
         Htf().release(towns(), ZcdpBudget(1), Entropy.seeded(9))
-    monkeypatch.setattr(htf, "MOST_NODES", 20)
-    with pytest.raises(DomainError, match="over 20 nodes"):
-        Htf(height=10, stop_noise=0).release(towns(), PureBudget(1), Entropy.seeded(9))
