@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,9 +88,9 @@ class MedianTree(Settings[Domain]):
         self.check(points.domain)
         grown = self.grow(study, spending)
         noisy, variance = study.count_levels(grown.tree, spending.counts, grown.true)
-        zero = self.zero and self.least_squares
-        plan = Plan(mechanism=self, budget=budget, notes=self.notes(points.domain), zero=zero, inside=self.filling)
-        release = study.hand_out(plan, grown.tree, noisy, variance, consistent=self.least_squares or not spending.counts[-1])
+        finish: dict[str, Any] = {"least_squares": self.least_squares, "zero": self.zero, "inside": self.filling}
+        plan = Plan(mechanism=self, budget=budget, notes=self.notes(points.domain), **finish)
+        release = study.hand_out(plan, grown.tree, noisy, variance)
         return prune(release, self.prune) if self.prune else release
 
     @property

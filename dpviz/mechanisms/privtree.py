@@ -22,7 +22,6 @@ from dpviz.privacy.receipt import Step
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE
-from dpviz.space.levels import fits
 from dpviz.space.quarters import parts, quarter_tree
 from dpviz.space.tree import Tree
 
@@ -45,7 +44,8 @@ class PrivTree(Settings[Domain]):
         j-th of these costs at most beta**-j / lambda: (1 - q) / (1 + q - beta**-j) <= 1 / lambda for all j >= 1 and beta >= 4.
         In all (1 + beta / (beta - 1)) / lambda = (2 beta - 1) / ((beta - 1) lambda), which is epsilon for the splits; m records
         are m such steps. This needs theta and delta to be whole, as they are here: with the real-valued delta of the paper and
-        whole noise, b could come within less than 1 of theta again and again.
+        whole noise, b could come within less than 1 of theta again and again. Splits that memory has no room for are drawn, too,
+        before they are dropped.
 
     Source:
         Zhang, Xiao, Xie, "PrivTree: a differentially private algorithm for hierarchical decompositions", SIGMOD 2016,
@@ -93,7 +93,7 @@ class PrivTree(Settings[Domain]):
             split = discrete_laplace(bias, PureBudget(1 / scale), study.entropy) > self.threshold
             step = min(1 if self.fan_out == 4 else 2, order - halved[-1])
             grown += int(split.sum()) << 2 * step
-            split &= fits(grown)
+            split &= study.grows(grown)
             children.append(np.where(split, 4**step, 0))
             nodes.append(parts(nodes[-1][split], step))
             halved.append(halved[-1] + step)

@@ -41,11 +41,6 @@ def tree_of(rectangles: Sequence[Rectangles], children: Sequence[NDArray[np.int6
     )
 
 
-def fits(nodes: int) -> bool:
-    """Whether memory holds a tree of so many nodes; one that outgrows it ends where it is, which released numbers alone decide."""
-    return nodes <= MOST_NODES
-
-
 def refuse_too_large(height: int, fan_out: int) -> None:
     """Raise `DomainError` if a complete tree would need too much memory."""
     nodes = sum(fan_out**depth for depth in range(height + 1))

@@ -9,7 +9,7 @@ from geopandas.tools.hilbert_curve import _encode
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, InputError, SettingError
-from dpviz.mechanisms import POINT_MECHANISMS, Kdtree
+from dpviz.mechanisms import POINT_MECHANISMS, AdaptiveGrid, Htf, Kdtree, PathTree
 from dpviz.mechanisms.base import PointMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -18,6 +18,10 @@ from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve
 
 VARIANTS = {
+    "adaptive_grid as measured": AdaptiveGrid(least_squares=False),
+    "htf as measured": Htf(least_squares=False),
+    "htf in halves": Htf(search="middle", combine=False, zero=False, inside="uniform"),
+    "path_tree as measured": PathTree(least_squares=False, inside="uniform"),
     "kdtree in halves": Kdtree(fan_out=2),
     "kdtree, hybrid": Kdtree(variant="hybrid"),
     "kdtree, cell": Kdtree(variant="cell"),
