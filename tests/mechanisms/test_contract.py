@@ -230,8 +230,8 @@ def test_every_sensitivity_grows_with_the_records_per_person(mechanism, contribu
     x, y = rng.uniform(BOUNDS[0], BOUNDS[2], 400), rng.uniform(BOUNDS[1], BOUNDS[3], 400)
     domain = Domain(bounds=BOUNDS, crs=None, order=5)
     points = PointCounts.from_xy(x, y, domain=domain, person=np.arange(400) // 2, contributions=contributions)
-    one = released(mechanism, replace(points, contributions=1, unit="record"), 20, Entropy.seeded(14))
-    many = released(mechanism, points, 20, Entropy.seeded(14))
+    one = released(mechanism, replace(points, contributions=1, unit="record"), 100, Entropy.seeded(14))
+    many = released(mechanism, points, 100, Entropy.seeded(14))
     assert (many.receipt.unit, many.receipt.contributions) == ("person", contributions)
     assert (one.receipt.unit, one.receipt.contributions) == ("record", 1)
     paid = [[step for step in release.receipt.steps if not step.instead] for release in (one, many)]
