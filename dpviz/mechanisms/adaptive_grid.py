@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.measure import Plan, Study
 from dpviz.privacy.budget import PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -128,7 +128,7 @@ class AdaptiveGrid(Settings[Domain]):
 
     def with_shares(self, shares: Sequence[float]) -> AdaptiveGrid:
         """Another share for the total, if it is bought, and for the first grid, within their ranges."""
-        *total, coarse, fine = shares
+        *total, coarse, fine = shares_of(shares)
         alpha = min(max(coarse / (coarse + fine), 0.01), 0.99) if coarse + fine else self.alpha
-        bought = min(max(total[0] / sum(shares), 0.001), 0.5) if total else self.total_share
+        bought = min(max(total[0], 0.001), 0.5) if total else self.total_share
         return replace(self, alpha=alpha, total_share=bought)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
 from dpviz.data.split_objective import SplitCells
-from dpviz.mechanisms.base import Settings, Share, setting
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.htf_splits import Splitting, by_permute_and_flip, by_rounds
 from dpviz.mechanisms.measure import Plan, Study
 from dpviz.privacy.budget import PureBudget, exact, require_pure
@@ -270,7 +270,7 @@ class Htf(Settings[Domain]):
 
     def with_shares(self, shares: Sequence[float]) -> Htf:
         """Other shares for the height and the splits, within their ranges."""
-        parts = [share / sum(shares) for share in shares]
+        parts = shares_of(shares)
         chosen: dict[str, Any] = {}
         if not self.height:
             chosen["height_share"] = parts.pop(0)

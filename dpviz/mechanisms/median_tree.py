@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.measure import Plan, Study
 from dpviz.mechanisms.quadtree import prune
 from dpviz.privacy.allocation import STRATEGIES, level_weights
@@ -189,8 +189,8 @@ class MedianTree(Settings[Domain]):
 
     def with_shares(self, shares: Sequence[float]) -> Self:
         """Another share for medians, and custom weights, one per zoom level; the weights stay where nothing is left for counts."""
-        counts = sum(shares[1:])
-        median = min(max(shares[0] / sum(shares), SMALLEST_SHARE), LARGEST_SHARE)
+        first, counts = shares_of(shares)[0], sum(shares[1:])
+        median = min(max(first, SMALLEST_SHARE), LARGEST_SHARE)
         if not counts:
             return replace(self, median_share=median)
         return replace(self, median_share=median, split="custom", weights=tuple(share / counts for share in shares[1:]))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpviz.data.curve_cells import CurveCells
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.measure import Plan, Study
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -122,4 +122,4 @@ class PrivTree(Settings[Domain]):
 
     def with_shares(self, shares: Sequence[float]) -> PrivTree:
         """The first part becomes the share for splits, within its range."""
-        return replace(self, structure_share=min(max(shares[0] / sum(shares), 0.01), 0.99))
+        return replace(self, structure_share=min(max(shares_of(shares)[0], 0.01), 0.99))

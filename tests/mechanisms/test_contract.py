@@ -8,7 +8,7 @@ import pytest
 from geopandas.tools.hilbert_curve import _encode
 
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError, InputError, SettingError
+from dpviz.errors import BudgetError, DpvizError, InputError, SettingError
 from dpviz.mechanisms import POINT_MECHANISMS, AdaptiveGrid, Htf, Kdtree, PathTree
 from dpviz.mechanisms.base import PointMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
@@ -170,6 +170,15 @@ def test_it_leaves_its_input_alone(mechanism):
 def test_it_marks_seeded_releases_as_simulation_and_only_those(mechanism):
     assert released(mechanism, points_of(10), 1, Entropy.seeded(8)).simulation
     assert not released(mechanism, points_of(10), 1, Entropy.system()).simulation
+
+
+@EVERY
+def test_a_split_that_says_nothing_is_refused(mechanism):
+    points, parts = points_of(10), mechanism.shares(points_of(10).domain)
+    for nothing in ([0.0] * len(parts), [-1.0, *[0.5] * (len(parts) - 1)]):
+        if len(parts) > 1:
+            with pytest.raises(DpvizError):
+                released(mechanism.with_shares(nothing), points, 1, Entropy.seeded(1))
 
 
 @EVERY
