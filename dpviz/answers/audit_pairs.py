@@ -34,15 +34,13 @@ class Added(NamedTuple):
 
     Attributes:
         order: of the lattice.
-        crowd: records that lie in one cell before.
-        at: column and row of that cell.
+        beside: column, row and number of the records that are there before, occupied cell by occupied cell.
         cell: column and row where records are added.
         records: how many, all of one person where more than one.
     """
 
     order: int
-    crowd: int = 0
-    at: tuple[int, int] = (0, 0)
+    beside: tuple[tuple[int, int, int], ...] = ()
     cell: tuple[int, int] = (0, 0)
     records: int = 1
 
@@ -50,22 +48,26 @@ class Added(NamedTuple):
     def words(self) -> str:
         """How the inputs differ."""
         who = "a record" if self.records == 1 else f"a person's {self.records} records"
-        rest = f"{self.crowd} in cell {self.at}" if self.crowd else "none"
-        return f"{who} in cell {self.cell} of {1 << self.order} x {1 << self.order}, beside {rest}"
+        rest = ", ".join(f"{number} in ({column}, {row})" for column, row, number in self.beside)
+        return f"{who} in cell {self.cell} of {1 << self.order} x {1 << self.order}, beside {rest or 'none'}"
 
     def inputs(self) -> tuple[PointCounts, PointCounts]:
         """With the records, and without."""
         matrix = np.zeros((1 << self.order, 1 << self.order), np.int64)
-        matrix[self.at[1], self.at[0]] = self.crowd
+        for column, row, number in self.beside:
+            matrix[row, column] = number
         more = matrix.copy()
         more[self.cell[1], self.cell[0]] += self.records
         one, other = (replace(PointCounts.from_matrix(each), contributions=self.records) for each in (more, matrix))
         return one, other
 
 
-USUAL = (Added(order=1), Added(order=2, crowd=1, at=(3, 3), cell=(3, 3)), Added(order=1, crowd=1, cell=(1, 1), records=2))
-WORST: dict[str, tuple[Added, ...]] = {}
-"""Inputs for mechanisms that show most on others than the usual ones."""
+PERSON = Added(order=2, beside=((3, 3, 1),), cell=(3, 3), records=2)
+USUAL = (Added(order=1), PERSON)
+MEDIANS = (Added(order=1), Added(order=2, beside=((0, 0, 1), (1, 1, 1), (3, 3, 1)), cell=(3, 3)))
+TUNING = (PERSON, Added(order=3, beside=((0, 0, 20),)))
+WORST = {"kdtree": MEDIANS, "exact_kdtree": MEDIANS, "hilbert_tree": MEDIANS, "tuned": TUNING, "tuned_grid": TUNING}
+"""Inputs for mechanisms that would show no structure on the usual ones: medians it moves, room for a choice."""
 
 
 def point_pairs(mechanism: Any, budget: Budget) -> list[Neighbours]:
@@ -134,7 +136,9 @@ def _point_chance(release: Release) -> float:
 
 
 def _chance(variance: NDArray[np.float64]) -> float:
-    """The largest chance of any whole-number noise of (k,) variances: a symmetric log-concave law has 1 / sqrt(1 + 2 variance) at 0 at most.
+    """The largest chance of any whole-number noise of (k,) variances: 1 / sqrt(1 + 2 variance) each.
+
+    No symmetric log-concave law on whole numbers has more at 0.
 
     Source:
         Bobkov, Marsiglietti, Melbourne, "Concentration functions and entropy bounds for discrete log-concave distributions", 2022.
@@ -171,7 +175,7 @@ class Moved(NamedTuple):
         return _flows(regions, one), _flows(regions, other)
 
 
-TRIPS = (Moved((2,), (BUSY, BUSY)), Moved((2, 2), (BUSY, BUSY)), Moved((2,), (BUSY, 0)))
+TRIPS = (Moved((2,), (BUSY, BUSY)), Moved((2, 2), (BUSY, 0)))
 
 
 def flow_pairs(mechanism: Any, budget: Budget) -> list[Neighbours]:

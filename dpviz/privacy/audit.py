@@ -202,7 +202,7 @@ def _told_apart(pair: Neighbours, delta: float, level: float, entropy: Entropy, 
     learn, choose, judge = (
         [table_of(side[part], names) for side in views] for part in (slice(quarter), slice(quarter, half), slice(half, runs))
     )
-    event, turned = _chosen(choose, [*learned_events(*learn, names)], delta, level)
+    event, turned = _chosen(choose, [*learned_events(learn[0], learn[1], names)], delta, level)
     counts = [int(event.happened(table).sum()) for table in (reversed(judge) if turned else judge)]
     bound = lower_bound(counts[0], counts[1], runs - half, delta, level)
     return bound, event.words, any(map(_repeated, sights))

@@ -134,7 +134,7 @@ def _pairs(one: Floats, other: Floats) -> Iterator[Stump]:
 
 def _mean(table: Floats) -> Floats:
     there = ~np.isnan(table)
-    return np.nansum(table, axis=0) / np.maximum(there.sum(0), 1)
+    return np.asarray(np.nansum(table, axis=0) / np.maximum(there.sum(0), 1))
 
 
 def _scores(one: Floats, other: Floats, stumps: list[Stump], names: Sequence[Hashable]) -> Iterator[Event]:
