@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from html import escape
 from typing import Any
@@ -159,17 +158,15 @@ def _problem(account: Account, data: Loaded, draws: Draws) -> str | None:
                 f" neighbours that {relation}, which does not add up with it. Choose settings or a mechanism that protect the same."
             )
     try:
-        _after(account, draws)
+        cost = _cost(account, draws)
     except DpvizError as error:
         return str(error)
-    return None
-
-
-def _after(account: Account, draws: Draws) -> Amount:
-    """What would be spent after one press."""
-    for mechanism, budget in draws:
-        account = replace(account, spent=account.after(in_currency(mechanism, budget, account.terms.cap)))
-    return account.spent
+    if all(part <= account.left[name] for name, part in cost.items()):
+        return None
+    return (
+        f"The cap would be passed: a press takes {amount_words(cost)}, and {amount_words(account.left)} is left of"
+        f" {amount_words(terms.limit)}. Choose a smaller budget. Nothing was drawn."
+    )
 
 
 def _terms(account: Account) -> None:

@@ -12,12 +12,13 @@ _DONE = "forgotten"
 
 def forget_button(key: str) -> None:
     """The button that makes the session forget; `key` is the page's."""
-    st.button(
-        "Forget my data",
-        key=f"forget {key}",
-        on_click=forget,
-        help="Removes uploads, draws and whatever was typed from this session. What was spent stays in the ledger.",
-    )
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        st.button(
+            "Forget my data",
+            key=f"forget {key}",
+            on_click=forget,
+            help="Removes uploads, draws and whatever was typed from this session. What was spent stays in the ledger.",
+        )
 
 
 def forget() -> None:

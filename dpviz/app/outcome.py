@@ -127,7 +127,8 @@ def _tables(manifest: dict[str, Any], size: int) -> None:
     st.markdown("##### Expected error")
     levels = pd.DataFrame(manifest["utility"]["levels"]).drop(columns=["stddev_p95"]).dropna(axis=1, how="all")
     names = {"partitions": "released counts", "stddev_median": "± typical noise", "interval_width_median": "width of the 95 % interval"}
-    st.dataframe(levels.rename(columns=names).round(1), hide_index=True, width="stretch")
+    config = {name: st.column_config.NumberColumn(format="localized") for name in names.values()}
+    st.dataframe(levels.rename(columns=names).round(1), hide_index=True, width="stretch", column_config=config)
     st.markdown("##### Files")
     files = [{"file": each["name"], "format": each["format"], "KiB": round(each["bytes"] / 1024, 1)} for each in manifest["files"]]
     st.dataframe(pd.DataFrame(files), hide_index=True, width="stretch")
