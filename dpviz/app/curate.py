@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import streamlit as st
 
+from dpviz.app.presses import refusal
 from dpviz.errors import RefusedError
 from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget
@@ -194,8 +195,3 @@ def look_words(account: str) -> str:
     except RefusedError:
         return "not known, the ledger cannot be read"
     return "yes, recorded for the manifest" if seen else "no"
-
-
-def refusal(text: str) -> None:
-    """A refusal in place; it may quote the dataset's name, which is never read as Markdown."""
-    st.error("".join(f"\\{letter}" if letter in "\\`*[]<>$~!" else letter for letter in text))

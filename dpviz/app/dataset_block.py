@@ -9,7 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.curate import Draws, Loaded, Purse, in_currency, looked_at, refusal
+from dpviz.app.curate import Draws, Loaded, Purse, in_currency, looked_at
+from dpviz.app.presses import refusal
 from dpviz.app.texts import amount_words, budget_words, plain
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.mechanisms.flow_measure import BOUNDED
@@ -43,16 +44,8 @@ def dataset_block(data: Loaded, draws: Draws, *, title: str = "##### 4 Dataset")
         _terms(purse.account)
         _sums(purse.account, draws)
     if purse.problem is not None:
-        (refusal if purse.account is not None else st.info)(purse.problem)
+        (st.info if purse.account is None else st.warning)(plain(purse.problem))
     return purse
-
-
-def is_known(data: Loaded) -> bool:
-    """Whether the ledger has an account for the data."""
-    try:
-        return Ledger().recognised(data.marks) is not None
-    except RefusedError:
-        return False
 
 
 def _known(account: Account, data: Loaded, draws: Draws) -> Purse:
@@ -164,8 +157,8 @@ def _problem(account: Account, data: Loaded, draws: Draws) -> str | None:
     if all(part <= account.left[name] for name, part in cost.items()):
         return None
     return (
-        f"The cap would be passed: a press takes {amount_words(cost)}, and {amount_words(account.left)} is left of"
-        f" {amount_words(terms.limit)}. Choose a smaller budget. Nothing was drawn."
+        f"The next draw would pass the cap: it takes {amount_words(cost)}, and {amount_words(account.left)} is left of"
+        f" {amount_words(terms.limit)}. Choose a smaller budget."
     )
 
 

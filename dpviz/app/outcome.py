@@ -19,6 +19,8 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
 from dpviz.release.export import MANIFEST, zipped
 
+_SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
@@ -111,7 +113,7 @@ def _summary(manifest: dict[str, Any]) -> None:
         "Intended use": product["intended_use"],
         "Mechanism": manifest["contents"]["mechanism"],
         "Protects": f"one {privacy['unit']} ({privacy['neighbouring_relation']}), {privacy['variant']}",
-        "Budget": ", ".join(f"{part} {privacy[part]['decimal']:g}" for part in ("epsilon", "delta", "rho") if privacy[part]),
+        "Budget": ", ".join(f"{sign} {privacy[part]['decimal']:g}" for part, sign in _SIGNS.items() if privacy[part]),
         "Draws of this dataset": f"{dataset['draws']:,}, this one included",
         "Spent on it in all": f"{dataset['spent']} (cap {dataset['cap']})",
         "Truth looked at while tuning": "yes" if manifest["implementation"]["tuning"]["truth_seen"] else "no",

@@ -7,19 +7,19 @@ from typing import Any
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from dpviz.app.curate import Kept, Loaded, Purse, in_currency, kept, order_of, refusal
+from dpviz.app.curate import Kept, Loaded, Purse, in_currency, kept, order_of
 from dpviz.app.dataset_block import dataset_block
 from dpviz.app.forget import forget_button, forgotten
 from dpviz.app.outcome import Outcome, publish_kept, publish_new, show_outcome
-from dpviz.app.presses import settle, take
+from dpviz.app.presses import said, serve, settle
 from dpviz.app.release_parts import dry_run_block, words_form
 from dpviz.app.saved_config import save_button
 from dpviz.app.state import POINTS, Desk
 from dpviz.app.texts import budget_words, plain
 from dpviz.app.trips_state import TRIPS
-from dpviz.errors import DpvizError
 
 DESKS: dict[str, Desk] = {"Points": POINTS, "Trips": TRIPS}
+PAGE = "release"
 NEW, PAID = "A new draw", "A draw that is already paid for"
 _NEVER = "Draws in Teach are simulations, whose seed is known, and references are not private: neither can ever be chosen here."
 
@@ -34,7 +34,7 @@ def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | Non
         show_outcome(outcome)
     else:
         _preparation(points, trips)
-    settle("release")
+    settle(PAGE)
 
 
 def _first_row() -> None:
@@ -69,8 +69,9 @@ def _preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> N
         dry_run_block(data, mechanism, handed)
         if made is None:
             st.caption(f"One press: the ledger counts {budget_words(handed)}, noise is drawn once, and the files are made.")
-        if st.button("Publish", type="primary", disabled=purse.problem is not None, key="publish", width="stretch") and take("release"):
-            _publish((data, mechanism, budget), purse, made, words)
+        if st.button("Publish", type="primary", disabled=purse.problem is not None, key="publish", width="stretch"):
+            serve(PAGE, lambda: _publish((data, mechanism, budget), purse, made, words), "Publishing ...")
+        said(PAGE)
         if made is None:
             save_button(data, how, purse)
 
@@ -133,7 +134,7 @@ def _sums(data: Loaded, mechanism: Any, budget: Any, made: Kept | None) -> Purse
 
 
 def _publish(wanted: tuple[Loaded, Any, Any], purse: Purse, made: Kept | None, words: dict[str, Any]) -> None:
-    """Publish, and keep what was published; an error is said in place and loses nothing.
+    """Publish, and keep what was published; where that fails, nothing is lost.
 
     Args:
         wanted: data, mechanism and budget of a new draw.
@@ -141,12 +142,4 @@ def _publish(wanted: tuple[Loaded, Any, Any], purse: Purse, made: Kept | None, w
         made: the draw that is there, instead.
         words: of the publication.
     """
-    try:
-        with st.spinner("Publishing ..."):
-            st.session_state["outcome"] = (
-                publish_new(order_of(*wanted, purse), wanted[0], words) if made is None else publish_kept(made, words)
-            )
-    except DpvizError as error:
-        refusal(str(error))
-        return
-    st.rerun()
+    st.session_state["outcome"] = publish_new(order_of(*wanted, purse), wanted[0], words) if made is None else publish_kept(made, words)

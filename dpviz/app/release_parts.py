@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.app.curate import Loaded, refusal
+from dpviz.app.curate import Loaded
+from dpviz.app.presses import refusal
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.expected import Expected, expected

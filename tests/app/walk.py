@@ -79,6 +79,29 @@ def press_draw(app):
     return good(app.button(key="draw").click().run())
 
 
+def pages():
+    import streamlit as st  # noqa: PLC0415 - only this function's text runs
+
+    from dpviz.app.points_page import points_page  # noqa: PLC0415
+    from dpviz.app.release_page import release_page  # noqa: PLC0415
+    from dpviz.app.trips_page import trips_page  # noqa: PLC0415
+
+    {"points": points_page, "trips": trips_page, "release": release_page}[st.session_state["at"]]()
+
+
+def pages_app(at="points", link=CURATE):
+    """All pages in one session; `go` is the navigation between them."""
+    app = AppTest.from_function(pages, default_timeout=60)
+    app.query_params.update(link)
+    app.session_state["at"], app.session_state["tab"], app.session_state["trips tab"] = at, "Table", "Consistency"
+    return good(app.run())
+
+
+def go(app, page):
+    app.session_state["at"] = page
+    return good(app.run())
+
+
 def deck_of(app):
     return json.loads(app.get("deck_gl_json_chart")[0].proto.json)
 
