@@ -1,4 +1,4 @@
-"""What a file is and what is missing to use it, without a single cell of it."""
+"""What a file is and what is missing to use it: read to its end, without showing a single cell of it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ Facts = dict[str, Any]
 def check(path: Path) -> Facts:
     """What a file, or the folder of a release, can be used for.
 
+    Every row is read where it is plain which columns are meant, so that damage and bad rows are found here and not in a release.
+
     Args:
         path: a file of points, trips or regions, or a release as a folder or zip.
 
@@ -42,7 +44,7 @@ def check(path: Path) -> Facts:
         manifest and its receipt say.
 
     Raises:
-        InputError: there is no such file, it cannot be opened, or nothing can be made of it.
+        InputError: there is no such file, it cannot be opened, it is damaged or has bad rows, or nothing can be made of it.
         DpvizError: a release that was changed, or is damaged.
     """
     folder = os.path.isdir(path)  # noqa: PTH112  (says no where a path may not be looked at; Path.is_dir raises)
@@ -72,7 +74,7 @@ def _holds_manifest(path: Path) -> bool:
 
 
 def _as_trips(path: Path) -> Facts:
-    about = inspect_flows(path)
+    about = inspect_flows(path, through=True)
     found = {"origin": about.origin, "destination": about.destination, "count": about.count, "person": about.person}
     named = {role: name for role, name in found.items() if name is not None}
     ends = [role for role in ("origin", "destination") if role not in named and not about.matrix]
@@ -86,7 +88,7 @@ def _as_trips(path: Path) -> Facts:
 
 
 def _as_points(path: Path) -> Facts:
-    about = inspect_points(path)
+    about = inspect_points(path, through=True)
     kinds = _shapes(path) if about.has_geometry else set()
     found = {"x": about.x, "y": about.y, "count": about.count, "person": about.person}
     named = {role: name for role, name in found.items() if name is not None}
@@ -102,7 +104,7 @@ def _as_points(path: Path) -> Facts:
 
 
 def _as_regions(path: Path) -> Facts:
-    about = inspect_regions(path)
+    about = inspect_regions(path, through=True)
     polygons = about.has_geometry and "polygon" in _shapes(path)
     found = {"nested": about.nested, "levels": list(about.levels), "geometry": about.has_geometry}
     return {
