@@ -86,7 +86,7 @@ def pages():
     from dpviz.app.release_page import release_page  # noqa: PLC0415
     from dpviz.app.trips_page import trips_page  # noqa: PLC0415
 
-    {"points": points_page, "trips": trips_page, "release": release_page}[st.session_state["at"]]()
+    {"points": points_page, "trips": trips_page, "release": release_page}[st.session_state.get("at", "points")]()
 
 
 def pages_app(at="points", link=CURATE):
