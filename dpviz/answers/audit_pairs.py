@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.flow_measure import ADD_REMOVE
+from dpviz.mechanisms.flow_measure import ADD_REMOVE, BOUNDED
 from dpviz.privacy.audit import Neighbours, Sight
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
@@ -72,7 +72,7 @@ WORST = {"kdtree": MEDIANS, "exact_kdtree": MEDIANS, "hilbert_tree": MEDIANS, "t
 
 def point_pairs(mechanism: Any, budget: Budget) -> list[Neighbours]:
     """Pairs of points on small lattices, with the mechanism run on them."""
-    return [_points(mechanism, budget, added) for added in WORST.get(mechanism.key, USUAL)]
+    return [_points(mechanism, budget, added) for added in WORST.get(getattr(mechanism, "key", ""), USUAL)]
 
 
 def _points(mechanism: Any, budget: Budget, added: Added) -> Neighbours:
@@ -180,7 +180,7 @@ TRIPS = (Moved((2,), (BUSY, BUSY)), Moved((2, 2), (BUSY, 0)))
 
 def flow_pairs(mechanism: Any, budget: Budget) -> list[Neighbours]:
     """Pairs of trips between few regions, with the mechanism run on them."""
-    moved = mechanism.chosen().get("neighbours") != ADD_REMOVE
+    moved = getattr(mechanism, "neighbours", BOUNDED) != ADD_REMOVE
 
     def run(flows: Flows) -> Callable[[Entropy], Sight]:
         return lambda entropy: flows_seen(mechanism.release(flows, budget, entropy))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
@@ -28,11 +29,11 @@ from dpviz.mechanisms import (
     TunedGrid,
     UniformGrid,
 )
-from dpviz.mechanisms.flow_measure import ADD_REMOVE
+from dpviz.mechanisms.flow_measure import ADD_REMOVE, FlowSettings
 from dpviz.privacy.audit import AuditPlan, AuditResult, audit
 from dpviz.privacy.budget import ApproxBudget, Budget, Number, PureBudget
 
-EPSILON, DELTA, RUNS = 2, "0.03", 4000
+EPSILON, DELTA, RUNS = 2, "0.03", 2000
 Progress = Callable[[int, int, str], None]
 
 VARIANTS: dict[str, Any] = {
@@ -111,7 +112,7 @@ def audit_all(
         mechanisms: by name; all of `audited()` if None.
         plan: runs, confidence and seed; its number of tests becomes that of the rows.
         progress: called after each row with how many are done, how many there are, and its name.
-        processes: how many to work in.
+        processes: how many to work in; fresh ones, so a script that asks for several needs the usual `if __name__ == "__main__"`.
 
     Returns:
         DataFrame with the fields of `AuditResult` and `passed`.
@@ -120,7 +121,7 @@ def audit_all(
     plan = plan or AuditPlan(runs=RUNS)
     jobs = [(name, made, plan.runs, plan.confidence, len(chosen), plan.seed) for name, made in chosen.items()]
     rows = []
-    with ProcessPoolExecutor(processes) if processes > 1 else _Here() as pool:
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) if processes > 1 else _Here() as pool:
         for done, row in enumerate(pool.map(_row, jobs), 1):
             rows.append(row)
             if progress is not None:
@@ -156,4 +157,4 @@ def _named(mechanism: Any) -> tuple[str, Any]:
 
 
 def _of_flows(mechanism: Any) -> bool:
-    return mechanism.key in FLOW_MECHANISMS
+    return isinstance(mechanism, FlowSettings) or getattr(mechanism, "key", None) in FLOW_MECHANISMS
