@@ -11,7 +11,7 @@ from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.release import Release
-from tests.app.test_release_page import PAID, publish, write_texts
+from tests.app.release_walk import PAID, publish, write_texts
 from tests.app.walk import CURATE, captions, entries, fine, go, good, labelled, pages_app, points_app, press_draw
 
 PLACES = b"lon,lat,note\n-118.2,34.1,canary7\n-80.25,25.5,canary7\n"

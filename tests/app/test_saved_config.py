@@ -86,7 +86,8 @@ def test_trips_of_files_are_reproduced(tmp_path, capsys):
     fine(press_draw(name_dataset(fine(app))))
     release, _ = released(saved(app, "trips config"), tmp_path, capsys)
     drawn = app.session_state["trips drawn Curate"].releases[0]
-    assert release.receipt == drawn.receipt
+    assert [step.amount for step in release.receipt.steps] == [step.amount for step in drawn.receipt.steps]
+    assert (release.receipt.unit, release.receipt.neighbours) == (drawn.receipt.unit, drawn.receipt.neighbours)
     assert [release.tree.size(stage) for stage in range(5)] == [drawn.tree.size(stage) for stage in range(5)]
     assert [entry.budget for entry in entries()] == [ApproxBudget(1, "1e-8")] * 2
 

@@ -64,6 +64,15 @@ def errors(app):
     return " ".join(error.value.replace("\\", "") for error in app.error)
 
 
+def warnings(app):
+    return " ".join(warning.value.replace("\\", "") for warning in app.warning)
+
+
+def account():
+    (found,) = Ledger().accounts()
+    return found
+
+
 def name_dataset(app, name=None, cap=10.0):
     """Type name and cap where the ledger does not know the data and the page proposes none."""
     typed = [each for each in app.text_input if each.label == "Name of the dataset"]
