@@ -164,7 +164,8 @@ def exact_amount(text: str) -> Amount:
 def in_words(amount: Amount) -> str:
     """An amount for people: decimals, cut after nine digits, so that what is said to be left can be spent."""
     with localcontext(prec=9, rounding=ROUND_DOWN):
-        return ", ".join(f"{name} {(Decimal(value.numerator) / value.denominator).normalize()}" for name, value in amount.items())
+        decimals = {name: (Decimal(value.numerator) / value.denominator).normalize() for name, value in amount.items()}
+    return ", ".join(f"{name} {part:f}" if part >= 1 else f"{name} {part}" for name, part in decimals.items())
 
 
 def amount_of(budget: Budget) -> Amount:

@@ -104,6 +104,10 @@ def test_what_is_said_to_be_left_can_be_spent():
     assert known.after(PureBudget("0.666666666"))["epsilon"] < 1
 
 
+def test_round_amounts_are_written_as_people_write_them():
+    assert in_words(account(PureBudget(10), epsilon=0, delta=0).left) == "epsilon 10, delta 0"
+
+
 def test_sums_too_long_to_be_exact_are_refused():
     known = account(PureBudget(1), epsilon=Fraction(1, 7**1000), delta=0)
     with pytest.raises(BudgetError, match="too many digits"):
