@@ -35,6 +35,18 @@ Trips go the same way: public nested regions, private trips between them, a mech
 >>> released = dv.TopDown().release(flows, dv.ApproxBudget(2.0, 1e-6), dv.Entropy.seeded(7))
 >>> released.level("state")["count"].sum() == released.level("town")["count"].sum() == 1440
 np.True_
+
+What was drawn from the operating system's entropy may be published: files, and a manifest by which a stranger can judge them.
+
+>>> import tempfile
+>>> from pathlib import Path
+>>> private = dv.Quadtree(height=4).release(points, dv.PureBudget(0.5), dv.Entropy.system())
+>>> words = dict(name="Walks", curator="A town", description="Made up.", region="A plane", intended_use="An example")
+>>> manifest = dv.describe(private, dv.Publication(**words, draws=1, truth_seen=False))
+>>> with tempfile.TemporaryDirectory() as around:
+...     folder = dv.write_release(private, Path(around) / "walks", manifest)
+...     dv.read_release(folder).receipt == private.receipt
+True
 """
 
 import sys
@@ -42,6 +54,7 @@ import sys
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit("dpviz needs Python 3.11 or newer; this is Python %d.%d." % sys.version_info[:2])  # noqa: UP031
 
+from dpviz.answers.audits import audit_all, audit_mechanism, audited
 from dpviz.answers.flow_bounds import error_bounds
 from dpviz.answers.flow_metrics import FlowEvaluation, evaluate_flows
 from dpviz.answers.matching import Blocking, Holders, block, made_up_holders
@@ -55,7 +68,7 @@ from dpviz.data.load_regions import inspect_regions, read_regions
 from dpviz.data.points import PointCounts
 from dpviz.data.road_points import road_points
 from dpviz.data.samples import SAMPLES, gaussian_cluster, load_sample, los_angeles
-from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, SettingError
+from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, RefusedError, SettingError
 from dpviz.mechanisms import (
     FLOW_MECHANISMS,
     POINT_MECHANISMS,
@@ -79,9 +92,12 @@ from dpviz.mechanisms import (
     UniformGrid,
 )
 from dpviz.mechanisms.base import FlowMechanism, PointMechanism
+from dpviz.privacy.accounts import Account, Entry, Terms
+from dpviz.privacy.audit import AuditPlan, AuditResult, Neighbours, Sight, audit
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.medians import cell_medians, exponential_medians, noisy_mean_medians
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, gaussian_variance, laplace_variance
@@ -89,7 +105,11 @@ from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.sampling import amplified, amplified_in_paper
 from dpviz.privacy.smooth import smooth_medians
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
+from dpviz.release.export import write_release, zipped
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.manifest import describe, manifest_schema
+from dpviz.release.publication import Publication
+from dpviz.release.reading import read_manifest, read_release
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.pair_tree import PairTree
@@ -103,14 +123,18 @@ __all__ = [
     "POINT_MECHANISMS",
     "REFERENCES",
     "SAMPLES",
+    "Account",
     "AdaptiveGrid",
     "ApproxBudget",
+    "AuditPlan",
+    "AuditResult",
     "Blocking",
     "BudgetError",
     "Domain",
     "DomainError",
     "DpvizError",
     "Entropy",
+    "Entry",
     "Errors",
     "Evaluation",
     "ExactKdtree",
@@ -126,7 +150,9 @@ __all__ = [
     "Identity",
     "InputError",
     "Kdtree",
+    "Ledger",
     "Limits",
+    "Neighbours",
     "NodeValues",
     "PairTree",
     "PathTree",
@@ -134,14 +160,18 @@ __all__ = [
     "PointMechanism",
     "PrivTree",
     "Privelet",
+    "Publication",
     "PureBudget",
     "Quadtree",
     "Receipt",
+    "RefusedError",
     "Regions",
     "Release",
     "SettingError",
+    "Sight",
     "StabilityHistogram",
     "Step",
+    "Terms",
     "TopDown",
     "Tree",
     "Tuned",
@@ -151,8 +181,13 @@ __all__ = [
     "amplified",
     "amplified_in_paper",
     "area_share",
+    "audit",
+    "audit_all",
+    "audit_mechanism",
+    "audited",
     "block",
     "cell_medians",
+    "describe",
     "discrete_gaussian",
     "discrete_laplace",
     "error_bounds",
@@ -173,14 +208,19 @@ __all__ = [
     "load_sample",
     "los_angeles",
     "made_up_holders",
+    "manifest_schema",
     "nearest_whole_numbers",
     "noisy_mean_medians",
     "random_rectangles",
     "read_flows",
+    "read_manifest",
     "read_points",
     "read_regions",
+    "read_release",
     "road_points",
     "smooth_medians",
     "true_answers",
     "workload_errors",
+    "write_release",
+    "zipped",
 ]

@@ -13,3 +13,9 @@ def folder(name: str) -> Path:
     """
     inside = _PACKAGE / name
     return inside if inside.is_dir() else _PACKAGE.parent / name
+
+
+def app_script() -> Path:
+    """The script that Streamlit runs; its settings lie beside it in .streamlit/config.toml."""
+    inside = _PACKAGE / "start" / "app.py"
+    return inside if inside.is_file() else _PACKAGE.parent / "app.py"

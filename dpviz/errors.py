@@ -4,7 +4,8 @@ DpvizError
 ├── DomainError    the public frame makes no sense, or is too fine for memory
 ├── InputError     private data cannot be read: names the column and the rule, never a value
 ├── SettingError   a setting is outside its range
-└── BudgetError    a privacy budget is missing, malformed or of the wrong kind
+├── BudgetError    a privacy budget is missing, malformed or of the wrong kind
+└── RefusedError   it is forbidden: the cap would be passed, or it must not be published
 
 All are ``ValueError`` too, so that code which knows nothing of dpviz can still catch them.
 """
@@ -28,3 +29,7 @@ class SettingError(DpvizError):
 
 class BudgetError(DpvizError):
     """A privacy budget is malformed, does not add up or has the wrong privacy definition."""
+
+
+class RefusedError(DpvizError):
+    """What was asked is forbidden: it passes a cap, the ledger cannot be trusted or written, or it must not be published."""

@@ -1,8 +1,13 @@
 """README and CI say the same thing, and README names every mechanism."""
 
+import re
+import tomllib
 from pathlib import Path
 
 import dpviz as dv
+from dpviz.__main__ import parser
+from dpviz.publishing.commands import COMMANDS
+from dpviz.publishing.config import from_tables
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -21,3 +26,19 @@ def test_ci_runs_the_test_command_of_the_readme():
 def test_linked_files_exist():
     links = [part.split(")")[0] for part in README.split("](")[1:]]
     assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
+def test_every_command_is_shown_and_is_understood_as_it_stands_there():
+    shown = [line.partition("#")[0].split()[1:] for line in README.splitlines() if line.startswith("dpviz ")]
+    assert {parser().parse_args(words).command for words in shown} == set(COMMANDS)
+
+
+def test_the_configuration_that_is_shown_is_a_good_one():
+    config = from_tables(tomllib.loads(re.search(r"```toml\n(.*?)```", README, re.DOTALL)[1]))
+    assert config.mechanism.built(points=True).height == 8
+    assert config.dataset.cap() == dv.PureBudget(2)
+
+
+def test_exit_codes_are_said():
+    assert "0 done; 1 refused" in README
+    assert "130 interrupted" in README

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
@@ -143,7 +143,7 @@ def _at_zoom(release: Release, points: PointCounts, zoom: int) -> dict[str, floa
     empty, present = truth == 0, estimate >= PRESENT
     expected = expected_error(release, zoom)
     half_freedom = truth.size / (_LAPLACE_KURTOSIS - 1)
-    low, high = expected * np.sqrt(special.gammaincinv(half_freedom, [0.025, 0.975]) / half_freedom)
+    low, high = expected * np.sqrt(scipy.special.gammaincinv(half_freedom, [0.025, 0.975]) / half_freedom)
     return {
         "zoom": zoom,
         "blocks": truth.size,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.app.points_page import points_page
+from dpviz.app.release_page import release_page
 from dpviz.app.start_page import start_page
 from dpviz.app.trips_page import trips_page
 from dpviz.bundled import folder
@@ -21,6 +22,8 @@ _STYLE = """<style>
 .dpviz-note { opacity: 0.75; }
 .dpviz-bar { display: inline-block; height: 0.7em; border-radius: 2px; outline: 1px solid rgba(128,128,128,.35); vertical-align: baseline; }
 .dpviz-gap { display: inline-block; width: 1.2em; }
+.dpviz-purse { display: flex; height: 0.8rem; border-radius: 3px; overflow: hidden; outline: 1px solid rgba(128,128,128,.45); }
+.dpviz-dot { display: inline-block; width: 0.7em; height: 0.7em; border-radius: 2px; margin-right: 0.3em; }
 .dpviz-mark { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 2px; margin-left: 1em; }
 </style>"""
 
@@ -34,4 +37,5 @@ def main() -> None:
     points = st.Page(points_page, title="Points", url_path="points")
     trips = st.Page(trips_page, title="Trips", url_path="trips")
     start = st.Page(lambda: start_page(points, trips), title="Start", url_path="start", default=True)
-    st.navigation([start, points, trips], position="top").run()
+    release = st.Page(lambda: release_page(points, trips), title="Release", url_path="release")
+    st.navigation([start, points, trips, release], position="top").run()

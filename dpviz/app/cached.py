@@ -16,6 +16,7 @@ from dpviz.data.load_flows import FlowsFile, inspect_flows, read_flows
 from dpviz.data.load_regions import RegionsFile, inspect_regions, read_regions
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES, load_sample
+from dpviz.publishing.opening import PrivateData, marks_of
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
@@ -59,6 +60,12 @@ def counted(digest: str, name: str, _content: bytes, domain: Domain, options: Op
     return read_points(named(name, _content), domain=domain, **dict(options))  # type: ignore[arg-type]
 
 
+@st.cache_resource(max_entries=4, scope="session", show_spinner=False)
+def marks(digest: str, given: tuple[object, ...], _data: PrivateData, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
+    """What the ledger recognises data by; `digest` stands for the content, `given` for the frame and the columns."""
+    return marks_of(_data, _content)
+
+
 def named(name: str, content: bytes) -> io.BytesIO:
     """Bytes as an open file that has a name, whose ending tells the format."""
     file = io.BytesIO(content)
@@ -96,3 +103,12 @@ def flows(digest: str, name: str, _content: bytes, frames: tuple[Frame, Frame], 
     """A file's trips from the regions of one frame to those of another."""
     origins, ends = (frame.regions for frame in frames)
     return read_flows(named(name, _content), regions=origins, destinations=ends, **dict(options))  # type: ignore[arg-type]
+
+
+PER_SESSION = (inspected, counted, marks, inspected_regions, frame, inspected_flows, flows)
+
+
+def forget() -> None:
+    """Drop everything that is kept for this session; public samples, which all sessions share, stay."""
+    for function in PER_SESSION:
+        function.clear()

@@ -7,10 +7,12 @@ from pathlib import Path
 import streamlit as st
 
 from dpviz.app import cached
+from dpviz.app.curate import Source
 from dpviz.app.state import CURATE, LARGEST_ORDER, POINTS, SOURCES, Data, config
 from dpviz.data.load import PointsFile
 from dpviz.data.samples import SAMPLES
 from dpviz.errors import DpvizError, InputError
+from dpviz.publishing.sections import PLAIN, DataPart, DomainPart
 from dpviz.space.domain import Domain
 
 TYPES = ("csv", "tsv", "geojson", "json", "gpkg", "parquet", "geoparquet", "zip")
@@ -75,7 +77,20 @@ def _sample() -> Data:
     points = cached.sample(how.sample, size, how.order)
     credit = "" if about.synthetic else f" Data: {about.licence}."
     st.caption(about.description + credit, help=f"{_frame_text(points.domain)} Source: {about.source} Licence: {about.licence}.")
-    return Data(points=points, digest=f"{how.sample} {size}", title=about.title, unit=about.unit)
+    key = f"{how.sample} {size}"
+    return Data(
+        points=points,
+        digest=key,
+        marks=cached.marks(key, (how.order,), points, f"sample {key}".encode()),
+        title=about.title,
+        unit=about.unit,
+        source=Source(data=DataPart(sample=how.sample, size=size), domain=_part(points.domain)),
+    )
+
+
+def _part(domain: Domain) -> DomainPart:
+    """The frame as a configuration says it."""
+    return DomainPart(bounds=domain.bounds, crs=domain.crs or PLAIN, order=domain.order)
 
 
 def _order() -> None:
@@ -150,11 +165,21 @@ def _file(name: str, body: bytes, digest: str, about: PointsFile) -> Data | None
     if needs_crs:
         options["crs"] = crs
     options["bad_rows"] = "drop" if drop else "refuse"
-    points = cached.counted(digest, name, body, domain, tuple(sorted(options.items(), key=lambda item: item[0])))
+    given = tuple(sorted(options.items(), key=lambda item: item[0]))
+    points = cached.counted(digest, name, body, domain, given)
     if points.dropped:
         st.caption(f"Curator only: {points.dropped:,} records were left out (outside the domain, unreadable, or over the bound).")
     unit = "people" if points.unit == "person" else "records"
-    return Data(points=points, digest=digest, title="Uploaded points", unit=unit)
+    options.pop("bad_rows")
+    place = str(Path(st.session_state["path"]).expanduser().absolute()) if config().source == "path" else name
+    return Data(
+        points=points,
+        digest=digest,
+        marks=cached.marks(digest, (domain, given), points, body),
+        title="Uploaded points",
+        unit=unit,
+        source=Source(data=DataPart(points=place, **options), domain=_part(domain)),  # type: ignore[arg-type]
+    )
 
 
 def _columns(about: PointsFile, digest: str) -> dict[str, object]:

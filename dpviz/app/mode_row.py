@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.app.state import CURATE, TEACH, Desk, Loaded, truth_key, truth_wanted
+from dpviz.app.curate import Loaded
+from dpviz.app.forget import forget_button
+from dpviz.app.state import CURATE, TEACH, Desk, truth_key, truth_wanted
 
 _STAMP = """<style>
 .st-key-map [data-testid="stDeckGlJsonChart"] { position: relative; }
@@ -22,7 +24,7 @@ NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementT
 
 def mode_row(desk: Desk, protected: str) -> None:
     """Switch the mode; `protected` says what is protected on this page and what is not."""
-    left, right = st.columns([1, 4], vertical_alignment="center")
+    left, right, end = st.columns([4, 15, 3], vertical_alignment="center")
     st.session_state["mode"] = desk.config().mode
     left.segmented_control(
         "Mode",
@@ -35,7 +37,9 @@ def mode_row(desk: Desk, protected: str) -> None:
     if desk.config().mode == TEACH:
         text = "Public data, seeded noise, truth beside the release: nothing here is private."
     else:
-        text = "Private data, noise from the operating system: every draw spends budget, and nothing leaves the app."
+        text = "Private data, noise from the operating system: every draw is counted in the ledger, and nothing leaves this page."
+        with end:
+            forget_button(desk.key)
     right.caption(f"{text} {protected}")
 
 

@@ -8,9 +8,12 @@ import streamlit as st
 from dpviz.answers.metrics import Evaluation
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.data_controls import data_controls
+from dpviz.app.dataset_block import dataset_block
+from dpviz.app.forget import forgotten
 from dpviz.app.mode_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, truth_switch
 from dpviz.app.points_tabs import tabs
-from dpviz.app.receipt_tab import in_words
+from dpviz.app.presses import said, serve, settle
+from dpviz.app.saved_config import save_button
 from dpviz.app.state import (
     CURATE,
     POINTS,
@@ -19,9 +22,9 @@ from dpviz.app.state import (
     config,
     draw,
     drawn,
-    spent_on,
     truth_of,
 )
+from dpviz.app.texts import in_words
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.privacy.receipt import Receipt
 from dpviz.view.layers import MOST_FEATURES
@@ -37,6 +40,8 @@ _UNPROTECTED = "**NOT PRIVATE:** the chosen reference protects nothing. It shows
 
 def points_page() -> None:
     """Draw the page."""
+    if forgotten():
+        return
     private = config().mode == CURATE or POINTS.mechanisms[config().mechanism].private
     mode_row(POINTS, _PROTECTED if private else _UNPROTECTED)
     with st.sidebar:
@@ -47,11 +52,14 @@ def points_page() -> None:
         _before_the_first_draw(data)
     else:
         _result(what.number, data is not None and what.data.points is data.points)
+    settle(POINTS.key)
 
 
 def _left() -> Data | None:
     """The controls; anything that does not fit is said in place and loses nothing."""
     data = None
+    if config().mode == CURATE:
+        POINTS.remember(None)
     try:
         data = data_controls()
     except DpvizError as error:
@@ -64,27 +72,25 @@ def _left() -> Data | None:
         if config().mechanism in POINTS.offered():
             st.button("Back to the default settings", on_click=without_settings, args=(POINTS,))
         return data
-    sum_so_far = st.empty()
-    pressed = st.button("Draw a release", type="primary", width="stretch", disabled=data is None, key="draw")
-    if pressed and data is not None:
-        try:
-            with st.spinner("Drawing ..."):
-                draw(data)
-        except DpvizError as error:
-            st.error(str(error))
-    if config().mode == CURATE and data is not None:
-        with sum_so_far:
-            _spent(data)
+    if data is not None:
+        _draw_controls(data)
+    else:
+        st.button("Draw a release", type="primary", width="stretch", disabled=True, key="draw")
     return data
 
 
-def _spent(data: Data) -> None:
-    (epsilon, delta), coming = spent_on(data), config().budget()
-    after = in_words(epsilon + coming.epsilon, delta + getattr(coming, "delta", 0))
-    st.caption(
-        f"Drawn from these data so far in this session: {in_words(epsilon, delta)}. The next draw makes it {after}; draws add up,"
-        " also those that a reload of the page forgets."
-    )
+def _draw_controls(data: Data) -> None:
+    """What a draw is paid from, in Curate, and the button that draws."""
+    how, purse = config(), None
+    draws = [(how.built(), how.budget())]
+    if how.mode == CURATE:
+        POINTS.remember(data)
+        purse = dataset_block(data, draws)
+    stopped = purse is not None and purse.problem is not None
+    if st.button("Draw a release", type="primary", width="stretch", disabled=stopped, key="draw") and not stopped:
+        serve(POINTS.key, lambda: draw(data, purse), "Drawing ...")
+    said(POINTS.key)
+    save_button(data, how, purse)
 
 
 def _before_the_first_draw(data: Data | None) -> None:

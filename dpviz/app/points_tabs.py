@@ -9,9 +9,10 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.answers.metrics import FINEST_ZOOM, Evaluation, error_by_size, expected_error, true_answers
+from dpviz.app.curate import look_words
 from dpviz.app.objective_tab import split_objective
 from dpviz.app.receipt_tab import receipt_table, small_print
-from dpviz.app.state import CURATE, Drawn, looked_at
+from dpviz.app.state import CURATE, Drawn
 from dpviz.release.release import Release
 from dpviz.view import charts
 
@@ -137,9 +138,8 @@ def _receipt(what: Drawn) -> None:
     with right:
         receipt_table(receipt, "zoom", lambda level: None if level is None else release.height - level)
     extra = [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
-    if what.config.mode == CURATE:
-        seen = "yes, recorded for the manifest" if what.data.digest in looked_at() else "no"
-        extra.append(f"**Truth looked at while tuning**: {seen}.")
+    if what.account is not None:
+        extra.append(f"**Truth looked at while tuning**: {look_words(what.account)}.")
     small_print(receipt, release.steps, release.approximate, extra)
 
 

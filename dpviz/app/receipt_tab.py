@@ -12,15 +12,6 @@ import streamlit as st
 from dpviz.privacy.receipt import Receipt
 
 
-def in_words(epsilon: Fraction | float, delta: Fraction | float = 0) -> str:
-    """A budget as it is written on screen; delta only where there is one.
-
-    >>> in_words(Fraction(1, 2)), in_words(0.5, 1e-6)
-    ('ε 0.5', 'ε 0.5, δ 1e-06')
-    """
-    return f"ε {float(epsilon):g}" + (f", δ {float(delta):.3g}" if delta else "")
-
-
 def receipt_table(receipt: Receipt, place: str, place_of: Callable[[int | None], Any]) -> None:
     """What was spent on what; `place` names the column of levels or stages, which `place_of` translates."""
     if not receipt.private:

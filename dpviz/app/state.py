@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import streamlit as st
 
 from dpviz.answers.metrics import Evaluation, evaluate
+from dpviz.app.curate import Loaded, Purse, Source, may_look, note_teach_look, pay_and_draw
 from dpviz.app.link import Reader, from_query, number, one_of, settings, to_query
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES
-from dpviz.errors import SettingError
+from dpviz.errors import RefusedError, SettingError
 from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -128,6 +128,22 @@ class Desk:
                 " Choose another mechanism, or go back to Teach. Nothing was drawn or spent."
             )
 
+    def refuse_unpaid(self, purse: Purse | None) -> None:
+        """Raise `RefusedError` where a draw in Curate would be paid from nothing."""
+        if purse is None and self.config().mode == CURATE:
+            raise RefusedError("In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent.")
+
+    def remember(self, data: Loaded | None) -> None:
+        """Keep what is loaded in Curate, with its configuration, for the Release page; None while something is missing."""
+        if data is None:
+            st.session_state.pop(f"loaded {self.key}", None)
+        else:
+            st.session_state[f"loaded {self.key}"] = (data, self.config())
+
+    def loaded(self) -> tuple[Loaded, Any] | None:
+        """Data as last loaded in Curate in this session, and the configuration that they had then."""
+        return st.session_state.get(f"loaded {self.key}")
+
     def write_address(self) -> None:
         """Make the address bar carry the configuration."""
         query = to_query(self.config())
@@ -145,14 +161,23 @@ class Data:
     Attributes:
         points: the private counts.
         digest: recognises the content; never shown.
+        marks: what the ledger recognises the data by; never shown.
         title: for the screen.
         unit: what one record is.
+        source: where they come from.
     """
 
     points: PointCounts
     digest: str
+    marks: tuple[str, ...]
     title: str
     unit: str
+    source: Source
+
+    @property
+    def private(self) -> PointCounts:
+        """The counts, by the name that they have for points and trips alike."""
+        return self.points
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +190,7 @@ class Drawn:
         config: how.
         seconds: server time of the draw.
         number: counts draws in this session.
+        account: that paid for it in the ledger; None in Teach.
     """
 
     release: Release
@@ -172,16 +198,7 @@ class Drawn:
     config: Config
     seconds: float
     number: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spend:
-    """One draw on private data in Curate: it counts whether it is used or not."""
-
-    digest: str
-    epsilon: Fraction
-    mechanism: str
-    delta: Fraction = Fraction(0)
+    account: str | None = None
 
 
 def config() -> Config:
@@ -194,58 +211,57 @@ def drawn() -> Drawn | None:
     return st.session_state.get(f"drawn {config().mode}")
 
 
-def draw(data: Data) -> None:
-    """Spend once and keep the result. In Curate the spend is written down before the noise is drawn.
+def draw(data: Data, purse: Purse | None = None) -> None:
+    """Draw once and keep the result. In Curate the ledger counts the draw before any noise is drawn.
+
+    Args:
+        data: as loaded.
+        purse: what the draw is paid from, in Curate.
 
     Raises:
         SettingError: a reference that is not private, in Curate; nothing is spent.
+        DpvizError: nothing was drawn; the text says so if it is spent all the same.
     """
     POINTS.refuse_reference()
+    POINTS.refuse_unpaid(purse)
     how, number = config(), st.session_state.get("draws", 0) + 1
     mechanism, budget = how.built(), how.budget()
     mechanism.check(data.points.domain)
     st.session_state["draws"] = number
-    if how.mode == CURATE:
-        delta = getattr(budget, "delta", Fraction(0))
-        spends().append(Spend(digest=data.digest, epsilon=budget.epsilon, delta=delta, mechanism=mechanism.title))
-    entropy = Entropy.system() if how.mode == CURATE else Entropy.seeded(number)
-    start = time.perf_counter()
-    release = mechanism.release(data.points, budget, entropy)
+    start, account = time.perf_counter(), None
+    if purse is None:
+        release = mechanism.release(data.points, budget, Entropy.seeded(number))
+    else:
+        paid = pay_and_draw(data, mechanism, budget, purse)
+        release, account = paid.release, paid.account.name
     seconds = time.perf_counter() - start
-    st.session_state[f"drawn {how.mode}"] = Drawn(release=release, data=data, config=how, seconds=seconds, number=number)
-
-
-def spends() -> list[Spend]:
-    """Draws on private data in this session, oldest first."""
-    return st.session_state.setdefault("spends", [])  # type: ignore[no-any-return]
-
-
-class Loaded(Protocol):
-    """Data that can be recognised by their digest."""
-
-    @property
-    def digest(self) -> str:
-        """Stands for the content."""
-        ...
-
-
-def spent_on(data: Loaded) -> tuple[Fraction, Fraction]:
-    """Epsilon and delta that were drawn from one dataset so far, whatever it is called, by basic composition."""
-    mine = [spend for spend in spends() if spend.digest == data.digest]
-    return sum((spend.epsilon for spend in mine), Fraction(0)), sum((spend.delta for spend in mine), Fraction(0))
+    made = Drawn(release=release, data=data, config=how, seconds=seconds, number=number, account=account)
+    st.session_state[f"drawn {how.mode}"] = made
 
 
 def truth_of(what: Drawn) -> Evaluation | None:
     """The comparison with the truth, where the mode allows it: always in Teach, in Curate only once asked for."""
-    if what.config.mode == CURATE and not truth_wanted(what.data):
+    if not truth_allowed(what.data, what.account):
         return None
     key = f"evaluation {what.config.mode}"
     number, evaluation = st.session_state.get(key, (None, None))
-    looked_at().add(what.data.digest)
     if number != what.number:
         evaluation = evaluate(what.release, what.data.points)
         st.session_state[key] = (what.number, evaluation)
     return evaluation  # type: ignore[no-any-return]
+
+
+def truth_allowed(data: Loaded, account: str | None) -> bool:
+    """Whether the truth may be shown: it is noted before it is looked at, in Curate in the ledger.
+
+    Args:
+        data: whose truth.
+        account: in the ledger; None in Teach.
+    """
+    if account is not None:
+        return truth_wanted(data) and may_look(data, account)
+    note_teach_look(data)
+    return True
 
 
 def truth_key(data: Loaded) -> str:
@@ -256,8 +272,3 @@ def truth_key(data: Loaded) -> str:
 def truth_wanted(data: Loaded) -> bool:
     """Whether the curator asked to see this dataset's truth."""
     return bool(st.session_state.get(truth_key(data), False))
-
-
-def looked_at() -> set[str]:
-    """Digests of datasets whose truth was looked at, in whichever mode."""
-    return st.session_state.setdefault("looked_at", set())  # type: ignore[no-any-return]

@@ -7,11 +7,13 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app import cached
+from dpviz.app.curate import Source
 from dpviz.app.data_controls import NONE, TYPES, pick
 from dpviz.app.state import CURATE
 from dpviz.app.trips_state import SOURCES, TRIPS, TripsData
 from dpviz.data.flow_samples import FLOW_SAMPLES
 from dpviz.data.flows import PERSON
+from dpviz.publishing.sections import DataPart, RegionsPart
 from dpviz.space.regions import Regions
 
 TABLES = ("csv", "tsv", "parquet")
@@ -47,7 +49,15 @@ def _sample() -> TripsData:
     about = FLOW_SAMPLES[how.sample]
     flows = cached.flow_sample(how.sample)
     st.caption(about.description, help=f"{frame_text(flows.regions)} Source: {about.source} Licence: {about.licence}.")
-    return TripsData(flows=flows, digest=f"trips {how.sample}", title=about.title, unit=about.unit)
+    key = f"trips {how.sample}"
+    return TripsData(
+        flows=flows,
+        digest=key,
+        marks=cached.marks(key, (), flows, f"sample {key}".encode()),
+        title=about.title,
+        unit=about.unit,
+        source=Source(data=DataPart(sample=how.sample)),
+    )
 
 
 def frame_text(regions: Regions) -> str:
@@ -72,13 +82,30 @@ def _files() -> TripsData | None:
     if TRIPS.config().mode != CURATE and not st.checkbox("These data are already public", key=public, persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return None
-    flows = cached.flows(digest, name, body, (frame, ends), tuple(sorted(options.items())))
+    given = tuple(sorted(options.items()))
+    flows = cached.flows(digest, name, body, (frame, ends), given)
     if flows.dropped:
         st.caption(f"Curator only: {flows.dropped:,} trips were left out (unknown regions, unreadable, or over the bound).")
     for note in flows.notes:
         st.caption(f"Curator only: {note}")
     unit = "trips of people" if flows.unit == PERSON else "trips"
-    return TripsData(flows=flows, digest=digest, title="Uploaded trips", unit=unit)
+    options.pop("bad_rows")
+    return TripsData(
+        flows=flows,
+        digest=digest,
+        marks=cached.marks(digest, (frame.key, ends.key, given), flows, body),
+        title="Uploaded trips",
+        unit=unit,
+        source=Source(
+            data=DataPart(trips=name, **options), regions=_part("regions", frame), destinations=_part("ends", ends) if apart else None
+        ),
+    )
+
+
+def _part(role: str, frame: cached.Frame) -> RegionsPart:
+    """A file of regions as a configuration says it."""
+    _, levels, prefixes = frame.key
+    return RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefixes)  # type: ignore[arg-type]
 
 
 def _upload(title: str, types: tuple[str, ...], role: str, text: str) -> tuple[str, bytes] | None:

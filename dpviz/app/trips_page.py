@@ -9,8 +9,12 @@ import streamlit as st
 
 from dpviz.answers.flow_metrics import FlowEvaluation
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
+from dpviz.app.dataset_block import dataset_block
+from dpviz.app.forget import forgotten
 from dpviz.app.mode_row import NO_EXPORT, WATERMARK, mode_row, truth_switch
-from dpviz.app.state import CURATE, spent_on
+from dpviz.app.presses import said, serve, settle
+from dpviz.app.saved_config import save_button
+from dpviz.app.state import CURATE
 from dpviz.app.trips_data import frame_text, trips_controls
 from dpviz.app.trips_state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, truths_of
 from dpviz.app.trips_tabs import ask_for_pair, trips_tabs
@@ -31,6 +35,8 @@ _PROTECTED = (
 
 def trips_page() -> None:
     """Draw the page."""
+    if forgotten():
+        return
     mode_row(TRIPS, _PROTECTED)
     with st.sidebar:
         data = _left()
@@ -43,11 +49,14 @@ def trips_page() -> None:
     else:
         st.markdown(f"**{data.title}**: press *Draw a release* to see what could be published.")
         st.caption(f"{frame_text(data.flows.regions)} Nothing has been drawn yet.")
+    settle(TRIPS.key)
 
 
 def _left() -> TripsData | None:
     """The controls; anything that does not fit is said in place and loses nothing."""
     data = None
+    if TRIPS.config().mode == CURATE:
+        TRIPS.remember(None)
     try:
         data = trips_controls()
     except DpvizError as error:
@@ -60,17 +69,25 @@ def _left() -> TripsData | None:
         st.error(str(error))
         st.button("Back to the default settings", on_click=without_settings, args=(TRIPS,))
         return data
-    sum_so_far = st.empty()
-    if st.button("Draw a release", type="primary", width="stretch", disabled=data is None, key="draw") and data is not None:
-        try:
-            with st.spinner("Drawing ..."):
-                draw(data)
-        except DpvizError as error:
-            st.error(str(error))
-    if TRIPS.config().mode == CURATE and data is not None:
-        with sum_so_far:
-            _spent(data)
+    if data is not None:
+        _draw_controls(data)
+    else:
+        st.button("Draw a release", type="primary", width="stretch", disabled=True, key="draw")
     return data
+
+
+def _draw_controls(data: TripsData) -> None:
+    """What the draws are paid from, in Curate, and the button that draws."""
+    how, purse = TRIPS.config(), None
+    draws = [(mechanism, how.budget()) for mechanism in how.all_built()]
+    if how.mode == CURATE:
+        TRIPS.remember(data)
+        purse = dataset_block(data, draws)
+    stopped = purse is not None and purse.problem is not None
+    if st.button("Draw a release", type="primary", width="stretch", disabled=stopped, key="draw") and not stopped:
+        serve(TRIPS.key, lambda: draw(data, purse), "Drawing ...")
+    said(TRIPS.key)
+    save_button(data, how, purse)
 
 
 def _beside() -> None:
@@ -84,16 +101,6 @@ def _beside() -> None:
         format_func=lambda key: "Nothing" if key == ALONE else str(TRIPS.mechanisms[key].title),
         help="A second mechanism with its default settings and the same budget. Each draw then spends the budget twice.",
         on_change=lambda: TRIPS.change(beside=st.session_state["beside"]),
-    )
-
-
-def _spent(data: TripsData) -> None:
-    how = TRIPS.config()
-    epsilon, delta = (float(part) for part in spent_on(data))
-    draws = len(how.all_built())
-    st.caption(
-        f"Drawn from these data so far in this session: ε {epsilon:g}, δ {delta:.1e}. The next draw makes it ε"
-        f" {epsilon + draws * how.epsilon:g}, δ {delta + draws * how.delta:.1e}; draws add up, also those that a reload forgets."
     )
 
 

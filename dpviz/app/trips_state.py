@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.answers.flow_metrics import FlowEvaluation, evaluate_flows
+from dpviz.app.curate import Purse, Source, pay_and_draw
 from dpviz.app.link import Reader, number, one_of, settings
 from dpviz.app.state import (
     CURATE,
@@ -18,10 +19,7 @@ from dpviz.app.state import (
     SMALLEST_EPSILON,
     TEACH,
     Desk,
-    Spend,
-    looked_at,
-    spends,
-    truth_wanted,
+    truth_allowed,
 )
 from dpviz.data.flow_samples import FLOW_SAMPLES
 from dpviz.data.flows import Flows
@@ -124,14 +122,23 @@ class TripsData:
     Attributes:
         flows: the private trips.
         digest: recognises the content; never shown.
+        marks: what the ledger recognises the data by; never shown.
         title: for the screen.
         unit: what is counted, for example "commuters".
+        source: where they come from.
     """
 
     flows: Flows
     digest: str
+    marks: tuple[str, ...]
     title: str
     unit: str
+    source: Source
+
+    @property
+    def private(self) -> Flows:
+        """The trips, by the name that they have for points and trips alike."""
+        return self.flows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +152,7 @@ class TripsDrawn:
         config: how.
         seconds: server time of each.
         number: counts draws in this session.
+        account: that paid for it in the ledger; None in Teach.
     """
 
     releases: tuple[FlowRelease, ...]
@@ -153,6 +161,7 @@ class TripsDrawn:
     config: TripsConfig
     seconds: tuple[float, ...]
     number: int
+    account: str | None = None
 
 
 def drawn() -> TripsDrawn | None:
@@ -160,38 +169,59 @@ def drawn() -> TripsDrawn | None:
     return st.session_state.get(f"trips drawn {TRIPS.config().mode}")
 
 
-def draw(data: TripsData) -> None:
-    """Spend once per mechanism and keep the results. In Curate a spend is written down before its noise is drawn."""
+def draw(data: TripsData, purse: Purse | None = None) -> None:
+    """Draw once per mechanism and keep the results. In Curate the ledger counts each draw before its noise is drawn.
+
+    Args:
+        data: as loaded.
+        purse: what the draws are paid from, in Curate.
+
+    Raises:
+        DpvizError: nothing more was drawn; what was drawn before is kept. The text says what is spent all the same.
+    """
+    TRIPS.refuse_unpaid(purse)
     how, count = TRIPS.config(), st.session_state.get("trips draws", 0) + 1
-    mechanisms, budget = how.all_built(), how.budget()
+    mechanisms = how.all_built()
     for mechanism in mechanisms:
         mechanism.check_flows(data.flows)
     st.session_state["trips draws"] = count
-    releases, seconds = [], []
-    for mechanism in mechanisms:
-        if how.mode == CURATE:
-            spends().append(Spend(digest=data.digest, epsilon=budget.epsilon, delta=budget.delta, mechanism=mechanism.title))
-        entropy = Entropy.system() if how.mode == CURATE else Entropy.seeded(count)
-        start = time.perf_counter()
-        releases.append(mechanism.release(data.flows, budget, entropy))
-        seconds.append(time.perf_counter() - start)
-    st.session_state[f"trips drawn {how.mode}"] = TripsDrawn(
-        releases=tuple(releases),
-        titles=tuple(mechanism.title for mechanism in mechanisms),
-        data=data,
-        config=how,
-        seconds=tuple(seconds),
-        number=count,
-    )
+    releases: list[FlowRelease] = []
+    seconds: list[float] = []
+    account = None
+    try:
+        for mechanism in mechanisms:
+            start = time.perf_counter()
+            release, account = _drawn_with(mechanism, data, purse, count)
+            releases.append(release)
+            seconds.append(time.perf_counter() - start)
+    finally:
+        if releases:
+            st.session_state[f"trips drawn {how.mode}"] = TripsDrawn(
+                releases=tuple(releases),
+                titles=tuple(mechanism.title for mechanism in mechanisms[: len(releases)]),
+                data=data,
+                config=how,
+                seconds=tuple(seconds),
+                number=count,
+                account=account,
+            )
+
+
+def _drawn_with(mechanism: Any, data: TripsData, purse: Purse | None, seed: int) -> tuple[FlowRelease, str | None]:
+    """One mechanism's release, and the account that paid for it; a seeded one in Teach, where there is no purse."""
+    budget = TRIPS.config().budget()
+    if purse is None:
+        return mechanism.release(data.flows, budget, Entropy.seeded(seed)), None
+    paid = pay_and_draw(data, mechanism, budget, purse)
+    return paid.release, paid.account.name  # type: ignore[return-value]
 
 
 def truths_of(what: TripsDrawn) -> tuple[FlowEvaluation, ...]:
     """The comparisons with the truth, where the mode allows them: always in Teach, in Curate only once asked for; else none."""
-    if what.config.mode == CURATE and not truth_wanted(what.data):
+    if not truth_allowed(what.data, what.account):
         return ()
     key = f"trips evaluation {what.config.mode}"
     count, evaluations = st.session_state.get(key, (None, ()))
-    looked_at().add(what.data.digest)
     if count != what.number:
         evaluations = tuple(evaluate_flows(release, what.data.flows) for release in what.releases)
         st.session_state[key] = (what.number, evaluations)

@@ -10,8 +10,10 @@ import streamlit as st
 
 from dpviz.answers.flow_bounds import error_bounds
 from dpviz.answers.flow_metrics import FlowEvaluation
+from dpviz.app.curate import look_words
 from dpviz.app.receipt_tab import receipt_table, small_print
-from dpviz.app.state import CURATE, looked_at
+from dpviz.app.state import CURATE
+from dpviz.app.texts import plain
 from dpviz.app.trips_state import TripsDrawn
 from dpviz.release.flow_release import FlowRelease, interval
 from dpviz.space.regions import Regions
@@ -87,7 +89,7 @@ def _region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsVie
         return
     regions = what.releases[0].tree.origins
     name, ident = str(regions.names_of(view.level)[view.chosen]), regions.ids_of(view.level)[view.chosen]
-    st.markdown(f"**{_plain(name)}**")
+    st.markdown(f"**{plain(name)}**")
     for place, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
         with column:
             _heading(what, place)
@@ -198,8 +200,8 @@ def _receipt(what: TripsDrawn, place: int, view: TripsView) -> None:  # noqa: AR
     if receipt.converted is not None:
         st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.")
     extra = [f"**Time**: {what.seconds[place]:.2f} s on the server."] if what.config.mode != CURATE else []
-    if what.config.mode == CURATE:
-        extra.append(f"**Truth looked at while tuning**: {'yes, recorded for the manifest' if what.data.digest in looked_at() else 'no'}.")
+    if what.account is not None:
+        extra.append(f"**Truth looked at while tuning**: {look_words(what.account)}.")
     small_print(receipt, release.steps, release.approximate, extra)
 
 
@@ -215,8 +217,3 @@ def _table(what: TripsDrawn, place: int, view: TripsView) -> None:
 
 def _matrix(what: TripsDrawn, place: int, view: TripsView) -> None:
     st.altair_chart(charts.matrix_chart(what.releases[place], view.level, view.unit), width="stretch")
-
-
-def _plain(name: str) -> str:
-    """A name without what Markdown would read."""
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]()#+-.!|<>~$:" else letter for letter in name)

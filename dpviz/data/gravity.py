@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import geopandas
 import numpy as np
 import pandas as pd
+import scipy
 import shapely
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
 
 from dpviz.bundled import folder
 from dpviz.data.flows import Flows
@@ -67,7 +66,7 @@ class Gravity:
         return origin.astype(np.int32), destination.astype(np.int32), count
 
     def _drawn(self, rng: np.random.Generator, across: Floats, rows: Indices) -> tuple[Indices, Indices, Integers]:
-        distance = cdist(across[rows], across)
+        distance = scipy.spatial.distance.cdist(across[rows], across)
         share = sum(weight * np.exp(distance / -km) for weight, km in self.reach) * self.pull
         here = np.arange(len(rows)), rows
         share[here] = 0.0
@@ -159,8 +158,8 @@ def _country(rng: np.random.Generator) -> tuple[Regions, Floats]:
     size = rng.lognormal(0.0, 1.35, most)
     size[:more] *= 8.0
     size[:many] *= 3.0
-    province = np.asarray(cKDTree(seat).query(town)[1])
-    region = np.asarray(cKDTree(capital).query(seat)[1])[province]
+    province = np.asarray(scipy.spatial.cKDTree(seat).query(town)[1])
+    region = np.asarray(scipy.spatial.cKDTree(capital).query(seat)[1])[province]
     order = np.lexsort((province, region))
     return _country_regions(region[order], province[order], town[order]), size[order]
 

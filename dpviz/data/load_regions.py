@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dpviz.data.shapes import Shapes
+
 DEFAULT_LIMITS = Limits()
 ID_NAMES = (ID, "id", "geoid", "fips", "tile_id", "code", "region", "region_code", "zone", "zone_id", "area_id")
 PARENT_NAMES = (PARENT, "parent", "parent_region", "parent_region_id", "parent_code", "parent_geoid")
@@ -51,21 +53,40 @@ class RegionsFile:
     levels: tuple[str, ...]
 
 
-def inspect_regions(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> RegionsFile:
-    """What a file of regions says about itself, without reading its rows.
+def inspect_regions(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> RegionsFile:
+    """What a file of regions says about itself, without reading its rows unless asked to.
+
+    Args:
+        source: a path, or an open binary file with a `name`.
+        through: whether to read every row too: to make the regions of them where nothing more has to be said, else for damage.
+        limits: the most that the file may hold.
 
     Raises:
         InputError: the file cannot be opened, is damaged or too large.
+        DomainError: the regions make no sense.
     """
     opened = open_shapes(*checked_bytes(source, limits), limits)
     ids = candidates(opened.names, ID_NAMES)
+    nested = all(candidates(opened.names, aliases) for aliases in (ID_NAMES, PARENT_NAMES, LEVEL_NAMES))
+    if through:
+        _read_through(opened, nested)
     return RegionsFile(
         format=opened.format,
         columns=tuple(opened.names),
         has_geometry=opened.has_geometry,
-        nested=all(candidates(opened.names, aliases) for aliases in (ID_NAMES, PARENT_NAMES, LEVEL_NAMES)),
+        nested=nested,
         levels=tuple(ids) if len(ids) == 1 else (),
     )
+
+
+def _read_through(opened: OpenShapes, nested: bool) -> None:
+    """Make the regions, or at least read all cells."""
+    if (opened.has_geometry and opened.crs is None) or not all(folded(axis) in _IN_DEGREES for axis in _axes(opened.names)):
+        _rows(opened, opened.names)  # a CRS is still to be said
+    elif nested or _are_locations(opened.names):
+        _regions(opened, ["id"] if _are_locations(opened.names) else None, None, None)
+    else:
+        _rows(opened, opened.names)
 
 
 def read_regions(
@@ -104,7 +125,10 @@ def read_regions(
     (Regions(2 id), ['Los Angeles', 'San Diego'])
     """
     kind, data = checked_bytes(source, limits)
-    opened = open_shapes(kind, data, limits)
+    return _regions(open_shapes(kind, data, limits), levels, names, crs)
+
+
+def _regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[str, str] | None, crs: object) -> Regions:
     if levels is None and _are_locations(opened.names):
         levels = ["id"]
     if levels is not None:
@@ -172,11 +196,16 @@ def _table(opened: OpenShapes, wanted: Sequence[str], crs: object) -> pd.DataFra
     """The wanted columns, with the file's shapes, or with points from its longitudes and latitudes, if it has any."""
     axes = () if opened.has_geometry else _axes(opened.names)
     frame = _frame(opened, crs) if opened.has_geometry else _frame_of_axes(axes, crs)
-    rule = f"The rows cannot be read as {opened.format}: the file is damaged."
-    table, shapes = guarded(rule, lambda: opened.take(list(dict.fromkeys((*wanted, *axes)))))
+    table, shapes = _rows(opened, (*wanted, *axes))
     if axes:
         shapes = _points(*(_numbers(table[axis], axis) for axis in axes))
     return table if shapes is None else geopandas.GeoDataFrame(table[list(dict.fromkeys(wanted))], geometry=shapes, crs=frame)
+
+
+def _rows(opened: OpenShapes, wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes | None]:
+    """The wanted columns, once each, and the shapes if there are any."""
+    rule = f"The rows cannot be read as {opened.format}: the file is damaged."
+    return guarded(rule, lambda: opened.take(list(dict.fromkeys(wanted))))
 
 
 def _axes(names: Sequence[str]) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import scipy
 import shapely
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from dpviz.bundled import folder
 from dpviz.data.made_up import SEED, check_size, table
@@ -79,7 +79,7 @@ def _town_centres(rng: np.random.Generator, number: int) -> Floats:
     town = rng.choice(len(places), 5 * number, p=population / population.sum())
     spread = np.sqrt(population[town] / (3_500 * np.pi)) / 1.5
     around = np.round(places[town] + spread[:, None] * rng.standard_normal((len(town), 2)) / _KM, DECIMALS)
-    distance, _ = cKDTree(places * _KM).query(around * _KM)
+    distance, _ = scipy.spatial.cKDTree(places * _KM).query(around * _KM)
     return _on_land(around[rng.random(len(around)) < np.exp(-((distance / 4.0) ** 4))])[:number]
 
 

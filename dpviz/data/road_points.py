@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import geopandas
 import numpy as np
+import scipy
 import shapely
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from dpviz.bundled import folder
 from dpviz.data.made_up import SEED, check_size, table
@@ -133,7 +133,7 @@ def _by_distance(number: int) -> Indices:
 def _roads(rng: np.random.Generator, place: Floats, number: int) -> Floats:
     """(number, 2) degrees along slightly bent roads from each place to its nearest ones, by length up to 80 km."""
     flat = place * _km(place[:, 1].mean(keepdims=True))
-    distance, end = (np.asarray(found)[:, 1:].ravel() for found in cKDTree(flat).query(flat, k=_NEIGHBOURS + 1))
+    distance, end = (np.asarray(found)[:, 1:].ravel() for found in scipy.spatial.cKDTree(flat).query(flat, k=_NEIGHBOURS + 1))
     begin, length = np.repeat(np.arange(len(place)), _NEIGHBOURS), np.minimum(distance, 80.0)
     bend = 0.08 * rng.standard_normal(len(begin))
     road, way = rng.choice(len(begin), number, p=length / length.sum()), rng.random(number)
@@ -148,7 +148,7 @@ def _country(rng: np.random.Generator, state: _State, number: int) -> Floats:
     west, south, east, north = shapely.bounds(state.outline)
     patch = rng.uniform((west, south), (east, north), (6_000, 2))
     km = _km(patch[:, 1].mean(keepdims=True))
-    distance, _ = cKDTree(state.place * km).query(patch * km)
+    distance, _ = scipy.spatial.cKDTree(state.place * km).query(patch * km)
     weight = rng.gamma(0.5, 1.0, len(patch)) * (np.exp(-distance / _NEAR_KM) + 0.06) * shapely.contains_xy(state.outline, patch)
     radius = rng.lognormal(np.log(6.0), 0.5, len(patch))
     chosen = rng.choice(len(patch), number, p=weight / weight.sum())

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import lru_cache
 
-from scipy import optimize
+import scipy
 
 from dpviz.errors import BudgetError
 
@@ -196,7 +197,7 @@ def log_delta_of(rho: float, epsilon: float) -> float:
         return order * ((order + 1) * rho - epsilon) - log_order - (order + 1) * math.log1p(1 / order)
 
     centre = math.log(max((epsilon - rho) / (2 * rho), 1e-6))
-    found = optimize.minimize_scalar(at, bounds=(centre - 6, centre + 6), method="bounded", options={"xatol": 1e-9})
+    found = scipy.optimize.minimize_scalar(at, bounds=(centre - 6, centre + 6), method="bounded", options={"xatol": 1e-9})
     return float(found.fun)
 
 
@@ -228,6 +229,11 @@ def require_pure(budget: object, mechanism: str) -> PureBudget:
     return budget
 
 
+@lru_cache(maxsize=64)
+def _bought(budget: ApproxBudget, conversion: str) -> ZcdpBudget:
+    return budget.to_zcdp(conversion)
+
+
 def require_gaussian(budget: object, mechanism: str, conversion: str) -> ZcdpBudget:
     """The zCDP budget that Gaussian noise may spend: the budget itself, or what (epsilon, delta) buys.
 
@@ -235,7 +241,7 @@ def require_gaussian(budget: object, mechanism: str, conversion: str) -> ZcdpBud
         BudgetError: any other budget, delta = 0, or an unknown conversion.
     """
     if isinstance(budget, ApproxBudget):
-        return budget.to_zcdp(conversion)
+        return _bought(budget, conversion)
     if not isinstance(budget, ZcdpBudget):
         raise BudgetError(f"{mechanism} takes an ApproxBudget(epsilon, delta) or a ZcdpBudget(rho), not {type(budget).__name__}.")
     return budget

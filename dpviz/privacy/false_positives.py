@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from dpviz.errors import SettingError
 
@@ -63,7 +63,7 @@ def discovery_threshold(noisy: Integers, variance: Fraction | float, rate: float
 def gaussian_tail(values: Integers, variance: float) -> Floats:
     """(k,) P(noise >= value) of discrete Gaussian noise; summed for small variances, else a continuous tail half a step below."""
     if variance > _SUMMED_VARIANCE:
-        return np.asarray(special.ndtr(-(values - 0.5) / np.sqrt(variance)))
+        return np.asarray(scipy.special.ndtr(-(values - 0.5) / np.sqrt(variance)))
     reach = int(40 * np.sqrt(variance)) + 2
     weight = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * variance))
     tail = np.cumsum((weight / weight.sum())[::-1])[::-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpviz.errors import BudgetError
+from dpviz.errors import BudgetError, RefusedError
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 
 
@@ -117,3 +117,14 @@ class Receipt:
     @property
     def _delta(self) -> Fraction:
         return sum((step.delta for step in self.steps), Fraction(0))
+
+    def refuse_unpublishable(self, *, simulation: bool) -> None:
+        """Raise what forbids publishing: exact counts or structure, or noise that a seed can subtract.
+
+        Raises:
+            RefusedError: a simulation, or made by a reference that is not private.
+        """
+        if not self.private:
+            raise RefusedError("NOT PRIVATE: this is a reference that shows what privacy costs; it must not be published.")
+        if simulation:
+            raise RefusedError("A simulation must not be published: whoever knows the seed can subtract the noise.")

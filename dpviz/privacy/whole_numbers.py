@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import optimize, sparse
 
 from dpviz.errors import InputError, SettingError
 
@@ -273,15 +273,17 @@ def _solved_block(families: _Families) -> Integers:
 def _changes(families: _Families, missing: Integers, low: Integers, most: Integers) -> Integers:
     """(n,) whole z with -x <= z <= most and sum z = missing, for the least sum of whole beta >= 0 with |z| <= low + beta."""
     n, groups = families.x.size, families.sizes.size
-    member = sparse.csr_array((np.ones(n), (np.arange(n), np.repeat(np.arange(groups), families.sizes))), shape=(n, groups))
-    one = sparse.eye_array(n, format="csr")
-    matrix = sparse.block_array([[one, -member], [-one, -member], [member.T, None]], format="csc")
+    member = scipy.sparse.csr_array((np.ones(n), (np.arange(n), np.repeat(np.arange(groups), families.sizes))), shape=(n, groups))
+    one = scipy.sparse.eye_array(n, format="csr")
+    matrix = scipy.sparse.block_array([[one, -member], [-one, -member], [member.T, None]], format="csc")
     allowed, reach = np.tile(np.repeat(low, families.sizes), 2), np.repeat(most, families.sizes)
-    result = optimize.milp(
+    result = scipy.optimize.milp(
         np.repeat([0.0, 1.0], [n, groups]),
         integrality=np.ones(n + groups, np.int64),
-        bounds=optimize.Bounds(np.append(np.maximum(-families.x, -reach), np.zeros(groups)), np.append(reach, np.full(groups, np.inf))),
-        constraints=optimize.LinearConstraint(matrix, np.append(np.full(2 * n, -np.inf), missing), np.append(allowed, missing)),
+        bounds=scipy.optimize.Bounds(
+            np.append(np.maximum(-families.x, -reach), np.zeros(groups)), np.append(reach, np.full(groups, np.inf))
+        ),
+        constraints=scipy.optimize.LinearConstraint(matrix, np.append(np.full(2 * n, -np.inf), missing), np.append(allowed, missing)),
         options={"mip_rel_gap": 0.0},
     )
     z = np.zeros(n, np.int64) if result.x is None else np.rint(result.x[:n]).astype(np.int64)

@@ -77,6 +77,14 @@ class FlowRelease:
         stamp = ", SIMULATION: not private" if self.simulation else ""
         return f"FlowRelease({self.mechanism}, {len(self.stages[-1].count):,} pairs, {self.receipt.total}{stamp})"
 
+    def refuse_unpublishable(self) -> None:
+        """Raise what forbids publishing: noise that a seed can subtract.
+
+        Raises:
+            RefusedError: the release is a simulation.
+        """
+        self.receipt.refuse_unpublishable(simulation=self.simulation)
+
     @property
     def depth(self) -> int:
         """How many geographic levels there are below the root."""

@@ -11,7 +11,7 @@ import geopandas
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.errors import BudgetError, DomainError
+from dpviz.errors import DomainError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.wavelet import WaveletSpread
@@ -77,12 +77,9 @@ class Release:
         """Raise what forbids publishing: exact counts or structure, or noise that a seed can subtract.
 
         Raises:
-            BudgetError: the release is a simulation, or made by a reference that is not private.
+            RefusedError: the release is a simulation, or made by a reference that is not private.
         """
-        if not self.receipt.private:
-            raise BudgetError("NOT PRIVATE: this is a reference that shows what privacy costs; it must not be published.")
-        if self.simulation:
-            raise BudgetError("A simulation must not be published: whoever knows the seed can subtract the noise.")
+        self.receipt.refuse_unpublishable(simulation=self.simulation)
 
     @cached_property
     def stddev(self) -> Floats:

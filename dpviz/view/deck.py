@@ -9,25 +9,16 @@ from functools import lru_cache
 from typing import Any
 
 import geopandas
-import numpy as np
 import pydeck
 import shapely
-from numpy.typing import NDArray
 from pydeck.bindings.json_tools import default_serialize
-from pyproj import Transformer
 
-from dpviz.bundled import folder
 from dpviz.space.domain import Domain
+from dpviz.view.places import OUTLINES, Bounds, map_bounds, outlines_around
 
-Floats = NDArray[np.float64]
-Bounds = tuple[float, float, float, float]
-
-WGS84 = "EPSG:4326"
 DECIMALS = 5
-_PLANE_DEGREES = 1.0
 _SURROUNDINGS = 2.0
 _FINEST_DETAIL = 1500  # parts of the extent: finer outlines would not be seen at first, but are drawn anew at every move
-_OUTLINES = {"land": "land.json", "countries": "countries.json", "states": "us_states.json"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,33 +98,6 @@ def view_in(window: Window) -> pydeck.ViewState:
     return pydeck.ViewState(longitude=(west + east) / 2, latitude=latitude, zoom=round(zoom - 0.1, 3), min_zoom=zoom - 2)
 
 
-def map_bounds(domain: Domain) -> Bounds:
-    """West, south, east, north of the domain on the map, in degrees."""
-    corners = corner_coordinates(domain, np.array([[0, 0, domain.side, domain.side]]))[0]
-    return (*corners.min(axis=0).tolist(), *corners.max(axis=0).tolist())
-
-
-def corner_coordinates(domain: Domain, rectangles: NDArray[Any]) -> Floats:
-    """Corners of lattice rectangles on the map.
-
-    Args:
-        domain: the frame; a plain plane is laid out as one degree around (0, 0), where a web map hardly distorts.
-        rectangles: (k, 4) west, south, east, north as lattice lines.
-
-    Returns:
-        (k, 4, 2) longitude and latitude of the south-west, south-east, north-east and north-west corners.
-    """
-    west, south, east, north = domain.coordinates(rectangles).T
-    x, y = np.stack([west, east, east, west], axis=1), np.stack([south, south, north, north], axis=1)
-    if domain.crs is None:
-        left, bottom, right, top = domain.bounds
-        scale = _PLANE_DEGREES / max(right - left, top - bottom)
-        x, y = (x - (left + right) / 2) * scale, (y - (bottom + top) / 2) * scale
-    elif domain.crs != WGS84:
-        x, y = Transformer.from_crs(domain.crs, WGS84, always_xy=True).transform(x, y)
-    return np.stack([x, np.clip(y, -85.05, 85.05)], axis=-1)
-
-
 def outlines(domain: Domain, *, dark: bool) -> tuple[list[pydeck.Layer], list[pydeck.Layer]]:
     """Layers below the data (land) and above it (borders), cut to the surroundings of the domain; just a frame on a plane."""
     frame = {"type": "Feature", "geometry": shapely.geometry.mapping(shapely.box(*map_bounds(domain))), "properties": {}}
@@ -145,7 +109,7 @@ def outlines(domain: Domain, *, dark: bool) -> tuple[list[pydeck.Layer], list[py
 
 
 def _land_and_borders(bounds: Bounds, dark: bool) -> tuple[pydeck.Layer, list[pydeck.Layer]]:
-    land, countries, states = (_surroundings(name, bounds) for name in _OUTLINES)
+    land, countries, states = (_surroundings(name, bounds) for name in OUTLINES)
     ground = pydeck.Layer(
         "GeoJsonLayer",
         land,
@@ -181,19 +145,9 @@ def _outline(name: str, features: dict[str, Any], color: list[int], width: float
 @lru_cache(maxsize=24)
 def _surroundings(name: str, bounds: Bounds) -> dict[str, Any]:
     west, south, east, north = bounds
-    margin = _SURROUNDINGS * max(east - west, north - south)
-    window = shapely.box(west - margin, south - margin, east + margin, north + margin)
-    detail = max(east - west, north - south) / _FINEST_DETAIL
-    parts = shapely.get_parts(shapely.simplify(shapely.intersection(_shapes(name), window), detail))
-    cut = geopandas.GeoSeries(parts[(shapely.length(parts) > 4 * detail) & ~shapely.is_empty(parts)])
+    extent = max(east - west, north - south)
+    cut = geopandas.GeoSeries(outlines_around(name, bounds, _SURROUNDINGS * extent, extent / _FINEST_DETAIL))
     return dict(json.loads(cut.set_precision(10.0**-4).to_json(drop_id=True)))
-
-
-@lru_cache(maxsize=4)
-def _shapes(name: str) -> NDArray[np.object_]:
-    """The outline's geometries; read as they are, without a file-format library."""
-    features = json.loads((folder("assets") / _OUTLINES[name]).read_text("utf-8"))["features"]
-    return np.array([shapely.geometry.shape(feature["geometry"]) for feature in features], object)
 
 
 def mercator(latitude: float) -> float:

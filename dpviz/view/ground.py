@@ -13,7 +13,7 @@ import shapely
 from numpy.typing import NDArray
 
 from dpviz.space.regions import DEGREES, Regions
-from dpviz.view.deck import Bounds
+from dpviz.view.places import Bounds
 
 Floats = NDArray[np.float64]
 

@@ -14,7 +14,8 @@ from PIL import Image
 
 from dpviz.space.domain import Domain
 from dpviz.view.colors import Colors
-from dpviz.view.deck import DECIMALS, corner_coordinates, map_bounds
+from dpviz.view.deck import DECIMALS
+from dpviz.view.places import corner_coordinates, map_bounds
 
 MOST_FEATURES = 20_000
 _PICTURE_ROWS = 1024

@@ -15,6 +15,7 @@ from dpviz.space.domain import Domain
 from dpviz.view.colors import Scale, top_of
 from dpviz.view.deck import CompactDeck, deck
 from dpviz.view.layers import MOST_FEATURES, partitions, picture
+from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -22,7 +23,6 @@ Indices = NDArray[np.int64]
 SHOWN = ("Released", "True", "Error", "False positives")
 INTERPOLATED = "Interpolated"
 PRESENT = 0.5
-OVERLAP = "Rectangles overlap: each is the box around a piece of the Hilbert curve."
 _MOST_PIXELS = 1024
 _SEEN_THROUGH = 0.7
 
@@ -70,7 +70,7 @@ def points_map(release: Release, level: int, shown: str, *, unit: str, dark: boo
     if shown == INTERPOLATED:
         return _interpolated(release, unit=unit, dark=dark)
     level, note = drawable_level(release, level)
-    nodes = _large_first(release, release.nodes(level))
+    nodes = large_first(release, release.nodes(level))
     values, scale = _values(release, nodes, shown, unit, truth)
     scale = replace(scale, dark=dark)
     colors = scale.colors(values)
@@ -106,7 +106,7 @@ def _interpolated(release: Release, *, unit: str, dark: bool) -> PointsMap:
     south = np.arange(len(counts), dtype=np.int32) * width
     rows = domain.areas_km2(np.stack([0 * south, south, 0 * south + width, south + width], axis=1))
     density, area = (counts / rows[:, None]).ravel(), np.repeat(rows, len(counts))
-    scale = replace(_density_scale(density, area, domain, unit), dark=dark)
+    scale = replace(density_scale(density, area, domain, unit), dark=dark)
     return PointsMap(
         deck=deck([picture(domain, scale.colors(density).reshape(*counts.shape, 4))], domain, tooltip=None, dark=dark),
         legend=scale.legend(negatives=bool((counts < 0).any())),
@@ -115,32 +115,18 @@ def _interpolated(release: Release, *, unit: str, dark: bool) -> PointsMap:
     )
 
 
-def _large_first(release: Release, nodes: Indices) -> Indices:
-    """Partitions that overlap in the order in which they are drawn: small ones lie on top, where they can be pointed at."""
-    if not release.tree.overlaps:
-        return nodes
-    west, south, east, north = release.tree.rectangles(nodes).T.astype(np.float64)
-    return nodes[np.argsort((west - east) * (north - south), kind="stable")]
-
-
 def _values(release: Release, nodes: Indices, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:
     """What is coloured, and by which scale; scales come from released values and stated spreads only."""
     count = release.count[nodes]
     if truth is None or shown in ("Released", "True"):
         area = release.domain.areas_km2(release.tree.rectangles(nodes))
         drawn = truth[nodes] if truth is not None and shown == "True" else count
-        return drawn / area, _density_scale(count / area, area, release.domain, unit)
+        return drawn / area, density_scale(count / area, area, release.domain, unit)
     if shown == "Error":
         top = top_of(3 * release.stddev[nodes])
         return count - truth[nodes], Scale(kind="signed", top=top, title=f"released minus true, {unit} per partition")
     marks = np.where((truth[nodes] == 0) & (count >= PRESENT), 1, np.where((truth[nodes] > 0) & (count < PRESENT), 2, 0))
     return marks.astype(np.float64), Scale(kind="marks", top=1.0, title="wrong about presence")
-
-
-def _density_scale(density: Floats, area: Floats, domain: Domain, unit: str) -> Scale:
-    """The scale that serves most of the map's area: the noise of a tiny partition is a huge density that few pixels show."""
-    per = "unit of area" if domain.crs is None else "km²"
-    return Scale(kind="density", top=top_of(np.maximum(density, 0), area), title=f"{unit} per {per}")
 
 
 def _fields(release: Release, nodes: Indices, truth: NDArray[np.int64] | None) -> dict[str, list[Any]]:
@@ -198,7 +184,7 @@ def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Indices], *, un
     rectangles = (np.stack([column, row, column + 1, row + 1], axis=1) * width).astype(np.int32)
     area = domain.areas_km2(rectangles)
     density = counts / area
-    scale = replace(_density_scale(density, area, domain, unit), dark=dark)
+    scale = replace(density_scale(density, area, domain, unit), dark=dark)
     some = np.flatnonzero(counts)
     layer = partitions(domain, rectangles[some], scale.colors(density[some]), {"n": _texts(counts[some])}, name="truth")
     return PointsMap(

@@ -12,9 +12,9 @@ import pydeck
 from numpy.typing import NDArray
 
 from dpviz.view.colors import Colors
-from dpviz.view.deck import Bounds
 from dpviz.view.ground import Ground
 from dpviz.view.layers import MOST_FEATURES
+from dpviz.view.places import Bounds
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -27,6 +27,14 @@ FLAGS = [
 PATIENCE = 40.0
 
 
+@pytest.fixture(autouse=True)
+def ledger_path(tmp_path, monkeypatch):
+    """A ledger of each test's own: none may write into the one of whoever runs it."""
+    path = tmp_path / "ledger.sqlite"
+    monkeypatch.setenv("DPVIZ_LEDGER", str(path))
+    return path
+
+
 def pytest_collection_modifyitems(items):
     """Software rendering on a busy computer loses a click now and then: a page is visited again before it is called broken."""
     for item in items:
@@ -55,18 +63,19 @@ def serve(tmp_path_factory):
     """`serve(script, *options, env=None, cwd=None)` gives the address of a Streamlit server that ends with the test module.
 
     `options` are command line options such as "--theme.base=dark"; `env` adds to the environment; `cwd` (else the
-    repository, with its settings) is where `.streamlit` is looked for.
+    repository, with its settings) is where `.streamlit` is looked for. Each server has a ledger of its own.
     """
     running = []
 
     def start(script, *options, env=None, cwd=None):
-        log = (tmp_path_factory.mktemp("serve") / "log.txt").open("w+b")
+        folder = tmp_path_factory.mktemp("serve")
+        log = (folder / "log.txt").open("w+b")
         port = _free_port()
         paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         process = subprocess.Popen(
             _command(script, port, options),
             cwd=cwd or ROOT,
-            env={**os.environ, "PYTHONPATH": paths, **(env or {})},
+            env={**os.environ, "PYTHONPATH": paths, "DPVIZ_LEDGER": str(folder / "ledger.sqlite"), **(env or {})},
             stdout=log,
             stderr=subprocess.STDOUT,
         )

@@ -92,10 +92,15 @@ def test_only_loading_is_kept_and_never_a_release():
     found = {node.name: ast.unparse(node.returns) for file, node, _ in decorators() if file == "cached.py"}
     files = {"inspected": "PointsFile", "inspected_regions": "RegionsFile", "inspected_flows": "FlowsFile"}
     data = {"sample": "PointCounts", "counted": "PointCounts", "flow_sample": "Flows", "frame": "Frame", "flows": "Flows"}
-    assert found == files | data
+    assert found == files | data | {"marks": "tuple[str, ...]"}
     assert all(file == "cached.py" for file, _, _ in decorators())
     text = (FOLDER / "cached.py").read_text("utf-8")
     assert not any(word in text.split('"""', 2)[2] for word in ("Release", "mechanisms", "Entropy", "evaluate"))
+
+
+def test_whatever_is_kept_for_a_session_is_forgotten_with_it():
+    private = {node.name for _, node, decorator in decorators() if "scope='session'" in decorator}
+    assert {function.__wrapped__.__name__ for function in cached.PER_SESSION} == private
 
 
 @pytest.mark.parametrize("found", list(decorators()), ids=lambda found: found[1].name)

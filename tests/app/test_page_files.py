@@ -2,7 +2,22 @@
 
 import pytest
 
-from tests.app.walk import CURATE, PLACES, SMALL, SWAPPED, captions, drawn, drawn_layer, fine, good, infos, labelled, points_app, press_draw
+from tests.app.walk import (
+    CURATE,
+    PLACES,
+    SMALL,
+    SWAPPED,
+    captions,
+    drawn,
+    drawn_layer,
+    fine,
+    good,
+    infos,
+    labelled,
+    name_dataset,
+    points_app,
+    press_draw,
+)
 
 
 class TestFiles:
@@ -139,7 +154,7 @@ class TestFiles:
     def test_files_of_one_name_and_other_content_have_other_sums(self):
         app = press_draw(self.declare(self.upload(PLACES)))
         app.file_uploader(key="file").set_value(("homes.csv", PLACES + b"-90,40,more\n", "text/csv")).run()
-        assert "ε 0. The next draw makes it ε 0.5" in captions(fine(app))
+        assert "ε 0. The next draw makes it ε 0.5" in captions(fine(name_dataset(app)))
         app.file_uploader(key="file").set_value(("other name.csv", PLACES, "text/csv")).run()
         assert "ε 0.5. The next draw makes it ε 1" in captions(fine(app))
 

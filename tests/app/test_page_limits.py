@@ -34,12 +34,12 @@ class TestLimits:
         assert drawn_layer(app)["id"] == "picture"
         assert "65,536 partitions are drawn as one picture" in app.html[-1].value
 
-    def test_two_sessions_know_nothing_of_each_other(self):
+    def test_two_sessions_share_nothing_but_the_ledger(self):
         one, two = points_app(CURATE), points_app(CURATE)
         press_draw(one)
         good(two.run())
         assert drawn(two) is None
-        assert "ε 0. The next draw" in captions(two)
+        assert "ε 0.5. The next draw makes it ε 1," in captions(two)
         assert two.session_state["config"] == one.session_state["config"]
 
 

@@ -10,7 +10,7 @@ from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES
 from dpviz.mechanisms.kdtree import VARIANTS
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.budget import ApproxBudget, PureBudget
-from tests.app.walk import SMALL, captions, drawn, fine, good, keys, open_tab, points_app, press_draw, shares_of, texts
+from tests.app.walk import SMALL, captions, drawn, entries, fine, good, keys, open_tab, points_app, press_draw, shares_of, texts
 
 KD = SMALL | {"mechanism": "kdtree"}
 EXACT = SMALL | {"mechanism": "exact_kdtree"}
@@ -70,7 +70,7 @@ class TestVariants:
         app = fine(points_app(KD | {"mode": "Curate", "delta": "1e-05", "settings": '{"height":4,"variant":"smooth-sensitivity"}'}))
         assert "ε 0. The next draw makes it ε 0.5, δ 1e-05" in captions(app)
         assert "ε 0.5, δ 1e-05. The next draw makes it ε 1, δ 2e-05" in captions(fine(press_draw(app)))
-        assert [(spend.epsilon, spend.delta) for spend in app.session_state["spends"]] == [(Fraction(1, 2), Fraction(1, 10**5))]
+        assert [(entry.budget.epsilon, entry.budget.delta) for entry in entries()] == [(Fraction(1, 2), Fraction(1, 10**5))]
         assert {metric.label: metric.value for metric in app.metric}["Budget of this draw"] == "ε 0.5, δ 1e-05"
         app.select_slider(key="delta").set_value(1e-8).run()
         assert "have changed since draw" in captions(fine(app))
@@ -139,15 +139,15 @@ class TestReferences:
         assert "is for Teach only" in app.error[0].value
         assert app.selectbox(key="mechanism").options == [each.title for each in POINT_MECHANISMS.values()]
         assert app.selectbox(key="mechanism").value is None
-        assert not app.button
+        assert keys(app.button) == {"forget config"}
         good(app.segmented_control(key="mode").set_value("Teach").run())
         assert (app.selectbox(key="mechanism").value, settings_of(app)) == ("exact_kdtree", {"height": 4})
         good(app.segmented_control(key="mode").set_value("Curate").run())
         fine(press_draw(fine(app.selectbox(key="mechanism").set_value("kdtree").run())))
-        assert len(app.session_state["spends"]) == 1
+        assert len(entries()) == 1
 
     def test_a_draw_in_curate_is_refused_by_itself_and_spends_nothing(self):
         app = AppTest.from_function(refused_draw).run()
         assert "is for Teach only" in app.session_state["said"]
-        assert "spends" not in app.session_state
+        assert entries() == []
         assert "draws" not in app.session_state

@@ -9,6 +9,7 @@ from dpviz.app import points_tabs, state
 from dpviz.app.points_tabs import NAMES
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import measure
+from dpviz.privacy.ledger import Ledger
 from dpviz.view.points_map import SHOWN
 from tests.app.walk import (
     CURATE,
@@ -19,6 +20,8 @@ from tests.app.walk import (
     captions,
     drawn,
     drawn_layer,
+    entries,
+    errors,
     fine,
     good,
     keys,
@@ -163,9 +166,10 @@ class TestCurate:
         app.number_input(key="epsilon").set_value(0.2).run()
         press_draw(app)
         assert "ε 0.3. The next draw makes it ε 0.5" in captions(app)
-        assert sum(spend.epsilon for spend in app.session_state["spends"]) == Fraction(3, 10)
+        assert [entry.budget.epsilon for entry in entries()] == [Fraction(1, 10), Fraction(1, 5)]
+        assert Ledger().accounts()[0].spent["epsilon"] == Fraction(3, 10)
         good(app.run())
-        assert len(app.session_state["spends"]) == 2
+        assert len(entries()) == 2
 
     def test_the_sum_belongs_to_the_data_whatever_the_lattice_and_the_mechanism(self):
         app = press_draw(points_app(CURATE))
@@ -181,7 +185,7 @@ class TestCurate:
 
     def test_teach_spends_nothing(self):
         app = press_draw(points_app())
-        assert "spends" not in app.session_state or app.session_state["spends"] == []
+        assert entries() == []
         app.segmented_control(key="mode").set_value("Curate").run()
         assert "ε 0. The next draw" in captions(app)
         assert not app.get("deck_gl_json_chart")
@@ -193,10 +197,13 @@ class TestCurate:
         def broken(*_):
             raise BudgetError("the noise failed")
 
-        monkeypatch.setattr(measure, "discrete_laplace", broken)
+        real = measure.discrete_laplace
+        monkeypatch.setattr(measure, "discrete_laplace", lambda true, *rest: broken() if true.sum() else real(true, *rest))
         app = press_draw(points_app(CURATE))
-        assert app.error[0].value == "the noise failed"
-        assert len(app.session_state["spends"]) == 1
+        assert "the noise failed" in errors(app)
+        assert "The budget is spent" in errors(app)
+        assert len(entries()) == 1
+        assert "ε 0.5. The next draw makes it ε 1" in captions(app)
 
     def test_no_truth_is_computed_or_shown_until_it_is_asked_for(self, monkeypatch):
         def forbidden(*_):
@@ -213,6 +220,7 @@ class TestCurate:
         assert list(app.dataframe[0].value) == PUBLIC_COLUMNS
         assert not app.warning
         assert "looked_at" not in app.session_state or not app.session_state["looked_at"]
+        assert not Ledger().accounts()[0].truth_seen
 
     def test_truth_is_watermarked_and_recorded(self):
         app = press_draw(points_app(CURATE))
@@ -225,6 +233,7 @@ class TestCurate:
         assert "CURATOR ONLY" not in captions(app)
         assert "t" not in drawn_layer(app)["data"][0]
         assert "looked at while tuning**: yes" in texts(app)
+        assert Ledger().accounts()[0].truth_seen
 
     def test_truth_chosen_in_teach_is_not_carried_into_curate(self):
         app = press_draw(points_app())

@@ -11,8 +11,24 @@ from dpviz.app.trips_tabs import NAMES
 from dpviz.data.flow_samples import FLOW_SAMPLES, load_flow_sample
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import FLOW_MECHANISMS, flow_measure
+from dpviz.privacy.ledger import Ledger
 from dpviz.view.trips_map import SHOWN_TRIPS
-from tests.app.walk import FLIGHTS, captions, fine, good, infos, keys, layers_of, open_trips_tab, press_draw, texts, trips_app, trips_drawn
+from tests.app.walk import (
+    FLIGHTS,
+    captions,
+    entries,
+    errors,
+    fine,
+    good,
+    infos,
+    keys,
+    layers_of,
+    open_trips_tab,
+    press_draw,
+    texts,
+    trips_app,
+    trips_drawn,
+)
 
 CURATE = FLIGHTS | {"mode": "Curate"}
 PUBLIC_FIGURES = {
@@ -137,9 +153,8 @@ class TestCurate:
     def test_it_spends_and_shows_no_truth(self):
         app = fine(press_draw(trips_app(CURATE)))
         assert {metric.label for metric in app.metric} <= PUBLIC_FIGURES
-        spends = app.session_state["spends"]
-        assert [(spend.epsilon, spend.delta) for spend in spends] == [(1, Fraction("1e-8"))]
-        assert "ε 1, δ 1.0e-08" in captions(app)
+        assert [(entry.budget.epsilon, entry.budget.delta) for entry in entries()] == [(1, Fraction("1e-8"))]
+        assert "ε 1, δ 1e-08. The next draw makes it ε 2, δ 2e-08" in captions(app)
         assert not trips_drawn(app).releases[0].simulation
         for name in NAMES:
             fine(open_trips_tab(app, name))
@@ -147,15 +162,15 @@ class TestCurate:
             assert all("true" not in frame.value.columns for frame in app.dataframe)
 
     def test_two_mechanisms_spend_twice(self):
-        app = press_draw(trips_app(CURATE | {"beside": "flat_gaussian"}))
-        assert sum(spend.epsilon for spend in app.session_state["spends"]) == 2
+        press_draw(trips_app(CURATE | {"beside": "flat_gaussian"}))
+        assert sum(entry.budget.epsilon for entry in entries()) == 2
 
     def test_the_truth_stays_behind_its_switch(self):
         app = press_draw(trips_app(CURATE))
         (switch,) = [toggle for toggle in app.toggle if toggle.label == "Show curator-only truth"]
         app = fine(switch.set_value(True).run())
         assert "Largest error" in [metric.label for metric in app.metric]
-        assert app.session_state["looked_at"] == {"trips us_flights"}
+        assert Ledger().accounts()[0].truth_seen
         assert "CURATOR ONLY" in captions(app)
 
     def test_a_spend_is_written_down_before_the_noise(self, monkeypatch):
@@ -163,19 +178,21 @@ class TestCurate:
             raise BudgetError("no noise today")
 
         app = trips_app(CURATE)
-        monkeypatch.setattr(flow_measure, "discrete_gaussian", breaks)
+        real = flow_measure.discrete_gaussian
+        monkeypatch.setattr(flow_measure, "discrete_gaussian", lambda true, *rest: breaks() if true.sum() else real(true, *rest))
         app = press_draw(app)
-        assert len(app.session_state["spends"]) == 1
+        assert len(entries()) == 1
         assert trips_drawn(app) is None
-        assert "no noise today" in app.error[0].value
+        assert "no noise today" in errors(app)
+        assert "The budget is spent" in errors(app)
 
     def test_what_public_facts_rule_out_is_refused_before_it_is_booked(self, monkeypatch):
         app = trips_app(CURATE | {"beside": "stability_histogram"})
         flows = replace(load_flow_sample("us_flights"), contributions=3, unit="person", exactly=True)
         monkeypatch.setattr(cached, "flow_sample", lambda _: flows)
         app = press_draw(app)
-        assert "one trip per person only" in app.error[0].value
-        assert "spends" not in app.session_state or app.session_state["spends"] == []
+        assert "one trip per person only" in errors(app)
+        assert entries() == []
 
     def test_that_the_truth_was_looked_at_in_teach_is_remembered(self):
         app = press_draw(trips_app())

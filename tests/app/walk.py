@@ -5,6 +5,8 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
+from dpviz.privacy.ledger import Ledger
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -52,8 +54,61 @@ def fine(app):
     return app
 
 
+def entries():
+    """Every draw that the test's ledger counts, oldest first."""
+    return [entry for account in Ledger().accounts() for entry in Ledger().entries(account.name)]
+
+
+def errors(app):
+    """What is refused in place, as a person reads it."""
+    return " ".join(error.value.replace("\\", "") for error in app.error)
+
+
+def warnings(app):
+    return " ".join(warning.value.replace("\\", "") for warning in app.warning)
+
+
+def account():
+    (found,) = Ledger().accounts()
+    return found
+
+
+def name_dataset(app, name=None, cap=10.0):
+    """Type name and cap where the ledger does not know the data and the page proposes none."""
+    typed = [each for each in app.text_input if each.label == "Name of the dataset"]
+    if typed and not typed[0].value:
+        typed[0].set_value(name or f"Homes {len(Ledger().accounts()) + 1}")
+        labelled(app.number_input, "Cap, ε").set_value(cap)
+        good(app.run())
+    return app
+
+
 def press_draw(app):
+    name_dataset(app)
     return good(app.button(key="draw").click().run())
+
+
+def pages():
+    import streamlit as st  # noqa: PLC0415 - only this function's text runs
+
+    from dpviz.app.points_page import points_page  # noqa: PLC0415
+    from dpviz.app.release_page import release_page  # noqa: PLC0415
+    from dpviz.app.trips_page import trips_page  # noqa: PLC0415
+
+    {"points": points_page, "trips": trips_page, "release": release_page}[st.session_state.get("at", "points")]()
+
+
+def pages_app(at="points", link=CURATE):
+    """All pages in one session; `go` is the navigation between them."""
+    app = AppTest.from_function(pages, default_timeout=60)
+    app.query_params.update(link)
+    app.session_state["at"], app.session_state["tab"], app.session_state["trips tab"] = at, "Table", "Consistency"
+    return good(app.run())
+
+
+def go(app, page):
+    app.session_state["at"] = page
+    return good(app.run())
 
 
 def deck_of(app):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError
+from dpviz.errors import BudgetError, RefusedError
 from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES, ExactKdtree, Kdtree
 from dpviz.mechanisms.base import PointMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
@@ -40,7 +40,7 @@ def test_its_releases_say_so_everywhere_and_refuse_to_be_published(counts, prune
         release = released(entropy, counts=counts, prune=prune)
         assert not release.receipt.private
         assert repr(release).endswith("NOT PRIVATE)")
-        with pytest.raises(BudgetError, match=r"NOT PRIVATE.*must not be published"):
+        with pytest.raises(RefusedError, match=r"NOT PRIVATE.*must not be published"):
             release.refuse_unpublishable()
         with pytest.raises(BudgetError, match="NOT PRIVATE: no budget bounds"):
             _ = release.receipt.spent
@@ -53,7 +53,7 @@ def test_private_trees_may_be_published_if_their_entropy_is_the_systems():
     release = mechanism.release(POINTS, PureBudget(1), Entropy.system())
     release.refuse_unpublishable()
     assert "NOT PRIVATE" not in repr(release)
-    with pytest.raises(BudgetError, match="simulation must not be published"):
+    with pytest.raises(RefusedError, match="simulation must not be published"):
         mechanism.release(POINTS, PureBudget(1), Entropy.seeded(1)).refuse_unpublishable()
 
 

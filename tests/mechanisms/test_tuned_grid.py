@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError, SettingError
+from dpviz.errors import BudgetError, RefusedError, SettingError
 from dpviz.mechanisms import measure, tuning
 from dpviz.mechanisms.base import shares_of
 from dpviz.mechanisms.exact_tuned_grid import ExactTunedGrid
@@ -130,7 +130,7 @@ def test_references_are_not_private_and_say_so():
         assert not found.receipt.private
         assert [step.counts for step in found.receipt.steps] == [len(found.tree.leaves)] * steps
         assert "NOT PRIVATE" in found.receipt.notes[0]
-        with pytest.raises(BudgetError, match="NOT PRIVATE"):
+        with pytest.raises(RefusedError, match="NOT PRIVATE"):
             found.refuse_unpublishable()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.errors import DomainError
+from dpviz.errors import DomainError, RefusedError
 from dpviz.mechanisms import FlatGaussian, StabilityHistogram, TopDown
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -287,6 +287,14 @@ def test_a_shortened_list_of_leaves_does_not_add_up_and_says_so():
     release = FlatGaussian(least=5).release(flows, RHO, Entropy.seeded(1))
     assert (release.inconsistencies()["mismatches"] > 0).tolist() == [False, False, False, True]
     assert release.approximate
+
+
+def test_a_simulation_must_not_be_published():
+    rng = np.random.default_rng(1)
+    flows = random_flows(rng, random_regions(rng, 2, 3, "from "), random_regions(rng, 2, 3, "to "))
+    FlatGaussian().release(flows, RHO, Entropy.system()).refuse_unpublishable()
+    with pytest.raises(RefusedError, match="simulation must not be published"):
+        FlatGaussian().release(flows, RHO, Entropy.seeded(1)).refuse_unpublishable()
 
 
 # Sums of pairs.

@@ -11,7 +11,7 @@ import shapely
 from scipy import stats
 
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError, DomainError
+from dpviz.errors import DomainError, RefusedError
 from dpviz.mechanisms import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.consistency import least_squares
@@ -284,12 +284,12 @@ def test_only_private_releases_on_system_entropy_may_be_published():
     points = PointCounts.from_matrix(np.full((4, 4), 987))
     system, seeded = (Quadtree(height=2).release(points, PureBudget(0.5), entropy) for entropy in (Entropy.system(), Entropy.seeded(9)))
     system.refuse_unpublishable()
-    with pytest.raises(BudgetError, match="simulation must not be published"):
+    with pytest.raises(RefusedError, match="simulation must not be published"):
         seeded.refuse_unpublishable()
     for release in (system, seeded):
         reference = replace(release, receipt=replace(release.receipt, private=False))
         assert repr(reference) == "Release(quadtree, 16 partitions, epsilon 0.5, NOT PRIVATE)"
-        with pytest.raises(BudgetError, match="NOT PRIVATE: this is a reference"):
+        with pytest.raises(RefusedError, match="NOT PRIVATE: this is a reference"):
             reference.refuse_unpublishable()
 
 

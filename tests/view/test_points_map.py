@@ -18,10 +18,10 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
+from dpviz.view.partition_looks import OVERLAP
 from dpviz.view.points_map import (
     INTERPOLATED,
     MOST_FEATURES,
-    OVERLAP,
     SHOWN,
     can_be_interpolated,
     drawable_level,

@@ -1,0 +1,103 @@
+"""The command line: `python -m dpviz`, or `dpviz` once installed.
+
+Data go to stdout (as text, or with --json as JSON), words and progress to stderr. Exit codes: 0 done; 1 refused (the budget's cap, a
+seed, data that are not public, a release that must not be published); 2 wrong usage, bad input or another failure; 130 interrupted.
+An error is one line on stderr; with --json it is one JSON object on stderr: error, kind and exit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import NoReturn
+
+from dpviz.errors import SettingError
+from dpviz.publishing.console import FAILED, complain
+
+_CODES = "exit codes: 0 done, 1 refused, 2 wrong usage or bad input, 130 interrupted"
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaints are ours: one line, one exit code."""
+
+    def error(self, message: str) -> NoReturn:
+        raise SettingError(f"{message[:1].upper()}{message[1:]}. See: {self.prog} --help")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The words that the command line understands."""
+    top = _Parser(prog="dpviz", description="Differentially private releases of locations and trips.", epilog=_CODES, allow_abbrev=False)
+    top.add_argument("--version", action="version", version=_version())
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    _app(commands.add_parser("app", help="start the app on this computer", allow_abbrev=False))
+    _release(_with_json(commands, "release", "publish what a configuration describes: check, spend, draw, write"))
+    _compare(_with_json(commands, "compare", "compare mechanisms on public data: one table"))
+    _with_json(commands, "check", "say what a file is and what is missing to use it").add_argument("file", help="data, or a release")
+    _audit(_with_json(commands, "audit", "measure a lower bound on the epsilon of a mechanism"))
+    ledger = _with_json(commands, "ledger", "what each dataset has spent (DPVIZ_LEDGER says which ledger)")
+    ledger.add_argument("action", choices=["show"], help="show every account, or one with its draws")
+    ledger.add_argument("name", nargs="?", help="of a dataset")
+    return top
+
+
+def _with_json(commands: argparse._SubParsersAction[_Parser], name: str, text: str) -> argparse.ArgumentParser:
+    made = commands.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.", epilog=_CODES, allow_abbrev=False)
+    made.add_argument("--json", action="store_true", help="give the result, or the error, as JSON")
+    return made
+
+
+def _app(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--port", type=int, default=8501, help="on 127.0.0.1 (default 8501)")
+    command.add_argument("--headless", action="store_true", help="open no browser")
+
+
+def _release(command: argparse.ArgumentParser) -> None:
+    command.add_argument("config", help="a TOML file; see README")
+    command.add_argument("--output", metavar="FOLDER", help="write there instead of where the configuration says")
+    command.add_argument("--dry-run", action="store_true", help="expected error from the mechanism alone; spends nothing")
+    command.add_argument("--seed", help=argparse.SUPPRESS)  # understood so that its refusal can say why
+
+
+def _compare(command: argparse.ArgumentParser) -> None:
+    command.add_argument("config", help="a TOML file; see README")
+    command.add_argument("--output", metavar="FILE", help="write the table to FILE (.csv or .json) instead of stdout")
+
+
+def _audit(command: argparse.ArgumentParser) -> None:
+    command.add_argument("mechanism", help="its key, or all")
+    command.add_argument("--runs", type=int, default=4000, help="on each input of each pair of neighbours (default 4000)")
+    command.add_argument("--confidence", type=float, default=0.95, help="of all bounds together (default 0.95)")
+    command.add_argument("--seed", type=int, default=0, help="of the noise (default 0)")
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415  (only --version needs it)
+
+    try:
+        return f"dpviz {version('dpviz')}"
+    except PackageNotFoundError:
+        return "dpviz, not installed"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Do what the words say; give the exit code. No exception leaves, but for `--help` and `--version`."""
+    words = sys.argv[1:] if words is None else list(words)
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")  # libraries' warnings are not words for a curator, and could quote a value
+        try:
+            from dpviz.publishing.commands import run  # noqa: PLC0415  (--help and usage errors come without it)
+
+            return run(parser().parse_args(words))
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: nothing more to say, not even at exit
+            return FAILED
+        except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001  (no traceback: it could quote a private value)
+            return complain(error, as_json="--json" in words)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

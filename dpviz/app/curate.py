@@ -1,0 +1,197 @@
+"""Draws on private data: paid for in the ledger before noise is drawn, and kept for publishing; looks at the truth, noted first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import streamlit as st
+
+from dpviz.app.presses import refusal
+from dpviz.errors import RefusedError
+from dpviz.privacy.accounts import Account
+from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget
+from dpviz.privacy.ledger import Ledger
+from dpviz.publishing import publish
+from dpviz.publishing.opening import PrivateData
+from dpviz.publishing.sections import DataPart, DomainPart, RegionsPart
+
+MOST_KEPT = 12
+Draws = Sequence[tuple[Any, Budget]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where data come from, as a saved configuration says it. Holds a file's name or path: never part of a release.
+
+    Attributes:
+        data: the file or sample, and its columns.
+        domain: the public frame of points.
+        regions: the public frame of trips.
+        destinations: where trips end, if that is another hierarchy.
+    """
+
+    data: DataPart
+    domain: DomainPart | None = None
+    regions: RegionsPart | None = None
+    destinations: RegionsPart | None = None
+
+
+class Loaded(Protocol):
+    """Private data as a page has loaded them: points or trips."""
+
+    @property
+    def private(self) -> PrivateData:
+        """The counts."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """Stands for the content."""
+        ...
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What the ledger recognises them by."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """For the screen."""
+        ...
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        ...
+
+    @property
+    def source(self) -> Source:
+        """Where they come from."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Purse:
+    """What a draw would be paid from.
+
+    Attributes:
+        name: of the dataset's account, or the one that the curator typed for a new account.
+        cap: of an account that the first draw opens; None for one that is there.
+        account: as the ledger knows it; for a new one, what it will be.
+        problem: why nothing may be drawn; None if it may.
+    """
+
+    name: str
+    cap: Budget | None
+    account: Account | None
+    problem: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A draw of this session that is paid for, and may be published.
+
+    Attributes:
+        paid: the release and its entry in the ledger.
+        data: what it was drawn from.
+        mechanism: that drew it.
+        time: when, UTC.
+    """
+
+    paid: publish.Paid
+    data: Loaded
+    mechanism: Any
+    time: datetime
+
+
+def in_currency(mechanism: Any, budget: Budget, cap: Budget | None) -> Budget:
+    """The budget in what the account counts: (epsilon, delta) is handed over as the rho that it buys where that is rho."""
+    if isinstance(cap, ZcdpBudget) and isinstance(budget, ApproxBudget):
+        return budget.to_zcdp(conversion=mechanism.chosen().get("conversion", "tight"))
+    return budget
+
+
+def order_of(data: Loaded, mechanism: Any, budget: Budget, purse: Purse) -> publish.Order:
+    """What is asked of the ledger and the mechanism."""
+    cap = purse.account.terms.cap if purse.account is not None else purse.cap
+    return publish.Order(
+        data=data.private,
+        mechanism=mechanism,
+        budget=in_currency(mechanism, budget, cap),
+        dataset=purse.name,
+        marks=data.marks,
+        cap=purse.cap,
+    )
+
+
+def pay_and_draw(data: Loaded, mechanism: Any, budget: Budget, purse: Purse) -> publish.Paid:
+    """Pay for one draw, make it, and keep it for publishing.
+
+    Raises:
+        DpvizError: nothing was drawn; the text says so if it is spent all the same.
+    """
+    paid = publish.draw(order_of(data, mechanism, budget, purse), Ledger())
+    keep(paid, data, mechanism)
+    note_earlier_look(data, paid.account.name)
+    return paid
+
+
+def keep(paid: publish.Paid, data: Loaded, mechanism: Any) -> Kept:
+    """Keep a draw that is paid for, so that it can be published."""
+    made = Kept(paid=paid, data=data, mechanism=mechanism, time=datetime.now(UTC))
+    st.session_state["kept draws"] = [*kept(), made][-MOST_KEPT:]
+    return made
+
+
+def kept() -> list[Kept]:
+    """The last draws of this session that are paid for, oldest first."""
+    return st.session_state.get("kept draws", [])  # type: ignore[no-any-return]
+
+
+def looked_at() -> set[str]:
+    """Digests of datasets whose truth was looked at in this session, in whichever mode."""
+    return st.session_state.setdefault("looked_at", set())  # type: ignore[no-any-return]
+
+
+def note_teach_look(data: Loaded) -> None:
+    """Teach shows the truth: remember it, and tell the ledger if it knows these data. Teach works without a ledger, too."""
+    if data.digest in looked_at():
+        return
+    looked_at().add(data.digest)
+    with suppress(RefusedError):
+        known = Ledger().recognised(data.marks)
+        if known is not None and not known.truth_seen:
+            Ledger().looked(known.name)
+
+
+def note_earlier_look(data: Loaded, account: str) -> None:
+    """Tell the ledger that the truth was seen before the account was opened."""
+    if data.digest in looked_at():
+        Ledger().looked(account)
+
+
+def may_look(data: Loaded, account: str) -> bool:
+    """Note in the ledger that the truth is looked at, before it is; where that cannot be noted, nothing is shown."""
+    told = st.session_state.setdefault("looks told", set())
+    if data.digest not in told:
+        try:
+            Ledger().looked(account)
+        except RefusedError as error:
+            refusal(f"The truth is not shown, since that it is looked at cannot be recorded. {error}")
+            return False
+        told.add(data.digest)
+        looked_at().add(data.digest)
+    return True
+
+
+def look_words(account: str) -> str:
+    """Whether the truth was looked at, as the manifest will say it."""
+    try:
+        seen = Ledger().account(account).truth_seen
+    except RefusedError:
+        return "not known, the ledger cannot be read"
+    return "yes, recorded for the manifest" if seen else "no"

@@ -1,0 +1,222 @@
+"""The dataset part of Curate: what the ledger calls the data, the cap, and what is spent, what a draw takes and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from html import escape
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app.curate import Draws, Loaded, Purse, in_currency, looked_at
+from dpviz.app.presses import refusal
+from dpviz.app.texts import amount_words, budget_words, plain
+from dpviz.errors import DpvizError, RefusedError
+from dpviz.mechanisms.flow_measure import BOUNDED
+from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms
+from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.ledger import Ledger
+
+CURRENCIES = ("ε, δ", "ρ")
+LARGEST_CAP, LARGEST_CAP_DELTA = 1000.0, 0.01
+SAMPLE_CAP, FILE_CAP = (10.0, 1e-4), (None, 1e-5)  # epsilon or rho, and delta, as proposed
+SPENT, NOW, PASSED = "#7f878c", "#1b81a4", "#d55e00"
+_SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+
+
+def dataset_block(data: Loaded, draws: Draws, *, title: str = "##### 4 Dataset") -> Purse:
+    """Ask for name and cap where the ledger does not know the data; show what is spent, what the draws take and what is left.
+
+    Args:
+        data: as loaded.
+        draws: mechanisms and their budgets that one press would draw with.
+        title: above it.
+    """
+    st.markdown(title)
+    try:
+        account = Ledger().recognised(data.marks)
+        purse = _new(data, draws) if account is None else _known(account, data, draws)
+    except RefusedError as error:
+        refusal(str(error))
+        return Purse(name="", cap=None, account=None, problem=str(error))
+    if purse.account is not None:
+        _terms(purse.account)
+        _sums(purse.account, draws)
+    if purse.problem is not None:
+        (st.info if purse.account is None else st.warning)(plain(purse.problem))
+    return purse
+
+
+def _known(account: Account, data: Loaded, draws: Draws) -> Purse:
+    return Purse(name=account.name, cap=None, account=account, problem=_problem(account, data, draws))
+
+
+def _new(data: Loaded, draws: Draws) -> Purse:
+    """An account that the first draw opens, or one of the name that is typed, which the data join."""
+    if not draws:
+        return Purse(name="", cap=None, account=None, problem="The ledger has no account of this draw any more: it cannot be published.")
+    name, cap = _name(data), _cap(data)
+    known = next((each for each in Ledger().accounts() if each.name == name), None) if name else None
+    if known is not None:
+        st.caption(":orange[The ledger has a dataset of this name: a draw adds these data to its account, as another version of it.]")
+        return _known(known, data, draws)
+    if not name or cap is None:
+        asked = "Name the dataset, and say the most that may ever be spent on it: the cap never changes once something is drawn."
+        return Purse(name=name, cap=None, account=None, problem=asked)
+    terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap)
+    nothing = dict.fromkeys(terms.limit, Fraction(0))
+    account = Account(name=name, terms=terms, spent=nothing, draws=0, created="", truth_seen=data.digest in looked_at())
+    return Purse(name=name, cap=cap, account=account, problem=_problem(account, data, draws))
+
+
+def _name(data: Loaded) -> str:
+    """What the curator calls the data; samples have a name of their own."""
+    about = data.source.data
+    of = "" if about.size is None else f" of {about.size:,}"
+    usual = "" if about.sample is None else f"Sample {about.sample}{of}"
+    told = "Only the ledger and the manifest hold it. The ledger recognises the data by their content, under whatever name."
+    name = st.text_input(
+        "Name of the dataset",
+        usual,
+        max_chars=LONGEST_TEXT,
+        key=f"dataset name {data.digest}",
+        persist_state="session",
+        placeholder="for example Homes 2024",
+        help=told,
+    )
+    return str(name or "").strip()
+
+
+def _cap(data: Loaded) -> Budget | None:
+    """The most that may ever be spent, in the currency that is chosen with it; None until it is typed."""
+    kind = st.segmented_control(
+        "The ledger counts",
+        CURRENCIES,
+        default=CURRENCIES[0],
+        key=f"dataset currency {data.digest}",
+        required=True,
+        persist_state="session",
+        help="(ε, δ) of all draws added up, or ρ, in which many draws with Gaussian noise cost less. It never changes.",
+    )
+    usual, usual_delta = SAMPLE_CAP if data.source.data.sample is not None else FILE_CAP
+    left, right = st.columns(2)
+    never = "The most that all draws together may ever spend. It never changes once something is drawn."
+    symbol = "ρ" if kind == CURRENCIES[1] else "ε"
+    total = left.number_input(
+        f"Cap, {symbol}",
+        0.000_001 if symbol == "ρ" else 0.001,
+        LARGEST_CAP,
+        usual,
+        format="%.6g",
+        key=f"dataset cap {symbol} {data.digest}",
+        persist_state="session",
+        help=never,
+    )
+    if symbol == "ρ":
+        return None if total is None else ZcdpBudget(repr(total))
+    delta = right.number_input(
+        "Cap, δ",
+        0.0,
+        LARGEST_CAP_DELTA,
+        usual_delta,
+        format="%.3g",
+        step=1e-6,
+        key=f"dataset cap δ {data.digest}",
+        persist_state="session",
+        help="0 where no mechanism that needs a δ will be used.",
+    )
+    if total is None:
+        return None
+    return ApproxBudget(repr(total), repr(delta)) if delta else PureBudget(repr(total))
+
+
+def _neighbours(mechanism: Any) -> str:
+    """The neighbouring relation, in a receipt's words. The draw itself checks the receipt's own."""
+    return "replace one" if mechanism.chosen().get("neighbours") == BOUNDED else "add or remove one"
+
+
+def _problem(account: Account, data: Loaded, draws: Draws) -> str | None:
+    """Why the ledger would refuse a press, as far as that is known before."""
+    terms, unit = account.terms, data.private.unit
+    if unit != terms.unit:
+        return (
+            f"The ledger counts '{account.name}' per {terms.unit}, and as the columns are chosen now one {unit} would be protected:"
+            " the two do not add up. Choose the columns as before."
+        )
+    for mechanism, _ in draws:
+        if (relation := _neighbours(mechanism)) != terms.neighbours:
+            return (
+                f"The ledger counts '{account.name}' for neighbours that {terms.neighbours}; {mechanism.title} as it is set protects"
+                f" neighbours that {relation}, which does not add up with it. Choose settings or a mechanism that protect the same."
+            )
+    try:
+        cost = _cost(account, draws)
+    except DpvizError as error:
+        return str(error)
+    if all(part <= account.left[name] for name, part in cost.items()):
+        return None
+    return (
+        f"The next draw would pass the cap: it takes {amount_words(cost)}, and {amount_words(account.left)} is left of"
+        f" {amount_words(terms.limit)}. Choose a smaller budget."
+    )
+
+
+def _terms(account: Account) -> None:
+    """The account's name and terms."""
+    draws = f"{account.draws:,} draws so far" if account.draws != 1 else "1 draw so far"
+    seen = " The truth was looked at." if account.truth_seen else ""
+    terms = account.terms
+    st.caption(f"**{plain(account.name)}**: protects one {terms.unit} ({terms.neighbours}), cap {budget_words(terms.cap)}; {draws}.{seen}")
+
+
+def _sums(account: Account, draws: Draws) -> None:
+    """Bars and a line: spent, this press, left."""
+    try:
+        cost = _cost(account, draws)
+    except DpvizError:  # in another currency: said as the problem
+        return
+    after = {name: part + cost[name] for name, part in account.spent.items()}
+    st.html("".join(_bar(name, account, cost[name]) for name in _told(account, cost)))
+    coming = f"The next draw makes it {amount_words(after)}, of" if draws else "The cap is"
+    st.caption(
+        f"Spent on these data so far: {amount_words(account.spent)}. {coming} {amount_words(account.terms.limit)}; reloads, other tabs"
+        " and the command line count as well."
+    )
+
+
+def _cost(account: Account, draws: Draws) -> Amount:
+    """What one press adds, whether or not it may."""
+    costs = [account.terms.cost(in_currency(mechanism, budget, account.terms.cap)) for mechanism, budget in draws]
+    return {name: sum((cost[name] for cost in costs), Fraction(0)) for name in account.spent}
+
+
+def _told(account: Account, cost: Amount) -> Iterator[str]:
+    """Which parts of the currency have a bar: delta only where some of it is spent or would be."""
+    return (name for name, spent in account.spent.items() if name != "delta" or spent or cost[name])
+
+
+def _bar(name: str, account: Account, now: Fraction) -> str:
+    """One part of the currency as a bar, with its numbers."""
+    spent, limit = account.spent[name], account.terms.limit[name]
+    left, whole = limit - spent - now, max(limit, spent + now) or Fraction(1)
+    text = f"{_SYMBOLS[name]}: spent {_short(spent)}" + (f", this draw {_short(now)}, left after it " if now else ", left ")
+    text += f"{_short(left)} of {_short(limit)}"
+    if left < 0:
+        text = f"{_SYMBOLS[name]}: spent {_short(spent)} of {_short(limit)}, this draw {_short(now)} would pass the cap"
+    colour = NOW if left >= 0 else PASSED
+    filled = "".join(
+        f'<div style="width:{100 * float(part / whole):.2f}%;background:{shade}"></div>' for part, shade in ((spent, SPENT), (now, colour))
+    )
+    picture = f'<div class="dpviz-purse" role="img" aria-label="{escape(text)}">{filled}</div>'
+    return f'{picture}<div class="dpviz-note">{_legend(text, colour)}</div>'
+
+
+def _short(part: Fraction) -> str:
+    return f"{float(part):.3g}"
+
+
+def _legend(text: str, colour: str) -> str:
+    """The numbers under a bar, each with the colour of its part."""
+    dot = '<span class="dpviz-dot" style="background:{}"></span>'
+    return escape(text).replace("spent", dot.format(SPENT) + "spent", 1).replace("this draw", dot.format(colour) + "this draw", 1)

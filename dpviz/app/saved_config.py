@@ -1,0 +1,75 @@
+"""Save this configuration: the TOML with which the command line makes the same kind of release."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app.curate import Loaded, Purse, in_currency
+from dpviz.errors import DpvizError
+from dpviz.privacy.accounts import amount_of
+from dpviz.privacy.budget import Budget
+from dpviz.publishing.config import ReleaseConfig, to_toml
+from dpviz.publishing.sections import BudgetPart, DatasetPart, MechanismPart, OutputPart, PublicationPart
+from dpviz.release.members import FORMATS
+
+FILE_NAME = "release.toml"
+TEXTS = ("name", "curator", "description", "region", "intended_use")
+
+
+def save_button(data: Loaded, how: Any, purse: Purse | None) -> None:
+    """Download what the page shows as a configuration; without a button for what may never be released.
+
+    Args:
+        data: as loaded.
+        how: the page's configuration.
+        purse: what draws are paid from, None in Teach.
+    """
+    mechanism = how.built()
+    if not mechanism.private:
+        return
+    try:
+        text = configuration(data, mechanism, how.budget(), purse)
+    except DpvizError:  # a frame or file that no configuration can name
+        return
+    st.download_button(
+        "Save this configuration",
+        text,
+        FILE_NAME,
+        "application/toml",
+        on_click="ignore",
+        type="tertiary",
+        help="For the command line: dpviz release release.toml makes a release like this one, from a new draw. Relative file names"
+        " count from the folder of the configuration; empty texts under [publication] are yours to fill in.",
+        key=f"save {type(how).__name__}",
+    )
+
+
+def configuration(data: Loaded, mechanism: Any, budget: Budget, purse: Purse | None) -> str:
+    """The configuration as TOML.
+
+    Args:
+        data: as loaded.
+        mechanism: built.
+        budget: as chosen.
+        purse: gives the dataset's name and cap; None leaves the cap to be filled in.
+    """
+    account = None if purse is None else purse.account
+    cap = None if account is None else account.terms.cap
+    parts = {} if cap is None else {f"cap_{name}": value for name, value in amount_of(cap).items()}
+    name = data.title if purse is None or not purse.name else purse.name
+    chosen, usual = mechanism.chosen(), type(mechanism)().chosen()
+    said = {text: str(st.session_state.get(f"publication {text}", "") or "") for text in TEXTS}
+    config = ReleaseConfig(
+        data=data.source.data,
+        domain=data.source.domain,
+        regions=data.source.regions,
+        destinations=data.source.destinations,
+        mechanism=MechanismPart(key=mechanism.key, settings={key: value for key, value in chosen.items() if value != usual[key]}),
+        budget=BudgetPart.of(in_currency(mechanism, budget, cap)),
+        dataset=DatasetPart(name=name, unit=data.private.unit, **parts),
+        publication=PublicationPart(**{**said, "name": said["name"] or name}),
+        output=OutputPart(folder="release", formats=tuple(st.session_state.get("publication formats", FORMATS))),
+    )
+    return to_toml(config)

@@ -1,0 +1,42 @@
+"""How amounts and texts of other people are written on screen."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpviz.privacy.accounts import Amount, amount_of
+from dpviz.privacy.budget import Budget
+
+_MARKDOWN = "\\`*_{}[]()#+-.!|<>~$:"
+
+
+def in_words(epsilon: Fraction | float, delta: Fraction | float = 0) -> str:
+    """A budget as it is written on screen; delta only where there is one.
+
+    >>> in_words(Fraction(1, 2)), in_words(0.5, 1e-6)
+    ('ε 0.5', 'ε 0.5, δ 1e-06')
+    """
+    return f"ε {float(epsilon):g}" + (f", δ {float(delta):.3g}" if delta else "")
+
+
+def amount_words(amount: Amount) -> str:
+    """An amount of the ledger as it is written on screen.
+
+    >>> amount_words({"rho": Fraction(1, 8)}), amount_words({"epsilon": Fraction(1), "delta": Fraction(0)})
+    ('ρ 0.125', 'ε 1')
+    """
+    return f"ρ {float(amount['rho']):g}" if "rho" in amount else in_words(amount["epsilon"], amount.get("delta", 0))
+
+
+def budget_words(budget: Budget) -> str:
+    """A budget of any kind as it is written on screen."""
+    return amount_words(amount_of(budget))
+
+
+def plain(text: str) -> str:
+    r"""A text without what Markdown would read.
+
+    >>> plain("a*b")
+    'a\\*b'
+    """
+    return "".join(f"\\{letter}" if letter in _MARKDOWN else letter for letter in text)

@@ -1,0 +1,202 @@
+"""Accounts: the terms a dataset's privacy is counted in, what it has lost, and what a draw would add, all exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from decimal import ROUND_DOWN, Decimal, localcontext
+from fractions import Fraction
+
+from dpviz.errors import BudgetError, RefusedError, SettingError
+from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
+
+Amount = dict[str, Fraction]
+
+UNITS = ("record", "person", "trip")
+LONGEST_TEXT = 120
+_FINEST = 10**1000
+_KINDS: dict[tuple[str, ...], type[PureBudget | ApproxBudget | ZcdpBudget]] = {
+    ("epsilon",): PureBudget,
+    ("epsilon", "delta"): ApproxBudget,
+    ("rho",): ZcdpBudget,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms:
+    """What a dataset's privacy is counted in: chosen when its account is opened, never changed after.
+
+    Attributes:
+        unit: whose presence is hidden: "record", "person" or "trip".
+        neighbours: what may change, in a receipt's words: "add or remove one", "replace one".
+        cap: what may be spent in all. Its kind chooses the currency: a `PureBudget` or `ApproxBudget` counts (epsilon, delta),
+            a `ZcdpBudget` counts rho.
+
+    Raises:
+        SettingError: another unit, or neighbours that are no short text.
+        BudgetError: a cap that is no budget.
+    """
+
+    unit: str
+    neighbours: str
+    cap: Budget
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise SettingError(f"unit must be one of: {', '.join(UNITS)}.")
+        checked_text(self.neighbours, "neighbours")
+        amount_of(self.cap)
+
+    @property
+    def currency(self) -> str:
+        """What is added up: "epsilon, delta" or "rho"."""
+        return ", ".join(self.limit)
+
+    @property
+    def limit(self) -> Amount:
+        """The cap in its currency: exact epsilon and delta, or rho."""
+        parts = amount_of(self.cap)
+        return parts if "rho" in parts else {"epsilon": parts["epsilon"], "delta": parts.get("delta", Fraction(0))}
+
+    def cost(self, budget: Budget) -> Amount:
+        """What a draw with `budget` adds, in this currency; pure epsilon counts epsilon**2 / 2 in rho.
+
+        Raises:
+            RefusedError: the budget has no exact price in this currency.
+
+        Source:
+            Basic composition: Dwork, Roth, 2014, Theorem 3.16. Rho: Bun, Steinke, TCC 2016, Lemma 1.7 and Proposition 1.4.
+        """
+        parts = amount_of(budget)
+        if "rho" in self.limit:
+            if parts.get("delta"):
+                raise RefusedError(
+                    "This dataset's ledger counts rho, which (epsilon, delta) does not bound: draw with a ZcdpBudget"
+                    " (ApproxBudget.to_zcdp gives it) or a PureBudget."
+                )
+            return {"rho": parts["rho"] if "rho" in parts else parts["epsilon"] ** 2 / 2}
+        if "rho" in parts:
+            raise RefusedError(
+                "This dataset's ledger counts (epsilon, delta), which rho does not fix before a delta is chosen:"
+                " draw with an ApproxBudget (ZcdpBudget.to_approx gives it) or a PureBudget."
+            )
+        return {"epsilon": parts["epsilon"], "delta": parts.get("delta", Fraction(0))}
+
+    @property
+    def described(self) -> dict[str, str]:
+        """Unit, neighbouring relation, currency and cap, to be compared and shown."""
+        return {"unit": self.unit, "neighbouring relation": self.neighbours, "currency": self.currency, "cap": exact_text(self.limit)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """One dataset as the ledger knew it when asked.
+
+    Attributes:
+        name: what the curator called it first.
+        terms: unit, neighbours and cap.
+        spent: exact epsilon and delta, or rho, of all draws together.
+        draws: how many there were.
+        created: when it was opened, UTC, ISO 8601.
+        truth_seen: whether figures made from the true data were looked at.
+    """
+
+    name: str
+    terms: Terms
+    spent: Amount
+    draws: int
+    created: str
+    truth_seen: bool
+
+    @property
+    def left(self) -> Amount:
+        """The cap less what is spent, exact."""
+        return {name: limit - self.spent[name] for name, limit in self.terms.limit.items()}
+
+    def after(self, budget: Budget) -> Amount:
+        """What would be spent after a draw with `budget`; nothing is spent by asking.
+
+        Raises:
+            RefusedError: the cap would be passed, the text says what is left; or the budget does not fit the currency.
+        """
+        cost = self.terms.cost(budget)
+        spent = {name: self.spent[name] + part for name, part in cost.items()}
+        if any(part > self.terms.limit[name] for name, part in spent.items()):
+            raise RefusedError(
+                f"The cap of '{self.name}' would be passed: the draw would spend {in_words(cost)}; left: {in_words(self.left)}"
+                f" (of {in_words(self.terms.limit)})."
+            )
+        return _short(spent)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One draw that was paid for, whether or not it was then made.
+
+    Attributes:
+        id: its number in the ledger.
+        time: when, UTC, ISO 8601, by this computer's clock; nothing depends on it.
+        mechanism: the mechanism's key.
+        budget: what was handed to it.
+        purpose: "draw" or "release".
+        contributions: records per unit at most.
+        published: id of the release that was made of it, None as long as there is none.
+    """
+
+    id: int
+    time: str
+    mechanism: str
+    budget: Budget
+    purpose: str
+    contributions: int
+    published: str | None
+
+
+def exact_text(amount: Amount) -> str:
+    """An amount as the ledger and the manifest write it, for example "epsilon 3/10, delta 1/100000000"."""
+    return ", ".join(f"{name} {value}" for name, value in amount.items())
+
+
+def exact_amount(text: str) -> Amount:
+    """What `exact_text` wrote."""
+    return {name: Fraction(value) for name, value in (part.split(" ") for part in text.split(", "))}
+
+
+def in_words(amount: Amount) -> str:
+    """An amount for people: decimals, cut after nine digits, so that what is said to be left can be spent."""
+    with localcontext(prec=9, rounding=ROUND_DOWN):
+        decimals = {name: (Decimal(value.numerator) / value.denominator).normalize() for name, value in amount.items()}
+    return ", ".join(f"{name} {part:f}" if part >= 1 else f"{name} {part}" for name, part in decimals.items())
+
+
+def amount_of(budget: Budget) -> Amount:
+    """A budget's own parts: epsilon, epsilon and delta, or rho.
+
+    Raises:
+        BudgetError: no budget at all, or one with more than a thousand digits.
+    """
+    if not isinstance(budget, Budget):
+        raise BudgetError("A PureBudget, an ApproxBudget or a ZcdpBudget is needed.")
+    return _short({field.name: getattr(budget, field.name) for field in fields(budget)})
+
+
+def budget_of(amount: Amount) -> Budget:
+    """The budget that `amount_of` took apart."""
+    return _KINDS[tuple(amount)](**amount)
+
+
+def checked_text(text: object, what: str) -> str:
+    """A short line of printable text, without space around it.
+
+    Raises:
+        SettingError: anything else.
+    """
+    if not isinstance(text, str) or not text.strip() or len(text) > LONGEST_TEXT or not text.isprintable():
+        raise SettingError(f"{what} must be one line of text, 1 to {LONGEST_TEXT} characters.")
+    return text.strip()
+
+
+def _short(amount: Amount) -> Amount:
+    """Exact sums grow with the digits of their parts; Python writes no number of more than 4,300."""
+    if any(value.denominator > _FINEST for value in amount.values()):
+        raise BudgetError("The budget has too many digits to be added up exactly: give one with fewer.")
+    return amount

@@ -1,0 +1,261 @@
+"""The ledger: what each private dataset has already lost, and the cap it may not pass."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import sqlite3
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+from dpviz.errors import RefusedError, SettingError
+from dpviz.privacy.accounts import Account, Entry, Terms, amount_of, budget_of, checked_text, exact_amount, exact_text
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.ledger_file import LedgerFile
+
+__all__ = ["Account", "Entry", "Ledger", "Terms", "default_path"]
+
+PURPOSES = ("draw", "release")
+
+
+class Ledger:
+    """What each private dataset has lost so far: one small file that every draw passes before any noise is drawn.
+
+    The guarantee: for each dataset, the sum of the budgets of all draws made through this ledger never passes its cap, however many
+    processes, threads, crashes and restarts there were. The argument: `spend` adds the draw inside one exclusive transaction that reads
+    the sum, compares exact fractions and returns only once the new sum is synced to the disk; only then may noise be drawn. A crash
+    before the commit leaves neither an entry nor a draw; a crash after it leaves an entry, perhaps without its draw. So what is counted is
+    at least what was drawn: a crash can over-count, never under-count. Whatever keeps the ledger from being read or written (a
+    full disk, a read-only or damaged file) is a `RefusedError`, and nothing may be drawn then.
+
+    A dataset is recognised by marks of its content, not by its name or its file's place: renaming, copying or converting it opens
+    the account that it had. The marks are kept as HMACs with a key of this ledger, so that they mean nothing beside another one;
+    who holds the file can still try out a guess, hence mode 0600.
+
+    What it cannot do: a ledger that is deleted, or brought back from an old backup, forgets; data that were changed and given a new
+    name are new to it; a person who draws around it is not counted. It guards an honest curator against mistakes, not against
+    themselves. Keep the file on a local disk: locks on network drives cannot be relied on.
+
+    Attributes:
+        path: the file; made by the first `open`, missing until then.
+    """
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        self.path = Path(os.path.expanduser(path or default_path())).absolute()  # noqa: PTH111
+        self._file = LedgerFile(self.path)
+
+    def accounts(self) -> list[Account]:
+        """Every dataset, oldest first; none where there is no ledger yet.
+
+        Raises:
+            RefusedError: the ledger cannot be read or trusted.
+        """
+        if not self._file.exists():
+            return []
+        with self._file.reading() as db:
+            return [_account(db, row) for row in db.execute("SELECT * FROM dataset ORDER BY id").fetchall()]
+
+    def account(self, name: str) -> Account:
+        """One dataset by its name.
+
+        Raises:
+            RefusedError: no dataset has that name, or the ledger cannot be read or trusted.
+        """
+        with self._file.reading() as db:
+            return _account(db, _named(db, name))
+
+    def entries(self, name: str) -> list[Entry]:
+        """A dataset's draws, oldest first.
+
+        Raises:
+            RefusedError: as `account`.
+        """
+        with self._file.reading() as db:
+            rows = db.execute("SELECT * FROM draw WHERE dataset = ? ORDER BY id", (_named(db, name)["id"],)).fetchall()
+            return [_entry(row) for row in rows]
+
+    def recognised(self, marks: Iterable[str]) -> Account | None:
+        """The account that data with any of these marks have, under whatever name.
+
+        Raises:
+            RefusedError: the marks belong to different accounts, or the ledger cannot be read or trusted.
+        """
+        if not self._file.exists():
+            return None
+        marks = _checked_marks(marks)
+        with self._file.reading() as db:
+            row = _recognised(db, _keyed(db, marks))
+            return _account(db, row) if row else None
+
+    def open(self, name: str, marks: Iterable[str], terms: Terms) -> Account:
+        """The account of a dataset: the one its marks or its name have, else a new one.
+
+        A new mark under a known name joins that account (the data in another form, or a later version), so that what was spent stays
+        counted. Spend from the account that is returned: its name may be an older one.
+
+        Args:
+            name: what the curator calls the dataset.
+            marks: hex digests of content, at least one: of the file's bytes, of the counts on a lattice.
+            terms: what a new account is opened with, and what a known one must have.
+
+        Raises:
+            RefusedError: other terms than the account has; marks or a name that belong to different accounts; or the
+                ledger cannot be written or trusted.
+            SettingError: a name that is no short text, or marks that are no hex digests.
+        """
+        name, marks = checked_text(name, "The dataset's name"), _checked_marks(marks)
+        self._file.create()
+        with self._file.writing() as db:
+            digests = _keyed(db, marks)
+            row = _recognised(db, digests, name) or _opened(db, name, terms)
+            account = _account(db, row)
+            _refuse_other_terms(account, terms)
+            db.executemany("INSERT OR IGNORE INTO mark VALUES (?, ?)", [(digest, row["id"]) for digest in digests])
+        return account
+
+    def spend(self, name: str, budget: Budget, *, mechanism: str, purpose: str = "draw", contributions: int = 1) -> int:
+        """Pay for one draw, before it is made: once this returns, the spending is committed and synced to the disk.
+
+        Args:
+            name: the account's name.
+            budget: the whole budget that the mechanism is handed.
+            mechanism: its key.
+            purpose: "draw" to look at, or "release" to publish.
+            contributions: records per unit at most.
+
+        Returns:
+            The id of the entry. Draw only after it is there; if anything is raised, draw nothing.
+
+        Raises:
+            RefusedError: the cap would be passed (the text says what is left), the budget does not fit the currency, no such
+                dataset, or the ledger cannot be written or trusted.
+            BudgetError: no budget, or one with too many digits to be added up exactly.
+            SettingError: an unknown purpose, contributions below 1, or a mechanism that is no short text.
+        """
+        checked_text(mechanism, "mechanism")
+        if purpose not in PURPOSES:
+            raise SettingError(f"purpose must be one of: {', '.join(PURPOSES)}.")
+        if isinstance(contributions, bool) or not isinstance(contributions, int) or not 1 <= contributions < 2**31:
+            raise SettingError("contributions must be a whole number of at least 1.")
+        with self._file.writing() as db:
+            row = _named(db, name)
+            spent = _account(db, row).after(budget)
+            entry = (row["id"], _now(), mechanism, purpose, contributions, exact_text(amount_of(budget)))
+            db.execute("UPDATE dataset SET spent = ? WHERE id = ?", (exact_text(spent), row["id"]))
+            made = db.execute(
+                "INSERT INTO draw (dataset, time, mechanism, purpose, contributions, budget) VALUES (?, ?, ?, ?, ?, ?)", entry
+            ).lastrowid
+        return int(made or 0)
+
+    def published(self, entry_id: int, release_id: str) -> None:
+        """Note that a draw was published; once more under another id costs nothing, the last id stays.
+
+        Raises:
+            RefusedError: no such draw, or the ledger cannot be written or trusted.
+            SettingError: an id that is no short text.
+        """
+        checked_text(release_id, "The release's id")
+        with self._file.writing() as db:
+            if not db.execute("UPDATE draw SET published = ? WHERE id = ?", (release_id, entry_id)).rowcount:
+                raise RefusedError("The ledger has no such draw.")
+
+    def looked(self, name: str) -> None:
+        """Note, before it is shown, that figures made from the true data are looked at; this is never unset.
+
+        Raises:
+            RefusedError: no such dataset, or the ledger cannot be written or trusted.
+        """
+        with self._file.writing() as db:
+            db.execute("UPDATE dataset SET truth_seen = 1 WHERE id = ?", (_named(db, name)["id"],))
+
+
+def default_path() -> Path:
+    """Where the ledger is unless one is named: the environment's DPVIZ_LEDGER, else the user's data directory."""
+    named = os.environ.get("DPVIZ_LEDGER")
+    return Path(named) if named else user_data_path("dpviz", appauthor=False) / "ledger.sqlite"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _keyed(db: sqlite3.Connection, marks: Iterable[str]) -> list[str]:
+    """Marks as this ledger keeps them."""
+    key = db.execute("SELECT key FROM ledger").fetchone()["key"].encode()
+    return [hmac.new(key, b"mark " + mark.encode(), hashlib.sha256).hexdigest() for mark in marks]
+
+
+def _checked_marks(marks: Iterable[str]) -> list[str]:
+    marks = list(marks)
+    if not marks or not all(isinstance(mark, str) and re.fullmatch("[0-9a-f]{32,128}", mark) for mark in marks):
+        raise SettingError("marks must be hex digests of the data's content (32 to 128 lowercase hex digits), at least one.")
+    return marks
+
+
+def _named(db: sqlite3.Connection, name: str) -> sqlite3.Row:
+    row: sqlite3.Row | None = db.execute("SELECT * FROM dataset WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        raise RefusedError("The ledger has no dataset of that name: open it first.")
+    return row
+
+
+def _recognised(db: sqlite3.Connection, digests: list[str], name: str | None = None) -> sqlite3.Row | None:
+    """The one dataset that marks or name belong to."""
+    places = ", ".join("?" * len(digests))
+    found = db.execute(
+        f"SELECT * FROM dataset WHERE name = ? OR id IN (SELECT dataset FROM mark WHERE digest IN ({places})) ORDER BY id",  # noqa: S608
+        (name, *digests),
+    ).fetchall()
+    if len(found) > 1:
+        names = " and ".join(f"'{row['name']}'" for row in found)
+        raise RefusedError(f"The ledger knows these data, or the name given, as {names}: it cannot tell which account to charge.")
+    return found[0] if found else None
+
+
+def _opened(db: sqlite3.Connection, name: str, terms: Terms) -> sqlite3.Row:
+    nothing = exact_text(dict.fromkeys(terms.limit, Fraction(0)))
+    row = (name, _now(), terms.unit, terms.neighbours, exact_text(amount_of(terms.cap)), nothing, 0)
+    db.execute("INSERT INTO dataset (name, created, unit, neighbours, cap, spent, truth_seen) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    return _named(db, name)
+
+
+def _refuse_other_terms(account: Account, terms: Terms) -> None:
+    known, asked = account.terms.described, terms.described
+    other = [f"its {name} is {known[name]}, not {asked[name]}" for name in known if known[name] != asked[name]]
+    if other:
+        raise RefusedError(f"'{account.name}' was opened with other terms, which never change: {'; '.join(other)}.")
+
+
+def _account(db: sqlite3.Connection, row: sqlite3.Row) -> Account:
+    """An account, its stored sum checked against its draws."""
+    kinds = db.execute("SELECT budget, count(*) FROM draw WHERE dataset = ? GROUP BY budget", (row["id"],)).fetchall()
+    account = Account(
+        name=row["name"],
+        terms=Terms(unit=row["unit"], neighbours=row["neighbours"], cap=budget_of(exact_amount(row["cap"]))),
+        spent=exact_amount(row["spent"]),
+        draws=sum(times for _, times in kinds),
+        created=row["created"],
+        truth_seen=bool(row["truth_seen"]),
+    )
+    costs = [(account.terms.cost(budget_of(exact_amount(text))), times) for text, times in kinds]
+    if any(sum(cost[name] * times for cost, times in costs) != spent for name, spent in account.spent.items()):
+        raise RefusedError(f"The ledger's sum for '{account.name}' is not that of its draws: nothing more is granted.")
+    return account
+
+
+def _entry(row: sqlite3.Row) -> Entry:
+    return Entry(
+        id=row["id"],
+        time=row["time"],
+        mechanism=row["mechanism"],
+        budget=budget_of(exact_amount(row["budget"])),
+        purpose=row["purpose"],
+        contributions=row["contributions"],
+        published=row["published"],
+    )

@@ -1,0 +1,164 @@
+"""What a file is and what is missing to use it: read to its end, without showing a single cell of it."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shapely
+
+from dpviz.data.files import Limits, attempt, checked_bytes
+from dpviz.data.load import inspect_points
+from dpviz.data.load_flows import inspect_flows
+from dpviz.data.load_regions import inspect_regions
+from dpviz.data.shapes import open_shapes
+from dpviz.errors import DpvizError, InputError
+from dpviz.release.flow_release import FlowRelease
+from dpviz.release.reading import read_release
+
+MANIFEST = "manifest.json"
+MOST_NAMED = 40
+NOTHING = (
+    "The file opens, but nothing can be made of its columns: points need a longitude and a latitude or geometries, trips an origin and a"
+    " destination, regions an id per level."
+)
+_LIMITS = Limits()
+
+Facts = dict[str, Any]
+
+
+def check(path: Path) -> Facts:
+    """What a file, or the folder of a release, can be used for.
+
+    Every row is read where it is plain which columns are meant, so that damage and bad rows are found here and not in a release.
+
+    Args:
+        path: a file of points, trips or regions, or a release as a folder or zip.
+
+    Returns:
+        kind ("data" or "release"). Of data also format, columns (the first 40) and uses as points, trips or regions, most likely
+        first, each with what was `found` and what is `missing`: what has to be said before it can be read. Of a release what its
+        manifest and its receipt say.
+
+    Raises:
+        InputError: there is no such file, it cannot be opened, it is damaged or has bad rows, or nothing can be made of it.
+        DpvizError: a release that was changed, or is damaged.
+    """
+    folder = os.path.isdir(path)  # noqa: PTH112  (says no where a path may not be looked at; Path.is_dir raises)
+    if folder and not os.path.isfile(path / MANIFEST):  # noqa: PTH113
+        raise InputError(f"The folder holds no release: there is no {MANIFEST}. Name a file, or the folder of a release.")
+    if folder or _holds_manifest(path):
+        return _release(path)
+    uses, refusals = [], []
+    for inspect in (_as_trips, _as_points, _as_regions):
+        try:
+            uses.append(inspect(path))
+        except DpvizError as error:
+            refusals.append(str(error))
+    fitting = sorted((use for use in uses if use.pop("fits")), key=lambda use: ("matrix" in use["found"], len(use["missing"])))
+    if not fitting:
+        raise InputError(" ".join(dict.fromkeys(refusals)) or NOTHING)
+    about = [use.pop("about") for use in fitting]
+    return {"kind": "data", **about[0], "uses": fitting}
+
+
+def _holds_manifest(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(Path(name).name == MANIFEST and name.count("/") <= 1 for name in archive.namelist())
+    except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError):
+        return False
+
+
+def _as_trips(path: Path) -> Facts:
+    about = inspect_flows(path, through=True)
+    found = {"origin": about.origin, "destination": about.destination, "count": about.count, "person": about.person}
+    named = {role: name for role, name in found.items() if name is not None}
+    ends = [role for role in ("origin", "destination") if role not in named and not about.matrix]
+    return {
+        "as": "trips",
+        "fits": about.matrix or bool({"origin", "destination"} & set(named)),
+        "found": {"matrix": True} if about.matrix else named,
+        "missing": [*(f"[data] {role}: the column" for role in ends), "[regions] file: the public regions that its ids name"],
+        "about": _about(about.format, () if about.matrix else about.columns),
+    }
+
+
+def _as_points(path: Path) -> Facts:
+    about = inspect_points(path, through=True)
+    kinds = _shapes(path) if about.has_geometry else set()
+    found = {"x": about.x, "y": about.y, "count": about.count, "person": about.person}
+    named = {role: name for role, name in found.items() if name is not None}
+    missing = [f"[data] {role}: the column" for role in ("x", "y") if role not in named and not about.has_geometry]
+    missing += ["[data] crs: which CRS the coordinates are in; it is never guessed"] if about.needs_crs else []
+    return {
+        "as": "points",
+        "fits": "point" in kinds or {"x", "y"} <= set(named),
+        "found": {"geometry": True, **named} if about.has_geometry else named,
+        "missing": [*missing, "[domain] bounds and crs: declared in public, never taken from the file"],
+        "about": _about(about.format, about.columns),
+    }
+
+
+def _as_regions(path: Path) -> Facts:
+    about = inspect_regions(path, through=True)
+    polygons = about.has_geometry and "polygon" in _shapes(path)
+    found = {"nested": about.nested, "levels": list(about.levels), "geometry": about.has_geometry}
+    return {
+        "as": "regions",
+        "fits": about.nested or bool(about.levels) or polygons,
+        "found": {name: value for name, value in found.items() if value},
+        "missing": [] if about.nested else ["[regions] levels: the columns of ids, coarsest first (one is enough)"],
+        "about": _about(about.format, about.columns),
+    }
+
+
+def _about(kind: str, columns: tuple[str, ...]) -> Facts:
+    return {"format": kind, "columns": list(columns[:MOST_NAMED]), "further_columns": max(len(columns) - MOST_NAMED, 0)}
+
+
+def _shapes(path: Path) -> set[str]:
+    """Whether the geometries are points, polygons or both; empty if that cannot be told."""
+    shapes = attempt(lambda: open_shapes(*checked_bytes(path, _LIMITS), _LIMITS).take([])[1])
+    kinds = set() if shapes is None else {int(kind) for kind in np.unique(shapely.get_type_id(shapes))}
+    names = {"point": {shapely.GeometryType.POINT}, "polygon": {shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON}}
+    return {name for name, those in names.items() if kinds & those}
+
+
+def _release(path: Path) -> Facts:
+    release = read_release(path)
+    receipt = release.receipt
+    trips = isinstance(release, FlowRelease)
+    return {
+        "kind": "release",
+        "of": "trips" if trips else "points",
+        "verified": "every file has the SHA-256 that the manifest lists",
+        "mechanism": release.mechanism,
+        "budget": str(receipt.total),
+        "unit": receipt.unit,
+        "neighbours": receipt.neighbours,
+        "contributions": receipt.contributions,
+        "numbers": len(release.stages[-1].count) if isinstance(release, FlowRelease) else len(release.tree.leaves),
+        "uses": [],
+    }
+
+
+def lines(facts: Facts) -> list[str]:
+    """The same for a person."""
+    if facts["kind"] == "release":
+        number = f"{facts['numbers']:,} {'pairs' if facts['of'] == 'trips' else 'partitions'}"
+        return [
+            f"A release of {facts['of']}: {facts['mechanism']}, {facts['budget']}, {number}.",
+            f"Protects one {facts['unit']} ({facts['neighbours']}), with at most {facts['contributions']:,} each.",
+            f"Verified: {facts['verified']}.",
+        ]
+    more = f" and {facts['further_columns']:,} more" if facts["further_columns"] else ""
+    told = [f"{facts['format']}; columns: {', '.join(facts['columns']) or 'none'}{more}."]
+    for use in facts["uses"]:
+        found = ", ".join(name if value is True else f"{name} = {value}" for name, value in use["found"].items())
+        told.append(f"As {use['as']}: {found}.")
+        told += [f"  missing: {each}" for each in use["missing"]] or ["  nothing is missing"]
+    return told

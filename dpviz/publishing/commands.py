@@ -1,0 +1,198 @@
+"""What each subcommand does: words in, a result for stdout out."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dpviz.answers.audits import audit_all, audited
+from dpviz.answers.compare import compare
+from dpviz.errors import RefusedError, SettingError
+from dpviz.privacy.audit import AuditPlan
+from dpviz.privacy.ledger import Ledger
+from dpviz.publishing import check, serve
+from dpviz.publishing.config import ReleaseConfig, read_config
+from dpviz.publishing.console import DONE, REFUSED, counted_bar, give, say, with_bar
+from dpviz.publishing.expected import Expected, expected
+from dpviz.publishing.ledger_lines import account_facts, account_line, draws, entry_facts, entry_line
+from dpviz.publishing.opening import PrivateData, open_data, open_frame, placed
+from dpviz.publishing.publish import Order, Words, amount_text, publish
+from dpviz.publishing.study_config import read_study
+from dpviz.publishing.table_file import checked_target, write_whole
+from dpviz.publishing.toml_tables import SEED_REFUSED
+
+Facts = dict[str, Any]
+
+ALL = "all"
+
+
+def run_app(asked: Namespace) -> int:
+    """Start the app; gives its exit code."""
+    return serve.serve(port=asked.port, headless=asked.headless)
+
+
+def run_release(asked: Namespace) -> None:
+    """Publish what a configuration describes, or say what that would cost."""
+    if asked.seed is not None:
+        raise RefusedError(SEED_REFUSED)
+    config = read_config(Path(asked.config))
+    words = words_of(config) if asked.output is None else replace(words_of(config), folder=Path(asked.output))
+    words.check()
+    say("Reading the data.")
+    order = order_of(config)
+    for left_out in curator_only(order.data):
+        say(f"Curator only: {left_out}")
+    if asked.dry_run:
+        found = expected(order.mechanism, order.data, order.budget)
+        give(_dry_facts(order, found), _dry_lines(order, found), as_json=asked.json)
+        return
+    done = publish(order, words, Ledger(), say=say)
+    facts = {
+        "folder": str(done.folder),
+        "release_id": done.manifest["identity"]["release_id"],
+        "files": sorted(path.name for path in done.folder.iterdir()),
+        "dataset": account_facts(done.account),
+    }
+    left = amount_text(done.account.left)
+    give(facts, [f"Published in {done.folder}.", f"{done.account.name}: {draws(done.account)}, left {left}."], as_json=asked.json)
+
+
+def words_of(config: ReleaseConfig) -> Words:
+    """What a configuration says about the publication, and where it goes."""
+    said, output = config.publication, config.output
+    return Words(
+        name=said.name,
+        curator=said.curator,
+        folder=placed(config.base, output.folder),
+        description=said.description,
+        region=said.region,
+        intended_use=said.intended_use,
+        formats=output.formats,
+    )
+
+
+def order_of(config: ReleaseConfig) -> Order:
+    """What a configuration asks to be drawn; reads the data, leaving out bad rows.
+
+    Raises:
+        SettingError: the data's unit is another one than the configuration says.
+        DpvizError: whatever is wrong with settings, frame or files.
+    """
+    mechanism, budget = config.mechanism.built(points=config.data.is_points), config.budget.budget()
+    frame = open_frame(config)
+    opened = open_data(config, frame, bad_rows="drop")
+    wanted = config.dataset.unit
+    if wanted not in (None, opened.data.unit):
+        raise SettingError(
+            f"[dataset] unit says {wanted[:40]!r}, but [data] protects one {opened.data.unit}: name a person column, or none."
+        )
+    return Order(
+        data=opened.data, mechanism=mechanism, budget=budget, dataset=config.dataset.name, marks=opened.marks, cap=config.dataset.cap()
+    )
+
+
+def curator_only(data: PrivateData) -> list[str]:
+    """What was left out on the way in; true numbers, for the curator's terminal and nothing else."""
+    notes = list(getattr(data, "notes", ()))
+    if data.dropped:
+        notes.append(f"left out {data.dropped:,} (outside the frame, unreadable, or over the bound).")
+    return notes
+
+
+def _dry_facts(order: Order, found: Expected) -> Facts:
+    levels = [{name: _finite(value) for name, value in row.items()} for row in found.by_level.to_dict("records")]
+    receipt = found.receipt
+    return {"budget": str(order.budget), "unit": receipt.unit, "neighbours": receipt.neighbours, "levels": levels, "note": found.note}
+
+
+def _finite(value: Any) -> Any:
+    return None if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
+
+
+def _dry_lines(order: Order, found: Expected) -> list[str]:
+    spent = f"Would spend {order.budget}, protecting one {found.receipt.unit} ({found.receipt.neighbours}). Nothing was spent."
+    return [spent, found.by_level.to_string(index=False, float_format=lambda number: f"{number:,.3g}"), found.note]
+
+
+def run_compare(asked: Namespace) -> None:
+    """Make a study and give its table."""
+    output = None if asked.output is None else checked_target(Path(asked.output))
+    study = read_study(Path(asked.config)).study()
+    say(f"Making {len(study):,} runs.")
+    table = pd.DataFrame(list(with_bar(compare(study), len(study), "compare")))
+    as_json = asked.json if output is None else output.suffix.lower() == ".json"
+    text = table.to_json(orient="records", indent=2) + "\n" if as_json else table.to_csv(index=False, lineterminator="\n")
+    if output is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    write_whole(output, text)
+    give({"table": str(output), "runs": len(table)}, [f"{len(table):,} runs in {output}."], as_json=asked.json)
+
+
+def run_check(asked: Namespace) -> None:
+    """Say what a file is."""
+    facts = check.check(Path(asked.file))
+    give(facts, check.lines(facts), as_json=asked.json)
+
+
+def run_audit(asked: Namespace) -> int:
+    """Audit one mechanism or all; gives 1 if a declared budget was contradicted."""
+    plan = AuditPlan(runs=asked.runs, confidence=asked.confidence, seed=asked.seed)
+    known = audited()
+    if asked.mechanism not in (ALL, *known):
+        raise SettingError(f"There is no such mechanism; choose {ALL}, or one of {', '.join(known)}.")
+    chosen = known if asked.mechanism == ALL else {asked.mechanism: known[asked.mechanism]}
+    with counted_bar(len(chosen), "audit") as step:
+
+        def progress(done: int, total: int, name: str) -> None:  # noqa: ARG001
+            step()
+
+        table = audit_all(chosen, plan=plan, progress=progress, processes=min(os.cpu_count() or 1, len(chosen)))
+    shown = table[["mechanism", "epsilon", "delta", "lower_bound", "passed"]].to_string(index=False)
+    meaning = (
+        f"With confidence {asked.confidence:g} in all rows together, epsilon is at least lower_bound. That finds faults; it proves no"
+        " privacy."
+    )
+    give(json.loads(table.to_json(orient="records")), [shown, meaning], as_json=asked.json)
+    return DONE if table["passed"].all() else REFUSED
+
+
+def run_ledger(asked: Namespace) -> None:
+    """Show every account, or one with its draws."""
+    ledger = Ledger()
+    if asked.name is None:
+        accounts = ledger.accounts()
+        listed = [account_facts(account) for account in accounts]
+        shown = [account_line(account) for account in accounts] or ["The ledger is empty."]
+        give({"ledger": str(ledger.path), "datasets": listed}, shown, as_json=asked.json)
+        return
+    if asked.name not in (known := [account.name for account in ledger.accounts()]):
+        raise SettingError(f"The ledger has no dataset of that name; it has {', '.join(known) or 'none yet'}.")
+    account, entries = ledger.account(asked.name), ledger.entries(asked.name)
+    facts = {**account_facts(account), "entries": [entry_facts(entry) for entry in entries]}
+    give(facts, [account_line(account), *map(entry_line, entries)], as_json=asked.json)
+
+
+COMMANDS: dict[str, Callable[[Namespace], int | None]] = {
+    "app": run_app,
+    "release": run_release,
+    "compare": run_compare,
+    "check": run_check,
+    "audit": run_audit,
+    "ledger": run_ledger,
+}
+
+
+def run(asked: Namespace) -> int:
+    """Do what was asked; gives the exit code."""
+    return COMMANDS[asked.command](asked) or 0

@@ -1,0 +1,135 @@
+"""What a comparison is made of, as a TOML file."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dpviz.answers.compare import MOST_RUNS, Study
+from dpviz.errors import SettingError
+from dpviz.publishing.config import Sourced
+from dpviz.publishing.opening import open_data, open_frame
+from dpviz.publishing.sections import DomainPart, MechanismPart, PublicDataPart, RegionsPart
+from dpviz.publishing.toml_tables import check_keys, read_file, table_of, value_of
+
+PARTS: dict[str, type[Any]] = {
+    "data": PublicDataPart,
+    "domain": DomainPart,
+    "regions": RegionsPart,
+    "destinations": RegionsPart,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariedPart(MechanismPart):
+    """[[mechanism]]: one mechanism, or several that differ in some settings.
+
+    Attributes:
+        label: for the table; the key if left out.
+        vary: lists of values by setting; every combination is compared.
+    """
+
+    label: str | None = None
+    vary: dict[str, Any] = field(default_factory=dict)
+
+    def variants(self) -> Iterator[tuple[str, MechanismPart]]:
+        """Each combination with its label: quadtree, or quadtree height=6 split=uniform.
+
+        Raises:
+            SettingError: a value of `vary` that is no list, or a setting that is given twice.
+        """
+        for name, values in self.vary.items():
+            if not isinstance(values, tuple) or not values:
+                raise SettingError(f"[mechanism.vary] {name[:40]} must be a list of values.")
+            if name in self.settings:
+                raise SettingError(f"[mechanism.vary] {name[:40]} stands under [mechanism.settings], too: leave one out.")
+        lists = [[(name, tuple(value) if isinstance(value, list) else value) for value in values] for name, values in self.vary.items()]
+        for chosen in itertools.islice(itertools.product(*lists), MOST_RUNS + 1):
+            words = [self.label or self.key, *(f"{name}={_spelt(value)}" for name, value in chosen)]
+            yield " ".join(words), MechanismPart(key=self.key, settings={**self.settings, **dict(chosen)})
+
+
+def _spelt(value: object) -> str:
+    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyConfig(Sourced):
+    """Everything that decides a comparison.
+
+    Attributes:
+        mechanisms: what is compared.
+        epsilons: of the budgets; exact, as all budgets.
+        delta: of those mechanisms that need one.
+        repeats: runs of each.
+        seed: the same seed gives the same table, but for the seconds.
+        queries: random boxes that points are asked.
+        level: geographic level of trips, a number or a name; the finest if left out.
+    """
+
+    data: PublicDataPart
+    mechanisms: tuple[VariedPart, ...]
+    epsilons: tuple[Fraction, ...]
+    delta: Fraction | None = None
+    repeats: int = 1
+    seed: int = 0
+    queries: int = 500
+    level: Any = None
+
+    def built(self) -> dict[str, Any]:
+        """The mechanisms by label.
+
+        Raises:
+            SettingError: as `MechanismPart.built`, or two of one label.
+        """
+        made: dict[str, Any] = {}
+        for part in self.mechanisms:
+            for label, plain in part.variants():
+                if label in made:
+                    raise SettingError(f"Two mechanisms are called {label[:80]!r}: give one another label.")
+                made[label] = plain.built(points=self.data.is_points, references=True)
+                if len(made) > MOST_RUNS:
+                    raise SettingError(f"There are more than {MOST_RUNS:,} combinations of settings.")
+        return made
+
+    def study(self) -> Study:
+        """The study on its data, which are read now.
+
+        Raises:
+            DpvizError: whatever is wrong with the data, the frame or the mechanisms on it.
+        """
+        mechanisms = self.built()
+        data = open_data(self, open_frame(self), bad_rows="refuse").data
+        own = {each.name for each in fields(Study)} - {"data", "mechanisms"}
+        return Study(data=data, mechanisms=mechanisms, **{name: getattr(self, name) for name in own})
+
+
+def read_study(path: Path) -> StudyConfig:
+    """Read a comparison's configuration; paths in it are relative to its own folder.
+
+    Raises:
+        InputError: the file cannot be read, or is no TOML.
+        SettingError: an unknown or missing key, or a value of the wrong kind or out of range.
+        RefusedError: data that are not public.
+    """
+    return study_from(read_file(path), base=path.parent)
+
+
+def study_from(found: dict[str, Any], *, base: Path = Path()) -> StudyConfig:
+    """A comparison from its tables; raises as `read_study`."""
+    plain = {each.name: str(each.type) for each in fields(StudyConfig)}
+    plain = {name: kind for name, kind in plain.items() if name not in (*PARTS, "mechanisms", "base")}
+    check_keys(found, {**plain, "mechanism": None, **PARTS}, "A comparison's configuration")
+    if missing := [name for name in ("epsilons", "data", "mechanism") if name not in found]:
+        raise SettingError(f"The configuration lacks {', '.join(missing)}.")
+    listed = found["mechanism"]
+    if not isinstance(listed, list):
+        raise SettingError("Mechanisms are compared one by one: write [[mechanism]] with double brackets.")
+    parts = {name: table_of(kind, found[name], f"[{name}]") for name, kind in PARTS.items() if name in found}
+    values = {name: value_of(kind, found[name], name) for name, kind in plain.items() if name in found}
+    mechanisms = tuple(table_of(VariedPart, each, "[[mechanism]]") for each in listed)
+    return replace(StudyConfig(**parts, **values, mechanisms=mechanisms), base=base)

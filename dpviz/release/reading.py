@@ -1,0 +1,123 @@
+"""Read a release that was written: checked against its manifest, and equal to what was released."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import geopandas
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpviz.errors import InputError
+from dpviz.release.accounting import receipt_of
+from dpviz.release.archive import MOST_BYTES, Members, Source, guarded, opened
+from dpviz.release.contents import POINTS
+from dpviz.release.export import MANIFEST, seal
+from dpviz.release.flow_release import FlowRelease
+from dpviz.release.manifest import breach
+from dpviz.release.partitions import TABLE, point_release
+from dpviz.release.release import Release
+from dpviz.release.trip_tables import ACROSS, DESTINATIONS, FLOWS, ORIGINS, REGIONS, trip_release
+
+Facts = dict[str, Any]
+
+MOST_MANIFEST_BYTES = 16 * 2**20
+_NOT_WHOLE = "The release's tables and its manifest do not fit together: they were not written by dpviz, or by another version."
+
+
+def read_release(source: Source) -> Release | FlowRelease:
+    """A release as it was when `write_release` wrote it; it answers as before.
+
+    Args:
+        source: the folder, a zip of it (a path, or an open binary file).
+
+    Returns:
+        A release equal to the one that was written, bit for bit.
+
+    Raises:
+        InputError: no release; a file is missing, changed, or not listed; or it was published without GeoParquet.
+    """
+    with opened(source) as members:
+        manifest = _manifest(members)
+        tables = {name: guarded(_NOT_WHOLE, partial(_table, members, name)) for name in _needed(manifest)}
+        return guarded(_NOT_WHOLE, lambda: _release(manifest, tables))
+
+
+def read_manifest(source: Source) -> Facts:
+    """The manifest of a release, after the same checks of every file as in `read_release`.
+
+    Raises:
+        InputError: no release, or a file is missing, changed, or not listed.
+    """
+    with opened(source) as members:
+        return _manifest(members)
+
+
+def _manifest(members: Members) -> Facts:
+    text = guarded("The manifest cannot be read.", lambda: members.read(MANIFEST, MOST_MANIFEST_BYTES))
+    manifest: Facts = guarded("The manifest is not JSON.", lambda: json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant))
+    broken = guarded("The manifest breaks its schema.", lambda: breach(manifest))
+    if broken is not None:
+        raise InputError(f"The manifest breaks its schema at {broken}.")
+    if manifest["seal"] != seal(manifest):
+        raise InputError("The manifest was changed after the release was written: its seal does not fit.")
+    _check_files(members, manifest["files"])
+    return manifest
+
+
+def _check_files(members: Members, listed: list[Facts]) -> None:
+    names = [entry["name"] for entry in listed]
+    if len(set(names)) < len(names) or MANIFEST in names:
+        raise InputError("The manifest lists a file twice.")
+    if set(members.sizes) - {MANIFEST, *names}:
+        raise InputError("The release has a file that its manifest does not list.")
+    for entry in listed:
+        if entry["name"] not in members.sizes:
+            raise InputError(f"The release's {entry['name']} is missing.")
+        found = guarded(f"The release's {entry['name']} cannot be read.", partial(members.digest, entry["name"]))
+        if found != (entry["sha256"], entry["bytes"]):
+            raise InputError(f"The release's {entry['name']} was changed after it was written: its SHA-256 does not fit.")
+
+
+def _needed(manifest: Facts) -> list[str]:
+    """The tables that the release is made of."""
+    contents = manifest["contents"]
+    if contents["kind"] == POINTS:
+        names = [TABLE]
+    else:
+        stems = [REGIONS] if contents["destinations"] is None else [ORIGINS, DESTINATIONS]
+        names = [FLOWS, *(f"{stem}.parquet" for stem in stems), *([ACROSS] if contents["across"] else [])]
+    if not set(names) <= {entry["name"] for entry in manifest["files"]}:
+        raise InputError("The release was published without GeoParquet, so it cannot be read back; its files can.")
+    return names
+
+
+def _table(members: Members, name: str) -> Any:
+    content = pa.BufferReader(members.read(name, MOST_BYTES))
+    file = pq.ParquetFile(content)
+    if sum(file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)) > MOST_BYTES:
+        raise InputError(f"The release's {name} unpacks to more than the limit of {MOST_BYTES:,} bytes.")
+    if name in (f"{stem}.parquet" for stem in (REGIONS, ORIGINS, DESTINATIONS)):
+        content.seek(0)
+        return geopandas.read_parquet(content)
+    return file.read(columns=[column for column in file.schema_arrow.names if column != "geometry"])
+
+
+def _release(manifest: Facts, tables: dict[str, Any]) -> Release | FlowRelease:
+    contents, steps = manifest["contents"], tuple(manifest["post_processing"])
+    receipt = receipt_of(manifest["privacy"], manifest["accounting"])
+    if contents["kind"] == POINTS:
+        return point_release(contents, tables[TABLE], receipt, steps)
+    return trip_release(contents, tables, receipt, steps)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> Facts:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise InputError("The manifest has a name twice.")
+    return dict(pairs)
+
+
+def _no_constant(_: str) -> None:
+    raise InputError("The manifest has a number that is not finite.")

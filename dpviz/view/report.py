@@ -1,0 +1,145 @@
+"""The report of a release: one HTML file for a stranger who must judge the data, without scripts and without a network."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from dpviz.release.flow_release import FlowRelease
+from dpviz.release.release import Release
+from dpviz.view.report_budget import decimal, is_structure, odds, place_name, pyramid
+from dpviz.view.report_levels import error_axis, level_rows
+from dpviz.view.report_map import drawn_level, points_picture
+from dpviz.view.report_reading import point_examples, sums_of, trip_examples, whole
+from dpviz.view.report_trips import pair_rows, trips_picture
+
+Facts = dict[str, Any]
+
+_PLURAL = {"record": "records", "person": "people", "trip": "trips"}
+_STRONGEST = 10
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+def report_html(release: Release | FlowRelease, manifest: Facts) -> bytes:
+    """The report as one file, the same for the same release and manifest.
+
+    Args:
+        release: of points or trips, drawn with entropy of the operating system.
+        manifest: what `describe` says of it; with its list of files, if they have been written.
+
+    Returns:
+        HTML in UTF-8 that holds nothing but what release and manifest hold, and outlines of land and borders.
+
+    Raises:
+        RefusedError: a simulation, or a reference that is not private.
+    """
+    release.refuse_unpublishable()
+    about = _points(release) if isinstance(release, Release) else _trips(release)
+    rows = level_rows(release, manifest["utility"]["levels"])
+    page: str = _template().render(
+        manifest=manifest,
+        receipt=release.receipt,
+        steps=_steps(release),
+        pyramid=pyramid(release),
+        odds=odds(release.receipt),
+        levels=rows,
+        axis=error_axis(rows),
+        sums=sums_of(release),
+        approximate=release.approximate,
+        unit=release.receipt.unit,
+        units=_PLURAL.get(release.receipt.unit, release.receipt.unit),
+        **about,
+    )
+    return page.encode()
+
+
+def _points(release: Release) -> Facts:
+    """What only reports of points say."""
+    person = release.receipt.unit == "person" and release.receipt.contributions == 1
+    counted, level = "people" if person else "records", drawn_level(release)
+    return {
+        "kind": "points",
+        "counted": counted,
+        "parts": "partitions",
+        "picture": points_picture(release, counted),
+        "examples": point_examples(release, level),
+        "example_level": level,
+        "finest": len(release.tree.leaves),
+        "negatives": bool((release.count[release.tree.leaves] < -0.5).any()),
+        "recentred": release.unbiased is not None,
+        "area_unit": "unit of area" if release.domain.crs is None else "km²",
+        "interpolated": release.inside == "interpolated",
+    }
+
+
+def _trips(release: FlowRelease) -> Facts:
+    """What only reports of trips say."""
+    picture, finest = trips_picture(release), pair_rows(release, release.depth)
+    return {
+        "kind": "trips",
+        "counted": "trips",
+        "parts": "pairs",
+        "picture": picture,
+        "examples": trip_examples(release, finest, _STRONGEST),
+        "example_level": release.depth,
+        "finest": len(release.stages[-1].count),
+        "negatives": bool((release.stages[-1].count < 0).any()),
+        "recentred": bool((release.stages[-1].noisy != release.stages[-1].count).any()),
+        "area_unit": None,
+        "interpolated": False,
+        "pair_kind": release.tree.title(release.tree.height),
+        "map_kind": None if picture is None else release.tree.title(2 * picture.level),
+        "every_pair": release.every_pair,
+    }
+
+
+def _steps(release: Release | FlowRelease) -> list[Facts]:
+    """The accounting as rows of a table."""
+    return [
+        {
+            "purpose": step.purpose,
+            "place": place_name(release, step.level),
+            "exact": str(step.amount),
+            "amount": decimal(step.amount),
+            "delta": decimal(step.delta, 3) if step.delta else "",
+            "structure": is_structure(step, release),
+            "instead": step.instead,
+            "noise": step.noise,
+            "sensitivity": decimal(step.sensitivity, 6),
+            "scale": decimal(step.scale, 6),
+            "counts": "private" if step.counts is None else f"{step.counts:,}",
+        }
+        for step in release.receipt.steps
+    ]
+
+
+@cache
+def _template() -> Any:
+    """The page's template; every value that it shows is cleaned and escaped."""
+    loader = PackageLoader("dpviz", "view")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_plain)
+    environment.trim_blocks = environment.lstrip_blocks = True
+    environment.filters |= {"whole": whole, "plain_number": _number, "decimal": decimal}
+    return environment.get_template("report.html.jinja")
+
+
+def _plain(value: object) -> object:
+    """Texts without control characters, without marks that turn the direction of writing, and without halves of characters."""
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return _HALVES.sub("\ufffd", _CONTROLS.sub("", value))
+    return value
+
+
+def _number(value: float | None) -> str:
+    """A standard deviation or an area, with three digits.
+
+    >>> _number(1234.56), _number(0.012345), _number(None)
+    ('1,235', '0.0123', '–')
+    """
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

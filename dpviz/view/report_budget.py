@@ -1,0 +1,147 @@
+"""Where the privacy budget of a release went: the bars of the pyramid, and what the guarantee means in odds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.receipt import Receipt, Step
+from dpviz.release.flow_release import FlowRelease
+from dpviz.release.release import Release
+
+_PRIORS = (0.01, 0.1, 0.5)
+_READ_AT = Fraction(1, 10**6)
+_LARGEST_EXPONENT = 700.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """One row of the pyramid.
+
+    Attributes:
+        name: of the level, or what was bought where there is no level.
+        counts: share of the row's bar for counts, of the whole budget, 0 to 1.
+        structure: likewise, for choosing the structure.
+        amount: both together, as a decimal.
+        exact: both together, as a fraction.
+        percent: of what could be spent.
+    """
+
+    name: str
+    counts: float
+    structure: float
+    amount: str
+    exact: str
+    percent: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Odds:
+    """The guarantee in plain numbers.
+
+    Attributes:
+        epsilon: the bound, as a decimal.
+        factor: e to the epsilon.
+        twice: its square, for what rests on two units.
+        delta: as a decimal, and as "1 in so many"; "" where it is 0.
+        one_in: likewise.
+        rho: as a decimal where the guarantee is zero-concentrated, of which epsilon is a reading at this delta; else "".
+        beliefs: percent that somebody was sure before, and at least and at most after seeing the release.
+    """
+
+    epsilon: str
+    factor: str
+    twice: str
+    delta: str
+    one_in: str
+    rho: str
+    beliefs: list[tuple[str, str, str]]
+
+
+def pyramid(release: Release | FlowRelease) -> list[Layer]:
+    """What was spent at each level, the whole first; steps without a level have rows of their own above.
+
+    What is spent on paths that end early, in place of later steps, is left out: it is not added up.
+    """
+    sums: dict[tuple[bool, int | str], tuple[Fraction, Fraction]] = {}
+    for step in release.receipt.steps:
+        if not step.instead:
+            key = (step.level is not None, step.level if step.level is not None else step.purpose)
+            counts, structure = sums.get(key, (Fraction(0), Fraction(0)))
+            sums[key] = (counts, structure + step.amount) if is_structure(step, release) else (counts + step.amount, structure)
+    rows = [(key[1], *parts) for key, parts in sums.items()]
+    levels = sorted((row for row in rows if isinstance(row[0], int)), key=lambda row: row[0], reverse=isinstance(release, Release))
+    return [_layer(release, *row) for row in [*(row for row in rows if isinstance(row[0], str)), *levels]]
+
+
+def decimal(value: Fraction | float, digits: int = 4) -> str:
+    """A fraction as a short decimal.
+
+    >>> decimal(Fraction(1, 3)), decimal(89_129_640), decimal(Fraction(1, 10**8))
+    ('0.3333', '89,129,640', '1e-8')
+    """
+    number = float(value)
+    return f"{number:,.0f}" if number >= 10**digits else f"{number:.{digits}g}".replace("e-0", "e-")
+
+
+def is_structure(step: Step, release: Release | FlowRelease) -> bool:
+    """Whether a step chose the structure (splits, medians, sizes), not the counts that are published."""
+    return isinstance(release, Release) and not step.purpose.startswith("counts")
+
+
+def place_name(release: Release | FlowRelease, level: int | None) -> str:
+    """A level or stage of the accounting in words."""
+    if level is None:
+        return "–"
+    if isinstance(release, FlowRelease):
+        return release.tree.title(level)
+    return "whole area" if level == release.height else f"level {level}" if level else "level 0, the finest"
+
+
+def odds(receipt: Receipt) -> Odds:
+    """What the spent budget lets anybody conclude."""
+    spent: Budget = receipt.spent
+    rho = spent.rho if isinstance(spent, ZcdpBudget) else None
+    bound = spent.to_approx(_READ_AT) if isinstance(spent, ZcdpBudget) else spent
+    epsilon, delta = float(bound.epsilon), Fraction(0) if isinstance(bound, PureBudget) else bound.delta
+    factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
+    return Odds(
+        epsilon=decimal(epsilon),
+        factor=_times(factor),
+        twice=_times(math.exp(min(2 * epsilon, _LARGEST_EXPONENT))),
+        delta=decimal(delta, 3) if delta else "",
+        one_in=f"{float(1 / delta):,.0f}" if delta else "",
+        rho="" if rho is None else decimal(rho),
+        beliefs=[(_percent(prior), _percent(_after(prior, 1 / factor)), _percent(_after(prior, factor))) for prior in _PRIORS],
+    )
+
+
+def _after(prior: float, factor: float) -> float:
+    """What a belief becomes when its odds are multiplied."""
+    return prior * factor / (prior * factor + 1 - prior)
+
+
+def _times(factor: float) -> str:
+    return f"{factor:,.2f}" if factor < 1000 else f"{factor:,.0f}" if factor < 1e9 else f"{factor:.1e}"
+
+
+def _percent(share: float) -> str:
+    """A probability; never rounded to 100 or 0."""
+    percent = 100 * share
+    if percent > 99.9:
+        return "over 99.9 %"
+    return "under 0.1 %" if percent < 0.1 else f"{percent:.2g} %" if percent < 10 else f"{percent:.1f} %".replace(".0 ", " ")
+
+
+def _layer(release: Release | FlowRelease, where: int | str, counts: Fraction, structure: Fraction) -> Layer:
+    whole, amount = release.receipt.available, counts + structure
+    return Layer(
+        name=where if isinstance(where, str) else place_name(release, where),
+        counts=float(counts / whole),
+        structure=float(structure / whole),
+        amount=decimal(amount),
+        exact=str(amount),
+        percent=f"{100 * float(amount / whole):.3g} %",
+    )

@@ -1,0 +1,59 @@
+"""Ledgers to test with, and programs that use one in a process of their own."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import dpviz
+from dpviz.privacy.accounts import Terms
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.privacy.ledger import Ledger
+
+MARK = "a1" * 32
+OTHER_MARK = "b2" * 32
+RECORDS = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(1))
+PEOPLE = Terms(unit="person", neighbours="replace one", cap=ZcdpBudget(2))
+LOOSE = Terms(unit="record", neighbours="add or remove one", cap=ApproxBudget(5, "1e-5"))
+
+# The package's front is left out: a program then starts in a tenth of a second, with the same ledger.
+_START = f"""
+import json, os, signal, sys, types
+package = types.ModuleType("dpviz")
+package.__path__ = [{str(Path(dpviz.__file__).parent)!r}]
+sys.modules["dpviz"] = package
+from dpviz.errors import RefusedError
+from dpviz.privacy.accounts import Terms
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.privacy.ledger import Ledger
+
+MARK = {MARK!r}
+RECORDS = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(1))
+ledger = Ledger(sys.argv[1])
+
+def attempt(action):
+    try:
+        return action()
+    except RefusedError as error:
+        return str(error)
+"""
+
+
+def program(code, path, under=()):
+    """The command that runs `code` on the ledger at `path`; `under` goes before it (a tracer, a namespace)."""
+    return [*under, sys.executable, "-c", _START + code, str(path)]
+
+
+def run(code, path, *, under=(), code_expected=0):
+    """The lines that the program printed as JSON; it must end with the code that is expected and without a traceback."""
+    done = subprocess.run(program(code, path, under), capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == code_expected, done.stderr
+    assert "Traceback" not in done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def opened(path, terms=RECORDS, name="visits", marks=(MARK,)):
+    """A ledger with one dataset."""
+    ledger = Ledger(path)
+    ledger.open(name, marks, terms)
+    return ledger

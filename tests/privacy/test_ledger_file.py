@@ -1,0 +1,293 @@
+"""A ledger that is empty, cut, altered, foreign, read-only or in use: one clear refusal, nothing lost, nothing made anew."""
+
+import hashlib
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+from contextlib import closing
+
+import pytest
+
+from dpviz.errors import RefusedError
+from dpviz.privacy import ledger_file
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.privacy.ledger import Ledger
+from tests.ledgers import LOOSE, MARK, OTHER_MARK, PEOPLE, RECORDS, opened, run
+
+DAMAGED = "is empty, cut short, altered or no ledger of dpviz"
+
+READS = {
+    "accounts": lambda ledger: ledger.accounts(),
+    "account": lambda ledger: ledger.account("visits"),
+    "entries": lambda ledger: ledger.entries("visits"),
+    "recognised": lambda ledger: ledger.recognised([MARK]),
+}
+WRITES = {
+    "open": lambda ledger: ledger.open("new", ["d4" * 32], RECORDS),
+    "spend": lambda ledger: ledger.spend("visits", PureBudget(0.1), mechanism="quadtree"),
+    "published": lambda ledger: ledger.published(2, "release-2"),
+    "looked": lambda ledger: ledger.looked("visits"),
+}
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A ledger of two datasets and four draws."""
+    ledger = opened(tmp_path / "ledger.sqlite", LOOSE)
+    ledger.open("trips", [OTHER_MARK], PEOPLE)
+    for _ in range(3):
+        ledger.spend("visits", ApproxBudget(0.1, 1e-7), mechanism="kdtree")
+    ledger.spend("trips", ZcdpBudget(0.5), mechanism="top_down", contributions=3)
+    ledger.published(1, "release-1")
+    return ledger.path
+
+
+def says(path):
+    """All that a ledger says."""
+    ledger = Ledger(path)
+    return ledger.accounts(), ledger.entries("visits"), ledger.entries("trips"), ledger.recognised([MARK])
+
+
+def refusal(action, path):
+    """The one line of a refusal, which hides nothing behind it."""
+    with pytest.raises(RefusedError) as caught:
+        action(Ledger(path))
+    text = str(caught.value)
+    assert "\n" not in text
+    assert str(path) in text
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    return text
+
+
+def other_database(path):
+    path.unlink(missing_ok=True)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE dataset (name TEXT)")
+        db.commit()
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("action", [*READS, *WRITES])
+@pytest.mark.parametrize("content", ["empty", "text", "zeros", "database", "header only"])
+def test_a_file_that_is_no_ledger_is_refused_and_left_alone(path, content, action):
+    foreign = {
+        "empty": lambda: b"",
+        "text": lambda: b"id,lon,lat\n" * 1000,
+        "zeros": lambda: bytes(path.stat().st_size),
+        "database": lambda: other_database(path),
+        "header only": lambda: path.read_bytes()[:100],
+    }[content]()
+    path.write_bytes(foreign)
+    assert DAMAGED in refusal((READS | WRITES)[action], path)
+    assert path.read_bytes() == foreign
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_ledger_cut_anywhere_is_refused(path):
+    whole = path.read_bytes()
+    for length in [*range(0, len(whole), 512), len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        assert DAMAGED in refusal(READS["accounts"], path)
+        assert DAMAGED in refusal(WRITES["spend"], path)
+        assert path.read_bytes() == whole[:length]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_flipped_bit_is_refused_or_does_not_matter(path, seed):
+    """Where a file still says what it said (unused bytes, counters of SQLite's own), the next draw is added to it or refused."""
+    whole, said, draw = path.read_bytes(), says(path), random.Random(seed)
+    used = [place for place, byte in enumerate(whole) if byte]
+    refused = harmless = 0
+    for place in [*draw.sample(range(100), 25), *draw.sample(used, 200), *draw.sample(range(len(whole)), 25)]:
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << draw.randrange(8)
+        path.write_bytes(flipped)
+        try:
+            assert says(path) == said, place
+        except RefusedError as error:
+            refused += "\n" not in str(error) and path.read_bytes() == flipped
+        else:
+            harmless += 1
+    assert refused + harmless == 250
+    assert refused > 150
+
+
+def test_the_next_draw_after_a_harmless_flip_is_counted(path):
+    whole = path.read_bytes()
+    unused = whole.index(bytes(1000)) + 500
+    path.write_bytes(whole[:unused] + b"\x10" + whole[unused + 1 :])
+    Ledger(path).spend("visits", PureBudget(0.7), mechanism="quadtree")
+    assert Ledger(path).account("visits").spent["epsilon"] == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE dataset SET cap = 'epsilon 1000' WHERE name = 'visits'",
+        "UPDATE dataset SET spent = 'epsilon 0, delta 0' WHERE name = 'visits'",
+        "UPDATE dataset SET truth_seen = 1",
+        "UPDATE dataset SET name = 'other' WHERE name = 'visits'",
+        "UPDATE draw SET budget = 'epsilon 1/100' WHERE id = 1",
+        "DELETE FROM draw WHERE id = 3",
+        "DELETE FROM mark",
+        "UPDATE ledger SET key = 'abc'",
+        "UPDATE ledger SET seal = x'00'",
+        "UPDATE draw SET mechanism = x'ff'",
+        "INSERT INTO ledger SELECT key, seal FROM ledger",
+        "DELETE FROM ledger",
+        "CREATE TABLE more (x)",
+        "CREATE TRIGGER t AFTER INSERT ON draw BEGIN UPDATE dataset SET spent = 'epsilon 0, delta 0'; END",
+        "PRAGMA user_version = 2",
+        "PRAGMA journal_mode = WAL",
+    ],
+)
+def test_a_change_past_dpviz_is_refused(path, change):
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(change)
+        db.commit()
+    for action in (READS["accounts"], WRITES["spend"]):
+        assert DAMAGED in refusal(action, path)
+
+
+def test_a_sum_that_is_not_that_of_its_draws_is_refused_even_under_a_good_seal(path):
+    with closing(ledger_file.LedgerFile(path)._connect(path)) as db:
+        db.execute("UPDATE dataset SET spent = 'epsilon 1/10, delta 0' WHERE name = 'visits'")
+        db.execute("UPDATE ledger SET seal = ?", (ledger_file._seal(db, db.execute("SELECT key FROM ledger").fetchone()[0]),))
+    for action in (READS["account"], WRITES["spend"]):
+        with pytest.raises(RefusedError, match="sum for 'visits' is not that of its draws"):
+            action(Ledger(path))
+    assert Ledger(path).account("trips").draws == 1
+
+
+def test_the_seal_is_the_same_in_every_process(path):
+    assert run("print(json.dumps(ledger.account('visits').draws))", path) == [3]
+
+
+def test_a_ledger_that_is_gone_is_not_made_anew_by_a_draw(path):
+    path.unlink()
+    assert "read-only, or is not yours" in refusal(WRITES["spend"], path)
+    assert not path.exists()
+    assert Ledger(path).accounts() == []
+
+
+def test_the_journal_of_a_ledger_that_is_gone_is_not_played_into_a_new_one(path):
+    path.rename(path.with_name("elsewhere"))
+    path.with_name(f"{path.name}-journal").write_bytes(b"half a transaction")
+    assert "is gone, yet its journal lies there" in refusal(WRITES["open"], path)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("action", ["accounts", "open", "spend"])
+@pytest.mark.parametrize("place", ["folder", "below a file", "dangling link"])
+def test_a_place_where_no_file_can_be_is_refused(tmp_path, place, action):
+    blocked = tmp_path / "blocked"
+    if place == "folder":
+        blocked.mkdir()
+    elif place == "below a file":
+        blocked.write_text("not a folder")
+        blocked /= "ledger.sqlite"
+    else:
+        blocked.symlink_to(tmp_path / "nowhere")
+    if place == "below a file" and action == "accounts":
+        assert Ledger(blocked).accounts() == []
+    else:
+        assert "cannot be opened and written" in refusal((READS | WRITES)[action], blocked)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_file_system_without_links_is_refused_and_left_clean(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert "Operation not permitted" in refusal(WRITES["open"], tmp_path / "ledger.sqlite")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ledger_in_use_is_refused_after_a_while(path, monkeypatch):
+    monkeypatch.setattr(ledger_file, "BUSY", 0.05)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert Ledger(path).account("visits").draws == 3
+        assert "is in use by another process" in refusal(WRITES["spend"], path)
+        other.execute("ROLLBACK")
+        other.execute("BEGIN EXCLUSIVE")
+        assert "is in use by another process" in refusal(READS["account"], path)
+    assert WRITES["spend"](Ledger(path)) == 5
+
+
+def test_each_commit_waits_for_the_disk(path):
+    with ledger_file.LedgerFile(path).writing() as db:
+        settings = {name: db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "fullfsync", "journal_mode")}
+    assert settings == {"synchronous": 3, "fullfsync": 1, "journal_mode": "delete"}
+
+
+# Read-only, in ways that hold for the superuser too.
+
+ALL_WRITES = """
+for action in (
+    lambda: ledger.spend("visits", PureBudget("1/10"), mechanism="quadtree"),
+    lambda: ledger.open("new", [MARK.replace("a", "d")], RECORDS),
+    lambda: ledger.looked("visits"),
+):
+    print(json.dumps(attempt(action)))
+print(json.dumps(ledger.account("visits").draws))
+"""
+
+
+def mounted(command):
+    """A prefix that runs a program in a private view of the file system, changed by `command`."""
+    under = ("unshare", "-rm", "sh", "-c", f'{command} && exec "$@"', "sh")
+    if not shutil.which("unshare") or subprocess.run([*under, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this system lets no test mount anything")
+    return under
+
+
+def test_a_ledger_that_sqlite_may_not_write_is_read_but_not_spent_from(path):
+    """The header's write version says that a later SQLite made it: one bit, and it binds everybody."""
+    whole = bytearray(path.read_bytes())
+    whole[18] = 9
+    path.write_bytes(whole)
+    assert Ledger(path).account("visits").draws == 3
+    for action in WRITES.values():
+        assert "read-only" in refusal(action, path)
+    assert path.read_bytes() == whole
+
+
+def test_a_ledger_on_a_read_only_disk_is_read_but_not_spent_from(path):
+    before = hashlib.sha256(path.read_bytes()).digest()
+    under = mounted(f"mount --bind {path.parent} {path.parent} && mount -o remount,bind,ro {path.parent}")
+    *refused, draws = run(ALL_WRITES, path, under=under)
+    assert draws == 3
+    assert all("it or its folder is read-only" in text for text in refused)
+    assert hashlib.sha256(path.read_bytes()).digest() == before
+
+
+def test_a_read_only_file_in_a_writable_folder_is_not_spent_from(path):
+    under = mounted(f"mount --bind {path} {path} && mount -o remount,bind,ro {path}")
+    *refused, draws = run(ALL_WRITES, path, under=under)
+    assert draws == 3
+    assert all("it or its folder is read-only" in text for text in refused)
+
+
+def test_a_read_only_folder_gets_no_ledger(tmp_path):
+    under = mounted(f"mount --bind {tmp_path} {tmp_path} && mount -o remount,bind,ro {tmp_path}")
+    code = 'print(json.dumps(attempt(lambda: ledger.open("visits", [MARK], RECORDS))))'
+    for path in (tmp_path / "ledger.sqlite", tmp_path / "new" / "ledger.sqlite"):
+        assert "Read-only file system" in run(code, path, under=under)[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="modes do not bind the superuser")
+@pytest.mark.parametrize(("file_mode", "folder_mode"), [(0o400, 0o700), (0o600, 0o500)])
+def test_modes_that_forbid_writing_refuse(path, file_mode, folder_mode):
+    path.chmod(file_mode)
+    path.parent.chmod(folder_mode)
+    try:
+        assert "read-only" in refusal(WRITES["spend"], path)
+        assert Ledger(path).account("visits").draws == 3
+    finally:
+        path.parent.chmod(0o700)

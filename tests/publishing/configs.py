@@ -1,0 +1,63 @@
+"""Configurations for tests: the tables of a small release and of a small comparison, and their files."""
+
+import copy
+
+import pandas as pd
+import tomli_w
+
+CROWD = pd.DataFrame({"lon": [1.5, 1.5, 2.5, 9.0, 99.0], "lat": [1.5, 1.5, 3.5, 9.0, 1.0], "secret": ["Rosa"] * 5})
+TOWNS = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
+TRIPS = pd.DataFrame({"from": ["a", "b", "c", "zzz"], "to": ["c", "c", "a", "a"], "count": [900, 40, 500, 7]})
+
+POINTS = {
+    "data": {"points": "crowd.csv"},
+    "domain": {"bounds": [0, 0, 16, 16], "crs": "none", "order": 4},
+    "mechanism": {"key": "quadtree", "settings": {"height": 3}},
+    "budget": {"epsilon": 0.5},
+    "dataset": {"name": "crowd", "cap_epsilon": 1},
+    "publication": {"name": "A crowd", "curator": "The town", "description": "Where they stood."},
+    "output": {"folder": "out"},
+}
+FLOWS = {
+    **POINTS,
+    "data": {"trips": "trips.csv"},
+    "regions": {"file": "towns.csv", "levels": ["state", "town"]},
+    "mechanism": {"key": "top_down"},
+    "budget": {"epsilon": 1, "delta": 1e-6},
+    "dataset": {"name": "trips", "cap_epsilon": 2, "cap_delta": 1e-5},
+}
+del FLOWS["domain"]
+
+STUDY = {
+    "seed": 7,
+    "repeats": 2,
+    "epsilons": [0.5, "1/3"],
+    "queries": 20,
+    "data": {"sample": "gaussian_cluster", "size": 500},
+    "domain": {"bounds": [0, 0, 1024, 1024], "crs": "none", "order": 4},
+    "mechanism": [{"key": "quadtree", "vary": {"height": [2, 3]}}, {"key": "identity"}],
+}
+
+
+def changed(tables, path, value):
+    """A copy with one key changed, or left out for None; `path` is "section.key" or "key"."""
+    copied = copy.deepcopy(tables)
+    *sections, name = path.split(".")
+    at = copied
+    for section in sections:
+        at = at.setdefault(section, {})
+    if value is None:
+        del at[name]
+    else:
+        at[name] = value
+    return copied
+
+
+def written(folder, tables, name="release.toml"):
+    """The path of a configuration in a folder that holds its data, too."""
+    CROWD.to_csv(folder / "crowd.csv", index=False)
+    TOWNS.to_csv(folder / "towns.csv", index=False)
+    TRIPS.to_csv(folder / "trips.csv", index=False)
+    path = folder / name
+    path.write_text(tomli_w.dumps(tables), "utf-8")
+    return path

@@ -1,0 +1,165 @@
+"""A release's configuration: every key is checked, and what is written reads back equal."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpviz.errors import BudgetError, DpvizError, InputError, RefusedError, SettingError
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.publishing.config import from_tables, read_config, to_toml
+from dpviz.publishing.toml_tables import read_file
+from tests.publishing.configs import FLOWS, POINTS, changed, written
+
+
+def test_a_configuration_says_what_it_means(tmp_path):
+    config = read_config(written(tmp_path, POINTS))
+    assert config.budget.budget() == PureBudget("1/2")
+    assert config.domain.domain().bounds == (0, 0, 16, 16)
+    assert config.domain.domain().crs is None
+    assert config.mechanism.built(points=True).height == 3
+    assert config.base == tmp_path
+
+
+def test_numbers_are_what_a_person_typed():
+    assert from_tables(changed(POINTS, "budget.epsilon", 0.1)).budget.epsilon == Fraction(1, 10)
+    assert from_tables(changed(POINTS, "budget.epsilon", "1/3")).budget.epsilon == Fraction(1, 3)
+    assert from_tables(FLOWS).budget.budget() == ApproxBudget(1, "1e-6")
+    assert from_tables(changed(FLOWS, "budget", {"rho": 0.25})).budget.budget() == ZcdpBudget("1/4")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "told"),
+    [
+        ("data.lat", "y", "[data] has no key 'lat'; it knows points, trips, sample, size, x, y"),
+        ("dataa", {}, "A release's configuration has no key 'dataa'; it knows data, domain"),
+        ("mechanism.settings.heigth", 3, "[mechanism.settings] has no key 'heigth'; it knows height"),
+        ("mechanism.key", "quadtre", "[mechanism] key must be one of quadtree, path_tree"),
+        ("mechanism.key", "top_down", "for points"),
+        ("mechanism.settings.height", 99, "Height must be from 1 to 24"),
+        ("mechanism.settings", [3], "[mechanism] settings must be a table"),
+        ("budget", {}, "epsilon is missing"),
+        ("budget.epsilon", "much", "epsilon must be a number"),
+        ("budget.epsilon", True, "epsilon must be a number"),
+        ("budget.epsilon", float("inf"), "must be finite"),
+        ("budget.epsilon", -1, "greater than 0"),
+        ("budget.rho", 1, "rho stands alone"),
+        ("domain.order", 4.5, "[domain] order must be a whole number"),
+        ("domain.bounds", [0, 0, 16], "four numbers: west, south, east, north"),
+        ("domain.bounds", "0 0 16 16", "[domain] bounds must be a list"),
+        ("domain.bounds", [0, 0, "16", 16], "Each of [domain] bounds must be a finite number"),
+        ("domain.crs", None, "[domain] lacks crs"),
+        ("domain", None, "Points need a [domain]"),
+        ("output", None, "The configuration lacks [output]"),
+        ("output.folder", 3, "[output] folder must be a text"),
+        ("output.formats", ["csv", 3], "Each of [output] formats must be a text"),
+        ("publication.curator", None, "[publication] lacks curator"),
+        ("data.sample", "la_residents", "exactly one of points, trips and sample"),
+        ("data", {"sample": "nowhere"}, "sample must be one of la_residents"),
+        ("data", {"sample": "la_residents", "x": "lon"}, "[data] x has no meaning beside sample"),
+        ("data.exactly", True, "[data] exactly has no meaning beside points"),
+        ("data.contributions", "3", "contributions must be a whole number"),
+        ("regions", {"file": "towns.csv"}, "beside [data] trips only"),
+        ("dataset.cap_rho", 1, "rho stands alone"),
+        ("dataset.cap_epsilon", 0, "greater than 0"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_remedy(path, value, told):
+    with pytest.raises(DpvizError) as refused:
+        from_tables(changed(POINTS, path, value))
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("path", ["seed", "data.seed", "budget.seed", "mechanism.seed", "mechanism.settings.seed", "output.seed"])
+def test_a_seed_is_refused_with_the_reason(path):
+    with pytest.raises(RefusedError, match="whoever knows the seed can subtract the noise"):
+        from_tables(changed(POINTS, path, 7))
+
+
+def test_the_public_seed_of_tuning_boxes_is_a_setting_like_any_other():
+    tables = changed(POINTS, "mechanism", {"key": "tuned_grid", "settings": {"seed": 3}})
+    assert from_tables(tables).mechanism.built(points=True).seed == 3
+
+
+def test_references_that_are_not_private_are_refused():
+    with pytest.raises(RefusedError, match="NOT PRIVATE"):
+        from_tables(changed(POINTS, "mechanism", {"key": "exact_kdtree"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[data]\npoints = Rosa\n", "The configuration is no TOML: see line 2."),
+        ("lon,lat\n1.5,Rosa\n", "The configuration is no TOML: see line 1."),
+        ("a = " + "9" * 5000, "The configuration is no TOML"),
+        ("a = " + "[" * 5000, "The configuration is no TOML"),
+    ],
+)
+def test_a_file_that_is_no_toml_is_not_quoted(tmp_path, text, told):
+    path = tmp_path / "release.toml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(InputError) as refused:
+        read_file(path)
+    assert str(refused.value).startswith(told)
+    assert "Rosa" not in str(refused.value)
+    assert refused.value.__context__ is None
+
+
+def test_files_that_cannot_be_a_configuration(tmp_path):
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "large").write_bytes(b"#" * (2**20 + 1))
+    for name, told in (("bytes", "UTF-8"), ("large", "megabyte"), ("missing", "cannot be read"), ("", "cannot be read")):
+        with pytest.raises(InputError, match=told):
+            read_file(tmp_path / name)
+
+
+texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=20)
+amounts = st.fractions(Fraction(1, 10**6), 1000).map(lambda f: f.limit_denominator(10**7)) | st.floats(1e-9, 1e3) | st.integers(1, 99)
+tables = st.fixed_dictionaries(
+    {
+        "data": st.fixed_dictionaries({"points": texts}, optional={"person": texts, "crs": texts, "contributions": st.integers(1, 99)}),
+        "domain": st.fixed_dictionaries(
+            {"bounds": st.just([0.0, 0.5, 16.0, 16.0]), "crs": st.just("none")}, optional={"order": st.just(4)}
+        ),
+        "mechanism": st.sampled_from(
+            [
+                {"key": "quadtree"},
+                {"key": "quadtree", "settings": {"split": "custom", "height": 2, "weights": [1, 2, 0.5], "least_squares": False}},
+                {"key": "uniform_grid", "settings": {"side": 4}},
+            ]
+        ),
+        "budget": st.fixed_dictionaries({"epsilon": amounts.map(lambda n: str(n) if isinstance(n, Fraction) else n)}),
+        "dataset": st.fixed_dictionaries({"name": texts}, optional={"cap_epsilon": st.integers(1, 9), "unit": st.just("record")}),
+        "publication": st.fixed_dictionaries({"name": texts, "curator": texts, "description": texts}, optional={"region": texts}),
+        "output": st.fixed_dictionaries({"folder": texts}, optional={"formats": st.just(["geoparquet", "csv"])}),
+    }
+)
+
+
+@given(tables)
+def test_what_is_written_reads_back_equal(tmp_path_factory, found):
+    config = from_tables(found)
+    path = tmp_path_factory.getbasetemp() / "written.toml"
+    path.write_bytes(to_toml(config).encode())
+    again = read_config(path)
+    assert again == config
+    assert again.budget.budget() == config.budget.budget()
+    assert again.mechanism.built(points=True) == config.mechanism.built(points=True)
+
+
+def test_trips_and_their_frames_read_back_equal(tmp_path):
+    destinations = {"file": "towns.csv", "levels": ["state", "town"], "prefixes": [1], "names": {"town": "town"}}
+    config = from_tables({**FLOWS, "destinations": destinations})
+    path = tmp_path / "trips.toml"
+    path.write_text(to_toml(config), "utf-8")
+    assert read_config(path) == config
+
+
+def test_budgets_and_caps_of_another_kind_are_refused_as_budgets():
+    with pytest.raises(BudgetError):
+        from_tables(changed(POINTS, "dataset.cap_delta", 1e-6) | {"dataset": {"name": "a", "cap_delta": 1e-6}})
+    with pytest.raises(SettingError, match="regions"):
+        from_tables(changed(FLOWS, "regions", None))
+    with pytest.raises(SettingError, match=r"\[domain\] has no meaning for trips"):
+        from_tables({**FLOWS, "domain": POINTS["domain"]})

@@ -1,0 +1,150 @@
+"""What is installed from the wheel works anywhere: the command, a release of a sample, and the app with its settings."""
+
+import os
+import resource
+import signal
+import site
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from dpviz.data.flow_samples import FLOW_SAMPLES
+from dpviz.release.reading import read_release
+
+ROOT = Path(__file__).parents[2]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="paths of a POSIX environment")]
+
+RELEASE = """
+[data]
+sample = "{sample}"
+[mechanism]
+key = "{mechanism}"
+[budget]
+epsilon = 1
+{delta}
+[dataset]
+name = "{sample}"
+cap_epsilon = 1
+{cap_delta}
+[publication]
+name = "A sample"
+curator = "A test"
+description = "Public data."
+[output]
+folder = "out"
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel, built from a copy of what is in the checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], cwd=ROOT, capture_output=True, check=True)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """A fresh environment with the wheel in it; its dependencies are those of this one. No network."""
+    home = tmp_path_factory.mktemp("installed")
+    venv.create(home / "env", with_pip=False, symlinks=True)
+    python = home / "env" / "bin" / "python"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "--python", python, "install", "--no-deps", "--no-index", "--quiet", wheel], cwd=home, check=True
+    )
+    packages = next((home / "env" / "lib").glob("python*/site-packages"))
+    (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()), "utf-8")
+    return home / "env" / "bin"
+
+
+def ran(installed, folder, *words):
+    surroundings = {**os.environ, "DPVIZ_LEDGER": str(folder / "ledger.sqlite"), "HOME": str(folder)}
+    surroundings.pop("PYTHONPATH", None)
+    return subprocess.run([installed / "dpviz", *words], cwd=folder, env=surroundings, capture_output=True, text=True, check=False)
+
+
+def test_the_wheel_carries_the_app_its_settings_and_its_data(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    tracked = subprocess.run(
+        ["git", "ls-files", "assets", "sample_data"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    carried = {f"dpviz/{name}" for name in tracked if not Path(name).name.startswith("make")}
+    assert carried <= names
+    assert {"dpviz/start/app.py", "dpviz/start/.streamlit/config.toml", "dpviz/release/manifest.schema.json"} <= names
+    assert not any(name.startswith("tests") or Path(name).name.startswith("make") for name in names)
+
+
+def test_it_is_what_was_installed_and_says_its_version(installed, tmp_path):
+    assert ran(installed, tmp_path, "--version").stdout == "dpviz 0.1.0\n"
+    where = subprocess.run(
+        [installed / "python", "-c", "import dpviz; print(dpviz.__file__)"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert Path(where.stdout).is_relative_to(installed.parent)
+
+
+@pytest.mark.parametrize(
+    ("sample", "mechanism", "delta", "most"), [("la_residents", "quadtree", "", 10), ("us_commuters", "top_down", "delta = 1e-8", 15)]
+)
+def test_a_release_of_a_large_sample_is_quick(installed, tmp_path, sample, mechanism, delta, most):
+    cap_delta = f"cap_{delta}" if delta else ""
+    (tmp_path / "release.toml").write_text(RELEASE.format(sample=sample, mechanism=mechanism, delta=delta, cap_delta=cap_delta), "utf-8")
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = ran(installed, tmp_path, "release", "release.toml")
+    after, elapsed = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - start
+    assert done.returncode == 0, done.stderr
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime  # other people's load on the machine is not in it
+    print(f"{sample}: {seconds:.1f} s of processor time, {elapsed:.1f} s by the clock")
+    assert read_release(tmp_path / "out").mechanism == mechanism
+    assert seconds < most
+
+
+def test_the_county_sample_is_the_largest_one_of_counties():
+    assert [key for key, about in FLOW_SAMPLES.items() if about.levels[-1] == "county"] == ["northeast_commuters", "us_commuters"]
+
+
+def test_the_app_starts_from_another_folder_and_answers_on_this_computer_only(installed, tmp_path):
+    (tmp_path / ".streamlit").mkdir()
+    (tmp_path / ".streamlit" / "config.toml").write_text('[server]\naddress = "0.0.0.0"\nenableXsrfProtection = false\n', "utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    surroundings = {**os.environ, "HOME": str(tmp_path), "STREAMLIT_SERVER_ADDRESS": "0.0.0.0"}  # noqa: S104
+    surroundings.pop("PYTHONPATH", None)
+    words = [installed / "dpviz", "app", "--port", str(port), "--headless"]
+    with (tmp_path / "log").open("wb") as log:
+        app = subprocess.Popen(words, cwd=tmp_path, env=surroundings, stdout=log, stderr=log)
+    try:
+        assert answer(app, f"http://127.0.0.1:{port}/_stcore/health") == b"ok", (tmp_path / "log").read_text("utf-8")
+        assert others_refused(port)
+        again = ran(installed, tmp_path, "app", "--port", str(port), "--headless")
+        assert (again.returncode, len(again.stderr.splitlines())) == (2, 1)
+        assert "is taken" in again.stderr
+    finally:
+        app.send_signal(signal.SIGINT)
+        app.wait(timeout=30)
+
+
+def answer(app, address):
+    """What the app answers once it does, within a minute."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end and app.poll() is None:
+        try:
+            with urllib.request.urlopen(address, timeout=5) as reply:  # noqa: S310  (the address is ours)
+                return reply.read()
+        except OSError:
+            time.sleep(0.2)
+    return None
+
+
+def others_refused(port):
+    """Whether nobody listens on this computer's other addresses."""
+    others = {found[4][0] for found in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
+    with socket.socket() as trial:
+        return all(trial.connect_ex((other, port)) != 0 for other in others)

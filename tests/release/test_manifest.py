@@ -1,0 +1,209 @@
+"""What a manifest says, what it never says, and that its schema documents every word."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from dpviz.data.flows import Flows
+from dpviz.errors import SettingError
+from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FlatGaussian, Kdtree, TopDown, UniformGrid
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.export import write_release
+from dpviz.release.manifest import breach, describe, manifest_schema
+from dpviz.release.reading import read_manifest
+from tests.flow_cases import trips_of
+from tests.release_cases import WORDS, point_release, points_of, trip_release
+
+RELEASES = [pytest.param(point_release, id="points"), pytest.param(trip_release, id="trips")]
+
+
+def written(release, folder):
+    return read_manifest(write_release(release, folder, describe(release, WORDS)))
+
+
+def objects(schema):
+    """Every part of a schema that describes a value."""
+    if isinstance(schema, dict):
+        if {"type", "enum", "const", "oneOf", "anyOf", "$ref"} & schema.keys():
+            yield schema
+        for below in schema.values():
+            yield from objects(below)
+    elif isinstance(schema, list):
+        for below in schema:
+            yield from objects(below)
+
+
+def test_the_schema_is_valid_closed_and_documents_every_field():
+    schema = manifest_schema()
+    Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    for part in objects(schema):
+        if part.get("type") == "object":
+            assert "additionalProperties" in part, part
+            if "properties" in part:
+                assert part["additionalProperties"] is False
+                assert set(part["required"]) == set(part["properties"])
+                for name, field in part["properties"].items():
+                    described = field if "description" in field else schema["$defs"][field["$ref"].rpartition("/")[2]]
+                    assert described["description"].endswith("."), name
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_manifest_is_valid_and_one_word_more_or_less_is_not(release, tmp_path):
+    manifest = written(release(), tmp_path / "out")
+    assert breach(manifest) is None
+    assert breach({**manifest, "note": ""}) == "manifest"
+    for section in manifest:
+        assert breach({name: value for name, value in manifest.items() if name != section}) == "manifest"
+        if isinstance(manifest[section], dict):
+            assert breach({**manifest, section: {**manifest[section], "more": 1}}).startswith(f"manifest/{section}"), section
+            for name in manifest[section]:
+                assert breach({**manifest, section: {key: value for key, value in manifest[section].items() if key != name}}), name
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_field_that_registries_ask_for_is_there(release, tmp_path):
+    made = release()
+    manifest = written(made, tmp_path / "out")
+    identity, privacy, accounting = manifest["identity"], manifest["privacy"], manifest["accounting"]
+    assert {"schema_version", "release_id", "created", "mode", "versions"} <= identity.keys()
+    assert {"dpviz", "python", "numpy"} <= identity["versions"].keys()
+    assert manifest["data_product"] == {name: getattr(WORDS, name) for name in ("name", "curator", "description", "region", "intended_use")}
+    assert privacy["unit"] == made.receipt.unit
+    assert privacy["neighbouring_relation"] == made.receipt.neighbours
+    assert privacy["contribution_bound"] == 1
+    assert privacy["unprotected"] == list(made.receipt.unprotected)
+    assert len(accounting["steps"]) == len(made.receipt.steps)
+    for stated, step in zip(accounting["steps"], made.receipt.steps, strict=True):
+        assert (stated["purpose"], stated["level"], stated["noise"]) == (step.purpose, step.level, step.noise)
+        for name in ("amount", "sensitivity", "scale", "delta"):
+            assert Fraction(stated[name]["exact"]) == getattr(step, name)
+            assert stated[name]["decimal"] == pytest.approx(float(getattr(step, name)))
+    assert sum(Fraction(step["amount"]["exact"]) for step in accounting["steps"]) == Fraction(accounting["used"]["exact"])
+    assert manifest["post_processing"] == list(made.steps)
+    assert manifest["implementation"]["entropy"] == "operating system"
+    assert "exact integer" in manifest["implementation"]["sampler"]
+    assert manifest["implementation"]["tuning"] == {"truth_seen": True}
+    assert manifest["dataset"] == {"draws": 3, "spent": "epsilon 3/2", "cap": "epsilon 2"}
+    assert manifest["utility"]["confidence"] == 0.95
+    assert manifest["limits"]
+    assert all(re.fullmatch("[0-9a-f]{64}", entry["sha256"]) for entry in manifest["files"])
+
+
+def test_each_budget_is_stated_with_its_variant_and_conversion():
+    pure = describe(point_release(), WORDS)["privacy"]
+    assert (pure["variant"], pure["epsilon"], pure["delta"], pure["rho"]) == (
+        "pure differential privacy",
+        {"exact": "1", "decimal": 1.0},
+        None,
+        None,
+    )
+    approx = TopDown().release(trips_of(100), ApproxBudget("1/3", "1e-6"), Entropy.system())
+    stated = describe(approx, WORDS)["privacy"]
+    assert (stated["variant"], stated["conversion"]) == ("approximate differential privacy", "tight")
+    assert (stated["epsilon"]["exact"], stated["delta"]["exact"]) == ("1/3", "1/1000000")
+    assert Fraction(stated["converted_rho"]["exact"]) == ApproxBudget("1/3", "1e-6").to_zcdp().rho
+    assert stated["spent"]["epsilon"]["exact"] == "1/3"
+    assert describe(approx, WORDS)["accounting"]["currency"] == "rho"
+    zcdp = TopDown().release(trips_of(100), ZcdpBudget("1/7"), Entropy.system())
+    stated = describe(zcdp, WORDS)["privacy"]
+    assert (stated["variant"], stated["rho"]["exact"], stated["epsilon"]) == ("zero-concentrated differential privacy", "1/7", None)
+    assert (stated["converted_rho"], stated["conversion"]) == (None, None)
+    person = replace(points_of(100), unit="person", contributions=3)
+    stated = describe(UniformGrid().release(person, PureBudget(1), Entropy.system()), WORDS)["privacy"]
+    assert (stated["unit"], stated["contribution_bound"]) == ("person", 3)
+
+
+def test_expected_error_is_that_of_each_level():
+    release = point_release()
+    levels = describe(release, WORDS)["utility"]["levels"]
+    assert [facts["level"] for facts in levels] == [3, 2, 1, 0]
+    for facts in levels:
+        frame = release.to_frame(facts["level"])
+        assert facts["partitions"] == len(frame)
+        assert facts["stddev_median"] == pytest.approx(frame["stddev"].median())
+        assert facts["stddev_p95"] == pytest.approx(np.quantile(frame["stddev"], 0.95))
+        assert facts["interval_width_median"] == pytest.approx((frame["ci_high"] - frame["ci_low"]).median())
+    trips = trip_release()
+    for level, facts in enumerate(describe(trips, WORDS)["utility"]["levels"]):
+        frame = trips.level(level, spread=True)
+        assert (facts["level"], facts["partitions"]) == (level, len(frame))
+        assert facts["stddev_median"] == pytest.approx(frame["stddev"].median())
+        assert facts["interval_width_median"] == pytest.approx((frame["ci_high"] - frame["ci_low"]).median())
+
+
+def test_a_level_without_counts_has_no_error():
+    empty = FlatGaussian(least=2**50).release(trips_of(0), ApproxBudget(1, "1e-6"), Entropy.system())
+    assert describe(empty, WORDS)["utility"]["levels"][-1] == {
+        "level": 2,
+        "between": "level 2 to level 2",
+        "partitions": 0,
+        "stddev_median": None,
+        "stddev_p95": None,
+        "interval_width_median": None,
+    }
+
+
+@pytest.mark.parametrize("mechanism", [pytest.param(row(), id=key) for key, row in (POINT_MECHANISMS | FLOW_MECHANISMS).items()])
+def test_nothing_private_is_in_any_file(mechanism, tmp_path):
+    """The noise is so wide that it hits a true count once in 100,000 tests."""
+    trips = mechanism.key in FLOW_MECHANISMS
+    base = trips_of(200) if trips else points_of(200)
+    private = replace(base, count=np.full(len(base.count), 1_000_000_007), dropped=7_654_321)
+    if trips:
+        private, mechanism = replace(private, notes=("secret_input.csv",)), replace(mechanism, neighbours="add_remove")
+    approx = trips or mechanism.needs_delta
+    release = mechanism.release(private, ApproxBudget("1e-6", "1e-6") if approx else PureBudget("1e-9"), Entropy.system())
+    folder = write_release(release, tmp_path / "out", describe(release, WORDS), formats=("csv", "geojson"))
+    text = "".join(path.read_text("utf-8") for path in folder.iterdir())
+    assert str(private.count.sum()) not in text
+    assert "1000000007" not in text
+    assert "7654321" not in text
+    assert "secret" not in text
+    assert str(tmp_path) not in text
+    manifest = read_manifest(folder)
+    named = set(re.findall(r'"([a-z_]+)":', json.dumps({name: part for name, part in manifest.items() if name != "contents"})))
+    assert not named & {"seed", "records", "rows", "dropped", "path", "total", "truth"}
+
+
+def test_an_exact_total_is_named_as_unprotected():
+    flows: Flows = trips_of(321)
+    release = TopDown(neighbours="bounded").release(flows, ApproxBudget(1, "1e-6"), Entropy.system())
+    stated = describe(release, WORDS)
+    assert any("321" in text and "published exactly" in text for text in stated["privacy"]["unprotected"])
+    assert stated["contents"]["stages"][0]["variance"] == 0
+
+
+def test_what_is_approximate_says_why():
+    release = Kdtree().release(points_of(100), PureBudget(1), Entropy.system())
+    stated = describe(replace(release, approximate="because"), WORDS)
+    assert stated["utility"]["approximate"] == stated["contents"]["approximate"] == "because"
+    assert describe(point_release(), WORDS)["utility"]["approximate"] is None
+
+
+def test_time_and_id_may_be_chosen_and_are_checked():
+    east = timezone(timedelta(hours=9))
+    identity = describe(point_release(), WORDS, created=datetime(2026, 1, 1, 8, tzinfo=east), release_id="town-2026.1")["identity"]
+    assert (identity["created"], identity["release_id"]) == ("2025-12-31T23:00:00Z", "town-2026.1")
+    one, other = (describe(point_release(), WORDS)["identity"] for _ in range(2))
+    assert one["release_id"] != other["release_id"]
+    assert abs(datetime.fromisoformat(one["created"]) - datetime.now(UTC)) < timedelta(minutes=1)
+    with pytest.raises(SettingError, match="time zone"):
+        describe(point_release(), WORDS, created=datetime(2026, 1, 1))  # noqa: DTZ001
+    for wrong in ("", "a b", "../x", "x" * 65, ".x", 7, "a\n"):
+        with pytest.raises(SettingError, match="id is 1 to 64"):
+            describe(point_release(), WORDS, release_id=wrong)
+
+
+def test_importing_dpviz_does_not_import_the_checker_of_schemas():
+    code = "import sys, dpviz; print([name for name in ('jsonschema', 'referencing') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -1,0 +1,85 @@
+"""Axes, shares, odds and sums of a report, against their definitions."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpviz.mechanisms import Identity, Quadtree
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.manifest import describe
+from dpviz.view.report_budget import odds, pyramid
+from dpviz.view.report_levels import LevelRow, error_axis, level_rows, shares_of
+from dpviz.view.report_reading import sums_of
+from tests.release_cases import WORDS, point_release, points_of, trip_release
+
+
+def rows_of(*values):
+    return [
+        LevelRow(level=0, name="", parts=1, size=None, median=median, p95=p95, width=1.0, shares=(0.0, 0.0, 0.0)) for median, p95 in values
+    ]
+
+
+@pytest.mark.parametrize(
+    "values", [[(3.0, 4.0)], [(0.2, 0.3), (1.0, 2.0)], [(1.0, 1e5)], [(0.0, 0.0)], [(None, None)], [(0.0, 7.0), (5, 6)]]
+)
+def test_an_axis_holds_all_values_between_its_ends(values):
+    axis = error_axis(rows_of(*values))
+    places = [place for place, _ in axis.ticks]
+    assert places == sorted(places)
+    assert places[0] == 0
+    assert places[-1] == pytest.approx(1)
+    known = sorted(value for pair in values for value in pair if value)
+    shown = [axis.place(value) for value in known]
+    assert shown == sorted(shown)
+    assert all(axis.low <= value <= axis.high for value in known)
+    for place, text in axis.ticks:
+        assert axis.place(float(text.replace(",", ""))) == pytest.approx(place, abs=1e-6)
+
+
+def test_shares_follow_the_classes_of_reliability():
+    count, stddev = np.array([100.0, 100.0, 100.0, 0.0, -100.0]), np.array([12.0, 40.0, 41.0, 1.0, 5.0])
+    assert shares_of(count, stddev) == (40.0, 20.0, 40.0)
+
+
+@pytest.mark.parametrize("release", [point_release, trip_release])
+def test_level_rows_are_the_manifests_numbers(release):
+    facts = describe(release(), WORDS)["utility"]["levels"]
+    rows = level_rows(release(), facts)
+    assert [row.median for row in rows] == [level["stddev_median"] for level in facts]
+    assert [row.parts for row in rows] == [level["partitions"] for level in facts]
+    assert all(sum(row.shares) == pytest.approx(100) for row in rows if row.parts)
+
+
+def test_the_pyramid_adds_up_exactly():
+    release = point_release()
+    assert sum(Fraction(layer.exact) for layer in pyramid(release)) == release.receipt.used
+    assert [layer.name for layer in pyramid(release)] == ["whole area", "level 2", "level 1", "level 0, the finest"]
+
+
+def test_odds_are_bounds_of_bayes_rule():
+    told = odds(replace(point_release().receipt, total=PureBudget(1)))
+    assert told.factor == f"{math.e:.2f}"
+    assert told.twice == f"{math.e**2:.2f}"
+    for before, least, most in told.beliefs:
+        prior = float(before.removesuffix(" %")) / 100
+        low, high = (1 / (1 + (1 - prior) / prior * factor) for factor in (math.e, 1 / math.e))
+        assert float(least.removesuffix(" %")) == pytest.approx(100 * low, rel=0.05)
+        assert float(most.removesuffix(" %")) == pytest.approx(100 * high, rel=0.05)
+
+
+def test_piled_up_errors_are_those_of_independent_parts():
+    flat = Identity(order=3).release(points_of(100), PureBudget(1), Entropy.system())
+    sums = sums_of(flat)
+    assert sums.drift
+    assert sums.stated == pytest.approx(sums.piled)
+    assert sums.piled == pytest.approx(sums.single * 8)
+    release = Quadtree(height=4).release(points_of(100), PureBudget(1), Entropy.system())
+    tree = sums_of(release)
+    assert not tree.drift
+    assert tree.agree
+    assert tree.stated < tree.piled
+    assert not sums_of(replace(release, count=release.count + np.eye(1, len(release.count))[0])).agree
