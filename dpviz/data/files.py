@@ -8,6 +8,7 @@ import os
 import re
 import sqlite3
 import stat
+import struct
 import warnings
 import zipfile
 from contextlib import closing
@@ -37,6 +38,7 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz", ".zip", 
 _SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
 _MOST_STEPS = 10_000  # of a thousand SQLite instructions each
 _PER_STEP = 1000
+_DBF_HEAD = 33
 _VIEW_REFUSED = "The GeoPackage's layer is a view; save it as a table."
 _VIRTUAL_REFUSED = "The GeoPackage has a virtual table, which could read other files; save its layer into a new file."
 _OWN_MODULES = re.compile(r"create\s+virtual\s+table\b.*?\busing\s+[\"'`\[]?(rtree|rtree_i32|fts3|fts4|fts5)\b", re.IGNORECASE | re.DOTALL)
@@ -257,6 +259,13 @@ def _one_shapefile(members: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]
     return {ending: parts[ending] for ending in _SHAPEFILE_PARTS if ending in parts}
 
 
+def _check_table(content: bytes) -> None:
+    """Refuse a .dbf that is none, or shorter than it says: GDAL would read the shapes, and leave out what belongs to them."""
+    rows, head, width = struct.unpack_from("<IHH", content.ljust(12, b"\0"), 4)
+    if head < _DBF_HEAD or head + rows * width > len(content):
+        raise InputError("The Shapefile's table (.dbf) is damaged.")
+
+
 def _repacked(archive: zipfile.ZipFile, parts: dict[str, zipfile.ZipInfo], limits: Limits) -> bytes:
     left, fresh = limits.unpacked_bytes, io.BytesIO()
     with zipfile.ZipFile(fresh, "w", zipfile.ZIP_STORED) as target:
@@ -266,5 +275,7 @@ def _repacked(archive: zipfile.ZipFile, parts: dict[str, zipfile.ZipInfo], limit
             left -= len(content)
             if left < 0:
                 raise InputError(f"The archive unpacks to more than the limit of {limits.unpacked_bytes:,} bytes.")
+            if ending == ".dbf":
+                _check_table(content)
             target.writestr("points" + ending, content)
     return fresh.getvalue()

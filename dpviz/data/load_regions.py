@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ LEVEL_NAMES = (LEVEL, "level_name", "lvl", "admin_level")
 LABEL_NAMES = (NAME, "label", "region_name", "title")
 _IN_DEGREES = ("lon", "lng", "long", "longitude", "lat", "latitude")
 _MOST_NAMED = 20
+_LIKE_A_NAME = re.compile(r"\s*[^\W\d][\w .:/()%#-]{0,39}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,8 +160,16 @@ def _named(names: Sequence[str], asked: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(map(repr, names[:_MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "") if names else "none"
+    """The first of the names, in quotes; what does not look like a name may be a line of data, and is only counted."""
+    shown = [name for name in names if _LIKE_A_NAME.fullmatch(name)][:_MOST_NAMED]
+    more = len(names) - len(shown)
+    return (
+        (", ".join(map(repr, shown)) + (f" and {more:,} more" if more else ""))
+        if shown
+        else f"{more:,} names that cannot be shown"
+        if more
+        else "none"
+    )
 
 
 def _labels(names: Sequence[str], levels: Sequence[str], asked: Mapping[str, str] | None) -> dict[str, str]:

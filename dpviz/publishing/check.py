@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import shapely
 
-from dpviz.data.files import Limits, attempt, checked_bytes
+from dpviz.data.files import FORMATS, Limits, attempt, checked_bytes
 from dpviz.data.load import inspect_points
 from dpviz.data.load_flows import inspect_flows
 from dpviz.data.load_regions import inspect_regions
 from dpviz.data.shapes import open_shapes
+from dpviz.data.tables import SEPARATORS
 from dpviz.errors import DpvizError, InputError
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.reading import read_release
@@ -53,7 +54,8 @@ def check(path: Path) -> Facts:
     if folder or _holds_manifest(path):
         return _release(path)
     uses, refusals = [], []
-    for inspect in (_as_trips, _as_points, _as_regions):
+    tabular = FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
+    for inspect in ([_as_trips] if tabular else []) + [_as_points, _as_regions]:
         try:
             uses.append(inspect(path))
         except DpvizError as error:
@@ -66,6 +68,8 @@ def check(path: Path) -> Facts:
 
 
 def _holds_manifest(path: Path) -> bool:
+    if not os.path.isfile(path):  # noqa: PTH113  (a pipe would be waited for)
+        return False
     try:
         with zipfile.ZipFile(path) as archive:
             return any(Path(name).name == MANIFEST and name.count("/") <= 1 for name in archive.namelist())

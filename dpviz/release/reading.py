@@ -57,7 +57,9 @@ def read_manifest(source: Source) -> Facts:
 
 def _manifest(members: Members) -> Facts:
     text = guarded("The manifest cannot be read.", lambda: members.read(MANIFEST, MOST_MANIFEST_BYTES))
-    manifest: Facts = guarded("The manifest is not JSON.", lambda: json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant))
+    manifest: Facts = guarded(
+        "The manifest is not JSON.", lambda: json.loads(text.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
+    )
     broken = guarded("The manifest breaks its schema.", lambda: breach(manifest))
     if broken is not None:
         raise InputError(f"The manifest breaks its schema at {broken}.")
