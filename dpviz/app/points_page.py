@@ -12,7 +12,7 @@ from dpviz.app.dataset_block import dataset_block
 from dpviz.app.forget import forgotten
 from dpviz.app.mode_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, truth_switch
 from dpviz.app.points_tabs import tabs
-from dpviz.app.presses import said, serve, settle
+from dpviz.app.presses import refusal, said, serve, settle
 from dpviz.app.saved_config import save_button
 from dpviz.app.state import (
     CURATE,
@@ -63,12 +63,12 @@ def _left() -> Data | None:
     try:
         data = data_controls()
     except DpvizError as error:
-        st.error(str(error))
+        refusal(str(error))
     try:
         mechanism_controls(POINTS)
         privacy_controls(POINTS, data.points.domain if data else None)
     except (SettingError, BudgetError) as error:
-        st.error(str(error))
+        refusal(str(error))
         if config().mechanism in POINTS.offered():
             st.button("Back to the default settings", on_click=without_settings, args=(POINTS,))
         return data

@@ -12,7 +12,7 @@ from dpviz.app.controls import mechanism_controls, privacy_controls, without_set
 from dpviz.app.dataset_block import dataset_block
 from dpviz.app.forget import forgotten
 from dpviz.app.mode_row import NO_EXPORT, WATERMARK, mode_row, truth_switch
-from dpviz.app.presses import said, serve, settle
+from dpviz.app.presses import refusal, said, serve, settle
 from dpviz.app.saved_config import save_button
 from dpviz.app.state import CURATE
 from dpviz.app.trips_data import frame_text, trips_controls
@@ -60,13 +60,13 @@ def _left() -> TripsData | None:
     try:
         data = trips_controls()
     except DpvizError as error:
-        st.error(str(error))
+        refusal(str(error))
     try:
         mechanism_controls(TRIPS)
         _beside()
         privacy_controls(TRIPS, data.flows.regions if data else None)
     except (SettingError, BudgetError) as error:
-        st.error(str(error))
+        refusal(str(error))
         st.button("Back to the default settings", on_click=without_settings, args=(TRIPS,))
         return data
     if data is not None:
