@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dpviz.app.learn_page import learn_page
 from dpviz.app.points_page import points_page
 from dpviz.app.start_page import start_page
 from dpviz.app.trips_page import trips_page
@@ -33,5 +34,6 @@ def main() -> None:
     st.html(_STYLE.replace("SIDEBAR", str(sidebar)))
     points = st.Page(points_page, title="Points", url_path="points")
     trips = st.Page(trips_page, title="Trips", url_path="trips")
-    start = st.Page(lambda: start_page(points, trips), title="Start", url_path="start", default=True)
-    st.navigation([start, points, trips], position="top").run()
+    learn = st.Page(learn_page, title="Learn", url_path="learn")
+    start = st.Page(lambda: start_page(points, trips, learn), title="Start", url_path="start", default=True)
+    st.navigation([start, points, trips, learn], position="top").run()
