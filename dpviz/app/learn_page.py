@@ -103,8 +103,10 @@ def _shown(stop: Stop) -> Shown:
 
 
 def _draw(stop: Stop, shown: Shown) -> None:
-    for place, (column, chart) in enumerate(zip(st.columns(len(shown.charts)), shown.charts, strict=True)):
-        column.altair_chart(chart, width="stretch", key=f"learn {stop.key} chart {place}")
+    for first in range(0, len(shown.charts), 2):
+        row = shown.charts[first : first + 2]
+        for place, (column, chart) in enumerate(zip(st.columns(len(row)), row, strict=True), start=first):
+            column.altair_chart(chart, width="stretch", key=f"learn {stop.key} chart {place}")
     if shown.figures:
         with st.container(horizontal=True, key="learn-figures"):
             for figure in shown.figures:

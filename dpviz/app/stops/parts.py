@@ -74,7 +74,7 @@ class Shown:
     """What a stop shows for some settings.
 
     Attributes:
-        charts: side by side, or one above the other on a narrow screen.
+        charts: two in a row, or one above the other on a narrow screen.
         figures: at most four.
         note: what to see in it, in a line or two.
         source: of what is quoted, empty if nothing is.

@@ -141,7 +141,9 @@ def _figures(lines: dict[str, Any]) -> tuple[Figure, ...]:
 SPLIT = Stop(
     key="split",
     title="Where the budget goes in a tree",
-    says="A person is counted once on every level of a tree, so the levels share ε: what one level gets, the others lose. XX,
+    says="A person is counted once on every level of a tree, so the levels share ε: what one level gets, the others lose. More near the"
+    " root makes large sums more accurate, more near the leaves small ones; without least squares, shares that grow by the cube root of 2"
+    " from level to level are best for the published bound on the error of any range query (Cormode et al. 2012, Lemma 3).",
     task="choose the preset *Leaf*, then drag a little back to the upper levels: how little it takes to bring the large squares down?",
     knobs=Split,
     show=show,
