@@ -70,7 +70,8 @@ def one_draw(split: str, epsilon: float, draw: int) -> pd.DataFrame:
     after, _ = least_squares(tree, noisy, variance)
     shared = {"level": np.array(LEVELS)[tree.depth], "west": tree.west, "east": tree.east, "true": true_counts()}
     tables = [
-        pd.DataFrame({**shared, "series": name, "count": count, "gap": gaps(tree, count)}) for name, count in ((BEFORE, noisy), (AFTER, after))
+        pd.DataFrame({**shared, "series": name, "count": count, "gap": gaps(tree, count)})
+        for name, count in ((BEFORE, noisy), (AFTER, after))
     ]
     return pd.concat(tables, ignore_index=True)
 
@@ -99,6 +100,8 @@ def errors_by_level(split: str, epsilon: float, draw: int) -> tuple[pd.DataFrame
 
 def _by_level(tree: Tree, squared: dict[str, Floats]) -> pd.DataFrame:
     rows = [
-        (level, name, math.sqrt(values[tree.at_depth(depth)].mean())) for name, values in squared.items() for depth, level in enumerate(LEVELS)
+        (level, name, math.sqrt(values[tree.at_depth(depth)].mean()))
+        for name, values in squared.items()
+        for depth, level in enumerate(LEVELS)
     ]
     return pd.DataFrame(rows, columns=["level", "series", "error"])

@@ -57,9 +57,7 @@ def squares(order: int, placement: str) -> dict[int, Floats]:
 
 def stated_errors(release: Release, order: int, placement: str) -> pd.DataFrame:
     """Typical error (root mean square over squares of a size) by theory: cells and error, in people."""
-    rows = [
-        (cells, math.sqrt((release.answer(boxes, spread=True)[1] ** 2).mean())) for cells, boxes in squares(order, placement).items()
-    ]
+    rows = [(cells, math.sqrt((release.answer(boxes, spread=True)[1] ** 2).mean())) for cells, boxes in squares(order, placement).items()]
     return pd.DataFrame(rows, columns=["cells", "error"])
 
 

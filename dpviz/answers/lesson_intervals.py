@@ -79,7 +79,9 @@ def even_answer(area: str, height: int) -> float:
     width = points.domain.side >> height
     west, south, east, north = AREAS[area]
     edges = np.arange(0, points.domain.side, width, dtype=np.float64)
-    across, up = (np.clip(np.minimum(edges + width, end) - np.maximum(edges, begin), 0, None) / width for begin, end in ((west, east), (south, north)))
+    across, up = (
+        np.clip(np.minimum(edges + width, end) - np.maximum(edges, begin), 0, None) / width for begin, end in ((west, east), (south, north))
+    )
     return float(up @ points.blocks(height) @ across)
 
 

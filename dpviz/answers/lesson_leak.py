@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -72,7 +72,7 @@ def _around(parts: list[tuple[int, ...]]) -> tuple[int, int, int, int]:
     return west, south, east, north
 
 
-def _cut(rectangle: tuple[int, ...], halves: list[tuple[int, ...]], level: int) -> Cut:
+def _cut(rectangle: tuple[int, ...], halves: Sequence[tuple[int, ...]], level: int) -> Cut:
     west, south, east, north = rectangle
     across = halves[0][2] < east
     return Cut(rectangle=(west, south, east, north), across=across, line=halves[0][2 if across else 3], level=level)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ class Noise:
     @property
     def variance(self) -> float:
         """The parameter of Gaussian noise: 1 / (2 rho) for the rho that (epsilon, delta) buys."""
-        return float(1 / (2 * ApproxBudget(self.epsilon, DELTA).to_zcdp().rho))
+        return _gaussian_variance(self.epsilon)
 
     @property
     def width(self) -> float:
@@ -61,6 +62,11 @@ class Noise:
         if self.kind == LAPLACE:
             return np.asarray(self.epsilon * (np.abs(away) - np.abs(away - 1)))
         return np.asarray((2 * away - 1) / (2 * self.variance))
+
+
+@lru_cache(maxsize=32)
+def _gaussian_variance(epsilon: float) -> float:
+    return float(1 / (2 * ApproxBudget(epsilon, DELTA).to_zcdp().rho))
 
 
 def shown_counts(noise: Noise, seen: int) -> Integers:

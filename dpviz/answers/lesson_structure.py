@@ -20,9 +20,9 @@ from dpviz.space.workloads import random_rectangles
 
 Floats = NDArray[np.float64]
 
-ORDER, HEIGHT, PEOPLE, QUESTIONS, REPEATS = 6, 4, 2000, 100, 5
+ORDER, HEIGHT, PEOPLE, QUESTIONS, REPEATS = 6, 4, 2000, 100, 4
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.35, 0.55, 0.75, 0.95)
-TOTAL, NOISE, UNIFORMITY = "error of the kd-tree", "of it: noise", "of it: people taken as evenly spread"
+TOTAL, NOISE, UNIFORMITY = "kd-tree", "its noise", "its uniformity"
 PARTS = (TOTAL, NOISE, UNIFORMITY)
 _SEED = 3
 
@@ -59,7 +59,7 @@ def by_share(kind: str, epsilon: float, draw: int) -> pd.DataFrame:
     ]
     table = pd.DataFrame(rows)
     table[list(PARTS)] **= 2
-    means = np.sqrt(table.groupby("share", as_index=False).mean().set_index("share"))
+    means = table.groupby("share", as_index=False).mean().set_index("share") ** 0.5
     return means.melt(ignore_index=False, var_name="series", value_name="error").reset_index()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -103,10 +104,9 @@ def _shown(stop: Stop) -> Shown:
 
 
 def _draw(stop: Stop, shown: Shown) -> None:
-    for first in range(0, len(shown.charts), 2):
-        row = shown.charts[first : first + 2]
-        for place, (column, chart) in enumerate(zip(st.columns(len(row)), row, strict=True), start=first):
-            column.altair_chart(chart, width="stretch", key=f"learn {stop.key} chart {place}")
+    for above, row in enumerate(shown.rows):
+        for place, (column, chart) in enumerate(zip(st.columns(len(row)), row, strict=True)):
+            column.altair_chart(chart, width="stretch", key=f"learn {stop.key} chart {above} {place}")
     if shown.figures:
         with st.container(horizontal=True, key="learn-figures"):
             for figure in shown.figures:
@@ -124,7 +124,7 @@ def _take_away(stop: Stop, shown: Shown) -> None:
         for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
             st.download_button(
                 f"Picture ({kind.upper()})",
-                lambda kind=kind: picture(shown.charts, stop.title, about, kind),
+                partial(picture, shown.charts, stop.title, about, kind),
                 file_name=f"dpviz-learn-{stop.key}.{kind}",
                 mime=mime,
                 on_click="ignore",

@@ -8,16 +8,18 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dpviz.view.chart_parts import AXIS, FORMAT, GREY, finish, readable, signed, told_apart, told_by, tooltip, with_texts
+from dpviz.view.chart_parts import AXIS, FORMAT, GREY, finish, readable, told_apart, told_by, tooltip, with_texts
 from dpviz.view.colors import ACCENT
 from dpviz.view.figure_charts import COLORS, DASHES, MARKS
 from dpviz.view.learn_charts import Look, told_of
 
 WRONG = "#d55e00"
+LARGEST_GAP = 1e-6
+_FITS, _OFF, _INK = "#d6e6ec", "#f7d3b5", "#1d282e"
 
 
 def icicle(table: pd.DataFrame, levels: Sequence[str], title: str, *, height: int = 260) -> alt.LayerChart:
-    """Nested parts of a street, one row per level, with their counts and by how much they differ from the sum of their own parts.
+    """Nested parts of a street, one row per level, with their counts and what their own parts add up to.
 
     Args:
         table: level, west, east, count, gap, true.
@@ -25,10 +27,7 @@ def icicle(table: pd.DataFrame, levels: Sequence[str], title: str, *, height: in
         title: of the chart.
         height: of the whole chart, in pixels.
     """
-    rows = table.assign(label=[f"{count:,.0f}" for count in table["count"].round() + 0.0], wrong=_gap_texts(table))
-    rows["y"] = [levels.index(level) for level in rows["level"]]
-    rows = rows.assign(y2=rows["y"] + 0.92, middle=(rows["west"] + rows["east"]) / 2, off=rows["gap"].abs() > 0.5)
-    rows["text y"], rows["gap y"] = rows["y"] + 0.36, rows["y"] + 0.72
+    rows = _placed(table, levels)
     names = {"level": "level", "count": "count", "true": "true", "gap": "own count minus the sum of its parts"}
     base = alt.Chart(with_texts(rows, list(names))).encode(tooltip=tooltip(names))
     up = alt.Scale(domain=[0, len(levels)], reverse=True, nice=False)
@@ -37,23 +36,36 @@ def icicle(table: pd.DataFrame, levels: Sequence[str], title: str, *, height: in
         x2=alt.X2(field="east"),
         y=alt.Y(field="y", type="quantitative", axis=None, scale=up),
         y2=alt.Y2(field="y2"),
-        color=alt.Color(field="off", type="nominal", scale=alt.Scale(domain=[False, True], range=[ACCENT, WRONG]), legend=None),
-        opacity=alt.value(0.28),
+        color=alt.Color(field="off", type="nominal", scale=alt.Scale(domain=[False, True], range=[_FITS, _OFF]), legend=None),
     )
     middle = alt.X(field="middle", type="quantitative")
-    counts = base.mark_text(fontSize=13, fontWeight="bold", color=GREY).encode(
-        x=middle, y=alt.Y(field="text y", type="quantitative", scale=up), text=alt.Text(field="label", type="nominal")
-    )
-    gaps = base.mark_text(fontSize=10, color=WRONG).encode(
-        x=middle, y=alt.Y(field="gap y", type="quantitative", scale=up), text=alt.Text(field="wrong", type="nominal")
-    )
+    texts = [
+        base.mark_text(fontSize=size, fontWeight=700 if size > 12 else 400, color=_INK, aria=False).encode(
+            x=middle, y=alt.Y(field=f"{text} y", type="quantitative", scale=up), text=alt.Text(field=text, type="nominal")
+        )
+        for text, size in (("label", 13), ("parts", 10))
+    ]
     told = "; ".join(f"{level}: {', '.join(rows.loc[rows['level'] == level, 'label'])}" for level in levels)
-    return finish(alt.layer(boxes, counts, gaps), title, f"{told}. {int(rows['off'].sum())} parts differ from the sum of theirs.", height)
+    return finish(alt.layer(boxes, *texts), title, f"{told}. {int(rows['off'].sum())} counts differ from the sum of their parts.", height)
 
 
-def _gap_texts(table: pd.DataFrame) -> list[str]:
-    """By how much the parts of a part miss its own count; nothing where they fit."""
-    return ["" if abs(gap) <= 0.5 else f"parts {signed(round(-gap))}" for gap in table["gap"]]
+def _placed(table: pd.DataFrame, levels: Sequence[str]) -> pd.DataFrame:
+    """The parts with their places and texts."""
+    rows = table.assign(label=[_whole(count) for count in table["count"]], off=table["gap"].abs() > LARGEST_GAP)
+    inner = rows["level"] != levels[-1]
+    rows["parts"] = [f"parts {_whole(total)}" if has else "" for total, has in zip(rows["count"] - rows["gap"], inner, strict=True)]
+    rows["y"] = [levels.index(level) for level in rows["level"]]
+    rows = rows.assign(y2=rows["y"] + 0.92, middle=(rows["west"] + rows["east"]) / 2)
+    return rows.assign(**{"label y": rows["y"] + 0.36, "parts y": rows["y"] + 0.72})
+
+
+def _whole(count: float) -> str:
+    """A count rounded, with a real minus sign.
+
+    >>> _whole(-3.4), _whole(1200.0), _whole(-0.2)
+    ('−3', '1,200', '0')
+    """
+    return f"{round(count):,}".replace("-", "−")
 
 
 def by_step(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None, spread: bool = False) -> alt.LayerChart:
@@ -118,7 +130,13 @@ def interval_rows(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, he
         height: of the whole chart, in pixels.
     """
     names = {"release": "release", "estimate": "estimate", "low": "from", "high": "to", "series": "interval"}
-    x = alt.X(field="release", type="quantitative", title="release", scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=10))
+    x = alt.X(
+        field="release",
+        type="quantitative",
+        title="release",
+        scale=alt.Scale(nice=False, domain=[0, len(table) + 1]),
+        axis=alt.Axis(tickCount=10),
+    )
     title = "people in the area"
     base = alt.Chart(with_texts(table, list(names))).encode(x=x, tooltip=tooltip(names))
     color = told_apart(alt.Color, "series", kinds, (ACCENT, WRONG))
@@ -156,4 +174,4 @@ def chosen(table: pd.DataFrame, where: str, *, height: int = 220) -> alt.LayerCh
     return finish(alt.layer(bars), "Where private choices fall", f"Chosen (%): {told_by(rows, 'place', 'times')}.", height)
 
 
-__all__ = ["by_step", "chosen", "icicle", "interval_rows", "siblings"]
+__all__ = ["LARGEST_GAP", "by_step", "chosen", "icicle", "interval_rows", "siblings"]

@@ -116,6 +116,4 @@ def level(y: float, name: str) -> Any:
 def band(table: pd.DataFrame, color: str = GREY) -> Any:
     """A shaded band between the columns low and high over x."""
     area = alt.Chart(table).mark_area(color=color, opacity=0.22, aria=False)
-    return area.encode(
-        x=alt.X(field="x", type="quantitative"), y=alt.Y(field="low", type="quantitative"), y2=alt.Y2(field="high")
-    )
+    return area.encode(x=alt.X(field="x", type="quantitative"), y=alt.Y(field="low", type="quantitative"), y2=alt.Y2(field="high"))

@@ -40,7 +40,9 @@ class Cells:
     height: int = 380
 
 
-def cell_map(cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.DataFrame | None = None, strong: bool = False) -> alt.LayerChart:
+def cell_map(
+    cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.DataFrame | None = None, strong: bool = False
+) -> alt.LayerChart:
     """Cells whose strength of colour is their value, with outlines of partitions and marked places.
 
     Args:
@@ -51,9 +53,7 @@ def cell_map(cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.Da
     """
     names = {"value": cells.value}
     logarithmic = cells.low > 0
-    scale = alt.Scale(
-        type="log" if logarithmic else "sqrt", domain=[cells.low, cells.high], range=[_FAINTEST, 1.0], clamp=True, nice=False
-    )
+    scale = alt.Scale(type="log" if logarithmic else "sqrt", domain=[cells.low, cells.high], range=[_FAINTEST, 1.0], clamp=True, nice=False)
     shown = alt.Legend(title=cells.value, orient="bottom", format=FORMAT, symbolType="square", symbolFillColor=FILL, symbolStrokeWidth=0)
     fill = alt.Chart(with_texts(cells.table, list(names))).mark_rect(color=FILL, strokeWidth=0)
     fill = fill.encode(
@@ -61,7 +61,9 @@ def cell_map(cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.Da
     )
     layers = [fill]
     if outlines is not None:
-        frame = alt.Chart(outlines).mark_rect(filled=False, stroke=_MARK if strong else GREY, strokeWidth=2.2 if strong else 0.8, aria=False)
+        frame = alt.Chart(outlines).mark_rect(
+            filled=False, stroke=_MARK if strong else GREY, strokeWidth=2.2 if strong else 0.8, aria=False
+        )
         layers.append(frame.encode(**_edges()))
     if marks is not None:
         layers += _marks(marks)
@@ -87,7 +89,7 @@ def _marks(marks: pd.DataFrame) -> list[Any]:
     if len(small):
         layers.append(alt.Chart(small).mark_point(size=9, filled=True, color=GREY, opacity=0.9).encode(**place, tooltip=named))
     for shape, rows in large.groupby("shape", sort=False):
-        mark = alt.Chart(rows).mark_point(shape=shape, size=260, filled=False, stroke=_MARK, strokeWidth=2.5, opacity=1)
+        mark = alt.Chart(rows).mark_point(shape=str(shape), size=260, filled=False, stroke=_MARK, strokeWidth=2.5, opacity=1)
         layers.append(mark.encode(**place, tooltip=named))
     return layers
 
@@ -102,9 +104,9 @@ def pair_matrix(table: pd.DataFrame, title: str, told: str, *, height: int = 430
         height: of the whole chart, in pixels.
     """
     names = {"origin": "from", "destination": "to", "released": "released", "true": "true", "kind": "presence"}
-    axis = alt.Axis(labelAngle=-60, labelOverlap=True, grid=False, domain=False, ticks=False)
-    x = alt.X(field="destination", type="ordinal", sort=None, title="to", axis=axis)
-    y = alt.Y(field="origin", type="ordinal", sort=None, title="from", axis=alt.Axis(grid=False, domain=False, ticks=False))
+    looks: dict[str, Any] = {"labelOverlap": False, "labelFontSize": 9, "grid": False, "domain": False, "ticks": False}
+    x = alt.X(field="destination", type="ordinal", sort=None, title="to", axis=alt.Axis(labelAngle=-60, **looks))
+    y = alt.Y(field="origin", type="ordinal", sort=None, title="from", axis=alt.Axis(**looks))
     base = alt.Chart(with_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     scale = alt.Scale(type="sqrt", domain=[0, max(float(table["released"].max()), 1.0)], range=[0.05, 1.0])
     cells = base.mark_rect(color=FILL, stroke=GREY, strokeWidth=0.3).encode(
@@ -114,7 +116,11 @@ def pair_matrix(table: pd.DataFrame, title: str, told: str, *, height: int = 430
     wrong = base.transform_filter(alt.FieldOneOfPredicate(field="kind", oneOf=list(kinds))).mark_point(filled=True, size=70, opacity=1)
     shown = legend("circle")
     wrong = wrong.encode(
-        color=alt.Color(field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[c for c, _ in kinds.values()]), legend=shown),
-        shape=alt.Shape(field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[s for _, s in kinds.values()]), legend=shown),
+        color=alt.Color(
+            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[c for c, _ in kinds.values()]), legend=shown
+        ),
+        shape=alt.Shape(
+            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[s for _, s in kinds.values()]), legend=shown
+        ),
     )
     return finish(alt.layer(cells, wrong), title, told, height)

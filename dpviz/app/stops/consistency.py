@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pandas as pd
+
 from dpviz.answers.lesson_consistency import AFTER, BEFORE, LEVELS, REPEATS, errors_by_level, one_draw
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
-from dpviz.view.learn_bars import by_step, icicle
+from dpviz.view.learn_bars import LARGEST_GAP, by_step, icicle
 from dpviz.view.learn_charts import Look
 
 
@@ -36,18 +38,32 @@ def show(knobs: Consistency) -> Shown:
     streets = tuple(icicle(table[table["series"] == name], LEVELS, name.capitalize()) for name in (BEFORE, AFTER))
     before, after = (theory.loc[theory["series"] == name, "error"].to_numpy() for name in (BEFORE, AFTER))
     gain = 100 * (1 - after / before)
-    wrong = int((table.loc[table["series"] == BEFORE, "gap"].abs() > 0.5).sum())
     return Shown(
-        charts=(*streets, by_step(theory.rename(columns=names), look, dots=drawn.rename(columns=names))),
+        rows=(streets, (by_step(theory.rename(columns=names), look, dots=drawn.rename(columns=names)),)),
         figures=(
-            Figure(label="Contradictions before", value=f"{wrong} of 7", help="Parts whose count is not the sum of their own two parts'."),
-            Figure(label="After", value="0 of 7", help="Least squares makes every count the sum of its parts; rounding is only on screen."),
-            Figure(label="Error, whole street", value=f"−{gain[0]:.0f} %", help="What least squares takes from the typical error, by theory."),
+            Figure(
+                label="Contradictions before",
+                value=f"{_wrong(table, BEFORE)} of 7",
+                help="Parts whose count is not the sum of their own two parts'.",
+            ),
+            Figure(
+                label="After",
+                value=f"{_wrong(table, AFTER)} of 7",
+                help="Least squares makes every count the sum of its parts; rounding is only on screen.",
+            ),
+            Figure(
+                label="Error, whole street", value=f"−{gain[0]:.0f} %", help="What least squares takes from the typical error, by theory."
+            ),
             Figure(label="Error, one area", value=f"−{gain[-1]:.0f} %", help="The same for the smallest areas."),
         ),
-        note="Orange: a count that its own parts contradict. A street of eight areas is halved three times and counted on every level."
-        f" Lines: theory. Rings: {REPEATS} seeded draws.",
+        note="Orange: a count that its own parts contradict; in small print what they add up to. A street of eight areas is halved three"
+        f" times and counted on every level. Lines: theory. Rings: {REPEATS} seeded draws.",
     )
+
+
+def _wrong(table: pd.DataFrame, name: str) -> int:
+    """How many counts differ from the sum of their parts'."""
+    return int((table.loc[table["series"] == name, "gap"].abs() > LARGEST_GAP).sum())
 
 
 CONSISTENCY = Stop(

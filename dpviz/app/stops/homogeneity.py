@@ -17,7 +17,7 @@ from dpviz.view.htf_charts import objective_chart
 from dpviz.view.learn_bars import chosen
 from dpviz.view.learn_maps import Cells, cell_map
 
-ORDER, PEOPLE, ZOOM = 6, 5000, 5
+ORDER, PEOPLE, ZOOM = 5, 20_000, 5
 EPSILONS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 COLUMNS, ROWS = "left and right", "lower and upper"
 
@@ -28,7 +28,7 @@ class Homogeneity(Knobs):
 
     town: str = setting(TWO, "Town", choices=TOWNS, help=f"{PEOPLE:,} made-up people.")
     parts: str = setting(COLUMNS, "Split into", choices=(COLUMNS, ROWS), help="Which way the line runs.")
-    epsilon: float = setting(0.01, "ε for this split", choices=EPSILONS, help="HTF spends little on each split: the paper 0.0005 or 0.001.")
+    epsilon: float = setting(0.03, "ε for this split", choices=EPSILONS, help="HTF spends little on each split: the paper 0.0005 or 0.001.")
     draw: int = draw_setting()
 
 
@@ -39,16 +39,23 @@ def show(knobs: Homogeneity) -> Shown:
     picked = chosen_lines(points, knobs.epsilon, knobs.draw, across=across)
     gain = 100 * (1 - curve.least / curve.unsplit)
     return Shown(
-        charts=(objective_chart(curve, "people", height=380), _map(knobs, curve), chosen(picked, curve_axis(across))),
+        rows=((objective_chart(curve, "people", height=300),), (_map(knobs, curve), chosen(picked, curve_axis(across), height=330))),
         figures=(
             Figure(label="Best line", value=f"{curve.best} of {points.domain.side}", help="Where unevenness is least, without noise."),
             Figure(label="It takes away", value=f"{gain:.1f} %", help="Of the unevenness without a split."),
-            Figure(label="Noise of one look", value=f"± {curve.noise:,.0f}", help="Standard deviation in the paper's search at this ε, in people."),
-            Figure(label="Good choices", value=f"{near_best(curve, picked):.0f} %", help="Draws at least half as good as the best tried line."),
+            Figure(
+                label="Noise of one look",
+                value=f"± {curve.noise:,.0f}",
+                help="Standard deviation in the paper's search at this ε, in people.",
+            ),
+            Figure(
+                label="Good choices", value=f"{near_best(curve, picked):.0f} %", help="Draws at least half as good as the best tried line."
+            ),
         ),
-        note="Unevenness: how far each cell is from the mean of its part, added up. Bars: where the default choice (permute-and-flip over a few"
-        f" evenly spaced lines) falls in {REPEATS} seeded draws.",
-        source="Shaham et al., HTF: Homogeneous Tree Framework for Differentially-Private Release of Location Data, SIGSPATIAL 2021, Eq. 5.",
+        note="Unevenness: how far each cell is from the mean of its part, added up. Bars: where the default choice (permute-and-flip over a"
+        f" few evenly spaced lines) falls in {REPEATS} seeded draws.",
+        source="Shaham et al., HTF: Homogeneous Tree Framework for Differentially-Private Release of Location Data, SIGSPATIAL 2021,"
+        " Equation 5.",
     )
 
 

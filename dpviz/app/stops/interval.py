@@ -26,11 +26,17 @@ def show(knobs: Interval) -> Shown:
     low, high = usual_range()
     width = (1 << ORDER) >> knobs.height
     return Shown(
-        charts=(interval_rows(found.table, found.truth, (HELD, MISSED)),),
+        rows=((interval_rows(found.table, found.truth, (HELD, MISSED)),),),
         figures=(
-            Figure(label="Hold the true count", value=f"{found.held} of {REPEATS}", help=f"At exactly 95 %, {low} to {high} would be usual."),
+            Figure(
+                label="Hold the true count", value=f"{found.held} of {REPEATS}", help=f"At exactly 95 %, {low} to {high} would be usual."
+            ),
             Figure(label="Noise, as stated", value=f"± {found.stddev:.3g}", help="Standard deviation, known without the truth."),
-            Figure(label="Bias", value=f"{found.bias:+.1f}", help="Of assuming that partitions are evenly filled; in no interval."),
+            Figure(
+                label="Bias",
+                value=f"{round(found.bias, 1) + 0.0:+.1f}",
+                help="Of assuming that partitions are evenly filled; in no interval.",
+            ),
             Figure(label="True count", value=f"{found.truth:,.0f}", help="Shown here because the town is made up."),
         ),
         note=f"Partitions are {width} × {width} cells. Intervals reach 2.12 standard deviations to both sides and are rounded outwards:"
@@ -41,8 +47,8 @@ def show(knobs: Interval) -> Shown:
 INTERVAL = Stop(
     key="interval",
     title="Reading an interval",
-    says="The 95 % is about the procedure: of many releases of the same data, at least 95 in 100 on average state an interval that holds the"
-    " true count; one interval holds it or does not. It covers the noise only: where an area cuts through partitions, assuming that people"
+    says="The 95 % is about the procedure: of many releases of the same data, at least 95 in 100 on average state an interval that holds"
+    " the true count; one interval holds it or does not. It covers the noise only: where an area cuts through partitions, assuming that people"
     " are spread evenly in them adds a bias that no interval shows.",
     task="choose the area that cuts through partitions, then make the tree higher: what happens to bias, noise and the number that hold?",
     knobs=Interval,

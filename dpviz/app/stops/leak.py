@@ -37,17 +37,19 @@ def show(knobs: Leak) -> Shown:
     person = knobs.person - 1
     exact, private = _exact(knobs.height), private_release(knobs.height, knobs.epsilon, knobs.draw)
     open_belief, closed_belief = attack(exact, person, None), attack(private, person, knobs.epsilon)
-    charts = (
+    maps = (
         _map(open_belief, exact, person, "Exact medians (NOT PRIVATE)"),
         _map(closed_belief, private, person, f"Private medians, ε = {knobs.epsilon:g}"),
     )
     found, hidden = summed_up(open_belief, person), summed_up(closed_belief, person)
     alone, few = given_away(knobs.height)
     return Shown(
-        charts=charts,
+        rows=(maps,),
         figures=(
             Figure(label="Cells left: exact", value=f"{found['possible']:,.0f} of {SIDE**2:,}", help="That fit the published lines."),
-            Figure(label="True cell: exact", value=f"{100 * found['true']:.3g} %", help="What the attacker believes; a blind guess is 0.024 %."),
+            Figure(
+                label="True cell: exact", value=f"{100 * found['true']:.3g} %", help="What the attacker believes; a blind guess is 0.024 %."
+            ),
             Figure(label="True cell: private", value=f"{100 * hidden['true']:.3g} %", help="The same after the private lines."),
             Figure(label="Given away: exact", value=f"{alone} of {PEOPLE}", help=f"People pinned down to one cell; {few} to at most four."),
         ),
@@ -73,7 +75,7 @@ LEAK = Stop(
     title="Why exact medians leak",
     says="Splits at exact medians are exact facts about the data: an attacker who knows everybody but one tries that person in every cell"
     " and keeps the cells that give the published lines, often a single one. Private splits are drawn from a law that one person moves by"
-    " a bounded factor only, so every cell stays possible, and the same attack learns next to nothing.",
+    " a bounded factor only, so every cell stays possible, and the same attack learns little.",
     task="attack several people; then set ε to 5 and see that even a generous budget does not bring the exact tree's leak back.",
     knobs=Leak,
     show=show,

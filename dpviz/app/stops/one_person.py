@@ -38,10 +38,10 @@ def show(knobs: OnePerson) -> Shown:
     gain = float(noise.log_odds(np.array([knobs.seen]))[0])
     after = 100 * float(posterior(prior, gain))
     charts = (two_laws(laws, knobs.seen), beliefs(belief, (knobs.prior, after, high), knobs.seen))
-    return Shown(charts=charts, figures=_figures(noise, knobs, (gain, after, low, high)), note=_note(noise, knobs))
+    return Shown(rows=(charts,), figures=_figures(knobs, (gain, after, low, high)), note=_note(noise, knobs))
 
 
-def _figures(noise: Noise, knobs: OnePerson, found: tuple[float, float, float, float]) -> tuple[Figure, ...]:
+def _figures(knobs: OnePerson, found: tuple[float, float, float, float]) -> tuple[Figure, ...]:
     gain, after, low, high = found
     bound = math.exp(knobs.epsilon)
     return (
@@ -54,20 +54,20 @@ def _figures(noise: Noise, knobs: OnePerson, found: tuple[float, float, float, f
 
 def _note(noise: Noise, knobs: OnePerson) -> str:
     if noise.kind != GAUSSIAN:
-        return "Grey: what e^ε allows. With discrete Laplace noise every output changes the odds by exactly e^ε up or down: the bound is met, and never passed."
+        return "Grey: what e^ε allows. With discrete Laplace noise every output changes the odds by exactly e^ε, up or down: never more."
     passed, least = beyond(noise)
     return (
-        f"Grey: what e^ε allows. Gaussian noise for (ε, δ) = ({knobs.epsilon:g}, {DELTA:g}): outputs far in the tail pass the bound. If the person is in, that"
-        f" happens with probability {passed:.2g}; the δ that it takes is {least:.2g}."
+        f"Grey: what e^ε allows. Gaussian noise for (ε, δ) = ({knobs.epsilon:g}, {DELTA:g}): outputs far in the tail pass the bound."
+        f" If the person is in, that happens with probability {passed:.2g}; the δ that it takes is {least:.2g}."
     )
 
 
 ONE_PERSON = Stop(
     key="one_person",
     title="One person more or less",
-    says="A noisy count is drawn from one law if a person is in the data and from another if not, and ε-differential privacy keeps the"
-    " ratio of the two between 1/e^ε and e^ε at every output. So whatever is released and whatever else is known, it changes an attacker's"
-    " odds that this person is in by at most a factor e^ε; how sure the attacker ends up depends on the belief before.",
+    says="A noisy count follows one law if a person is in the data and another if not, and ε-differential privacy keeps the ratio of the"
+    " two between 1/e^ε and e^ε at every output. So whatever is released, and whatever else an attacker knows of the others, the odds that"
+    " this person is in change by at most a factor e^ε; how sure the attacker ends up depends on the belief before.",
     task="set ε to 0.1 and then to 5: when can one release make a 50 % guess nearly certain?",
     knobs=OnePerson,
     show=show,

@@ -74,16 +74,21 @@ class Shown:
     """What a stop shows for some settings.
 
     Attributes:
-        charts: two in a row, or one above the other on a narrow screen.
+        rows: of charts; on a narrow screen all stand one above the other.
         figures: at most four.
         note: what to see in it, in a line or two.
         source: of what is quoted, empty if nothing is.
     """
 
-    charts: tuple[Any, ...]
+    rows: tuple[tuple[Any, ...], ...]
     figures: tuple[Figure, ...] = ()
     note: str = ""
     source: str = ""
+
+    @property
+    def charts(self) -> tuple[Any, ...]:
+        """All charts in order."""
+        return tuple(chart for row in self.rows for chart in row)
 
 
 @dataclass(frozen=True, kw_only=True)

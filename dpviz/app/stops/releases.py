@@ -43,15 +43,21 @@ def show(knobs: Releases) -> Shown:
     )
     totals = composed(round(epsilon, 9)).rename(columns={"days": "x", "epsilon": "y"})
     return Shown(
-        charts=(
-            _map(found.home[knobs.days], HOME, "Where is home?"),
-            _map(found.work[knobs.days], WORK, "Where is work?"),
-            curves(totals, look, under=(upright(knobs.days, f"day {knobs.days}"),)),
-            _beliefs(found.home, found.work, knobs.days),
+        rows=(
+            (_map(found.home[knobs.days], HOME, "Where is home?"), _map(found.work[knobs.days], WORK, "Where is work?")),
+            (_beliefs(found.home, found.work, knobs.days), curves(totals, look, under=(upright(knobs.days, f"day {knobs.days}"),))),
         ),
         figures=(
-            Figure(label="Belief: home, work", value=f"{100 * home:.3g} %, {100 * work:.3g} %", help="In the true cells, after these days; 1.6 % blind."),
-            Figure(label="Sure of both from day", value="–" if sure is None else f"{sure}", help=f"At least 95 %, to the end of {MOST_DAYS} days."),
+            Figure(
+                label="Belief: home, work",
+                value=f"{100 * home:.3g} %, {100 * work:.3g} %",
+                help="In the true cells, after these days; 1.6 % blind.",
+            ),
+            Figure(
+                label="Sure of both from day",
+                value="–" if sure is None else f"{sure}",
+                help=f"At least 95 %, to the end of {MOST_DAYS} days.",
+            ),
             Figure(label="Sum of ε", value=f"{basic:.3g}", help=f"{TABLES} tables a day."),
             Figure(label="zCDP", value=f"{converted:.3g}", help=f"The ρ of all tables added up, read as (ε, δ = {DELTA:g})."),
         ),
@@ -80,9 +86,9 @@ def _beliefs(home: NDArray[np.float64], work: NDArray[np.float64], days: int) ->
 RELEASES = Stop(
     key="releases",
     title="What is not protected: many releases",
-    says="An ε is the promise of one release: a person whose home and work stand in two tables on each of d days is promised no better than"
-    " the sum, 2 d ε, and fresh noise every day averages out. zCDP adds up more slowly - the squares of ε add up, halved - and gives the"
-    " smaller total once there are many releases, at the price of a δ; only spending one budget on all of them keeps the promise small.",
+    says="An ε is the promise of one release: for a person whose home and work stand in two tables on each of d days, basic composition"
+    " promises the sum, 2 d ε, and fresh noise every day averages out. zCDP adds up ρ = ε²/2 per table instead and gives the smaller total"
+    " once there are many releases, at the price of a δ; one budget shared by all of them keeps the promise, with more noise in each.",
     task="find the day from which home and work are no secret any more; then let ε be for all tables together.",
     knobs=Releases,
     show=show,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -35,7 +36,9 @@ SOURCES = {each.title: each.source for each in PUBLISHED}
 class Split(Knobs):
     """Settings of the stop."""
 
-    shares: tuple[float, ...] = setting(PRESETS[PUBLISHED[0].title], "Shares", low=0, high=1, help="Share of ε per level, whole town first.")
+    levels: tuple[float, ...] = setting(
+        PRESETS[PUBLISHED[0].title], "Shares", low=0, high=1, help="Share of ε per level, whole town first."
+    )
     epsilon: float = epsilon_setting(0.5)
     squares: str = setting(ANYWHERE, "Squares", choices=PLACEMENTS, help="Anywhere in the town, or blocks that the tree itself counts.")
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
@@ -44,13 +47,13 @@ class Split(Knobs):
     def __post_init__(self) -> None:
         """Shares are checked beyond their range: one per level, and something in them."""
         super().__post_init__()
-        if len(self.shares) != HEIGHT + 1 or not sum(self.shares) > 0:
+        if len(self.levels) != HEIGHT + 1 or not sum(self.levels) > 0:
             raise SettingError(f"Shares must be {HEIGHT + 1} numbers from 0 to 1, one of them greater than 0.")
 
 
 def controls(knobs: Split, change: Callable[..., None]) -> None:
     """Presets, the bar to drag, and the shares to type."""
-    known = next((name for name, shares in PRESETS.items() if _same(shares, knobs.shares)), None)
+    known = next((name for name, shares in PRESETS.items() if _same(shares, knobs.levels)), None)
     key = "learn split preset"
     st.session_state[key] = known
     st.selectbox(
@@ -60,22 +63,31 @@ def controls(knobs: Split, change: Callable[..., None]) -> None:
         index=None,
         placeholder="your own",
         format_func=lambda name: name.capitalize() if name in SIMPLE else name,
-        on_change=lambda: st.session_state[key] and change(shares=PRESETS[st.session_state[key]]),
+        on_change=lambda: _use_preset(st.session_state[key], change),
         help="Published ones are spread over the five steps of this tree.",
     )
     labels = [f"zoom {depth}" for depth in range(HEIGHT + 1)]
     unlocked = [False] * len(labels)
 
     def use(shares: list[float]) -> None:
-        change(shares=tuple(round(share, 4) for share in shares))
+        change(levels=tuple(round(share, 4) for share in shares))
 
     st.caption("Share of ε per zoom level, whole town first: drag, or use the arrow keys.")
-    split_bar(labels, list(knobs.shares), locked=unlocked, key="learn split bar", on_change=use)
+    split_bar(labels, list(knobs.levels), locked=unlocked, key="learn split bar", on_change=use)
     with st.expander("Type the shares"):
-        whole = sum(knobs.shares)
-        now = [share / whole for share in knobs.shares]
+        whole = sum(knobs.levels)
+        now = [share / whole for share in knobs.levels]
         for place, share in enumerate(now):
-            _typed(place, share, lambda value, place=place: use(redistribute(now, unlocked, place, value)))
+            _typed(place, share, partial(_use_one, now, place, use))
+
+
+def _use_preset(name: str | None, change: Callable[..., None]) -> None:
+    if name is not None:
+        change(levels=PRESETS[name])
+
+
+def _use_one(now: list[float], place: int, use: Callable[[list[float]], None], value: float) -> None:
+    use(redistribute(now, [False] * len(now), place, value))
 
 
 def _typed(place: int, share: float, use: Callable[[float], None]) -> None:
@@ -91,7 +103,7 @@ def _same(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
 
 def show(knobs: Split) -> Shown:
     """Theory for the simple splits and the chosen one, and draws of that."""
-    shares, how = with_leaves(knobs.shares), {"least_squares": knobs.least_squares, "placement": knobs.squares}
+    shares, how = with_leaves(knobs.levels), {"least_squares": knobs.least_squares, "placement": knobs.squares}
     lines = {name: _theory(PRESETS[name], knobs) for name in SIMPLE} | {YOURS: _theory(shares, knobs)}
     dots = split_draws(shares, knobs.epsilon, how, knobs.draw, REPEATS).assign(series=YOURS)
     look = Look(
@@ -107,9 +119,9 @@ def show(knobs: Split) -> Shown:
     )
     table = pd.concat([rows.assign(series=name) for name, rows in lines.items()], ignore_index=True)
     chart = curves(_renamed(table), look, dots=_renamed(dots))
-    known = next((name for name, preset in PRESETS.items() if _same(preset, knobs.shares) and name in SOURCES), None)
+    known = next((name for name, preset in PRESETS.items() if _same(preset, knobs.levels) and name in SOURCES), None)
     return Shown(
-        charts=(chart,),
+        rows=((chart,),),
         figures=_figures(lines),
         note=f"Lines: theory. Dots: {REPEATS} seeded draws of your split. The finest level keeps at least 1 %: below what is measured, a"
         " tree knows nothing. Only noise is in these errors.",
@@ -149,5 +161,3 @@ SPLIT = Stop(
     show=show,
     controls=controls,
 )
-
-

@@ -11,9 +11,10 @@ from dpviz.answers.lesson_town import TIGHT, TWO, town_cells
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.entropy import Entropy
-from dpviz.view.learn_charts import Look, curves, level, upright
+from dpviz.view.learn_charts import Look, curves, upright
 from dpviz.view.learn_maps import Cells, cell_map
 
+QUADTREE = "quadtree"
 PERCENTS = tuple(round(100 * share) for share in SHARES)
 
 
@@ -35,26 +36,27 @@ def show(knobs: Structure) -> Shown:
         title="Error by what the splits take",
         x="share of ε for splits (%)",
         y="typical error (people)",
-        order=PARTS,
-        colors=("#0b6e8f", "#e69f00", "#009e73"),
+        order=(*PARTS, QUADTREE),
+        colors=("#0b6e8f", "#e69f00", "#009e73", "#8a8f94"),
         log_y=True,
         height=380,
-        told=f"A quadtree of the same height, whose splits are free: {quad:.3g}.",
     )
-    rows = table.rename(columns={"share": "x", "error": "y"})
-    under = (upright(knobs.share, "the share of the map"), level(quad, "quadtree"))
+    flat = pd.DataFrame({"share": [PERCENTS[0], PERCENTS[-1]], "series": QUADTREE, "error": quad})
+    rows = pd.concat([table, flat], ignore_index=True).rename(columns={"share": "x", "error": "y"})
+    under = (upright(knobs.share, "the share of the map"),)
     errors = table[table["series"] == TOTAL].set_index("share")["error"]
-    best = errors.idxmin()
+    best = float(errors.index[int(errors.argmin())])
     return Shown(
-        charts=(curves(rows, look, under=under), _map(knobs)),
+        rows=((curves(rows, look, under=under), _map(knobs)),),
         figures=(
             Figure(label=f"Error at {knobs.share} %", value=f"± {errors[float(knobs.share)]:.3g}", help="Typical error, in people."),
             Figure(label="Least error", value=f"± {errors[best]:.3g}", help="Of the shares tried; it differs from draw to draw."),
             Figure(label="at a share of", value=f"{best:.0f} %", help="Where the least error was found in these draws."),
-            Figure(label="Quadtree", value=f"± {quad:.3g}", help="Equal quarters need no data, so all of ε counts. The dotted line."),
+            Figure(label="Quadtree", value=f"± {quad:.3g}", help="Equal quarters need no data, so all of ε counts."),
         ),
-        note=f"{QUESTIONS} random rectangles, {REPEATS} seeded draws per share, kd-trees of height {HEIGHT}. The error has two parts: noise,"
-        " and taking people as evenly spread in every partition. Choosing a share by looking at such a chart of private data would leak.",
+        note=f"{QUESTIONS} random rectangles, {REPEATS} seeded draws per share, kd-trees of height {HEIGHT}. Noise and uniformity (taking"
+        " people as evenly spread in every partition) are the two parts of the kd-tree's error. Choosing a share by looking at such a chart"
+        " of private data would leak.",
     )
 
 
@@ -83,7 +85,7 @@ STRUCTURE = Stop(
     title="Structure against counts",
     says="A tree that follows the data must pay for finding its splits, and what it pays is missing for its counts. With too small a share"
     " the splits fall nearly at random and crowds are smeared over large partitions; with too large a share the counts drown in noise.",
-    task="move the share from 2 % to 95 % and watch the partitions on the map; then choose *two crowds*: does following the data still pay?",
+    task="move the share from 2 % to 95 % and watch the partitions; then choose *two crowds*: does following the data still pay?",
     knobs=Structure,
     show=show,
 )

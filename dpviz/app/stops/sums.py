@@ -6,7 +6,17 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from dpviz.answers.lesson_errors import ALIGNED, ANYWHERE, FLAT, PLACEMENTS, TREE, drawn_errors, flat_and_tree, running_errors, stated_errors
+from dpviz.answers.lesson_errors import (
+    ALIGNED,
+    ANYWHERE,
+    FLAT,
+    PLACEMENTS,
+    TREE,
+    drawn_errors,
+    flat_and_tree,
+    running_errors,
+    stated_errors,
+)
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
 from dpviz.view.learn_charts import Look, band, curves
@@ -31,7 +41,7 @@ def show(knobs: Sums) -> Shown:
     walk = running_errors(releases, order, knobs.epsilon)
     theory = {name: stated_errors(each, order, knobs.squares) for name, each in releases.items()}
     drawn = {name: drawn_errors([each], order, knobs.squares) for name, each in releases.items()}
-    return Shown(charts=(_walk(walk), _by_size(theory, drawn)), figures=_figures(theory), note=_note(knobs))
+    return Shown(rows=((_walk(walk), _by_size(theory, drawn)),), figures=_figures(theory), note=_note(knobs))
 
 
 def _walk(walk: pd.DataFrame) -> object:
@@ -69,7 +79,9 @@ def _figures(theory: dict[str, pd.DataFrame]) -> tuple[Figure, ...]:
     worse = [cells for cells in flat.index if flat[cells] > tree[cells]]
     first = f"{worse[0]:,} cells" if worse else "nowhere"
     return (
-        Figure(label="One cell: flat, tree", value=f"± {flat.iloc[0]:.3g}, ± {tree.iloc[0]:.3g}", help="Typical error by theory, in people."),
+        Figure(
+            label="One cell: flat, tree", value=f"± {flat.iloc[0]:.3g}, ± {tree.iloc[0]:.3g}", help="Typical error by theory, in people."
+        ),
         Figure(label="Whole town: flat, tree", value=f"± {flat.iloc[-1]:.3g}, ± {tree.iloc[-1]:.3g}", help="The same for all cells."),
         Figure(label="The tree wins from", value=first, help="The smallest of these squares on which the tree's typical error is less."),
     )
@@ -86,10 +98,10 @@ def _note(knobs: Sums) -> str:
 SUMS = Stop(
     key="sums",
     title="Flat noise against trees",
-    says="If every cell gets its own noise of standard deviation σ, the sum over n cells is off by √n · σ: each cell is fine, and large"
-    " areas drift away. A tree spends part of the same ε on counts of large areas, so single cells get noisier, and the error of sums"
+    says="If every cell gets its own noise of standard deviation σ, the sum over n cells is typically off by √n · σ: what is little for a"
+    " cell adds up over large areas. A tree spends part of the same ε on counts of large areas, so single cells get noisier, and the error of sums"
     " grows far more slowly with their size.",
-    task="press *Draw again* a few times and watch where the blue walk ends; then compare squares on the tree's lines with squares anywhere.",
+    task="press *Draw again* a few times and watch where the blue walk ends; then ask for squares on the tree's own lines.",
     knobs=Sums,
     show=show,
 )

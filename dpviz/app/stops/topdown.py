@@ -32,7 +32,9 @@ class Stages(Knobs):
     """Settings of the stop."""
 
     stage: int = setting(4, "Stage", low=0, high=STAGES, help="Each stage refines destinations or origins by one level, in turn.")
-    optimiser: str = setting(CHEBYSHEV, "Optimiser", choices=tuple(OPTIMISERS), help="How noisy counts become whole, at least 0, and add up.")
+    optimiser: str = setting(
+        CHEBYSHEV, "Optimiser", choices=tuple(OPTIMISERS), help="How noisy counts become whole, at least 0, and add up."
+    )
     epsilon: float = epsilon_setting(1.0, "With δ = 1e-6; one trip is replaced by another.")
     draw: int = draw_setting()
 
@@ -47,16 +49,23 @@ def show(knobs: Stages) -> Shown:
     told = f"{len(pairs)} pairs, {wrong} false positives, {missed} false negatives."
     matrix = pair_matrix(pairs, f"Stage {knobs.stage}: {BETWEEN[knobs.stage]}", told)
     return Shown(
-        charts=(matrix, _by_stage(false), _family(release.stages[-1].variance, knobs.draw)),
+        rows=((matrix, _by_stage(false)), (_family(release.stages[-1].variance, knobs.draw),)),
         figures=(
             Figure(label="False positives", value=f"{wrong:,}", help="Pairs of this stage released above 0 where nobody travels."),
             Figure(label="False negatives", value=f"{missed:,}", help="Pairs with trips that were released as 0."),
-            Figure(label="Empty pairs", value=f"{empty_pairs()[knobs.stage]:,} of {len(pairs):,}", help="That could become false positives."),
-            Figure(label="Noise", value=f"± {release.stages[-1].variance ** 0.5:.3g}", help="Standard deviation on every measured pair, in trips."),
+            Figure(
+                label="Empty pairs", value=f"{empty_pairs()[knobs.stage]:,} of {len(pairs):,}", help="That could become false positives."
+            ),
+            Figure(
+                label="Noise",
+                value=f"± {release.stages[-1].variance ** 0.5:.3g}",
+                help="Standard deviation on every measured pair, in trips.",
+            ),
         ),
-        note=f"Stronger blue: more trips. Curves: mean over {REPEATS} seeded draws, bars their middle 80 %. Below right: one family with"
+        note=f"Stronger blue: more trips. Curves: mean over {REPEATS} seeded draws, bars their middle 80 %. Below: one family with"
         " the noise of a stage; both optimisers see the same noisy numbers and the same total.",
-        source="Boninsegna, Silvestri, Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown Approach, 2025.",
+        source="Boninsegna, Silvestri, Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown Approach,"
+        " 2025.",
     )
 
 
@@ -80,10 +89,10 @@ def _family(variance: float, draw: int) -> object:
 TOPDOWN = Stop(
     key="topdown",
     title="TopDown, stage by stage",
-    says="TopDown measures the children of every released pair with noise and moves them to the nearest whole numbers that are at least 0 and"
-    " add up to their parent, so that all levels agree; noise on empty pairs that stays above 0 is a false positive. Keeping the largest"
-    " change least (Chebyshev, IntOpt) lets small counts be lowered to 0 first, and on sparse families leaves fewer false positives than"
-    " least squares - at the price of more true small counts set to 0.",
+    says="TopDown measures the children of every released pair with noise and moves them to the nearest whole numbers that are at least 0"
+    " and add up to their parent, so that all levels agree; noise on empty pairs that stays above 0 is a false positive. Keeping the"
+    " largest change least (Chebyshev) leaves room to lower small counts to 0 first, as IntOpt does: on sparse families like these fewer"
+    " false positives than with least squares, and more small true counts set to 0.",
     task="go from stage 2 to 4 and see where the crosses begin; then switch the optimiser.",
     knobs=Stages,
     show=show,
