@@ -22,7 +22,7 @@ from dpviz.space.regions import Regions
 
 Integers = NDArray[np.int64]
 
-CHEBYSHEV, EUCLIDEAN = "Chebyshev (IntOpt)", "Euclidean"
+CHEBYSHEV, EUCLIDEAN = "Chebyshev", "Euclidean"
 OPTIMISERS = {CHEBYSHEV: "chebyshev", EUCLIDEAN: "euclidean"}
 STAGES = 4
 DELTA = 1e-6

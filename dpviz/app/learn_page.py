@@ -11,7 +11,7 @@ import streamlit as st
 from dpviz.app.link import from_query
 from dpviz.app.stops import STOPS
 from dpviz.app.stops.parts import Shown, Stop
-from dpviz.app.stops.widgets import widgets
+from dpviz.app.stops.widgets import draw_button, widgets
 from dpviz.view.pictures import picture
 
 BY_KEY = {stop.key: stop for stop in STOPS}
@@ -30,7 +30,9 @@ def learn_page() -> None:
     left, right = st.columns([1, 3], gap="medium")
     with left, st.container(key="learn-controls"):
         widgets(stop, knobs_of(stop), lambda **updates: _change(stop, **updates))
-        st.button("Reset", key="learn reset", help="Back to how this stop began.", on_click=_reset, args=(stop,))
+        with st.container(horizontal=True):
+            draw_button(knobs_of(stop), lambda **updates: _change(stop, **updates))
+            st.button("Reset", key="learn reset", help="Back to how this stop began.", on_click=_reset, args=(stop,))
     with right, st.container(key="learn-figure"):
         shown = _shown(stop)
         _draw(stop, shown)
@@ -119,7 +121,7 @@ def _draw(stop: Stop, shown: Shown) -> None:
 
 def _take_away(stop: Stop, shown: Shown) -> None:
     """The figure as a file, made when asked for."""
-    about = _about(stop)
+    about = _about(stop, knobs_of(stop))
     with st.container(horizontal=True, key="learn-take"):
         for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
             st.download_button(
@@ -133,9 +135,9 @@ def _take_away(stop: Stop, shown: Shown) -> None:
             )
 
 
-def _about(stop: Stop) -> str:
+def _about(stop: Stop, knobs: Any) -> str:
     """What stands under the picture: the settings, and that it is no release."""
-    values = knobs_of(stop).chosen()
+    values = knobs.chosen()
     parts = [f"{rule.label}: {_short(values[rule.name])}" for rule in stop.knobs.rules() if rule.matters(values)]
     return "; ".join(parts)
 

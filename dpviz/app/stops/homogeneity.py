@@ -28,7 +28,7 @@ class Homogeneity(Knobs):
 
     town: str = setting(TWO, "Town", choices=TOWNS, help=f"{PEOPLE:,} made-up people.")
     parts: str = setting(COLUMNS, "Split into", choices=(COLUMNS, ROWS), help="Which way the line runs.")
-    epsilon: float = setting(0.03, "ε for this split", choices=EPSILONS, help="HTF spends little on each split: the paper 0.0005 or 0.001.")
+    epsilon: float = setting(0.01, "ε for this split", choices=EPSILONS, help="HTF spends little on each split: the paper 0.0005 or 0.001.")
     draw: int = draw_setting()
 
 

@@ -48,8 +48,8 @@ INTERVAL = Stop(
     key="interval",
     title="Reading an interval",
     says="The 95 % is about the procedure: of many releases of the same data, at least 95 in 100 on average state an interval that holds"
-    " the true count; one interval holds it or does not. It covers the noise only: where an area cuts through partitions, assuming that people"
-    " are spread evenly in them adds a bias that no interval shows.",
+    " the true count; one interval holds it or does not. It covers the noise only: where an area cuts through partitions, assuming that"
+    " people are spread evenly in them adds a bias that no interval shows.",
     task="choose the area that cuts through partitions, then make the tree higher: what happens to bias, noise and the number that hold?",
     knobs=Interval,
     show=show,

@@ -99,8 +99,8 @@ SUMS = Stop(
     key="sums",
     title="Flat noise against trees",
     says="If every cell gets its own noise of standard deviation σ, the sum over n cells is typically off by √n · σ: what is little for a"
-    " cell adds up over large areas. A tree spends part of the same ε on counts of large areas, so single cells get noisier, and the error of sums"
-    " grows far more slowly with their size.",
+    " cell adds up over large areas. A tree spends part of the same ε on counts of large areas, so single cells get noisier, and the"
+    " error of sums grows far more slowly with their size.",
     task="press *Draw again* a few times and watch where the blue walk ends; then ask for squares on the tree's own lines.",
     knobs=Sums,
     show=show,

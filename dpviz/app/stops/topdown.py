@@ -33,7 +33,7 @@ class Stages(Knobs):
 
     stage: int = setting(4, "Stage", low=0, high=STAGES, help="Each stage refines destinations or origins by one level, in turn.")
     optimiser: str = setting(
-        CHEBYSHEV, "Optimiser", choices=tuple(OPTIMISERS), help="How noisy counts become whole, at least 0, and add up."
+        CHEBYSHEV, "Optimiser", choices=tuple(OPTIMISERS), help="The least largest change (IntOpt), or the least squares."
     )
     epsilon: float = epsilon_setting(1.0, "With δ = 1e-6; one trip is replaced by another.")
     draw: int = draw_setting()

@@ -16,17 +16,21 @@ DRAW = "draw"
 
 
 def widgets(stop: Stop, knobs: Any, change: Change) -> None:
-    """One widget per setting, and a button for another draw."""
+    """One widget per setting."""
     values = knobs.chosen()
     for rule in knobs.rules():
         if rule.name != DRAW and not isinstance(rule.default, tuple) and rule.matters(values):
             _widget(stop, rule, values[rule.name], change)
     if stop.controls is not None:
         stop.controls(knobs, change)
+
+
+def draw_button(knobs: Any, change: Change) -> None:
+    """A button for the next seeded draw, where a stop draws."""
+    values = knobs.chosen()
     if DRAW in values:
         following = values[DRAW] % MOST_DRAWS + 1
-        label = "Draw again"
-        st.button(label, key="learn draw", help="Seeded noise on made-up data: free.", on_click=lambda: change(draw=following))
+        st.button("Draw again", key="learn draw", help="Seeded noise on made-up data: free.", on_click=lambda: change(draw=following))
 
 
 def _widget(stop: Stop, rule: Rule, value: Any, change: Change) -> None:

@@ -1,0 +1,93 @@
+"""The Learn page in Chromium: all stops in a walk, each operated, one picture taken away, on a narrow screen too."""
+
+import re
+
+import pytest
+
+from dpviz.app.stops import STOPS
+from tests.app.browse import background, until, visit
+from tests.app.conftest import ROOT
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def address(serve):
+    return serve(ROOT / "app.py")
+
+
+def arrive(page, place):
+    page.get_by_role("heading", name=f"{place + 1}. {STOPS[place].title}").wait_for()
+    for chart in range(sum(len(row) for row in STOPS[place].show(STOPS[place].knobs()).rows)):
+        page.get_by_test_id("stVegaLiteChart").nth(chart).locator("canvas, svg.marks").first.wait_for()
+
+
+def figures(page):
+    return page.locator(".st-key-learn-figures").inner_text()
+
+
+def label_of(page, rule):
+    return page.locator(".st-key-learn-controls").get_by_role("slider", name=rule.label).first
+
+
+def operate(page, stop):
+    """Move the first slider of the stop with the keyboard; what is shown follows."""
+    before = figures(page), page.url
+    slider = page.locator(".st-key-learn-controls").get_by_role("slider").first
+    slider.focus()
+    page.keyboard.press("ArrowRight" if slider.get_attribute("aria-valuenow") != slider.get_attribute("aria-valuemax") else "ArrowLeft")
+    until(lambda: page.url != before[1], f"the address of {stop.key} after a control was moved")
+    assert f"stop={stop.key}" in page.url
+    return before
+
+
+def test_a_walk_through_all_stops_each_operated(chromium, address, tmp_path):
+    with visit(chromium, address, "learn", scheme="light", tmp_path=tmp_path) as (page, seen):
+        for place, stop in enumerate(STOPS):
+            arrive(page, place)
+            begin = len(seen.sizes)
+            shown, url = operate(page, stop)
+            until(lambda shown=shown: figures(page) != shown, f"other figures at {stop.key}")
+            page.get_by_role("button", name="Reset").click()
+            until(lambda url=url: page.url == url, f"the address of {stop.key} after the reset")
+            until(lambda shown=shown: figures(page) == shown, f"the first figures of {stop.key} after the reset")
+            print(f"\n{stop.key}: largest message {max(seen.sizes[begin:], default=0) / 1000:.0f} kB")
+            if place + 1 < len(STOPS):
+                page.get_by_role("button", name="Next →").first.click()
+
+
+def test_a_shared_link_in_the_dark_and_a_picture_of_it(chromium, address, tmp_path):
+    with visit(chromium, address, "learn?stop=leak&person=9&epsilon=5.0", scheme="dark", tmp_path=tmp_path) as (page, _):
+        arrive(page, 4)
+        assert background(page) < 200
+        assert "Private medians, ε = 5" in page.get_by_test_id("stVegaLiteChart").nth(1).inner_html() or figures(page)
+        with page.expect_download() as taken:
+            page.get_by_role("button", name="Picture (SVG)").click()
+        path = tmp_path / taken.value.suggested_filename
+        taken.value.save_as(path)
+        assert path.name == "dpviz-learn-leak.svg"
+        text = path.read_text("utf-8")
+        assert "Attacked person: 9" in text
+        assert "made-up data" in text
+
+
+def test_dragging_the_split_by_keyboard_moves_the_curve(chromium, address, tmp_path):
+    with visit(chromium, address, "learn?stop=split", scheme="light", tmp_path=tmp_path) as (page, _):
+        arrive(page, 2)
+        shown, url = figures(page), page.url
+        handle = page.get_by_role("group", name="Split of the privacy budget").get_by_role("slider").last
+        handle.focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowLeft")
+        until(lambda: page.url != url and "levels=" in page.url, "shares in the address")
+        until(lambda: figures(page) != shown, "other errors")
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(chromium, address, tmp_path):
+    with visit(chromium, address, "learn?stop=topdown", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.set_viewport_size({"width": 390, "height": 844})
+        arrive(page, 7)
+        width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+        assert width <= 390
+        before, after = (page.get_by_role("button", name=re.compile(name)).first.bounding_box() for name in ("Previous", "Next"))
+        assert abs(before["y"] - after["y"]) < 10
