@@ -55,7 +55,9 @@ def by_share(kind: str, epsilon: float, draw: int) -> pd.DataFrame:
     """`errors` for all `SHARES`, over `REPEATS` draws: share (%), series, error (root mean square over draws)."""
     streams = iter(Entropy.seeded(draw).spawn(len(SHARES) * REPEATS))
     rows = [
-        {"share": round(100 * share, 6), **errors(released(kind, share, epsilon, next(streams)), kind)} for share in SHARES for _ in range(REPEATS)
+        {"share": round(100 * share, 6), **errors(released(kind, share, epsilon, next(streams)), kind)}
+        for share in SHARES
+        for _ in range(REPEATS)
     ]
     table = pd.DataFrame(rows)
     table[list(PARTS)] **= 2

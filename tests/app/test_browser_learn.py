@@ -31,18 +31,20 @@ def settled(page):
 
 
 def figures(page):
+    """What is shown, in words: the figures, and the alternative texts of the charts."""
     settled(page)
-    return page.locator(".st-key-learn-figures").inner_text()
+    told = page.locator('[role="graphics-document"]').evaluate_all("all => all.map(each => each.getAttribute('aria-label'))")
+    return [page.locator(".st-key-learn-figures").inner_text(), *told]
 
 
 def operate(page, stop):
     """Move the first slider of the stop with the keyboard until the address follows; returns figures and address before."""
     before = figures(page), page.url
     slider = page.locator(".st-key-learn-controls").get_by_role("slider").first
-    for key in ("ArrowLeft", "ArrowRight", "ArrowLeft", "ArrowRight"):
+    for _ in range(2):
         slider.focus()
-        page.keyboard.press(key)
-        end = time.monotonic() + 6
+        page.keyboard.press("ArrowLeft")
+        end = time.monotonic() + 20
         while time.monotonic() < end:
             if page.url != before[1]:
                 assert f"stop={stop.key}" in page.url
