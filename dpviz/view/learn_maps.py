@@ -15,6 +15,7 @@ FILL = "#2b8fb3"
 RIGHT, FALSE_P, FALSE_N = "right", "false positive", "false negative"
 _MARK = "#d55e00"
 _FAINTEST = 0.04
+_BAND = alt.Scale(type="band", padding=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,8 +106,8 @@ def pair_matrix(table: pd.DataFrame, title: str, told: str, *, height: int = 430
     """
     names = {"origin": "from", "destination": "to", "released": "released", "true": "true", "kind": "presence"}
     looks: dict[str, Any] = {"labelOverlap": False, "labelFontSize": 9, "grid": False, "domain": False, "ticks": False}
-    x = alt.X(field="destination", type="ordinal", sort=None, title="to", axis=alt.Axis(labelAngle=-60, **looks))
-    y = alt.Y(field="origin", type="ordinal", sort=None, title="from", axis=alt.Axis(**looks))
+    x = alt.X(field="destination", type="ordinal", sort=None, title="to", scale=_BAND, axis=alt.Axis(labelAngle=-60, **looks))
+    y = alt.Y(field="origin", type="ordinal", sort=None, title="from", scale=_BAND, axis=alt.Axis(**looks))
     base = alt.Chart(with_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     scale = alt.Scale(type="sqrt", domain=[0, max(float(table["released"].max()), 1.0)], range=[0.05, 1.0])
     cells = base.mark_rect(color=FILL, stroke=GREY, strokeWidth=0.3).encode(

@@ -28,7 +28,7 @@ def picture(charts: Sequence[Any], title: str, about: str, kind: str) -> bytes:
     parts = [_part(chart) for chart in charts]
     heading = alt.Title(title, subtitle=[*wrap(about, _LINE), STAMP], subtitleColor=GREY, fontSize=16, anchor="start", offset=14)
     whole = alt.vconcat(*parts, title=heading, background="white", padding=16).resolve_scale(
-        color="independent", shape="independent", strokeDash="independent", size="independent"
+        color="independent", shape="independent", strokeDash="independent", size="independent", opacity="independent", xOffset="independent"
     )
     whole = whole.configure(font="Arial, sans-serif").configure_axis(labelFontSize=11, titleFontSize=11)
     if kind == "svg":

@@ -31,10 +31,14 @@ def settled(page):
 
 
 def figures(page):
-    """What is shown, in words: the figures, and the alternative texts of the charts."""
     settled(page)
-    told = page.locator('[role="graphics-document"]').evaluate_all("all => all.map(each => each.getAttribute('aria-label'))")
-    return [page.locator(".st-key-learn-figures").inner_text(), *told]
+    return page.locator(".st-key-learn-figures").inner_text()
+
+
+def told(page):
+    """The alternative texts of the charts."""
+    settled(page)
+    return page.locator('[role="graphics-document"]').evaluate_all("all => all.map(each => each.getAttribute('aria-label'))")
 
 
 def operate(page, stop):
@@ -58,8 +62,9 @@ def test_a_walk_through_all_stops_each_operated(chromium, address, tmp_path):
         for place, stop in enumerate(STOPS):
             arrive(page, place)
             begin = len(seen.sizes)
+            words = told(page)
             shown, url = operate(page, stop)
-            until(lambda shown=shown: figures(page) != shown, f"other figures at {stop.key}")
+            until(lambda shown=shown, words=words: figures(page) != shown or told(page) != words, f"another picture at {stop.key}")
             page.get_by_role("button", name="Reset", exact=True).click()
             until(lambda url=url: page.url == url, f"the address of {stop.key} after the reset")
             until(lambda shown=shown: figures(page) == shown, f"the first figures of {stop.key} after the reset")
