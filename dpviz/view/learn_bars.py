@@ -141,7 +141,7 @@ def interval_rows(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, he
     base = alt.Chart(with_texts(table, list(names))).encode(x=x, tooltip=tooltip(names))
     color = told_apart(alt.Color, "series", kinds, (ACCENT, WRONG))
     scale, axis = alt.Scale(zero=False), alt.Axis(format=FORMAT, tickCount=5)
-    bars = base.mark_rule(strokeWidth=2.5).encode(
+    bars = base.mark_rule(strokeWidth=1.6).encode(
         y=alt.Y(field="low", type="quantitative", title=title, scale=scale, axis=axis), y2=alt.Y2(field="high"), color=color
     )
     shape = told_apart(alt.Shape, "series", kinds, ("circle", "cross"))
