@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from dpviz.privacy.audit import Neighbours, Sight
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.wavelet import WaveletSpread, coefficients
+from dpviz.release.contents import contents_facts
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.release import Release
 from dpviz.space.regions import Regions
@@ -87,26 +88,30 @@ def seen(release: Release, cell: tuple[int, int]) -> Sight:
     """What a release shows to somebody who looks for a record in a cell.
 
     All that lies on the path from the root to the cell: rectangles, counts as first measured, measured again and as released. All
-    nodes by their place, if they are at most 40. The coefficients of a wavelet. What the receipt says that may vary.
+    nodes by their place, if they are at most 40. The coefficients of a wavelet. Whatever its manifest says: settings, notes, height.
     """
     tree, numbers = release.tree, _said(release)
     numbers["number of nodes"] = len(tree)
     path = _path(tree, cell, release.domain.order)
+    shown = np.arange(len(tree)) if len(tree) <= MOST_NODES else path
+    unbiased = release.count if release.unbiased is None else release.unbiased
     again = release.noisy if release.again is None else release.again
     for depth, (node, box) in enumerate(zip(path.tolist(), tree.rectangles(path).tolist(), strict=True)):
         numbers["noisy count at depth", depth], numbers["count at depth", depth] = release.noisy[node], release.count[node]
         numbers["second count at depth", depth] = again[node]
         numbers["variance at depth", depth] = release.noise_variance[node]
+        numbers["unbiased count at depth", depth], numbers["deviation at depth", depth] = unbiased[node], release.stddev[node]
         for side, line in zip(("west", "south", "east", "north"), box, strict=True):
             numbers[f"{side} at depth", depth] = line
-    if len(tree) <= MOST_NODES:
+    if len(shown) == len(tree):
         boxes = map(tuple, tree.rectangles().tolist())
         for box, noisy, count in zip(boxes, release.noisy.tolist(), release.count.tolist(), strict=True):
             numbers["noisy count in", *box], numbers["count in", *box] = noisy, count
     if isinstance(release.spread, WaveletSpread):
         found = coefficients(release.blocks(release.spread.order)).ravel()  # type: ignore[arg-type]
         numbers |= {("coefficient", place): round(value) for place, value in enumerate(found.tolist())}
-    return Sight(numbers={name: value for name, value in numbers.items() if math.isfinite(value)}, chance=_point_chance(release))
+    chance = _point_chance(release, shown)
+    return Sight(numbers={name: value for name, value in numbers.items() if math.isfinite(value)}, chance=chance)
 
 
 def _path(tree: Tree, cell: tuple[int, int], order: int) -> NDArray[np.int64]:
@@ -119,20 +124,35 @@ def _path(tree: Tree, cell: tuple[int, int], order: int) -> NDArray[np.int64]:
 
 
 def _said(release: Release | FlowRelease) -> Numbers:
-    """What the texts of a release say, each once."""
+    """What a manifest says beside tables: texts, each once, what each step cost and how it was noised, and its contents."""
     receipt = release.receipt
-    texts = (*receipt.notes, *receipt.unprotected, *release.steps, release.approximate)
-    numbers: Numbers = {("text", text): 1.0 for text in texts if text}
+    told = (receipt.unit, receipt.neighbours, receipt.total, receipt.contributions, receipt.converted)
+    texts = (*map(str, told), *receipt.notes, *receipt.unprotected, *release.steps)
+    numbers: Numbers = {("text", text): 1.0 for text in texts}
     for place, step in enumerate(receipt.steps):
         numbers["numbers measured in step", place, step.purpose] = -1 if step.counts is None else step.counts
-        numbers["amount of step", place, step.purpose] = float(step.amount)
-    return numbers
+        numbers["amount of step", place, step.purpose, step.level, step.noise, step.instead] = float(step.amount)
+        numbers["scale of step", place], numbers["sensitivity of step", place] = float(step.scale), float(step.sensitivity)
+        numbers["delta of step", place] = float(step.delta)
+    return numbers | dict(_leaves(contents_facts(release), ("manifest",)))
 
 
-def _point_chance(release: Release) -> float:
+def _leaves(facts: object, name: tuple[Hashable, ...]) -> Iterator[tuple[Hashable, float]]:
+    """Each number and each text of a manifest, by its place in it."""
+    if isinstance(facts, dict | list):
+        for key, value in facts.items() if isinstance(facts, dict) else enumerate(facts):
+            yield from _leaves(value, (*name, key))
+    elif isinstance(facts, int | float):
+        yield name, float(facts)
+    else:
+        yield (*name, str(facts)), 1.0
+
+
+def _point_chance(release: Release, shown: NDArray[np.int64]) -> float:
+    """The largest chance of the noises that are seen: on some nodes, or on all coefficients of a wavelet."""
     if isinstance(release.spread, WaveletSpread):
         return _chance(np.full(4**release.spread.order, release.spread.variance))
-    return _chance(release.noise_variance[~np.isnan(release.noisy)])
+    return _chance(release.noise_variance[shown][~np.isnan(release.noisy[shown])])
 
 
 def _chance(variance: NDArray[np.float64]) -> float:

@@ -1,13 +1,13 @@
 """Every mechanism stays within its declared epsilon as far as an attacker can tell; mechanisms with planted faults do not."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpviz.answers.audit_pairs import Added, Moved, flow_pairs, flows_seen, seen
+from dpviz.answers.audit_pairs import WORST, Added, Moved, flow_pairs, flows_seen, seen
 from dpviz.answers.audits import EPSILON, audit_all, audit_budget, audit_mechanism, audited
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, SettingError
@@ -20,6 +20,9 @@ from dpviz.mechanisms import (
     PrivTree,
     Quadtree,
     TopDown,
+    Tuned,
+    TunedGrid,
+    UniformGrid,
     flat_gaussian,
     flow_measure,
     measure,
@@ -30,6 +33,7 @@ from dpviz.mechanisms import (
 from dpviz.mechanisms.median_tree import MedianTree
 from dpviz.privacy.audit import AuditPlan
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.privacy.consistency import Spread
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import exact_medians
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
@@ -170,6 +174,51 @@ def test_a_fixed_seed_is_caught_and_said_to_repeat(mechanism):
     found = audit_mechanism(mechanism, runs=300)
     assert found.repeated
     assert found.lower_bound > EPSILON
+    assert not found.passed
+
+
+WIDE = {
+    "tuned_grid": TunedGrid(sides=(8,)),
+    "tuned": Tuned(tune="grid size", values=(8,)),
+    "quadtree": Quadtree(),
+    "uniform_grid": UniformGrid(),
+}
+
+
+@pytest.mark.parametrize("key", WIDE)
+def test_more_nodes_than_are_looked_at_are_not_said_to_repeat(monkeypatch, key):
+    """Of more than 40 nodes only a path is seen, whose few noises do come again."""
+    monkeypatch.setitem(WORST, key, (Added(order=3, beside=((0, 0, 20),)),))
+    found = audit_mechanism(WIDE[key], runs=300)
+    assert not found.repeated
+    assert found.passed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Telling(Identity):
+    """Right counts of noise, beside something that says how many records there are."""
+
+    where: str
+
+    def release(self, points, budget, entropy):
+        made, total = super().release(points, budget, entropy), int(points.blocks(0).sum())
+        told = {
+            "settings": {**made.settings, "n": total},
+            "text in settings": {**made.settings, "name": f"{total} records"},
+            "height": made.height + total,
+            "inside": "interpolated" if total % 2 else "uniform",
+            "approximate": f"as of {total} records",
+            "notes": replace(made.receipt, notes=(f"{total} records",)),
+            "spread": Spread(share=np.zeros(len(made.tree)), slack=np.zeros(len(made.tree)), root=100.0 + total),
+        }[self.where]
+        field = {"text in settings": "settings", "notes": "receipt"}.get(self.where, self.where)
+        return replace(made, **{field: told})
+
+
+@pytest.mark.parametrize("where", ["settings", "text in settings", "height", "inside", "approximate", "notes", "spread"])
+def test_what_a_manifest_tells_beside_counts_is_seen(where):
+    found = audit_mechanism(Telling(where=where), runs=100)
+    assert found.lower_bound > EPSILON * 1.1
     assert not found.passed
 
 
