@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_string_dtype as is_text
 
 from dpviz.answers.audits import audit_all, audited
 from dpviz.answers.compare import compare
@@ -25,10 +26,12 @@ from dpviz.publishing.console import DONE, REFUSED, counted_bar, give, say, with
 from dpviz.publishing.expected import Expected, expected
 from dpviz.publishing.ledger_lines import account_facts, account_line, draws, entry_facts, entry_line
 from dpviz.publishing.opening import PrivateData, open_data, open_frame, placed
-from dpviz.publishing.publish import Order, Words, amount_text, publish
+from dpviz.publishing.order import Order, Words
+from dpviz.publishing.publish import amount_text, publish
 from dpviz.publishing.study_config import read_study
 from dpviz.publishing.table_file import checked_target, write_whole
 from dpviz.publishing.toml_tables import SEED_REFUSED
+from dpviz.release.members import neutral
 
 Facts = dict[str, Any]
 
@@ -63,7 +66,12 @@ def run_release(asked: Namespace) -> None:
         "dataset": account_facts(done.account),
     }
     left = amount_text(done.account.left)
-    give(facts, [f"Published in {done.folder}.", f"{done.account.name}: {draws(done.account)}, left {left}."], as_json=asked.json)
+    published = f"Published in {done.folder}."
+    try:
+        give(facts, [published, f"{done.account.name}: {draws(done.account)}, left {left}."], as_json=asked.json)
+    except OSError:
+        say(f"{published} Nobody reads what more there is to say.")
+        raise
 
 
 def words_of(config: ReleaseConfig) -> Words:
@@ -130,13 +138,19 @@ def run_compare(asked: Namespace) -> None:
     say(f"Making {len(study):,} runs.")
     table = pd.DataFrame(list(with_bar(compare(study), len(study), "compare")))
     as_json = asked.json if output is None else output.suffix.lower() == ".json"
-    text = table.to_json(orient="records", indent=2) + "\n" if as_json else table.to_csv(index=False, lineterminator="\n")
+    text = table.to_json(orient="records", indent=2) + "\n" if as_json else _csv(table)
     if output is None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
     write_whole(output, text)
     give({"table": str(output), "runs": len(table)}, [f"{len(table):,} runs in {output}."], as_json=asked.json)
+
+
+def _csv(table: pd.DataFrame) -> str:
+    """A table as CSV, no cell of which a spreadsheet takes for a formula."""
+    texts = {str(name): neutral(column.to_numpy(object)) for name, column in table.items() if is_text(column)}
+    return str(table.assign(**texts).to_csv(index=False, lineterminator="\n"))
 
 
 def run_check(asked: Namespace) -> None:
@@ -150,7 +164,7 @@ def run_audit(asked: Namespace) -> int:
     plan = AuditPlan(runs=asked.runs, confidence=asked.confidence, seed=asked.seed)
     known = audited()
     if asked.mechanism not in (ALL, *known):
-        raise SettingError(f"There is no such mechanism; choose {ALL}, or one of {', '.join(known)}.")
+        raise SettingError(f"There is no such mechanism; choose {ALL}, or one of: {'; '.join(known)}.")
     chosen = known if asked.mechanism == ALL else {asked.mechanism: known[asked.mechanism]}
     with counted_bar(len(chosen), "audit") as step:
 
@@ -177,7 +191,7 @@ def run_ledger(asked: Namespace) -> None:
         give({"ledger": str(ledger.path), "datasets": listed}, shown, as_json=asked.json)
         return
     if asked.name not in (known := [account.name for account in ledger.accounts()]):
-        raise SettingError(f"The ledger has no dataset of that name; it has {', '.join(known) or 'none yet'}.")
+        raise SettingError(f"The ledger has no dataset of that name; it has: {'; '.join(known) or 'none yet'}.")
     account, entries = ledger.account(asked.name), ledger.entries(asked.name)
     facts = {**account_facts(account), "entries": [entry_facts(entry) for entry in entries]}
     give(facts, [account_line(account), *map(entry_line, entries)], as_json=asked.json)

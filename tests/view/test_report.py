@@ -173,7 +173,7 @@ def test_what_the_curator_said_is_shown():
     assert "2026-11-21 12:30 UTC" in page.text
     assert "Release test-1" in page.text
     assert "3 draws were made" in page.text
-    assert "epsilon 3/2 has been spent of at most epsilon 2" in page.text
+    assert "epsilon 1.5 has been spent of at most epsilon 2" in page.text
     assert "The true numbers were looked at" in page.text
     careful = page_of(point_release(), replace(WORDS, draws=1, truth_seen=False, dataset_spent=None, region=""))
     assert "the only draw" in careful.text
@@ -322,7 +322,7 @@ def test_regions_without_places_get_a_table_and_no_map():
 
 @pytest.mark.parametrize("kind", ["points", "trips"])
 def test_hostile_texts_stay_texts(kind):
-    words = replace(WORDS, **dict.fromkeys(("name", "curator", "description", "region", "intended_use", "dataset_spent"), HOSTILE))
+    words = replace(WORDS, **dict.fromkeys(("name", "curator", "description", "region", "intended_use"), HOSTILE))
     release = point_release()
     if kind == "trips":
         regions = regions_with_shapes(names=[f"{HOSTILE}{place}" for place in range(4)])
@@ -331,7 +331,7 @@ def test_hostile_texts_stay_texts(kind):
     assert not set(page.tags()) & {"script", "img"}
     assert not any(name.startswith("on") for _, attrs in page.elements for name in attrs)
     assert not set(page.text) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
-    assert page.text.count("onerror=") >= (6 if kind == "points" else 10)
+    assert page.text.count("onerror=") >= (5 if kind == "points" else 9)
     assert "{{ 7*7 }}{% raw %}" in page.text
     assert page.tags().count("style") == page.tags().count("title") - len(svg_titles(page)) == 1
 
