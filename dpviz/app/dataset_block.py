@@ -75,7 +75,7 @@ def _name(data: Loaded) -> str:
     about = data.source.data
     of = "" if about.size is None else f" of {about.size:,}"
     usual = "" if about.sample is None else f"Sample {about.sample}{of}"
-    told = "Only the ledger and the manifest hold it. The ledger recognises the data by their content, under whatever name."
+    told = "The ledger and a configuration that you save hold it, a release does not. The ledger recognises the data by their content."
     name = st.text_input(
         "Name of the dataset",
         usual,

@@ -7,13 +7,14 @@ from typing import Any
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from dpviz.app.curate import Kept, Loaded, Purse, in_currency, kept, order_of
+from dpviz.app.curate import Kept, Loaded, Purse, in_currency, kept, order_of, till
 from dpviz.app.dataset_block import dataset_block
 from dpviz.app.forget import forget_button, forgotten
 from dpviz.app.outcome import Outcome, publish_kept, publish_new, show_outcome
 from dpviz.app.presses import said, serve, settle
 from dpviz.app.release_parts import dry_run_block, words_form
 from dpviz.app.saved_config import save_button
+from dpviz.app.shelves import newest, shelf
 from dpviz.app.state import POINTS, Desk
 from dpviz.app.texts import budget_words, plain
 from dpviz.app.trips_state import TRIPS
@@ -29,7 +30,7 @@ def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | Non
     if forgotten():
         return
     _first_row()
-    outcome: Outcome | None = st.session_state.get("outcome")
+    outcome: Outcome | None = newest("outcome")
     if outcome is not None:
         show_outcome(outcome)
     else:
@@ -142,4 +143,8 @@ def _publish(wanted: tuple[Loaded, Any, Any], purse: Purse, made: Kept | None, w
         made: the draw that is there, instead.
         words: of the publication.
     """
-    st.session_state["outcome"] = publish_new(order_of(*wanted, purse), wanted[0], words) if made is None else publish_kept(made, words)
+    outcomes, place = shelf("outcome"), till()  # from here on no call into Streamlit: it could lose what is published
+    if made is not None:
+        outcomes.append(publish_kept(made, words, place))
+    else:
+        outcomes.append(publish_new(order_of(*wanted, purse), wanted[0], words, place))

@@ -1,7 +1,7 @@
 """A walk through the Release page without a browser."""
 
 import dpviz as dv
-from tests.app.walk import CURATE, fine, go, good, pages_app, press_draw
+from tests.app.walk import CURATE, fine, go, good, newest, pages_app, press_draw
 
 PAID = "A draw that is already paid for"
 TEXTS = {"name": "Homes by square", "curator": "City office", "description": "Who sleeps where, one record each."}
@@ -27,7 +27,7 @@ def publish(app):
 
 
 def published(app):
-    return app.session_state["outcome"] if "outcome" in app.session_state else None  # noqa: SIM401 - a session has no get()
+    return newest(app, "outcome")
 
 
 def read_back(app, tmp_path):

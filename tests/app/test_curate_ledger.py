@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dpviz.app.presses import Press
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.publishing import publish
 from tests.app.walk import (
@@ -225,7 +226,7 @@ class TestRefusals:
 
     def test_a_press_that_comes_while_another_is_served_is_not_taken(self):
         app = points_app(CURATE)
-        app.session_state["pressed config"] = True
+        app.session_state["press config"] = Press(taken=True)
         assert drawn(press_draw(app)) is None
         assert entries() == []
         assert drawn(press_draw(app)) is not None

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dpviz.app import outcome, state
+from dpviz.app.presses import Press
 from dpviz.app.release_parts import checked_words
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import measure
@@ -109,7 +110,9 @@ class TestNewDraw:
         manifest = published(app).manifest
         assert (entry.purpose, entry.published) == ("release", manifest["identity"]["release_id"])
         assert manifest["data_product"] == {**TEXTS, "region": "", "intended_use": ""}
-        assert manifest["dataset"] == {"draws": 1, "spent": "epsilon 0.5", "cap": "epsilon 10, delta 0.0001"}
+        dataset = manifest["dataset"]
+        assert (dataset["draws"], dataset["spent"]["epsilon"]["exact"]) == (1, "1/2")
+        assert [dataset["cap"][name]["exact"] for name in ("epsilon", "delta")] == ["10", "1/10000"]
         assert not manifest["implementation"]["tuning"]["truth_seen"]
         drawn, back = kept(app)[0].paid.release, read_back(app, tmp_path)
         assert (back.noisy == drawn.noisy).all()
@@ -142,7 +145,7 @@ class TestNewDraw:
 
     def test_a_second_click_while_the_first_is_served_spends_nothing(self):
         app = write_texts(at_release())
-        app.session_state["pressed release"] = True
+        app.session_state["press release"] = Press(taken=True)
         publish(app)
         assert entries() == []
         assert published(publish(app)) is not None

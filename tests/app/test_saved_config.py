@@ -36,7 +36,7 @@ def released(text, folder, capsys):
 def test_a_sample_of_points_is_reproduced(tmp_path, capsys):
     app = fine(press_draw(points_app(CURATE | {"epsilon": "0.3", "settings": '{"height":3,"split":"uniform"}'})))
     release, _ = released(saved(app), tmp_path, capsys)
-    drawn = app.session_state["drawn Curate"].release
+    drawn = app.session_state["drawn Curate"][-1].release
     assert release.settings == drawn.settings
     assert release.domain == drawn.domain
     assert release.receipt == drawn.receipt
@@ -53,7 +53,7 @@ def test_an_uploaded_file_pays_from_the_account_that_it_has(tmp_path, capsys):
     fine(press_draw(name_dataset(app)))
     (tmp_path / "homes.csv").write_bytes(PLACES)
     release, _ = released(saved(app), tmp_path, capsys)
-    assert release.receipt == app.session_state["drawn Curate"].release.receipt
+    assert release.receipt == app.session_state["drawn Curate"][-1].release.receipt
     assert release.receipt.unit == "person"
     assert len(entries()) == 2
 
@@ -85,7 +85,7 @@ def test_trips_of_files_are_reproduced(tmp_path, capsys):
     labelled(app.text_input, "Group by the first characters of the id").set_value("1").run()
     fine(press_draw(name_dataset(fine(app))))
     release, _ = released(saved(app, "trips config"), tmp_path, capsys)
-    drawn = app.session_state["trips drawn Curate"].releases[0]
+    drawn = app.session_state["trips drawn Curate"][-1].releases[0]
     assert [step.amount for step in release.receipt.steps] == [step.amount for step in drawn.receipt.steps]
     assert (release.receipt.unit, release.receipt.neighbours) == (drawn.receipt.unit, drawn.receipt.neighbours)
     assert [release.tree.size(stage) for stage in range(5)] == [drawn.tree.size(stage) for stage in range(5)]

@@ -120,8 +120,12 @@ def drawn_layer(app):
 
 
 def drawn(app):
-    name = f"drawn {app.session_state['config'].mode}"
-    return app.session_state[name] if name in app.session_state else None  # noqa: SIM401 - a session has no get()
+    return newest(app, f"drawn {app.session_state['config'].mode}")
+
+
+def newest(app, shelf):
+    """What a session laid on a shelf last, None before the first."""
+    return [None, *(app.session_state[shelf] if shelf in app.session_state else ())][-1]  # noqa: SIM401 - a session has no get()
 
 
 def keys(elements):
@@ -172,8 +176,7 @@ def trips_app(link=FLIGHTS):
 
 
 def trips_drawn(app):
-    name = f"trips drawn {app.session_state['trips config'].mode}"
-    return app.session_state[name] if name in app.session_state else None  # noqa: SIM401 - a session has no get()
+    return newest(app, f"trips drawn {app.session_state['trips config'].mode}")
 
 
 def open_trips_tab(app, name):
