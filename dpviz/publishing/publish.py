@@ -65,7 +65,7 @@ def draw(order: Order, ledger: Ledger, *, purpose: str = "draw", say: Say = lamb
         say(f"The ledger knows these data as {account.name!r}: this draw counts there.")
     after = replace(account, spent=account.after(order.budget), draws=account.draws + 1)
     told = f"Spent {order.budget}; left: {amount_text(after.left)}. Drawing."
-    entry = _pay(order, ledger, account.name, purpose)
+    entry = _pay(order, ledger, account, purpose)
     return once_spent(account.name, entry, lambda: _drawn(order, after, entry, lambda: say(told)))
 
 
@@ -78,10 +78,10 @@ def _drawn(order: Order, account: Account, entry: int, say: Callable[[], object]
     return Paid(release=release, account=account, entry=entry)
 
 
-def _pay(order: Order, ledger: Ledger, name: str, purpose: str) -> int:
+def _pay(order: Order, ledger: Ledger, account: Account, purpose: str) -> int:
     contributions = order.data.contributions
     try:
-        return ledger.spend(name, order.budget, mechanism=order.mechanism.key, purpose=purpose, contributions=contributions)
+        return ledger.spend(account, order.budget, mechanism=order.mechanism.key, purpose=purpose, contributions=contributions)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Interrupted while the draw was paid for: nothing was drawn; dpviz ledger show says what counts.") from None
 
