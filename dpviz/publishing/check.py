@@ -139,7 +139,7 @@ def _release(path: Path) -> Facts:
     return {
         "kind": "release",
         "of": "trips" if trips else "points",
-        "verified": "every file has the SHA-256 that the manifest lists",
+        "verified": "every file has the SHA-256 that the manifest lists, and the manifest fits the tables; a checksum, no signature",
         "mechanism": release.mechanism,
         "budget": str(receipt.total),
         "unit": receipt.unit,

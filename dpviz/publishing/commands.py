@@ -128,7 +128,8 @@ def _finite(value: Any) -> Any:
 
 def _dry_lines(order: Order, found: Expected) -> list[str]:
     spent = f"Would spend {order.budget}, protecting one {found.receipt.unit} ({found.receipt.neighbours}). Nothing was spent."
-    return [spent, found.by_level.to_string(index=False, float_format=lambda number: f"{number:,.3g}"), found.note]
+    table = found.by_level.dropna(axis=1, how="all")
+    return [spent, table.to_string(index=False, na_rep="-", float_format=lambda number: f"{number:,.3g}"), found.note]
 
 
 def run_compare(asked: Namespace) -> None:
