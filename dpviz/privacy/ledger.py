@@ -35,13 +35,15 @@ class Ledger:
     at least what was drawn: a crash can over-count, never under-count. Whatever keeps the ledger from being read or written (a
     full disk, a read-only or damaged file) is a `RefusedError`, and nothing may be drawn then.
 
-    A dataset is recognised by marks of its content, not by its name or its file's place: renaming, copying or converting it opens
-    the account that it had. The marks are kept as HMACs with a key of this ledger, so that they mean nothing beside another one;
-    who holds the file can still try out a guess, hence mode 0600.
+    A dataset is recognised by its name and by marks of its content, the bytes of its file and its counts on the public frame: after
+    renaming, copying, converting or another frame it has the account that it had, as long as one of the three is still the same.
+    Marks are kept as HMACs with a key of this ledger, so that they mean nothing beside another one; who holds the file can still
+    try out a guess, hence mode 0600.
 
-    What it cannot do: a ledger that is deleted, or brought back from an old backup, forgets; data that were changed and given a new
-    name are new to it; a person who draws around it is not counted. It guards an honest curator against mistakes, not against
-    themselves. Keep the file on a local disk: locks on network drives cannot be relied on.
+    What it cannot do: data that come in another file, on another frame and under another name at once (with a bound per person,
+    which chooses records at random, in another file and under another name) are new to it: keep one name per dataset. A ledger that
+    is deleted, or brought back from an old backup, forgets; a person who draws around it is not counted. It guards an honest curator
+    against mistakes, not against themselves. Keep the file on a local disk: locks on network drives cannot be relied on.
 
     Attributes:
         path: the file; made by the first `open`, missing until then.
@@ -219,7 +221,10 @@ def _recognised(db: sqlite3.Connection, digests: list[str], name: str | None = N
     ).fetchall()
     if len(found) > 1:
         names = " and ".join(f"'{row['name']}'" for row in found)
-        raise RefusedError(f"The ledger knows these data, or the name given, as {names}: it cannot tell which account to charge.")
+        raise RefusedError(
+            f"The ledger knows these data, or the name given, as {names}: it cannot tell which account to charge."
+            " If the name is another dataset's, give the one that these data had before; else draw from the files as they were then."
+        )
     return found[0] if found else None
 
 

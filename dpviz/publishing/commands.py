@@ -29,7 +29,7 @@ from dpviz.publishing.opening import PrivateData, open_data, open_frame, placed
 from dpviz.publishing.order import Order, Words
 from dpviz.publishing.publish import amount_text, publish
 from dpviz.publishing.study_config import read_study
-from dpviz.publishing.table_file import checked_target, write_whole
+from dpviz.publishing.table_file import checked_target, write_table
 from dpviz.publishing.toml_tables import SEED_REFUSED
 from dpviz.release.members import neutral
 
@@ -144,7 +144,7 @@ def run_compare(asked: Namespace) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    write_whole(output, text)
+    write_table(output, text)
     give({"table": str(output), "runs": len(table)}, [f"{len(table):,} runs in {output}."], as_json=asked.json)
 
 

@@ -151,3 +151,10 @@ def test_what_is_left_is_rounded_down_and_the_manifest_is_exact(ledger, words):
     dataset = read_manifest(words.folder)["dataset"]
     assert dataset["cap"]["epsilon"] == {"exact": "7/6", "decimal": 7 / 6}
     assert (dataset["spent"]["epsilon"]["exact"], dataset["spent"]["rho"]) == ("1/2", None)
+
+
+def test_data_with_two_accounts_are_told_what_to_do(ledger):
+    draw(order(budget=PureBudget("1/4")), ledger)
+    draw(order(budget=PureBudget("1/4"), dataset="others", marks=("ab" * 32,)), ledger)
+    with pytest.raises(RefusedError, match=r"'crowd' and 'others'.*give the one that these data had before"):
+        draw(order(dataset="others"), ledger)
