@@ -8,14 +8,13 @@ An error is one line on stderr; with --json it is one JSON object on stderr: err
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
 from dpviz.errors import SettingError
-from dpviz.publishing.console import FAILED, complain
+from dpviz.publishing.console import FAILED, any_text, complain, ended_as_interrupted, silence
 
 _CODES = "exit codes: 0 done, 1 refused, 2 wrong usage or bad input, 130 interrupted"
 
@@ -89,7 +88,8 @@ def _version() -> str:
 def main(words: Sequence[str] | None = None) -> int:
     """Do what the words say; give the exit code. No exception leaves, but for `--help` and `--version`."""
     words = sys.argv[1:] if words is None else list(words)
-    with warnings.catch_warnings():
+    any_text(sys.stdout, sys.stderr)
+    with ended_as_interrupted(), warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")  # libraries' warnings are not words for a curator, and could quote a value
         try:
@@ -97,7 +97,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
             return run(parser().parse_args(words))
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on: nothing more to say, not even at exit
+            silence(sys.stdout)
             return FAILED
         except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001  (no traceback: it could quote a private value)
             return complain(error, as_json="--json" in words)

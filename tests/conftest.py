@@ -2,6 +2,11 @@
 
 import os
 
+from hypothesis import settings
+
+settings.register_profile("dpviz", deadline=None)  # how long an example takes says more about the machine than about the code
+settings.load_profile("dpviz")
+
 
 def pytest_xdist_auto_num_workers(config):
     """Workers for `-n auto`: none with `-m benchmark` or `-s`."""

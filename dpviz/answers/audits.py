@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
@@ -28,11 +29,11 @@ from dpviz.mechanisms import (
     TunedGrid,
     UniformGrid,
 )
-from dpviz.mechanisms.flow_measure import ADD_REMOVE
+from dpviz.mechanisms.flow_measure import ADD_REMOVE, FlowSettings
 from dpviz.privacy.audit import AuditPlan, AuditResult, audit
 from dpviz.privacy.budget import ApproxBudget, Budget, Number, PureBudget
 
-EPSILON, DELTA, RUNS = 2, "0.03", 4000
+EPSILON, DELTA, RUNS = 2, "0.03", 2000
 Progress = Callable[[int, int, str], None]
 
 VARIANTS: dict[str, Any] = {
@@ -41,19 +42,19 @@ VARIANTS: dict[str, Any] = {
     "path_tree, splits early": PathTree(tau=0.5, zero=False),
     "privtree of 16 parts": PrivTree(fan_out=16, structure_share=0.8),
     "htf in rounds": Htf(search="rounds", split_share=0.5),
-    "kdtree of halves, nearly all for medians": Kdtree(fan_out=2, median_share=0.9),
+    "kdtree of one step, nearly all for medians": Kdtree(height=1, fan_out=2, median_share=0.9),
     "kdtree, hybrid": Kdtree(variant="hybrid"),
     "kdtree, cell": Kdtree(variant="cell"),
-    "kdtree, noisy-mean": Kdtree(variant="noisy-mean", median_share=0.8),
+    "kdtree, noisy-mean": Kdtree(variant="noisy-mean", height=1, fan_out=2, median_share=0.5),
     "kdtree, smooth-sensitivity": Kdtree(variant="smooth-sensitivity"),
-    "kdtree on a sample": Kdtree(sample=0.5, median_share=0.8),
-    "hilbert_tree of halves": HilbertTree(fan_out=2, median_share=0.9),
-    "adaptive_grid, larger total": AdaptiveGrid(total_share=0.4, alpha=0.3),
+    "kdtree on a sample": Kdtree(sample=0.5, height=1, fan_out=2, median_share=0.5),
+    "hilbert_tree of one step, nearly all for medians": HilbertTree(height=1, fan_out=2, median_share=0.9),
+    "adaptive_grid, mostly the first grid": AdaptiveGrid(alpha=0.8, c=1),
     "uniform_grid of 4": UniformGrid(side=4),
     "uniform_grid, larger total": UniformGrid(total_share=0.5, c=0.5),
-    "tuned_grid, mostly tuning": TunedGrid(sides=(1, 2, 4), tuning_share=0.8),
-    "tuned_grid, declared": TunedGrid(sides=(1, 2, 4), total="declared", declared_total=100, tuning_share=0.8),
-    "tuned, grid size": Tuned(tune="grid size", values=(1, 2, 4), tuning_share=0.8),
+    "tuned_grid, half for tuning": TunedGrid(sides=(1, 2, 4), tuning_share=0.5),
+    "tuned_grid, declared": TunedGrid(sides=(1, 2, 4), total="declared", declared_total=100, tuning_share=0.5),
+    "tuned, grid size": Tuned(tune="grid size", values=(1, 2, 4), tuning_share=0.5),
     "tuned, pruning threshold": Tuned(tune="pruning threshold", values=(0, 8)),
     "identity, small cells at zero": Identity(threshold=True),
     "top_down, add or remove": TopDown(neighbours=ADD_REMOVE),
@@ -111,7 +112,7 @@ def audit_all(
         mechanisms: by name; all of `audited()` if None.
         plan: runs, confidence and seed; its number of tests becomes that of the rows.
         progress: called after each row with how many are done, how many there are, and its name.
-        processes: how many to work in.
+        processes: how many to work in; fresh ones, so a script that asks for several needs the usual `if __name__ == "__main__"`.
 
     Returns:
         DataFrame with the fields of `AuditResult` and `passed`.
@@ -120,7 +121,7 @@ def audit_all(
     plan = plan or AuditPlan(runs=RUNS)
     jobs = [(name, made, plan.runs, plan.confidence, len(chosen), plan.seed) for name, made in chosen.items()]
     rows = []
-    with ProcessPoolExecutor(processes) if processes > 1 else _Here() as pool:
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) if processes > 1 else _Here() as pool:
         for done, row in enumerate(pool.map(_row, jobs), 1):
             rows.append(row)
             if progress is not None:
@@ -156,4 +157,4 @@ def _named(mechanism: Any) -> tuple[str, Any]:
 
 
 def _of_flows(mechanism: Any) -> bool:
-    return mechanism.key in FLOW_MECHANISMS
+    return isinstance(mechanism, FlowSettings) or getattr(mechanism, "key", None) in FLOW_MECHANISMS

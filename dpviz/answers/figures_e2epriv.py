@@ -182,7 +182,7 @@ def figure_11c(
 
     Returns:
         One row per delta, bound and side: sanity, rho, bound ("response", "overlap", "largest grid": Corollary 7.9, Equations 7
-        and 8; and "clipped", ours with B = 1, for the mean of clipped errors), side (0 where it is the same for all), sensitivity.
+        and 8; and "clipped", ours, for the mean of clipped errors), side (0 where it is the same for all), sensitivity.
 
     Source:
         Fanaeepour, Rubinstein, 2017, Figure 11c. Table 2 prints the middle delta as 0.001, but its rho = 89.38 is that of 0.01.
@@ -197,7 +197,7 @@ def figure_11c(
         rows += [(sanity, "response", side, float(each)) for side, each in zip(sides, response, strict=True)]
         rows.append((sanity, "overlap", 0, overlap_sensitivity(about.size, sanity, noise)))
         rows.append((sanity, "largest grid", 0, largest_grid_sensitivity(about.size, sanity, 1 / epsilon, sides)))
-        rows.append((sanity, "clipped", 0, (cut + boxes.most_inside) / len(boxes) / (sanity * about.size)))
+        rows.append((sanity, "clipped", 0, (cut + TunedGrid().clip * boxes.most_inside) / len(boxes) / (sanity * about.size)))
     table = pd.DataFrame(rows, columns=["sanity", "bound", "side", "sensitivity"])
     table.insert(1, "rho", table["sanity"] * about.size)
     return table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dpviz.app.compare_page import compare_page
+from dpviz.app.learn_page import learn_page
 from dpviz.app.points_page import points_page
 from dpviz.app.release_page import release_page
 from dpviz.app.start_page import start_page
@@ -26,6 +27,7 @@ _STYLE = """<style>
 .dpviz-purse { display: flex; height: 0.8rem; border-radius: 3px; overflow: hidden; outline: 1px solid rgba(128,128,128,.45); }
 .dpviz-dot { display: inline-block; width: 0.7em; height: 0.7em; border-radius: 2px; margin-right: 0.3em; }
 .dpviz-mark { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 2px; margin-left: 1em; }
+@media (max-width: 640px) { .st-key-learn-steps-top > :has(h2) { order: 9; flex-basis: 100% !important; } }
 </style>"""
 
 
@@ -38,6 +40,7 @@ def main() -> None:
     points = st.Page(points_page, title="Points", url_path="points")
     trips = st.Page(trips_page, title="Trips", url_path="trips")
     compare = st.Page(compare_page, title="Compare", url_path="compare")
-    start = st.Page(lambda: start_page(points, trips), title="Start", url_path="start", default=True)
+    learn = st.Page(learn_page, title="Learn", url_path="learn")
     release = st.Page(lambda: release_page(points, trips), title="Release", url_path="release")
-    st.navigation([start, points, trips, compare, release], position="top").run()
+    start = st.Page(lambda: start_page(points, trips, learn), title="Start", url_path="start", default=True)
+    st.navigation([start, points, trips, compare, learn, release], position="top").run()

@@ -16,7 +16,7 @@ from dpviz.app.compare_state import COMPARE, JOB, MOST_PICKED, CompareConfig, Co
 from dpviz.app.compare_tabs import compare_tabs
 from dpviz.app.compare_words import usual_workload, workload_words
 from dpviz.app.forget import forget_button, forgotten
-from dpviz.app.presses import settle, take
+from dpviz.app.presses import said, serve, settle
 from dpviz.app.study_job import FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.errors import DpvizError
 from dpviz.view.study_charts import FIGURES, PICKED, error_by_epsilon
@@ -77,9 +77,10 @@ def _buttons(study: Study | None, data: CompareData | None) -> None:
         there = _rows_for(study)
         st.caption(f"{len(study):,} releases: {len(study.mechanisms)} configurations x {len(study.epsilons)} ε x {study.repeats} repeats.")
         label = "Resume the study" if made is not None and made.state == STOPPED and there else label
-    if st.button(label, type="primary", width="stretch", disabled=study is None or running, key="draw") and take("compare"):
-        _start(study, data)  # type: ignore[arg-type]
-        st.rerun()
+    pressed = st.button(label, type="primary", width="stretch", disabled=study is None or running, key="draw")
+    if pressed and study is not None and data is not None:
+        serve("compare", lambda: _start(study, data), "Starting ...")
+    said("compare")
 
 
 def _start(study: Study, data: CompareData) -> None:

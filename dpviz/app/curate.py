@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import Any, Protocol
 
 import streamlit as st
 
+from dpviz.app.presses import refusal
+from dpviz.app.shelves import shelf
 from dpviz.errors import RefusedError
 from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget
@@ -107,6 +110,38 @@ class Kept:
     time: datetime
 
 
+@dataclass(frozen=True, kw_only=True)
+class Till:
+    """What this session notes about draws that are paid for: plain objects, taken out before the first is paid (see `shelves`).
+
+    Attributes:
+        kept: the last draws that are paid for, oldest first.
+        looked: digests of datasets whose truth was looked at, in whichever mode.
+        published: the ledger's numbers of draws that were published.
+    """
+
+    kept: deque[Kept]
+    looked: set[str]
+    published: set[int]
+
+    def keep(self, paid: publish.Paid, data: Loaded, mechanism: Any) -> Kept:
+        """Keep a draw that is paid for, so that it can be published."""
+        made = Kept(paid=paid, data=data, mechanism=mechanism, time=datetime.now(UTC))
+        self.kept.append(made)
+        return made
+
+    def note_earlier_look(self, data: Loaded, account: str) -> None:
+        """Tell the ledger that the truth was seen before the account was opened."""
+        if data.digest in self.looked:
+            Ledger().looked(account)
+
+
+def till() -> Till:
+    """This session's till."""
+    published: set[int] = st.session_state.setdefault("published entries", set())
+    return Till(kept=shelf("kept draws", MOST_KEPT), looked=looked_at(), published=published)
+
+
 def in_currency(mechanism: Any, budget: Budget, cap: Budget | None) -> Budget:
     """The budget in what the account counts: (epsilon, delta) is handed over as the rho that it buys where that is rho."""
     if isinstance(cap, ZcdpBudget) and isinstance(budget, ApproxBudget):
@@ -127,28 +162,26 @@ def order_of(data: Loaded, mechanism: Any, budget: Budget, purse: Purse) -> publ
     )
 
 
-def pay_and_draw(data: Loaded, mechanism: Any, budget: Budget, purse: Purse) -> publish.Paid:
-    """Pay for one draw, make it, and keep it for publishing.
+def pay_and_draw(data: Loaded, order: publish.Order, place: Till) -> publish.Paid:
+    """Pay for one draw, make it, and keep it for publishing; nothing in here calls into Streamlit, which could lose the draw.
+
+    Args:
+        data: that are drawn from.
+        order: what is asked of the ledger and the mechanism.
+        place: where the draw is kept.
 
     Raises:
         DpvizError: nothing was drawn; the text says so if it is spent all the same.
     """
-    paid = publish.draw(order_of(data, mechanism, budget, purse), Ledger())
-    keep(paid, data, mechanism)
-    note_earlier_look(data, paid.account.name)
+    paid = publish.draw(order, Ledger())
+    place.keep(paid, data, order.mechanism)
+    place.note_earlier_look(data, paid.account.name)
     return paid
-
-
-def keep(paid: publish.Paid, data: Loaded, mechanism: Any) -> Kept:
-    """Keep a draw that is paid for, so that it can be published."""
-    made = Kept(paid=paid, data=data, mechanism=mechanism, time=datetime.now(UTC))
-    st.session_state["kept draws"] = [*kept(), made][-MOST_KEPT:]
-    return made
 
 
 def kept() -> list[Kept]:
     """The last draws of this session that are paid for, oldest first."""
-    return st.session_state.get("kept draws", [])  # type: ignore[no-any-return]
+    return list(st.session_state.get("kept draws", ()))
 
 
 def looked_at() -> set[str]:
@@ -165,12 +198,6 @@ def note_teach_look(data: Loaded) -> None:
         known = Ledger().recognised(data.marks)
         if known is not None and not known.truth_seen:
             Ledger().looked(known.name)
-
-
-def note_earlier_look(data: Loaded, account: str) -> None:
-    """Tell the ledger that the truth was seen before the account was opened."""
-    if data.digest in looked_at():
-        Ledger().looked(account)
 
 
 def may_look(data: Loaded, account: str) -> bool:
@@ -194,8 +221,3 @@ def look_words(account: str) -> str:
     except RefusedError:
         return "not known, the ledger cannot be read"
     return "yes, recorded for the manifest" if seen else "no"
-
-
-def refusal(text: str) -> None:
-    """A refusal in place; it may quote the dataset's name, which is never read as Markdown."""
-    st.error("".join(f"\\{letter}" if letter in "\\`*[]<>$~!" else letter for letter in text))

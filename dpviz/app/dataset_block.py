@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from html import escape
 from typing import Any
 
 import streamlit as st
 
-from dpviz.app.curate import Draws, Loaded, Purse, in_currency, looked_at, refusal
+from dpviz.app.curate import Draws, Loaded, Purse, in_currency, looked_at
+from dpviz.app.presses import refusal
 from dpviz.app.texts import amount_words, budget_words, plain
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.mechanisms.flow_measure import BOUNDED
@@ -44,16 +44,8 @@ def dataset_block(data: Loaded, draws: Draws, *, title: str = "##### 4 Dataset")
         _terms(purse.account)
         _sums(purse.account, draws)
     if purse.problem is not None:
-        (refusal if purse.account is not None else st.info)(purse.problem)
+        (st.info if purse.account is None else st.warning)(plain(purse.problem))
     return purse
-
-
-def is_known(data: Loaded) -> bool:
-    """Whether the ledger has an account for the data."""
-    try:
-        return Ledger().recognised(data.marks) is not None
-    except RefusedError:
-        return False
 
 
 def _known(account: Account, data: Loaded, draws: Draws) -> Purse:
@@ -83,7 +75,7 @@ def _name(data: Loaded) -> str:
     about = data.source.data
     of = "" if about.size is None else f" of {about.size:,}"
     usual = "" if about.sample is None else f"Sample {about.sample}{of}"
-    told = "Only the ledger and the manifest hold it. The ledger recognises the data by their content, under whatever name."
+    told = "The ledger and a configuration that you save hold it, a release does not. The ledger recognises the data by their content."
     name = st.text_input(
         "Name of the dataset",
         usual,
@@ -159,17 +151,15 @@ def _problem(account: Account, data: Loaded, draws: Draws) -> str | None:
                 f" neighbours that {relation}, which does not add up with it. Choose settings or a mechanism that protect the same."
             )
     try:
-        _after(account, draws)
+        cost = _cost(account, draws)
     except DpvizError as error:
         return str(error)
-    return None
-
-
-def _after(account: Account, draws: Draws) -> Amount:
-    """What would be spent after one press."""
-    for mechanism, budget in draws:
-        account = replace(account, spent=account.after(in_currency(mechanism, budget, account.terms.cap)))
-    return account.spent
+    if all(part <= account.left[name] for name, part in cost.items()):
+        return None
+    return (
+        f"The next draw would pass the cap: it takes {amount_words(cost)}, and {amount_words(account.left)} is left of"
+        f" {amount_words(terms.limit)}. Choose a smaller budget."
+    )
 
 
 def _terms(account: Account) -> None:

@@ -12,12 +12,13 @@ _DONE = "forgotten"
 
 def forget_button(key: str) -> None:
     """The button that makes the session forget; `key` is the page's."""
-    st.button(
-        "Forget my data",
-        key=f"forget {key}",
-        on_click=forget,
-        help="Removes uploads, draws and whatever was typed from this session. What was spent stays in the ledger.",
-    )
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        st.button(
+            "Forget my data",
+            key=f"forget {key}",
+            on_click=forget,
+            help="Removes uploads, draws and whatever was typed from this session. What was spent stays in the ledger.",
+        )
 
 
 def forget() -> None:
@@ -35,6 +36,9 @@ def forgotten() -> bool:
     """Right after forgetting, say so instead of drawing the page: its widgets go, and with them what the browser kept of them."""
     if not st.session_state.pop(_DONE, False):
         return False
+    here = get_script_run_ctx()
+    if here is not None:  # what Streamlit keeps of widgets that are gone: their names, and functions that hold the draws they offered
+        here.session_state._state._new_widget_state.widget_metadata.clear()  # noqa: SLF001
     st.success(
         "Forgotten: the uploads, counts, draws and texts of this session are gone from the app's memory. What was spent stays in the"
         " ledger. Files that you downloaded, and other tabs, are not touched."

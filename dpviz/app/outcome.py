@@ -11,13 +11,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.app.curate import Kept, Loaded, keep, note_earlier_look
+from dpviz.app.curate import Kept, Loaded, Till
 from dpviz.app.release_parts import checked_words
 from dpviz.app.texts import plain
 from dpviz.errors import DpvizError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
+from dpviz.release.accounting import stated_amount
 from dpviz.release.export import MANIFEST, zipped
+
+_SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,41 +38,41 @@ class Outcome:
     report: bytes
 
 
-def publish_new(order: publish.Order, data: Loaded, said: dict[str, Any]) -> Outcome:
-    """A new draw: the words are checked, the ledger accepts it, it is drawn and kept, then written.
+def publish_new(order: publish.Order, data: Loaded, said: dict[str, Any], place: Till) -> Outcome:
+    """A new draw: the words are checked, the ledger accepts it, it is drawn and kept, then written; with no call into Streamlit.
 
     Raises:
         DpvizError: the text says whether something is spent; a draw that is paid for can be published later.
     """
-    with tempfile.TemporaryDirectory(prefix="dpviz-") as place:
-        words = _words(said, place)
+    with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
+        words = _words(said, folder)
         words.check()
-        made = keep(publish.draw(order, Ledger(), purpose="release"), data, order.mechanism)
+        made = place.keep(publish.draw(order, Ledger(), purpose="release"), data, order.mechanism)
         try:
-            return _written(made, words)
+            return _written(made, words, place)
         except DpvizError as error:
             again = "Choose it under 'A draw that is already paid for' to publish it; do not draw again."
             raise type(error)(f"{error} The draw is paid for and kept. {again}") from None
 
 
-def publish_kept(made: Kept, said: dict[str, Any]) -> Outcome:
+def publish_kept(made: Kept, said: dict[str, Any], place: Till) -> Outcome:
     """A draw that is already paid for; spends nothing.
 
     Raises:
         DpvizError: the words, the ledger or the disk; the draw can be published later.
     """
-    with tempfile.TemporaryDirectory(prefix="dpviz-") as place:
-        return _written(made, _words(said, place))
+    with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
+        return _written(made, _words(said, folder), place)
 
 
-def _words(said: dict[str, Any], place: str) -> publish.Words:
-    return publish.Words(folder=Path(place) / "release", **checked_words(said))
+def _words(said: dict[str, Any], folder: str) -> publish.Words:
+    return publish.Words(folder=Path(folder) / "release", **checked_words(said))
 
 
-def _written(made: Kept, words: publish.Words) -> Outcome:
-    note_earlier_look(made.data, made.paid.account.name)
+def _written(made: Kept, words: publish.Words, place: Till) -> Outcome:
+    place.note_earlier_look(made.data, made.paid.account.name)
     done = publish.write(made.paid, words, Ledger())
-    st.session_state.setdefault("published entries", set()).add(made.paid.entry)
+    place.published.add(made.paid.entry)
     whole = json.loads((done.folder / MANIFEST).read_bytes())
     return Outcome(manifest=whole, archive=zipped(done.folder), report=(done.folder / publish.REPORT).read_bytes())
 
@@ -111,9 +114,9 @@ def _summary(manifest: dict[str, Any]) -> None:
         "Intended use": product["intended_use"],
         "Mechanism": manifest["contents"]["mechanism"],
         "Protects": f"one {privacy['unit']} ({privacy['neighbouring_relation']}), {privacy['variant']}",
-        "Budget": ", ".join(f"{part} {privacy[part]['decimal']:g}" for part in ("epsilon", "delta", "rho") if privacy[part]),
+        "Budget": ", ".join(f"{sign} {privacy[part]['decimal']:g}" for part, sign in _SIGNS.items() if privacy[part]),
         "Draws of this dataset": f"{dataset['draws']:,}, this one included",
-        "Spent on it in all": f"{dataset['spent']} (cap {dataset['cap']})",
+        "Spent on it in all": f"{stated_amount(dataset['spent'])} (cap {stated_amount(dataset['cap'])})",
         "Truth looked at while tuning": "yes" if manifest["implementation"]["tuning"]["truth_seen"] else "no",
         "Created": manifest["identity"]["created"],
         "Release": manifest["identity"]["release_id"],
@@ -127,7 +130,8 @@ def _tables(manifest: dict[str, Any], size: int) -> None:
     st.markdown("##### Expected error")
     levels = pd.DataFrame(manifest["utility"]["levels"]).drop(columns=["stddev_p95"]).dropna(axis=1, how="all")
     names = {"partitions": "released counts", "stddev_median": "± typical noise", "interval_width_median": "width of the 95 % interval"}
-    st.dataframe(levels.rename(columns=names).round(1), hide_index=True, width="stretch")
+    config = {name: st.column_config.NumberColumn(format="localized") for name in names.values()}
+    st.dataframe(levels.rename(columns=names).round(1), hide_index=True, width="stretch", column_config=config)
     st.markdown("##### Files")
     files = [{"file": each["name"], "format": each["format"], "KiB": round(each["bytes"] / 1024, 1)} for each in manifest["files"]]
     st.dataframe(pd.DataFrame(files), hide_index=True, width="stretch")

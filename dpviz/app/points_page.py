@@ -7,13 +7,12 @@ import streamlit as st
 
 from dpviz.answers.metrics import Evaluation
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
-from dpviz.app.curate import refusal
 from dpviz.app.data_controls import data_controls
-from dpviz.app.dataset_block import dataset_block, is_known
+from dpviz.app.dataset_block import dataset_block
 from dpviz.app.forget import forgotten
 from dpviz.app.mode_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, truth_switch
 from dpviz.app.points_tabs import tabs
-from dpviz.app.presses import settle, take
+from dpviz.app.presses import refusal, said, serve, settle
 from dpviz.app.saved_config import save_button
 from dpviz.app.state import (
     CURATE,
@@ -64,13 +63,13 @@ def _left() -> Data | None:
     try:
         data = data_controls()
     except DpvizError as error:
-        st.error(str(error))
+        refusal(str(error))
     POINTS.offer(data)
     try:
         mechanism_controls(POINTS)
         privacy_controls(POINTS, data.points.domain if data else None)
     except (SettingError, BudgetError) as error:
-        st.error(str(error))
+        refusal(str(error))
         if config().mechanism in POINTS.offered():
             st.button("Back to the default settings", on_click=without_settings, args=(POINTS,))
         return data
@@ -83,23 +82,15 @@ def _left() -> Data | None:
 
 def _draw_controls(data: Data) -> None:
     """What a draw is paid from, in Curate, and the button that draws."""
-    how, slot, purse = config(), st.empty(), None
+    how, purse = config(), None
     draws = [(how.built(), how.budget())]
     if how.mode == CURATE:
         POINTS.remember(data)
-        with slot.container():
-            purse = dataset_block(data, draws)
+        purse = dataset_block(data, draws)
     stopped = purse is not None and purse.problem is not None
-    pressed = st.button("Draw a release", type="primary", width="stretch", disabled=stopped, key="draw")
-    if pressed and not stopped and take(POINTS.key):
-        try:
-            with st.spinner("Drawing ..."):
-                draw(data, purse)
-        except DpvizError as error:
-            refusal(str(error))
-        if purse is not None and is_known(data):
-            with slot.container():
-                purse = dataset_block(data, draws)
+    if st.button("Draw a release", type="primary", width="stretch", disabled=stopped, key="draw") and not stopped:
+        serve(POINTS.key, lambda: draw(data, purse), "Drawing ...")
+    said(POINTS.key)
     save_button(data, how, purse)
 
 

@@ -13,12 +13,13 @@ from dpviz.app.curate import look_words
 from dpviz.app.objective_tab import split_objective
 from dpviz.app.receipt_tab import receipt_table, small_print
 from dpviz.app.state import CURATE, Drawn
-from dpviz.release.release import INTERVAL_WIDTH, Release
+from dpviz.release.release import Release
 from dpviz.view import charts
 
 NAMES = ("Accuracy by zoom", "By size", "Range query", "Receipt", "Table")
 OBJECTIVE = "Split objective"
 MOST_ROWS = 5000
+_FILLED = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
 SIDES = ("West", "South", "East", "North")
 
 
@@ -53,7 +54,7 @@ def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
         noise = [expected_error(what.release, zoom) for zoom in zooms]
         expected = pd.DataFrame({"zoom": zooms, "blocks": [4**zoom for zoom in zooms], "expected": noise})
         st.altair_chart(charts.expected_by_zoom(expected, what.data.unit), width="stretch")
-        st.caption("Expected from the mechanism alone. The error of assuming that people are spread evenly in a partition is not in it.")
+        st.caption(f"Expected from the mechanism alone. The error of assuming how {what.data.unit} lie in a partition is not in it.")
         return
     finest = what.release.tree.height
     table = evaluation.by_zoom[evaluation.by_zoom["zoom"] <= max(finest, 1)]
@@ -61,8 +62,8 @@ def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
     left.altair_chart(charts.accuracy_by_zoom(table, what.data.unit), width="stretch")
     right.altair_chart(charts.false_positives_by_zoom(table, what.data.unit), width="stretch")
     st.caption(
-        "Zoom z cuts the domain into 2^z x 2^z equal blocks. Errors above the band come from assuming that people are spread evenly"
-        " in a partition."
+        f"Zoom z cuts the domain into 2^z x 2^z equal blocks. Errors above the band come from assuming how {what.data.unit} lie in a"
+        f" partition: partitions that a block cuts {_FILLED[what.release.inside]}."
     )
 
 
@@ -87,18 +88,23 @@ def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
     if not (box[0] < box[2] and box[1] < box[3]):
         st.error("A box needs an area: West below East, and South below North.")
         return
-    estimate, stddev = (float(part[0]) for part in what.release.answer([box], spread=True))
-    low, high = np.floor(estimate - INTERVAL_WIDTH * stddev), np.ceil(estimate + INTERVAL_WIDTH * stddev)
+    estimate, (low, high) = float(what.release.answer([box])[0]), (float(end[0]) for end in what.release.answer_interval([box]))
     left, middle, right = st.columns(3)
     left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
-    middle.metric("95 % interval, noise only", f"{low:,.0f} to {high:,.0f}")
+    middle.metric("95 % interval, noise only", f"{low:,.0f} to {high:,.0f}", help=_around(what.release))
     if evaluation is None:
-        st.caption("Two partitions clicked on the map set the box. Partitions that the box cuts count by the share of their area.")
+        st.caption(f"Two partitions clicked on the map set the box. Partitions that the box cuts {_FILLED[what.release.inside]}.")
         return
     truth = float(true_answers(what.data.points, [box])[0])
     uniform = float(replace(what.release, count=evaluation.truth.astype(float)).answer([box])[0])
     right.metric("True answer", f"{truth:,.0f}", delta=f"{estimate - truth:+,.0f} error", delta_color="off")
     st.altair_chart(charts.parts_of_error(estimate - uniform, uniform - truth, what.data.unit), width="stretch")
+
+
+def _around(release: Release) -> str:
+    """What the interval of an answer stands around."""
+    what = "It covers the noise, not what is assumed inside partitions that the box cuts."
+    return f"{what} It is approximate: {release.approximate}." if release.approximate else what
 
 
 def _typed(place: int, key: str) -> None:
@@ -134,8 +140,6 @@ def _receipt(what: Drawn) -> None:
     extra = [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
     if what.account is not None:
         extra.append(f"**Truth looked at while tuning**: {look_words(what.account)}.")
-    if release.inside == "interpolated":
-        extra.append("**Inside partitions**: answers lean towards fuller neighbours; partitions keep their counts.")
     small_print(receipt, release.steps, release.approximate, extra)
 
 

@@ -7,24 +7,22 @@ from typing import Any
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from dpviz.app.curate import Kept, Loaded, Purse, in_currency, kept, order_of, refusal
+from dpviz.app.curate import Kept, Loaded, Purse, in_currency, kept, order_of, till
 from dpviz.app.dataset_block import dataset_block
 from dpviz.app.forget import forget_button, forgotten
 from dpviz.app.outcome import Outcome, publish_kept, publish_new, show_outcome
-from dpviz.app.presses import settle, take
+from dpviz.app.presses import said, serve, settle
 from dpviz.app.release_parts import dry_run_block, words_form
 from dpviz.app.saved_config import save_button
+from dpviz.app.shelves import newest, shelf
 from dpviz.app.state import POINTS, Desk
 from dpviz.app.texts import budget_words, plain
 from dpviz.app.trips_state import TRIPS
-from dpviz.errors import DpvizError
 
 DESKS: dict[str, Desk] = {"Points": POINTS, "Trips": TRIPS}
+PAGE = "release"
 NEW, PAID = "A new draw", "A draw that is already paid for"
-_NEVER = (
-    "Draws in Teach are simulations, whose seed is known, and references are not private: neither can be chosen here, or be published"
-    " in any other way."
-)
+_NEVER = "Draws in Teach are simulations, whose seed is known, and references are not private: neither can ever be chosen here."
 
 
 def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | None = None) -> None:
@@ -32,12 +30,12 @@ def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | Non
     if forgotten():
         return
     _first_row()
-    outcome: Outcome | None = st.session_state.get("outcome")
+    outcome: Outcome | None = newest("outcome")
     if outcome is not None:
         show_outcome(outcome)
     else:
         _preparation(points, trips)
-    settle("release")
+    settle(PAGE)
 
 
 def _first_row() -> None:
@@ -64,14 +62,17 @@ def _preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> N
         return
     data, how, made = chosen
     mechanism, budget = (made.mechanism, _budget_of(made)) if made is not None else (how.built(), how.budget())
-    with right:
-        purse = _sums(data, mechanism, budget, made)
-        dry_run_block(data, mechanism, in_currency(mechanism, budget, purse.account.terms.cap if purse.account else purse.cap))
     with left:
         words = words_form()
-        problem = None if made is not None else purse.problem
-        if st.button("Publish", type="primary", disabled=problem is not None, key="publish") and problem is None and take("release"):
-            _publish(data, mechanism, budget, purse, made, words)
+    with right:
+        purse = _sums(data, mechanism, budget, made)
+        handed = in_currency(mechanism, budget, purse.account.terms.cap if purse.account else purse.cap)
+        dry_run_block(data, mechanism, handed)
+        if made is None:
+            st.caption(f"One press: the ledger counts {budget_words(handed)}, noise is drawn once, and the files are made.")
+        if st.button("Publish", type="primary", disabled=purse.problem is not None, key="publish", width="stretch"):
+            serve(PAGE, lambda: _publish((data, mechanism, budget), purse, made, words), "Publishing ...")
+        said(PAGE)
         if made is None:
             save_button(data, how, purse)
 
@@ -130,17 +131,20 @@ def _title(made: Kept) -> str:
 
 def _sums(data: Loaded, mechanism: Any, budget: Any, made: Kept | None) -> Purse:
     """What is spent and left; a draw that is paid for takes nothing more."""
-    return dataset_block(data, [] if made is not None else [(mechanism, budget)], title="##### 2 What is spent")
+    return dataset_block(data, [] if made is not None else [(mechanism, budget)], title="##### What is spent")
 
 
-def _publish(data: Loaded, mechanism: Any, budget: Any, purse: Purse, made: Kept | None, words: dict[str, Any]) -> None:
-    """Publish, and keep what was published; an error is said in place and loses nothing."""
-    try:
-        with st.spinner("Publishing ..."):
-            st.session_state["outcome"] = (
-                publish_new(order_of(data, mechanism, budget, purse), data, words) if made is None else publish_kept(made, words)
-            )
-    except DpvizError as error:
-        refusal(str(error))
-        return
-    st.rerun()
+def _publish(wanted: tuple[Loaded, Any, Any], purse: Purse, made: Kept | None, words: dict[str, Any]) -> None:
+    """Publish, and keep what was published; where that fails, nothing is lost.
+
+    Args:
+        wanted: data, mechanism and budget of a new draw.
+        purse: what it is paid from.
+        made: the draw that is there, instead.
+        words: of the publication.
+    """
+    outcomes, place = shelf("outcome"), till()  # from here on no call into Streamlit: it could lose what is published
+    if made is not None:
+        outcomes.append(publish_kept(made, words, place))
+    else:
+        outcomes.append(publish_new(order_of(*wanted, purse), wanted[0], words, place))

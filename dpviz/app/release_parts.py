@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.app.curate import Loaded, refusal
+from dpviz.app.curate import Loaded
+from dpviz.app.presses import refusal
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.expected import Expected, expected
@@ -27,15 +28,17 @@ _LONG = ("description", "intended_use")
 
 def words_form() -> dict[str, Any]:
     """What only the curator can say; kept for the session, escaped wherever it is shown later."""
-    st.markdown("##### 4 Words")
+    st.markdown("##### 2 Words")
     st.caption("All of this is published as it stands. Write nothing that only the data can tell.")
     said: dict[str, Any] = {}
-    for name, (label, example) in _LABELS.items():
+    left, right = st.columns(2)
+    for name, place in (("name", left), ("curator", right), ("description", st), ("intended_use", st), ("region", st)):
+        label, example = _LABELS[name]
         common: dict[str, Any] = {"key": f"publication {name}", "placeholder": example, "persist_state": "session"}
         if name in _LONG:
-            said[name] = st.text_area(label, max_chars=LONGEST_TEXT, height=80, **common)
+            said[name] = place.text_area(label, max_chars=LONGEST_TEXT, height=80, **common)
         else:
-            said[name] = st.text_input(label, max_chars=LONGEST_LINE, **common)
+            said[name] = place.text_input(label, max_chars=LONGEST_LINE, **common)
     st.session_state.setdefault("publication formats", list(FORMATS))
     said["formats"] = st.multiselect(
         "Formats",
@@ -67,7 +70,7 @@ def checked_words(said: dict[str, Any]) -> dict[str, Any]:
 
 def dry_run_block(data: Loaded, mechanism: Any, budget: Budget) -> None:
     """Expected error per level, from the mechanism alone."""
-    st.markdown("##### 3 Dry run")
+    st.markdown("##### Dry run")
     try:
         found = _expected(data, mechanism, budget)
     except DpvizError as error:
@@ -78,9 +81,8 @@ def dry_run_block(data: Loaded, mechanism: Any, budget: Budget) -> None:
     if table["numbers"].notna().any():
         shown["numbers"] = table["numbers"]
     shown["± typical noise"], shown["± 95 % of the noise"] = table["stddev"], table["interval"]
-    number = st.column_config.NumberColumn(format="%.1f")
-    config = {name: number for name in shown.columns if name.startswith("±")}
-    st.dataframe(shown, hide_index=True, width="stretch", height=min(35 * (len(shown) + 1) + 3, 320), column_config=config)
+    config = {name: st.column_config.NumberColumn(format="%.1f" if name.startswith("±") else "localized") for name in shown.columns[2:]}
+    st.dataframe(shown, hide_index=True, width="stretch", column_config=config)
     st.caption(f"In {data.unit}, computed without a single record: nothing is spent. {found.note}")
 
 

@@ -8,8 +8,8 @@ from streamlit.navigation.page import StreamlitPage
 from dpviz.bundled import folder
 
 
-def start_page(points: StreamlitPage, trips: StreamlitPage) -> None:
-    """Draw the page; `points` and `trips` are where its buttons lead."""
+def start_page(points: StreamlitPage, trips: StreamlitPage, learn: StreamlitPage) -> None:
+    """Draw the page; `points`, `trips` and `learn` are where its buttons lead."""
     left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
     with left:
         st.title("What would you publish?", anchor=False)
@@ -23,6 +23,8 @@ def start_page(points: StreamlitPage, trips: StreamlitPage) -> None:
                 st.switch_page(points)
             if st.button("Open the trips"):
                 st.switch_page(trips)
+            if st.button("Learn in ten stops"):
+                st.switch_page(learn)
     with right:
         st.image(folder("assets") / "map.png", width=380, caption="What could be published about 200,000 made-up residents of Los Angeles")
     st.divider()

@@ -9,8 +9,9 @@ from typing import Any
 import streamlit as st
 
 from dpviz.answers.metrics import Evaluation, evaluate
-from dpviz.app.curate import Loaded, Purse, Source, may_look, note_teach_look, pay_and_draw
+from dpviz.app.curate import Loaded, Purse, Source, may_look, note_teach_look, order_of, pay_and_draw, till
 from dpviz.app.link import Reader, from_query, number, one_of, settings, to_query
+from dpviz.app.shelves import newest, shelf
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES
 from dpviz.errors import RefusedError, SettingError
@@ -219,7 +220,7 @@ def config() -> Config:
 
 def drawn() -> Drawn | None:
     """The last draw of the present mode, None before the first."""
-    return st.session_state.get(f"drawn {config().mode}")
+    return newest(f"drawn {config().mode}")  # type: ignore[no-any-return]
 
 
 def draw(data: Data, purse: Purse | None = None) -> None:
@@ -239,15 +240,15 @@ def draw(data: Data, purse: Purse | None = None) -> None:
     mechanism, budget = how.built(), how.budget()
     mechanism.check(data.points.domain)
     st.session_state["draws"] = number
+    place, paying = shelf(f"drawn {how.mode}"), till()  # from here on no call into Streamlit: it could lose the draw
     start, account = time.perf_counter(), None
     if purse is None:
         release = mechanism.release(data.points, budget, Entropy.seeded(number))
     else:
-        paid = pay_and_draw(data, mechanism, budget, purse)
+        paid = pay_and_draw(data, order_of(data, mechanism, budget, purse), paying)
         release, account = paid.release, paid.account.name
     seconds = time.perf_counter() - start
-    made = Drawn(release=release, data=data, config=how, seconds=seconds, number=number, account=account)
-    st.session_state[f"drawn {how.mode}"] = made
+    place.append(Drawn(release=release, data=data, config=how, seconds=seconds, number=number, account=account))
 
 
 def truth_of(what: Drawn) -> Evaluation | None:

@@ -10,6 +10,7 @@ from dpviz.app import cached
 from dpviz.app.curate import Source
 from dpviz.app.data_controls import NONE, TYPES, pick
 from dpviz.app.state import CURATE
+from dpviz.app.texts import plain
 from dpviz.app.trips_state import SOURCES, TRIPS, TripsData
 from dpviz.data.flow_samples import FLOW_SAMPLES
 from dpviz.data.flows import PERSON
@@ -62,7 +63,7 @@ def _sample() -> TripsData:
 
 def frame_text(regions: Regions) -> str:
     """How many regions there are on each level, in words."""
-    sizes = ", ".join(f"{regions.size(level):,} of level {name}" for level, name in enumerate(regions.levels, start=1))
+    sizes = ", ".join(f"{regions.size(level):,} of level {plain(name)}" for level, name in enumerate(regions.levels, start=1))
     return f"Regions: {sizes}."
 
 

@@ -9,11 +9,10 @@ import streamlit as st
 
 from dpviz.answers.flow_metrics import FlowEvaluation
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
-from dpviz.app.curate import refusal
-from dpviz.app.dataset_block import dataset_block, is_known
+from dpviz.app.dataset_block import dataset_block
 from dpviz.app.forget import forgotten
 from dpviz.app.mode_row import NO_EXPORT, WATERMARK, mode_row, truth_switch
-from dpviz.app.presses import settle, take
+from dpviz.app.presses import refusal, said, serve, settle
 from dpviz.app.saved_config import save_button
 from dpviz.app.state import CURATE
 from dpviz.app.trips_data import frame_text, trips_controls
@@ -61,14 +60,14 @@ def _left() -> TripsData | None:
     try:
         data = trips_controls()
     except DpvizError as error:
-        st.error(str(error))
+        refusal(str(error))
     TRIPS.offer(data)
     try:
         mechanism_controls(TRIPS)
         _beside()
         privacy_controls(TRIPS, data.flows.regions if data else None)
     except (SettingError, BudgetError) as error:
-        st.error(str(error))
+        refusal(str(error))
         st.button("Back to the default settings", on_click=without_settings, args=(TRIPS,))
         return data
     if data is not None:
@@ -80,23 +79,15 @@ def _left() -> TripsData | None:
 
 def _draw_controls(data: TripsData) -> None:
     """What the draws are paid from, in Curate, and the button that draws."""
-    how, slot, purse = TRIPS.config(), st.empty(), None
+    how, purse = TRIPS.config(), None
     draws = [(mechanism, how.budget()) for mechanism in how.all_built()]
     if how.mode == CURATE:
         TRIPS.remember(data)
-        with slot.container():
-            purse = dataset_block(data, draws)
+        purse = dataset_block(data, draws)
     stopped = purse is not None and purse.problem is not None
-    pressed = st.button("Draw a release", type="primary", width="stretch", disabled=stopped, key="draw")
-    if pressed and not stopped and take(TRIPS.key):
-        try:
-            with st.spinner("Drawing ..."):
-                draw(data, purse)
-        except DpvizError as error:
-            refusal(str(error))
-        if purse is not None and is_known(data):
-            with slot.container():
-                purse = dataset_block(data, draws)
+    if st.button("Draw a release", type="primary", width="stretch", disabled=stopped, key="draw") and not stopped:
+        serve(TRIPS.key, lambda: draw(data, purse), "Drawing ...")
+    said(TRIPS.key)
     save_button(data, how, purse)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import streamlit as st
 
 from dpviz.answers.flow_metrics import FlowEvaluation, evaluate_flows
-from dpviz.app.curate import Purse, Source, pay_and_draw
+from dpviz.app.curate import Purse, Source, Till, order_of, pay_and_draw, till
 from dpviz.app.link import Reader, number, one_of, settings
+from dpviz.app.shelves import newest, shelf
 from dpviz.app.state import (
     CURATE,
     LARGEST_DELTA,
@@ -166,7 +167,7 @@ class TripsDrawn:
 
 def drawn() -> TripsDrawn | None:
     """The last draw of the present mode, None before the first."""
-    return st.session_state.get(f"trips drawn {TRIPS.config().mode}")
+    return newest(f"trips drawn {TRIPS.config().mode}")  # type: ignore[no-any-return]
 
 
 def draw(data: TripsData, purse: Purse | None = None) -> None:
@@ -185,44 +186,33 @@ def draw(data: TripsData, purse: Purse | None = None) -> None:
     for mechanism in mechanisms:
         mechanism.check_flows(data.flows)
     st.session_state["trips draws"] = count
-    releases: list[FlowRelease] = []
-    seconds: list[float] = []
-    account = None
-    try:
-        for mechanism in mechanisms:
-            start = time.perf_counter()
-            release, account = _drawn_with(mechanism, data, purse, count)
-            releases.append(release)
-            seconds.append(time.perf_counter() - start)
-    finally:
-        if releases:
-            st.session_state[f"trips drawn {how.mode}"] = TripsDrawn(
-                releases=tuple(releases),
-                titles=tuple(mechanism.title for mechanism in mechanisms[: len(releases)]),
-                data=data,
-                config=how,
-                seconds=tuple(seconds),
-                number=count,
-                account=account,
-            )
+    place, paying = shelf(f"trips drawn {how.mode}"), None if purse is None else (purse, till())
+    made = TripsDrawn(releases=(), titles=(), data=data, config=how, seconds=(), number=count)
+    for mechanism in mechanisms:  # from here on no call into Streamlit: it could lose what is drawn
+        made = _with_one_more(made, mechanism, paying)
+        place.append(made)
 
 
-def _drawn_with(mechanism: Any, data: TripsData, purse: Purse | None, seed: int) -> tuple[FlowRelease, str | None]:
-    """One mechanism's release, and the account that paid for it; a seeded one in Teach, where there is no purse."""
-    budget = TRIPS.config().budget()
-    if purse is None:
-        return mechanism.release(data.flows, budget, Entropy.seeded(seed)), None
-    paid = pay_and_draw(data, mechanism, budget, purse)
-    return paid.release, paid.account.name  # type: ignore[return-value]
+def _with_one_more(made: TripsDrawn, mechanism: Any, paying: tuple[Purse, Till] | None) -> TripsDrawn:
+    """What was drawn, with one mechanism's release more; a seeded one in Teach, where nothing is paid."""
+    start, budget, account = time.perf_counter(), made.config.budget(), made.account
+    if paying is None:
+        release = mechanism.release(made.data.flows, budget, Entropy.seeded(made.number))
+    else:
+        purse, place = paying
+        paid = pay_and_draw(made.data, order_of(made.data, mechanism, budget, purse), place)
+        release, account = paid.release, paid.account.name
+    seconds = (*made.seconds, time.perf_counter() - start)
+    return replace(made, releases=(*made.releases, release), titles=(*made.titles, mechanism.title), seconds=seconds, account=account)
 
 
 def truths_of(what: TripsDrawn) -> tuple[FlowEvaluation, ...]:
     """The comparisons with the truth, where the mode allows them: always in Teach, in Curate only once asked for; else none."""
     if not truth_allowed(what.data, what.account):
         return ()
-    key = f"trips evaluation {what.config.mode}"
-    count, evaluations = st.session_state.get(key, (None, ()))
-    if count != what.number:
+    key, drawn_so_far = f"trips evaluation {what.config.mode}", (what.number, len(what.releases))
+    known, evaluations = st.session_state.get(key, (None, ()))
+    if known != drawn_so_far:
         evaluations = tuple(evaluate_flows(release, what.data.flows) for release in what.releases)
-        st.session_state[key] = (what.number, evaluations)
+        st.session_state[key] = (drawn_so_far, evaluations)
     return evaluations  # type: ignore[no-any-return]

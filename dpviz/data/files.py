@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import itertools
 import os
+import re
 import sqlite3
 import stat
+import struct
 import warnings
 import zipfile
 from contextlib import closing
@@ -35,7 +37,11 @@ FORMATS = {
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz", ".zip", ".kmz")
 _SHAPEFILE_PARTS = (".shp", ".shx", ".dbf", ".prj", ".cpg")
 _MOST_STEPS = 10_000  # of a thousand SQLite instructions each
+_PER_STEP = 1000
+_DBF_HEAD = 33
 _VIEW_REFUSED = "The GeoPackage's layer is a view; save it as a table."
+_VIRTUAL_REFUSED = "The GeoPackage has a virtual table, which could read other files; save its layer into a new file."
+_OWN_MODULES = re.compile(r"create\s+virtual\s+table\b.*?\busing\s+[\"'`\[]?(rtree|rtree_i32|fts3|fts4|fts5)\b", re.IGNORECASE | re.DOTALL)
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -157,20 +163,39 @@ def checked_geopackage(data: bytes) -> bytes:
     """The same bytes, if they are a GeoPackage whose layers are plain tables.
 
     GDAL would open any of its formats under this name, network services included, and run the functions that a view calls.
+    Damage is looked for in the whole file: GDAL would give what it finds before it, and say nothing of the rest.
     """
     if not data.startswith(b"SQLite format 3\0") or data[68:72] not in (b"GPKG", b"GP10", b"GP11"):
         raise InputError("The file is not a GeoPackage, whatever its ending says.")
     with closing(sqlite3.connect(":memory:")) as database:
         database.deserialize(data)
-        steps = itertools.count()
-        database.set_progress_handler(lambda: next(steps) >= _MOST_STEPS, 1000)
-        views = {name.lower() for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
-        if any(name.startswith("gpkg_") for name in views):  # before any query that would run it
-            raise InputError(_VIEW_REFUSED)
-        layers = {name.lower() for (name,) in database.execute("SELECT table_name FROM gpkg_geometry_columns")}
+        database.execute("PRAGMA trusted_schema = OFF")
+        _limit(database, _MOST_STEPS)
+        _check_schema(database)
+        _limit(database, _MOST_STEPS + len(data) // _PER_STEP)  # a step of SQLite per byte: far more than the pages need
+        database.execute("PRAGMA ignore_check_constraints = ON")  # whose functions it would run
+        if database.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+            raise InputError("The content cannot be read as GeoPackage: the file is damaged.")
+    return data
+
+
+def _limit(database: sqlite3.Connection, most: int) -> None:
+    """Let SQLite make `most` times a thousand steps from now on."""
+    steps = itertools.count()
+    database.set_progress_handler(lambda: next(steps) >= most, _PER_STEP)
+
+
+def _check_schema(database: sqlite3.Connection) -> None:
+    """Refuse views in place of the format's own tables or of a layer, and virtual tables other than indices."""
+    views = {name.lower() for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
+    if any(name.startswith("gpkg_") for name in views):  # before any query that would run it
+        raise InputError(_VIEW_REFUSED)
+    made = [sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND rootpage = 0")]
+    if not all(isinstance(sql, str) and _OWN_MODULES.match(sql.lstrip()) for sql in made):
+        raise InputError(_VIRTUAL_REFUSED)
+    layers = {name.lower() for (name,) in database.execute("SELECT table_name FROM gpkg_geometry_columns")}
     if views & layers:
         raise InputError(_VIEW_REFUSED)
-    return data
 
 
 def repacked_shapefile(data: bytes, limits: Limits) -> bytes:
@@ -202,6 +227,8 @@ def _check_member(member: zipfile.ZipInfo) -> None:
     path = PurePosixPath(member.filename.replace("\\", "/"))
     if path.is_absolute() or ".." in path.parts or ":" in member.filename:
         raise InputError("The archive has a member whose path leads out of it.")
+    if stat.S_ISLNK(member.external_attr >> 16):
+        raise InputError("The archive has a member that is a link; put the file itself into it.")
     if member.flag_bits & 0x1:
         raise InputError("The archive is encrypted; unpack it and zip it without a password.")
     if path.suffix.lower() in _PACKED:
@@ -223,10 +250,20 @@ def _one_shapefile(members: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]
     if len(stems) > 1:
         raise InputError("The archive holds several Shapefiles; zip the one to be read by itself.")
     stem = stems.pop().casefold()
-    parts = {member.filename[-4:].lower(): member for member in members if member.filename[:-4].casefold() == stem}
+    own = [member for member in members if member.filename[:-4].casefold() == stem]
+    parts = {member.filename[-4:].lower(): member for member in own}
+    if len(parts) < len(own):
+        raise InputError("The archive has two members of one name; zip the Shapefile again.")
     if ".shx" not in parts:
         raise InputError("The Shapefile is incomplete: its .shx is missing from the archive.")
     return {ending: parts[ending] for ending in _SHAPEFILE_PARTS if ending in parts}
+
+
+def _check_table(content: bytes) -> None:
+    """Refuse a .dbf that is none, or shorter than it says: GDAL would read the shapes, and leave out what belongs to them."""
+    rows, head, width = struct.unpack_from("<IHH", content.ljust(12, b"\0"), 4)
+    if head < _DBF_HEAD or head + rows * width > len(content):
+        raise InputError("The Shapefile's table (.dbf) is damaged.")
 
 
 def _repacked(archive: zipfile.ZipFile, parts: dict[str, zipfile.ZipInfo], limits: Limits) -> bytes:
@@ -238,5 +275,7 @@ def _repacked(archive: zipfile.ZipFile, parts: dict[str, zipfile.ZipInfo], limit
             left -= len(content)
             if left < 0:
                 raise InputError(f"The archive unpacks to more than the limit of {limits.unpacked_bytes:,} bytes.")
+            if ending == ".dbf":
+                _check_table(content)
             target.writestr("points" + ending, content)
     return fresh.getvalue()

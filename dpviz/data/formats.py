@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]
 import shapely
 from pyproj import CRS
 
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, raw_points
 from dpviz.data.files import Limits, attempt, checked_geopackage, guarded, repacked_shapefile
+from dpviz.data.parquet import open_parquet, read_columns
 from dpviz.data.text_formats import open_geojson, open_text
 from dpviz.errors import InputError
 
@@ -59,16 +59,17 @@ def too_many_rows(limits: Limits) -> InputError:
 
 
 def _open_parquet(data: bytes, limits: Limits, asked: PointColumns) -> OpenFile:
-    file = pq.ParquetFile(pa.BufferReader(data))
-    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    if sum(group.total_byte_size for group in groups) > limits.unpacked_bytes:
-        raise InputError(f"The file unpacks to more than the limit of {limits.unpacked_bytes:,} bytes.")
+    file = open_parquet(data, limits)
     geo = json.loads((file.schema_arrow.metadata or {}).get(b"geo", b"null"))
     schema, rows = file.schema_arrow, file.metadata.num_rows
+
+    def take_named(names: set[str | None]) -> pa.Table:
+        return read_columns(data, [name for name in schema.names if name in names], limits)
+
     if geo is None or asked.x is not None or asked.y is not None:
 
         def take_columns(columns: PointColumns, _bad_rows: str) -> RawPoints:
-            table = _parquet_table(file, {columns.x, columns.y, columns.count, columns.person}, limits)
+            table = take_named({columns.x, columns.y, columns.count, columns.person})
             return raw_points(columns, table.column)
 
         return OpenFile(format="Parquet", names=tuple(schema.names), has_geometry=False, crs=None, rows=rows, take=take_columns)
@@ -76,23 +77,11 @@ def _open_parquet(data: bytes, limits: Limits, asked: PointColumns) -> OpenFile:
     facts = geo["columns"][primary]
 
     def take(columns: PointColumns, _bad_rows: str) -> RawPoints:
-        table = _parquet_table(file, {primary, columns.count, columns.person}, limits)
+        table = take_named({primary, columns.count, columns.person})
         return raw_points(columns, table.column, **_parquet_places(table.column(primary), facts["encoding"]))
 
     names = tuple(name for name in schema.names if name not in geo["columns"])
     return OpenFile(format="GeoParquet", names=names, has_geometry=True, crs=_parquet_crs(facts), rows=rows, take=take)
-
-
-def _parquet_table(file: pq.ParquetFile, names: set[str | None], limits: Limits) -> pa.Table:
-    wanted = [name for name in file.schema_arrow.names if name in names]
-    batches, left = [], limits.unpacked_bytes
-    for batch in file.iter_batches(columns=wanted):
-        left -= batch.nbytes
-        if left < 0:
-            raise InputError(f"The file unpacks to more than the limit of {limits.unpacked_bytes:,} bytes.")
-        batches.append(batch)
-    schema = batches[0].schema if batches else pa.schema([file.schema_arrow.field(name) for name in wanted])
-    return pa.Table.from_batches(batches, schema)
 
 
 def _parquet_crs(facts: dict[str, Any]) -> CRS | None:

@@ -67,21 +67,27 @@ class PointsFile:
         return self.crs is None
 
 
-def inspect_points(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> PointsFile:
+def inspect_points(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> PointsFile:
     """What a points file says about itself, without a single cell of it.
 
     Args:
         source: a path, or an open binary file with a `name`.
+        through: whether to read every row too, where it is plain which columns hold the places, and to refuse what
+            `read_points` refuses under bad_rows="refuse".
         limits: the most that the file may hold.
 
     Raises:
-        InputError: the file cannot be opened, is too large, or starts with data where column names belong.
+        InputError: the file cannot be opened, is too large, starts with data where column names belong, or has a bad row.
     """
     opened = _open(source, limits, PointColumns())
     names, tabular = opened.names, not opened.has_geometry
     x, y = (only_candidate(names, aliases) if tabular else None for aliases in (X_NAMES, Y_NAMES))
     if opened.format in ("CSV", "TSV") and any(map(_is_number, names)) and x is None and y is None:
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
+    if through and not (tabular and (x is None or y is None)):
+        columns = PointColumns(x=x, y=y)
+        frame = None if opened.crs is None else _on_a_map(opened.crs)
+        _refuse_rows(_rows(opened, columns, "refuse", limits), columns, frame)
     return PointsFile(
         format=opened.format,
         columns=names,
@@ -152,13 +158,10 @@ def read_points(
     opened = _open(source, limits, asked)
     columns = resolved(opened.names, asked, has_geometry=opened.has_geometry)
     frame = _frame(opened, crs, domain)
-    raw = guarded(f"The rows cannot be read as {opened.format}: the file is damaged.", lambda: opened.take(columns, bad_rows))
-    if len(raw.x) + raw.ragged > limits.rows:
-        raise too_many_rows(limits)
+    raw = _rows(opened, columns, bad_rows, limits)
     _check_counts(raw, columns)
     if bad_rows == "refuse":
-        _refuse_bad_rows(raw, columns)
-        _refuse_swapped(raw, frame)
+        _refuse_rows(raw, columns, frame)
     east, north = _reprojected(raw, frame, domain)
     points = PointCounts.from_xy(
         east, north, domain=domain, count=raw.count, person=raw.person, contributions=contributions, bad_rows="drop", key=key
@@ -169,6 +172,13 @@ def read_points(
 def _open(source: Source, limits: Limits, asked: PointColumns) -> OpenFile:
     kind, data = checked_bytes(source, limits)
     return open_format(kind, data, limits, asked)
+
+
+def _rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: Limits) -> RawPoints:
+    raw = guarded(f"The rows cannot be read as {opened.format}: the file is damaged.", lambda: opened.take(columns, bad_rows))
+    if len(raw.x) + raw.ragged > limits.rows:
+        raise too_many_rows(limits)
+    return raw
 
 
 def _is_number(name: str) -> bool:
@@ -220,6 +230,12 @@ def _check_counts(raw: RawPoints, columns: PointColumns) -> None:
         return
     if not (raw.count == np.floor(raw.count)).any():
         raise InputError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}")
+
+
+def _refuse_rows(raw: RawPoints, columns: PointColumns, frame: CRS | None) -> None:
+    """What is refused of rows under "refuse"."""
+    _refuse_bad_rows(raw, columns)
+    _refuse_swapped(raw, frame)
 
 
 def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:

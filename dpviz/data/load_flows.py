@@ -54,30 +54,51 @@ class FlowsFile:
     rows: int | None = field(repr=False)
 
 
-def inspect_flows(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> FlowsFile:
+def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> FlowsFile:
     """What a file of trips says about itself, without a single cell of it.
 
     Args:
         source: a path, or an open binary file with a `name`.
+        through: whether to read every row too, where it is plain which columns are meant, and to refuse what `read_flows`
+            refuses under bad_rows="refuse", whatever the regions.
         limits: the most that the file may hold.
 
     Raises:
-        InputError: the file cannot be opened, is too large, or starts with data where column names belong.
+        InputError: the file cannot be opened, is too large, starts with data where column names belong, or has a bad row.
     """
     opened = _open(source, limits)
     found = proposed(opened.names)
     if headless(opened.names):
         raise InputError(HEADLESS)
+    matrix = may_be_matrix(opened.names) and _looks_like_matrix(opened)
+    if through and (matrix or (found.origin is not None and found.destination is not None)):
+        _read_through(opened, found, matrix)
     return FlowsFile(
         format=opened.format,
         columns=opened.names,
-        matrix=may_be_matrix(opened.names) and _looks_like_matrix(opened),
+        matrix=matrix,
         origin=found.origin,
         destination=found.destination,
         count=found.count,
         person=only_candidate(opened.names, PERSON_NAMES),
         rows=opened.rows,
     )
+
+
+def _read_through(opened: OpenTable, found: FlowColumns, matrix: bool) -> None:
+    """Refuse a row that is bad whatever the regions are."""
+    if matrix:
+        ragged = _from_matrix(opened, "refuse").ragged
+    else:
+        names = [name for name in (found.origin, found.destination, found.count) if name is not None]
+        read = _read(opened, [opened.names.index(name) for name in names], "refuse")
+        ragged = read.ragged
+        for name, cells in zip(names[:2], read.columns, strict=False):
+            refuse_missing(ids_of(cells, f"Column {name!r}"))
+        for name, cells in zip(names[2:], read.columns[2:], strict=True):
+            checked_counts(counts_of(cells, f"Column {name!r}", texts=True), "refuse")
+    if ragged:
+        raise InputError(_RAGGED)
 
 
 def _looks_like_matrix(opened: OpenTable) -> bool:

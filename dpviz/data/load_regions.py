@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from dpviz.data.shapes import Shapes
+
 DEFAULT_LIMITS = Limits()
 ID_NAMES = (ID, "id", "geoid", "fips", "tile_id", "code", "region", "region_code", "zone", "zone_id", "area_id")
 PARENT_NAMES = (PARENT, "parent", "parent_region", "parent_region_id", "parent_code", "parent_geoid")
@@ -30,6 +33,7 @@ LEVEL_NAMES = (LEVEL, "level_name", "lvl", "admin_level")
 LABEL_NAMES = (NAME, "label", "region_name", "title")
 _IN_DEGREES = ("lon", "lng", "long", "longitude", "lat", "latitude")
 _MOST_NAMED = 20
+_LIKE_A_NAME = re.compile(r"\s*[^\W\d][\w .:/()%#-]{0,39}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,21 +55,40 @@ class RegionsFile:
     levels: tuple[str, ...]
 
 
-def inspect_regions(source: Source, *, limits: Limits = DEFAULT_LIMITS) -> RegionsFile:
-    """What a file of regions says about itself, without reading its rows.
+def inspect_regions(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> RegionsFile:
+    """What a file of regions says about itself, without reading its rows unless asked to.
+
+    Args:
+        source: a path, or an open binary file with a `name`.
+        through: whether to read every row too: to make the regions of them where nothing more has to be said, else for damage.
+        limits: the most that the file may hold.
 
     Raises:
         InputError: the file cannot be opened, is damaged or too large.
+        DomainError: the regions make no sense.
     """
     opened = open_shapes(*checked_bytes(source, limits), limits)
     ids = candidates(opened.names, ID_NAMES)
+    nested = all(candidates(opened.names, aliases) for aliases in (ID_NAMES, PARENT_NAMES, LEVEL_NAMES))
+    if through:
+        _read_through(opened, nested)
     return RegionsFile(
         format=opened.format,
         columns=tuple(opened.names),
         has_geometry=opened.has_geometry,
-        nested=all(candidates(opened.names, aliases) for aliases in (ID_NAMES, PARENT_NAMES, LEVEL_NAMES)),
+        nested=nested,
         levels=tuple(ids) if len(ids) == 1 else (),
     )
+
+
+def _read_through(opened: OpenShapes, nested: bool) -> None:
+    """Make the regions, or at least read all cells."""
+    if (opened.has_geometry and opened.crs is None) or not all(folded(axis) in _IN_DEGREES for axis in _axes(opened.names)):
+        _rows(opened, opened.names)  # a CRS is still to be said
+    elif nested or _are_locations(opened.names):
+        _regions(opened, ["id"] if _are_locations(opened.names) else None, None, None)
+    else:
+        _rows(opened, opened.names)
 
 
 def read_regions(
@@ -104,7 +127,10 @@ def read_regions(
     (Regions(2 id), ['Los Angeles', 'San Diego'])
     """
     kind, data = checked_bytes(source, limits)
-    opened = open_shapes(kind, data, limits)
+    return _regions(open_shapes(kind, data, limits), levels, names, crs)
+
+
+def _regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[str, str] | None, crs: object) -> Regions:
     if levels is None and _are_locations(opened.names):
         levels = ["id"]
     if levels is not None:
@@ -134,8 +160,16 @@ def _named(names: Sequence[str], asked: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(map(repr, names[:_MOST_NAMED])) + (f" and {more:,} more" if more > 0 else "") if names else "none"
+    """The first of the names, in quotes; what does not look like a name may be a line of data, and is only counted."""
+    shown = [name for name in names if _LIKE_A_NAME.fullmatch(name)][:_MOST_NAMED]
+    more = len(names) - len(shown)
+    return (
+        (", ".join(map(repr, shown)) + (f" and {more:,} more" if more else ""))
+        if shown
+        else f"{more:,} names that cannot be shown"
+        if more
+        else "none"
+    )
 
 
 def _labels(names: Sequence[str], levels: Sequence[str], asked: Mapping[str, str] | None) -> dict[str, str]:
@@ -172,11 +206,16 @@ def _table(opened: OpenShapes, wanted: Sequence[str], crs: object) -> pd.DataFra
     """The wanted columns, with the file's shapes, or with points from its longitudes and latitudes, if it has any."""
     axes = () if opened.has_geometry else _axes(opened.names)
     frame = _frame(opened, crs) if opened.has_geometry else _frame_of_axes(axes, crs)
-    rule = f"The rows cannot be read as {opened.format}: the file is damaged."
-    table, shapes = guarded(rule, lambda: opened.take(list(dict.fromkeys((*wanted, *axes)))))
+    table, shapes = _rows(opened, (*wanted, *axes))
     if axes:
         shapes = _points(*(_numbers(table[axis], axis) for axis in axes))
     return table if shapes is None else geopandas.GeoDataFrame(table[list(dict.fromkeys(wanted))], geometry=shapes, crs=frame)
+
+
+def _rows(opened: OpenShapes, wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes | None]:
+    """The wanted columns, once each, and the shapes if there are any."""
+    rule = f"The rows cannot be read as {opened.format}: the file is damaged."
+    return guarded(rule, lambda: opened.take(list(dict.fromkeys(wanted))))
 
 
 def _axes(names: Sequence[str]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from dpviz.data.columns import PointColumns
 from dpviz.data.files import Limits, attempt, checked_geopackage, guarded, repacked_shapefile
 from dpviz.data.formats import too_many_rows
 from dpviz.data.tables import SEPARATORS, OpenTable, open_table
-from dpviz.data.text_formats import NOT_UTF8, open_geojson
+from dpviz.data.text_formats import NAMED_TWICE, NOT_UTF8, TWICE, once, open_geojson
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _open_geojson(data: bytes, limits: Limits) -> OpenShapes:
     text = attempt(lambda: data.decode("utf-8-sig"))
     if text is None:
         raise InputError(NOT_UTF8)
-    top = json.loads(text)
+    top = json.loads(text, object_pairs_hook=_once)
     features = [top] if isinstance(top, dict) and top.get("type") == "Feature" else top.get("features")
     if not isinstance(features, list) or not all(map(_is_feature, features)):
         raise InputError("The file is no GeoJSON FeatureCollection.")
@@ -97,6 +97,12 @@ def _open_geojson(data: bytes, limits: Limits) -> OpenShapes:
         return table, shapely.from_geojson(np.array(texts, object), on_invalid="raise")
 
     return OpenShapes(format="GeoJSON", names=tuple(names), crs=crs, has_geometry=True, take=take)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> Any:
+    if (thing := once(pairs)) is TWICE:
+        raise InputError(NAMED_TWICE)
+    return thing
 
 
 def _is_feature(thing: object) -> bool:

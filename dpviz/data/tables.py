@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.parquet as pq
 
 from dpviz.data.files import Limits, attempt, guarded
 from dpviz.data.formats import too_many_rows
+from dpviz.data.parquet import open_parquet, read_columns
 from dpviz.data.text_formats import NOT_UTF8, open_text
 from dpviz.errors import InputError
 
@@ -117,23 +117,12 @@ def _read_text(data: bytes, separator: str, width: int, places: Sequence[int], b
 
 
 def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
-    file = pq.ParquetFile(pa.BufferReader(data))
+    file = open_parquet(data, limits)
     schema = file.schema_arrow
-    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
-    if sum(group.total_byte_size for group in groups) > limits.unpacked_bytes:
-        raise _too_many_bytes(limits)
-
     names = _index_first(schema)
 
     def take(places: Sequence[int], _bad_rows: str) -> Cells:
-        wanted = list(dict.fromkeys(names[place] for place in places))
-        batches, left = [], limits.unpacked_bytes
-        for batch in file.iter_batches(columns=wanted):
-            left -= batch.nbytes
-            if left < 0:
-                raise _too_many_bytes(limits)
-            batches.append(batch)
-        table = pa.Table.from_batches(batches, None if batches else pa.schema([schema.field(name) for name in wanted]))
+        table = read_columns(data, list(dict.fromkeys(names[place] for place in places)), limits)
         return Cells([table.column(names[place]) for place in places])
 
     def guarded_take(places: Sequence[int], bad_rows: str) -> Cells:
@@ -148,7 +137,3 @@ def _index_first(schema: pa.Schema) -> tuple[str, ...]:
     declared = (schema.pandas_metadata or {}).get("index_columns", [])
     index = [name for name in declared if isinstance(name, str) and name in schema.names]
     return (*index, *(name for name in schema.names if name not in index))
-
-
-def _too_many_bytes(limits: Limits) -> InputError:
-    return InputError(f"The file unpacks to more than the limit of {limits.unpacked_bytes:,} bytes.")

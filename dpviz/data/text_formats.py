@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ONE_BLOCK = 2**31 - 1
+TWICE = object()
+NAMED_TWICE = "The GeoJSON names a member twice, and which one is meant is not guessed; save the file again."
 NOT_UTF8 = "The text is not encoded in UTF-8; save the file as UTF-8."
 
 
@@ -113,16 +115,21 @@ def open_geojson(data: bytes, asked: PointColumns) -> OpenFile:
     names: dict[str, None] = {}
     wanted = {folded(str(name)) for name in (asked.count, asked.person) if name is not None}
 
-    def collapse(thing: dict[str, Any]) -> Any:
-        if thing.get("type") != "Feature" or "geometry" not in thing:
+    def collapse(pairs: list[tuple[str, Any]]) -> Any:
+        thing = once(pairs)
+        if not isinstance(thing, dict) or thing.get("type") != "Feature" or "geometry" not in thing:
             return thing
         properties = thing.get("properties")
+        if properties is TWICE:
+            return _Feature()
         properties = properties if isinstance(properties, dict) else {}
         names.update(dict.fromkeys(properties))
         kept = {name: value for name, value in properties.items() if folded(name) in wanted} if wanted else {}
         return _feature(thing.get("geometry"), kept)
 
-    top = json.loads(text, object_hook=collapse, parse_int=lambda digits: int(digits) if len(digits) < 19 else digits)
+    top = json.loads(text, object_pairs_hook=collapse, parse_int=lambda digits: int(digits) if len(digits) < 19 else digits)
+    if top is TWICE:
+        raise InputError(NAMED_TWICE)
     features = [top] if isinstance(top, _Feature) else top.get("features") if isinstance(top, dict) else None
     if not isinstance(features, list) or not (isinstance(top, _Feature) or top.get("type") == "FeatureCollection"):
         raise InputError("The file is no GeoJSON FeatureCollection of points.")
@@ -136,6 +143,12 @@ def open_geojson(data: bytes, asked: PointColumns) -> OpenFile:
     if not features:
         names = dict.fromkeys(filter(None, (asked.count, asked.person)))
     return OpenFile(format="GeoJSON", names=tuple(names), has_geometry=True, crs=crs, rows=len(features), take=take)
+
+
+def once(pairs: list[tuple[str, Any]]) -> Any:
+    """The object that a JSON parser found, or TWICE if it has a name twice; a hook."""
+    thing = dict(pairs)
+    return thing if len(thing) == len(pairs) else TWICE
 
 
 def _feature(geometry: Any, kept: dict[str, Any]) -> _Feature:

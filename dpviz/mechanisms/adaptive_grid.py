@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.measure import Plan, Study
 from dpviz.privacy.budget import PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -61,7 +61,10 @@ class AdaptiveGrid(Settings[Domain]):
         help="A number of records that is public already. Left empty, a share of ε buys a noisy one.",
     )
     total_share: float = setting(0.01, "Share for the total", low=0.001, high=0.5, help="Part of ε that buys the noisy total.")
-    zero: bool = setting(False, "Draw small leaves to 0", help="Leaves that are hardly more than noise become smaller.")
+    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
+    zero: bool = setting(
+        False, "Draw small leaves to 0", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
+    )
     inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 
     def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
@@ -86,7 +89,10 @@ class AdaptiveGrid(Settings[Domain]):
         true = np.bincount(whole.part_of(points.column, points.row), points.count, side * side).astype(np.int64)
         first, variance = study.count("counts, first grid", true, epsilon)
         parts = np.ceil(np.sqrt(np.maximum(first, 0) * float(1 - exact(self.alpha, "alpha")) * rest / (self.c / 2)))
-        return Subgrids.of(domain, side, np.clip(parts, 1, max(1, MOST_PER_SIDE // side)).astype(np.int64)), first, variance
+        most = max(1, MOST_PER_SIDE // side)
+        if parts.max(initial=0) > most:
+            study.notes.append(f"Cells of the first grid have {most:,} x {most:,} parts at most: {MOST_PER_SIDE:,} a side in all.")
+        return Subgrids.of(domain, side, np.clip(parts, 1, most).astype(np.int64)), first, variance
 
     def _epsilons(self, budget: PureBudget) -> list[Fraction]:
         """Epsilon of the total, of the first grid and of the second one."""
@@ -108,7 +114,8 @@ class AdaptiveGrid(Settings[Domain]):
     def _plan(self, budget: PureBudget) -> Plan:
         declared = self.declared_total is not None
         unprotected = (f"the declared number of records ({self.declared_total:,})",) if declared else ()
-        return Plan(mechanism=self, budget=budget, unprotected=unprotected, approximate=APPROXIMATE, zero=self.zero, inside=self.inside)
+        finish: dict[str, Any] = {"least_squares": self.least_squares, "zero": self.zero, "inside": self.inside}
+        return Plan(mechanism=self, budget=budget, unprotected=unprotected, approximate=APPROXIMATE, **finish)
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """The total, if it is bought, and the two grids."""
@@ -121,7 +128,7 @@ class AdaptiveGrid(Settings[Domain]):
 
     def with_shares(self, shares: Sequence[float]) -> AdaptiveGrid:
         """Another share for the total, if it is bought, and for the first grid, within their ranges."""
-        *total, coarse, fine = shares
+        *total, coarse, fine = shares_of(shares)
         alpha = min(max(coarse / (coarse + fine), 0.01), 0.99) if coarse + fine else self.alpha
-        bought = min(max(total[0] / sum(shares), 0.001), 0.5) if total else self.total_share
+        bought = min(max(total[0], 0.001), 0.5) if total else self.total_share
         return replace(self, alpha=alpha, total_share=bought)

@@ -140,6 +140,18 @@ class Settings(Generic[Frame]):
         return {declared.name: getattr(self, declared.name) for declared in fields(self)}
 
 
+def shares_of(shares: Sequence[float]) -> list[float]:
+    """The same split as parts of 1.
+
+    Raises:
+        SettingError: a share below 0 or not finite, or none above 0.
+    """
+    total = sum(shares)
+    if not (0 < total < math.inf and min(shares) >= 0):
+        raise SettingError("The shares of a split must be finite numbers of at least 0, one of them above 0.")
+    return [share / total for share in shares]
+
+
 def _checked(rule: Rule, declared: Field[Any], value: Any) -> Any:
     if value is None and rule.optional:
         return None

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.data.corner_counts import CornerCounts
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
+from dpviz.space.deepest import deepest
 from dpviz.space.domain import Domain
 from dpviz.space.tree import Lines
 from dpviz.space.workloads import area_share
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Sums = Callable[[Integers, Integers], Integers]
+"""Rows and columns of a grid to the sum of the values of all cells south of the one and west of the other; `np.multiply` for cells of 1."""
 
 MOST_BOXES = 2**14
 
@@ -45,11 +50,10 @@ class Boxes:
     @cached_property
     def most_inside(self) -> int:
         """The largest number of boxes that hold one and the same place."""
-        columns, rows, i, j = self.corners
-        return int(_depth(np.stack([i[:, 0], j[:, 0], i[:, 1], j[:, 1]], axis=1), len(columns), len(rows)).max())
+        return deepest(self.lattice)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Asked:
     """Questions asked of private points. PRIVATE.
 
@@ -65,8 +69,8 @@ class Asked:
     def truth(self) -> Integers:
         """(q,) exact records in each box."""
         columns, rows, i, j = self.boxes.corners
-        sums = running_sums(self.points, columns, rows)
-        return sums[j[:, 1], i[:, 1]] - sums[j[:, 0], i[:, 1]] - sums[j[:, 1], i[:, 0]] + sums[j[:, 0], i[:, 0]]
+        sums = CornerCounts(points=self.points, columns=columns, rows=rows).at(j[:, :, None], i[:, None, :])
+        return np.asarray(sums[:, 1, 1] - sums[:, 0, 1] - sums[:, 1, 0] + sums[:, 0, 0])
 
 
 @lru_cache(maxsize=16)
@@ -91,32 +95,17 @@ def tuning_boxes(domain: Domain, sizes: tuple[float, ...], per_size: int, seed: 
     return Boxes(domain=domain, lattice=domain.lattice(np.concatenate(drawn)).astype(np.int64))
 
 
-def running_sums(points: PointCounts, columns: Lines, rows: Lines) -> Integers:
-    """(r, c) exact number of records south-west of every crossing of (c,) columns and (r,) rows, ascending lattice lines. PRIVATE."""
-    i, j = (np.searchsorted(lines, place, side="right") for lines, place in ((columns, points.column), (rows, points.row)))
-    shape = (len(rows) + 1, len(columns) + 1)
-    cells = np.bincount(j * shape[1] + i, points.count, shape[0] * shape[1]).reshape(shape).astype(np.int64)
-    return cells.cumsum(0).cumsum(1)[:-1, :-1]
-
-
-def ones(columns: int, rows: int) -> Integers:
-    """(rows + 1, columns + 1) running sums of a grid whose cells hold 1 each."""
-    return np.multiply.outer(np.arange(rows + 1), np.arange(columns + 1))
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cover:
     """How (q,) boxes lie over the cells of a grid: per axis a cut cell, a run of whole ones, a cut cell.
 
     Attributes:
-        size: columns and rows of the grid.
         edges: (q, 4) first and last + 1 of the cells that a box touches: west, south, east, north.
         low: (q, 2, 3) where the three parts begin, along columns and rows.
         high: (q, 2, 3) where they end; a part may be empty.
         share: (q, 2, 3) how much of its cells lies in the box, 0 to 1.
     """
 
-    size: tuple[int, int]
     edges: Integers
     low: Integers
     high: Integers
@@ -128,21 +117,21 @@ class Cover:
         parts = [_along(lines.astype(np.int64), boxes[:, axis], boxes[:, axis + 2]) for axis, lines in ((0, columns), (1, rows))]
         low, high, share = (np.stack(each, axis=1) for each in zip(*parts, strict=True))
         edges = np.concatenate([low[:, :, 0], high.max(axis=2)], axis=1)
-        return cls(size=(len(columns) - 1, len(rows) - 1), edges=edges, low=low, high=high, share=share)
+        return cls(edges=edges, low=low, high=high, share=share)
 
-    def weighted(self, sums: Integers, power: int = 1) -> Floats:
+    def weighted(self, sums: Sums, power: int = 1) -> Floats:
         """(q,) sum over cells of share**power x value.
 
         All nine terms are products of an exact whole number and of rounded shares, none negative, so that the relative error is
         below 16 x 2**-53 whatever the values.
 
         Args:
-            sums: (r + 1, c + 1) running sums of the cells' values, whole and at least 0.
+            sums: of the cells' values, whole and at least 0.
             power: 1 for the answer by share of area, 2 for the squared shares that weigh variances.
         """
         return np.asarray((self.blocks(sums) * self._shares(power)).sum(axis=(1, 2)))
 
-    def cut(self, sums: Integers) -> Floats:
+    def cut(self, sums: Sums) -> Floats:
         """(q,) sum of share**2 x value over the cells that a box does not wholly cover."""
         share = self._shares(2)
         return np.asarray((self.blocks(sums) * np.where(share < 1, share, 0)).sum(axis=(1, 2)))
@@ -155,38 +144,28 @@ class Cover:
         none = high <= low
         return np.concatenate([np.where(none, 0, low), np.where(none, 0, high)], axis=1)
 
-    def blocks(self, sums: Integers) -> Integers:
+    def blocks(self, sums: Sums) -> Integers:
         """(q, 3, 3) exact sums of the cells' values in each part, [rows, columns]."""
-        i0, i1 = self.low[:, 0, None, :], self.high[:, 0, None, :]
-        j0, j1 = self.low[:, 1, :, None], self.high[:, 1, :, None]
-        return sums[j1, i1] - sums[j0, i1] - sums[j1, i0] + sums[j0, i0]
+        (i0, j0), (i1, j1) = ((edge[:, 0, None, :], edge[:, 1, :, None]) for edge in (self.low, self.high))
+        return sums(j1, i1) - sums(j0, i1) - sums(j1, i0) + sums(j0, i0)
 
     @cached_property
     def most_cut(self) -> int:
         """The largest number of boxes that cut one and the same cell: touch it, but do not wholly cover it."""
-        return int((_depth(self.edges, *self.size) - _depth(self.whole(), *self.size)).max())
+        return deepest(np.concatenate([self.edges, self.whole()]), np.repeat([1, -1], len(self.edges)))
 
     @cached_property
     def area(self) -> Floats:
         """(q,) sum of shares: how many cells a box covers."""
-        return self.weighted(ones(*self.size))
+        return self.weighted(np.multiply)
 
     @cached_property
     def squares(self) -> Floats:
         """(q,) sum of squared shares: how many times the variance of one cell's noise an answer has."""
-        return self.weighted(ones(*self.size), 2)
+        return self.weighted(np.multiply, 2)
 
     def _shares(self, power: int) -> Floats:
         return np.asarray(self.share[:, 1, :, None] ** power * self.share[:, 0, None, :] ** power)
-
-
-def _depth(rectangles: Integers, columns: int, rows: int) -> Integers:
-    """(rows + 1, columns + 1) how many of (q, 4) rectangles of cells hold each cell."""
-    steps = np.zeros((rows + 1, columns + 1), np.int64)
-    west, south, east, north = rectangles.T
-    for row, column, sign in ((south, west, 1), (north, east, 1), (south, east, -1), (north, west, -1)):
-        np.add.at(steps, (row, column), sign)
-    return steps.cumsum(0).cumsum(1)
 
 
 def _along(lines: Integers, low: Integers, high: Integers) -> tuple[Integers, Integers, Floats]:

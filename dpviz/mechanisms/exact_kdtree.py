@@ -55,8 +55,9 @@ class ExactKdtree(Settings[Domain]):
             epsilons = budget.split(level_weights("geometric", self._height(points.domain)))
             noisy, variance = study.count_levels(grown.tree, epsilons, grown.true)
         notes = ("NOT PRIVATE: the splits are the exact medians, which no budget pays for.",)
-        plan = Plan(mechanism=self, budget=budget, notes=notes, unprotected=("the records themselves: NOT PRIVATE",))
-        release = study.hand_out(plan, grown.tree, noisy, variance, consistent=self.counts == "noisy")
+        unprotected = ("the records themselves: NOT PRIVATE",)
+        plan = Plan(mechanism=self, budget=budget, notes=notes, unprotected=unprotected, least_squares=self.counts == "noisy")
+        release = study.hand_out(plan, grown.tree, noisy, variance)
         return prune(release, self.prune) if self.prune else release
 
     def check(self, frame: Domain) -> None:

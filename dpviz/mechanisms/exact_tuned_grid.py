@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -17,27 +17,13 @@ from dpviz.mechanisms.measure import Plan, Study, on_leaves
 from dpviz.mechanisms.tuned_grid import GridTuning
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.receipt import Step
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid
-from dpviz.space.ranges import cumulative
-from dpviz.space.tree import Tree
 
 COUNTS = ("noisy", "exact")
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Tried:
-    """One grid, counted, and its error. PRIVATE."""
-
-    tree: Tree
-    noisy: Floats
-    variance: Floats
-    error: Floats
-    steps: list[Step]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,29 +54,22 @@ class ExactTunedGrid(GridTuning):
         self.check(points.domain)
         asked = Asked(points=points, boxes=self.boxes(points.domain))
         floor = np.maximum(asked.truth, self.rho(int(points.count.sum()) if self.declared_total is None else self.declared_total))
-        tried = [self._tried(study, budget, asked, size.side) for size in self.candidates(points.domain)]
-        best = min(tried, key=lambda each: float((each.error / floor).mean()))
-        study.steps[:] = best.steps
-        notes = ("NOT PRIVATE: the size of the grid is the best one for the data, which no budget pays for.",)
-        plan = Plan(
-            mechanism=self,
-            budget=budget,
-            notes=(*notes, *self.cut_notes(points.domain)),
-            unprotected=("the records themselves: NOT PRIVATE",),
-        )
-        return study.hand_out(plan, best.tree, best.noisy, best.variance, consistent=self.counts == "noisy")
+        tried = (self._tried(study, asked, budget, size.side) for size in self.candidates(points.domain))
+        best, _ = min(tried, key=lambda each: float((each[1] / floor).mean()))
+        return best
 
-    def _tried(self, study: Study, budget: PureBudget, asked: Asked, side: int) -> _Tried:
-        """One size of grid, counted with all of the budget or exactly; its (q,) absolute errors."""
-        tree = grid(study.points.domain, side, side)
+    def _tried(self, study: Study, asked: Asked, budget: PureBudget, side: int) -> tuple[Release, Floats]:
+        """One size of grid, counted with all of the budget or exactly; its (q,) absolute errors. PRIVATE."""
+        study, domain = replace(study, steps=[], notes=[]), study.points.domain
+        tree = grid(domain, side, side)
+        notes = ("NOT PRIVATE: the size of the grid is the best one for the data, which no budget pays for.", *self.cut_notes(domain))
+        unprotected = ("the records themselves: NOT PRIVATE",)
+        plan = Plan(mechanism=self, budget=budget, notes=notes, unprotected=unprotected, least_squares=self.counts == "noisy")
         if self.counts == "exact":
-            noisy = tree.sums(study.points.column, study.points.row, study.points.count).astype(np.float64)
-            return _Tried(tree=tree, noisy=noisy, variance=np.zeros(len(tree)), error=grid_bias(asked, side), steps=[])
-        noisy, variance = study.count_levels(tree, on_leaves(tree, budget.epsilon))
-        sums = cumulative(tree, noisy)
-        assert sums is not None  # noqa: S101
-        error = np.abs(sums.boxes(asked.boxes.lattice.astype(np.float64)) - asked.truth)
-        return _Tried(tree=tree, noisy=noisy, variance=variance, error=error, steps=study.steps[-1:])
+            exact = tree.sums(study.points.column, study.points.row, study.points.count).astype(np.float64)
+            return study.hand_out(plan, tree, exact, np.zeros(len(tree))), grid_bias(asked, side)
+        release = study.hand_out(plan, tree, *study.count_levels(tree, on_leaves(tree, budget.epsilon)))
+        return release, np.abs(release.answer(domain.coordinates(asked.boxes.lattice)) - asked.truth)
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """Everything goes to counts; nothing pays for the choice."""

@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
 from dpviz.data.split_objective import SplitCells
-from dpviz.errors import DomainError
-from dpviz.mechanisms.base import Settings, Share, setting
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.htf_splits import Splitting, by_permute_and_flip, by_rounds
 from dpviz.mechanisms.measure import Plan, Study
 from dpviz.privacy.budget import PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
-from dpviz.space.grids import MOST_NODES
 from dpviz.space.interpolate import INSIDE
 from dpviz.space.levels import tree_of
 
@@ -28,7 +26,8 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-SEARCHES = ("permute-and-flip", "rounds")
+MIDDLE = "middle"
+SEARCHES = ("permute-and-flip", "rounds", MIDDLE)
 STOPS = ("noise", "count")
 RATIOS = {"2^(1/3)": 2 ** (1 / 3), "2^(1/6)": 2 ** (1 / 6), "2^(1/12)": 2 ** (1 / 12)}
 SMALLEST_HEIGHT_EPSILON = Fraction(1, 10_000)
@@ -103,10 +102,11 @@ class Htf(Settings[Domain]):
         least 1 and, as found from the total, at most twice the lattice's order. Nodes that are leaves before anything is drawn
         (at the bottom, or with few cells) are counted once with all that their path has left; at the bottom the paper would divide by
         zero. Splits that cost `split_epsilon` each cost a quarter of epsilon in all at most, the height a tenth at most.
-        Own, each a setting: permute-and-flip over lines in the middle of the node; a share of epsilon for splits; levels beyond the
-        estimated height, since uneven splits need more of them; flatter budgets; stopping at a multiple of the noise; the path's
-        counts combined with the fresh one, and least squares; small leaves drawn towards 0; interpolation inside leaves. Lines
-        are few and near the middle because the objective, left free, mostly trims thin margins off, which wears out the height.
+        Own, each a setting: permute-and-flip over lines in the middle of the node, or no search at all; a share of epsilon for
+        splits; levels beyond the estimated height, since uneven splits need more of them; flatter budgets; stopping at a multiple of
+        the noise; the path's counts combined with the fresh one; least squares; small leaves drawn towards 0; interpolation inside
+        leaves. Lines are few and near the middle because the objective, left free, mostly trims thin margins off, which wears out
+        the height.
     """
 
     key: ClassVar[str] = "htf"
@@ -114,10 +114,13 @@ class Htf(Settings[Domain]):
     summary: ClassVar[str] = "Splits partitions where both sides become evenly filled, and stops where few records are left."
 
     search: str = setting(
-        "permute-and-flip", "Split search", choices=SEARCHES, help="One private choice among a few lines, or the paper's noisy search."
+        "permute-and-flip",
+        "Split search",
+        choices=SEARCHES,
+        help="One choice among a few lines, the paper's search, or halves for free.",
     )
     lines: int = setting(
-        3, "Lines tried", low=1, high=63, when=("search", "permute-and-flip"), help="Evenly spaced candidates per partition."
+        3, "Lines tried", low=2, high=63, when=("search", "permute-and-flip"), help="Evenly spaced candidates per partition."
     )
     inner: float = setting(
         0.5,
@@ -148,12 +151,15 @@ class Htf(Settings[Domain]):
     stop_noise: float = setting(0.5, "Times the noise", low=0, high=100, when=("stop", "noise"), help="Noise scale of the count itself.")
     stop_count: int = setting(100, "Stop count", low=0, high=10**9, when=("stop", "count"), help="Records at which a partition ends.")
     stop_cells: int = setting(2, "Stop cells", low=1, high=10**6, help="Partitions with fewer cells are not split.")
+    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
     combine: bool = setting(True, "Use all counts", help="Combine a path's counts with the fresh one; else only leaves are kept.")
-    zero: bool = setting(True, "Draw small counts to 0", help="Leaves that are hardly more than noise are drawn towards 0.")
+    zero: bool = setting(
+        True, "Draw small leaves to 0", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
+    )
     inside: str = setting("interpolated", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 
     def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
-        """Spend a pure budget on `points`; raises `BudgetError` for any other, `DomainError` if the tree outgrows memory."""
+        """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
         budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
         spending = self.spending(study, budget.epsilon)
         levels = self._levels(study, spending)
@@ -164,6 +170,7 @@ class Htf(Settings[Domain]):
             budget=budget,
             notes=self._notes(spending, len(levels) - 1),
             approximate=APPROXIMATE if self.combine else None,
+            least_squares=self.least_squares,
             zero=self.zero,
             inside=self.inside,
         )
@@ -176,7 +183,9 @@ class Htf(Settings[Domain]):
             share = max(SMALLEST_HEIGHT_EPSILON, epsilon * exact(self.height_share, "The share for the height"))
             paid = min(share, epsilon * LARGEST_HEIGHT_SHARE)
             height = self._found_height(study, paid, epsilon)
-        if self.split_epsilon is None:
+        if self.search == MIDDLE:
+            splits = Fraction(0)
+        elif self.split_epsilon is None:
             splits = epsilon * exact(self.split_share, "The share for splits") / height
         else:
             splits = min(exact(self.split_epsilon, "The epsilon per level"), epsilon * LARGEST_FIXED_SPLITS / height)
@@ -194,13 +203,12 @@ class Htf(Settings[Domain]):
         levels, cells, nodes = [], SplitCells.of(study.points), 0
         for depth in range(spending.height + 1):
             width, height = (cells.rectangles[:, 2:] - cells.rectangles[:, :2]).T
-            may = (width * height >= max(self.stop_cells, 2)) & (depth < spending.height)
+            room = depth < spending.height and study.grows(nodes + 3 * len(width))
+            may = (width * height >= max(self.stop_cells, 2)) & room
             level = self._counted(study, spending, depth, cells, may)
             if len(level.split):
                 levels.append(level)
-            nodes += len(level.split) + 2 * int(level.split.sum())
-            if nodes > MOST_NODES:
-                raise DomainError(f"The tree would have over {MOST_NODES:,} nodes; choose a smaller height or stop earlier.")
+            nodes += len(level.split)
             if depth < spending.height:
                 across = (height == 1) | ((width > 1) & ((spending.height - depth) % 2 == 1))
                 cells = self._split(study, spending, depth, cells.kept(level.split), across[level.split])
@@ -208,6 +216,8 @@ class Htf(Settings[Domain]):
 
     def _split(self, study: Study, spending: Spending, depth: int, cells: SplitCells, across: Mask) -> SplitCells:
         nodes = Splitting(study=study, cells=cells, across=across, epsilon=spending.splits, level=spending.height - depth)
+        if self.search == MIDDLE:
+            return cells.cut(across, nodes.middles)
         return cells.cut(
             across, by_rounds(nodes, self.rounds) if self.search == "rounds" else by_permute_and_flip(nodes, self.lines, self.inner)
         )
@@ -239,7 +249,10 @@ class Htf(Settings[Domain]):
         return float(self.stop_count) if self.stop == "count" else self.stop_noise / float(rate)
 
     def _notes(self, spending: Spending, depth: int) -> tuple[str, ...]:
-        notes = ["Splits that were forced, of partitions two cells wide, cost nothing; they are charged all the same."]
+        forced = "Splits that were forced, of partitions two cells wide, cost nothing; they are charged all the same."
+        notes = ["All splits are halves, which cost nothing." if self.search == MIDDLE else forced]
+        if self.split_epsilon is not None and 0 < spending.splits < exact(self.split_epsilon, "The epsilon per level"):
+            notes.append(f"Splits got ε {float(spending.splits):.4g} per level: a quarter of ε at most goes to all of them.")
         if depth < spending.height:
             notes.append(f"The tree ends after {depth} of {spending.height} levels; what was left went to its leaves.")
         return tuple(notes)
@@ -248,6 +261,8 @@ class Htf(Settings[Domain]):
         """The height and the splits against the counts; a fixed epsilon for splits is no share and stays with the counts."""
         height = [] if self.height else [Share(label="height", share=self.height_share, structure=True)]
         paid = sum(share.share for share in height)
+        if self.search == MIDDLE:
+            return [*height, Share(label="counts", share=1 - paid)]
         if self.split_epsilon is not None:
             return [*height, Share(label="splits and counts", share=1 - paid)]
         splits = Share(label="splits", share=self.split_share, structure=True)
@@ -255,11 +270,11 @@ class Htf(Settings[Domain]):
 
     def with_shares(self, shares: Sequence[float]) -> Htf:
         """Other shares for the height and the splits, within their ranges."""
-        parts = [share / sum(shares) for share in shares]
+        parts = shares_of(shares)
         chosen: dict[str, Any] = {}
         if not self.height:
             chosen["height_share"] = parts.pop(0)
-        if self.split_epsilon is None:
+        if self.split_epsilon is None and self.search != MIDDLE:
             chosen["split_share"] = parts.pop(0)
         low_high = {rule.name: (rule.low or 0, rule.high or 1) for rule in self.rules()}
         return replace(self, **{name: min(max(part, low_high[name][0]), low_high[name][1]) for name, part in chosen.items()})

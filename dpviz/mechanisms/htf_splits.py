@@ -50,6 +50,12 @@ class Splitting:
         west, south, east, north = self.cells.rectangles.T
         return np.where(self.across, west, south), np.where(self.across, east, north)
 
+    @property
+    def middles(self) -> Integers:
+        """(n,) the middle line of each node, whatever the data."""
+        left, right = self.ends
+        return left + (right - left) // 2
+
     def note(self, noise: str, evaluations: int) -> None:
         """Write the step to the receipt."""
         sensitivity = Fraction(self.sensitivity * evaluations)
@@ -90,7 +96,7 @@ def by_rounds(nodes: Splitting, rounds: int) -> Integers:
         return value
 
     searched = right - left > 2
-    best = left + (right - left) // 2
+    best = nodes.middles
     least = noisy(best, searched)
     for _ in range(rounds):
         lower, upper = left + (best - left) // 2, best + (right - best) // 2

@@ -24,6 +24,10 @@ from dpviz.space.tree import Tree
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+MOST_GROWN = 2**23
+LEANING = "answers that cut a leaf lean towards fuller neighbours, and have the spread of those that do not"
+ZEROED = "the spread is that of the noise before small counts were drawn towards 0, which adds bias"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
@@ -35,7 +39,8 @@ class Plan:
         unprotected: what it took as public, beyond the domain and the settings.
         notes: settings that had to be cut, and why less than the budget was spent.
         approximate: why the stated spread is only approximate; None if it is exact for the partitions as they are.
-        zero: draw small counts of leaves towards 0 before least squares.
+        least_squares: make the levels agree; where leaves were not measured it is done in any case.
+        zero: draw small counts of leaves towards 0 before least squares; nothing without it.
         inside: how answers fill partitions that are cut: "uniform" or "interpolated".
     """
 
@@ -44,6 +49,7 @@ class Plan:
     unprotected: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     approximate: str | None = None
+    least_squares: bool = True
     zero: bool = False
     inside: str = "uniform"
 
@@ -56,17 +62,29 @@ class Study:
         points: the private input; its contribution bound scales every sensitivity.
         entropy: where randomness comes from.
         steps: the spendings so far.
+        notes: what had to be cut so far, for the receipt.
     """
 
     points: PointCounts
     entropy: Entropy
     steps: list[Step] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if not isinstance(self.points, PointCounts):
             raise InputError("A mechanism takes PointCounts: see PointCounts.from_xy and read_points.")
         if not isinstance(self.entropy, Entropy):
             raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
+
+    def grows(self, nodes: int) -> bool:
+        """Whether memory holds a tree of so many nodes; if not, the tree ends where it is and the receipt says so.
+
+        Released numbers alone may decide how many nodes there would be: then ending is post-processing.
+        """
+        if nodes <= MOST_GROWN:
+            return True
+        self.notes.append(f"The tree ends where it would have passed {MOST_GROWN:,} nodes; what was left went to its leaves.")
+        return False
 
     def count(
         self, purpose: str, true: Integers, epsilon: Fraction, level: int | None = None, *, instead: bool = False
@@ -129,17 +147,19 @@ class Study:
                 noisy[here], variance[here] = self.count("counts", true[here], epsilon, level)
         return noisy, variance
 
-    def hand_out(self, plan: Plan, tree: Tree, noisy: Floats, variance: Floats, *, consistent: bool = True) -> Release:
+    def hand_out(self, plan: Plan, tree: Tree, noisy: Floats, variance: Floats) -> Release:
         """The release of noisy counts on a tree, made consistent by least squares or left as they are."""
+        consistent = plan.least_squares or not np.isfinite(variance[tree.leaves]).all()
         if consistent:
             count, spread = least_squares(tree, noisy, variance)
         else:
             (count, variance), spread = add_up(tree, noisy, variance), None
-        several, zeroed, approximate = np.isfinite(variance).sum() > len(tree.leaves), None, plan.approximate
-        if plan.zero:
+        several, zero, zeroed = np.isfinite(variance).sum() > len(tree.leaves), plan.zero and plan.least_squares, None
+        if zero:
             zeroed, _ = least_squares(tree, *soft_zeroed(tree, noisy, variance), least=0.0)
-            approximate = "the spread is that of the noise before small counts were drawn towards 0, which adds bias"
-        steps = ("small leaves drawn towards 0",) * plan.zero + ("least squares",) * bool(plan.zero or (consistent and several))
+        leaning = plan.inside == "interpolated"
+        steps = ("small leaves drawn towards 0",) * zero + ("least squares",) * bool(consistent and several and not zero)
+        steps += ("least squares, the total at least 0",) * zero + ("answers lean towards fuller neighbours inside leaves",) * leaning
         return Release(
             mechanism=plan.mechanism.key,
             settings=plan.mechanism.chosen(),
@@ -154,7 +174,7 @@ class Study:
             steps=steps,
             simulation=self.entropy.simulation,
             height=tree.height,
-            approximate=approximate,
+            approximate=because(plan.approximate, ZEROED if zero else None, LEANING if leaning else None),
             inside=plan.inside,
         )
 
@@ -166,9 +186,14 @@ class Study:
             unit=self.points.unit,
             contributions=self.points.contributions,
             unprotected=(*Receipt.unprotected, *plan.unprotected),
-            notes=plan.notes,
+            notes=(*plan.notes, *self.notes),
             private=plan.mechanism.private,
         )
+
+
+def because(*reasons: str | None) -> str | None:
+    """Reasons why a spread is approximate as one text; None if there is none."""
+    return "; ".join(filter(None, reasons)) or None
 
 
 def on_leaves(tree: Tree, epsilon: Fraction) -> list[Fraction]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.measure import Plan, Study
 from dpviz.mechanisms.quadtree import prune
 from dpviz.privacy.allocation import STRATEGIES, level_weights
@@ -88,9 +88,9 @@ class MedianTree(Settings[Domain]):
         self.check(points.domain)
         grown = self.grow(study, spending)
         noisy, variance = study.count_levels(grown.tree, spending.counts, grown.true)
-        zero = self.zero and self.least_squares
-        plan = Plan(mechanism=self, budget=budget, notes=self.notes(points.domain), zero=zero, inside=self.filling)
-        release = study.hand_out(plan, grown.tree, noisy, variance, consistent=self.least_squares or not spending.counts[-1])
+        finish: dict[str, Any] = {"least_squares": self.least_squares, "zero": self.zero, "inside": self.filling}
+        plan = Plan(mechanism=self, budget=budget, notes=self.notes(points.domain), **finish)
+        release = study.hand_out(plan, grown.tree, noisy, variance)
         return prune(release, self.prune) if self.prune else release
 
     @property
@@ -189,8 +189,8 @@ class MedianTree(Settings[Domain]):
 
     def with_shares(self, shares: Sequence[float]) -> Self:
         """Another share for medians, and custom weights, one per zoom level; the weights stay where nothing is left for counts."""
-        counts = sum(shares[1:])
-        median = min(max(shares[0] / sum(shares), SMALLEST_SHARE), LARGEST_SHARE)
+        first, counts = shares_of(shares)[0], sum(shares[1:])
+        median = min(max(first, SMALLEST_SHARE), LARGEST_SHARE)
         if not counts:
             return replace(self, median_share=median)
         return replace(self, median_share=median, split="custom", weights=tuple(share / counts for share in shares[1:]))

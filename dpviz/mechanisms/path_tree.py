@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,8 @@ class PathTree(Settings[Domain]):
         is fixed which nodes are measured next and with what parameter. The measured nodes that hold a record lie on one path,
         their parameters add up to R of the root, whatever the transcript, and one more record changes the law of each by a factor
         of exp(e) at most, of all others not at all. So the whole transcript changes by exp(R) at most: R = epsilon / m for one
-        of m records, epsilon for all. True counts enter no comparison, and the number of records is never used. R and e are
+        of m records, epsilon for all. True counts enter no comparison, and the number of records is never used;
+        a tree that outgrows memory ends where the transcript says so. R and e are
         whole numbers of units of (epsilon / m) / 2**32, and e is rounded down, so parts add up exactly on the machine, too.
 
     Source:
@@ -98,7 +99,10 @@ class PathTree(Settings[Domain]):
     big: float = setting(8.0, "Skip above", low=1, high=1e6, help="Times the threshold from which a level is skipped: 16 parts at once.")
     calm: float = setting(2.0, "Uniform below", low=0, high=100, help="Four siblings look uniform if they vary less than that.")
     doubt: float = setting(2.0, "Threshold if uniform", low=1, high=100, help="How much more siblings that look uniform must exceed.")
-    zero: bool = setting(True, "Draw small leaves to 0", help="Leaves that are hardly more than noise become smaller.")
+    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
+    zero: bool = setting(
+        True, "Draw small leaves to 0", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
+    )
     inside: str = setting("interpolated", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 
     def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
@@ -118,7 +122,8 @@ class PathTree(Settings[Domain]):
         tree = quarter_tree([level.node for level in levels], [np.where(level.split, 4, 0) for level in levels], range(len(levels)), order)
         value, variance, first, again = (np.concatenate(parts) for parts in zip(*(level.numbers for level in levels), strict=True))
         notes = ("Every path spends all of ε, in parts that depend on what was released; the step stands for their sum.",)
-        plan = Plan(mechanism=self, budget=budget, notes=notes, approximate=APPROXIMATE, zero=self.zero, inside=self.inside)
+        finish: dict[str, Any] = {"least_squares": self.least_squares, "zero": self.zero, "inside": self.inside}
+        plan = Plan(mechanism=self, budget=budget, notes=notes, approximate=APPROXIMATE, **finish)
         return replace(study.hand_out(plan, tree, value, variance), noisy=first, again=again)
 
     def schedule(self, order: int) -> list[int]:
@@ -132,16 +137,18 @@ class PathTree(Settings[Domain]):
         order, cells = study.points.domain.order, CurveCells.of(study.points)
         phi = self.schedule(order)
         levels = [Measured.skipped_root()]
-        node, rest, skip = parts(levels[0].node), np.full(4, GRAIN, np.int64), np.zeros(4, np.bool_)
+        node, rest, skip, nodes = parts(levels[0].node), np.full(4, GRAIN, np.int64), np.zeros(4, np.bool_), 5
         for depth in range(1, order + 1):
             true, part = cells.records(node, depth), np.where(skip, 0, rest * phi[depth - 1] >> PHI_BITS)
             first, variance = _noisy(study, true, part, epsilon)
             threshold, rest = self._threshold(first, variance, part * float(epsilon / GRAIN), depth), rest - part
             split = (skip | (first > threshold)) & (depth < order)
+            split &= skip | study.grows(nodes + 4 * int(split.sum()))
             again, spread = _noisy(study, true, np.where(split, 0, rest), epsilon)
             levels.append(Measured.of(node, split, (first, variance), (again, spread)))
-            skipped = split & ~skip & (first > self.big * threshold) & (depth + 2 <= order)
+            skipped = split & (first > self.big * threshold) & (depth + 2 <= order)
             node, rest, skip = parts(node[split]), np.repeat(rest[split], 4), np.repeat(skipped[split], 4)
+            nodes += len(node)
             if not len(node):
                 break
         return levels

@@ -38,7 +38,8 @@ class Privelet(Settings[Domain]):
         give every unnormalised coefficient, a plain difference of sums, the same scale, which is how it is computed here.
 
     Deviations:
-        Noise is exact and discrete. The side of the grid is a power of two.
+        Noise is exact and discrete. The side of the grid is a power of two. No count is measured by itself, so none is kept as first
+        measured; the released counts are the noisy coefficients, transformed back and left as they are.
     """
 
     key: ClassVar[str] = "privelet"
@@ -67,8 +68,8 @@ class Privelet(Settings[Domain]):
         notes = (f"The grid has order {order}: the lattice is no finer.",) if order < self.order else ()
         tree = quadtree(points.domain, order)
         count = _at_nodes(tree, table(noisy))
-        plan = Plan(mechanism=self, budget=budget, notes=notes)
-        release = study.hand_out(plan, tree, count, np.ones(len(tree)), consistent=False)
+        plan = Plan(mechanism=self, budget=budget, notes=notes, least_squares=False)
+        release = study.hand_out(plan, tree, count, np.ones(len(tree)))
         unknown, infinite = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         return replace(release, noisy=unknown, noise_variance=infinite, spread=spread, steps=("inverse wavelet",))
 

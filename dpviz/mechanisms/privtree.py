@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpviz.data.curve_cells import CurveCells
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.measure import Plan, Study
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -44,7 +44,8 @@ class PrivTree(Settings[Domain]):
         j-th of these costs at most beta**-j / lambda: (1 - q) / (1 + q - beta**-j) <= 1 / lambda for all j >= 1 and beta >= 4.
         In all (1 + beta / (beta - 1)) / lambda = (2 beta - 1) / ((beta - 1) lambda), which is epsilon for the splits; m records
         are m such steps. This needs theta and delta to be whole, as they are here: with the real-valued delta of the paper and
-        whole noise, b could come within less than 1 of theta again and again.
+        whole noise, b could come within less than 1 of theta again and again. Splits that memory has no room for are drawn, too,
+        before they are dropped.
 
     Source:
         Zhang, Xiao, Xie, "PrivTree: a differentially private algorithm for hierarchical decompositions", SIGMOD 2016,
@@ -63,7 +64,7 @@ class PrivTree(Settings[Domain]):
         0.5, "Share for splits", low=0.01, high=0.99, help="The part of ε that decides which nodes are split; the rest counts the leaves."
     )
     fan_out: int = setting(4, "Parts per split", choices=(4, 16), help="4 halves each side, 16 halves it twice.")
-    threshold: int = setting(0, "Threshold", low=-1_000_000, high=1_000_000, help="Nodes are split above it; the paper has 0.")
+    threshold: int = setting(0, "Threshold", low=0, high=1_000_000, help="Nodes are split above it; the paper has 0.")
 
     zero: bool = setting(False, "Draw small leaves to 0", help="Leaves that are hardly more than noise become smaller; biased.")
     inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
@@ -83,7 +84,7 @@ class PrivTree(Settings[Domain]):
         order, cells = study.points.domain.order, CurveCells.of(study.points)
         scale = self._scale(study, epsilon)
         decay = math.ceil(scale * Fraction(math.log(self.fan_out) * (1 + 1e-12)))
-        nodes, halved = [np.zeros(1, np.int64)], [0]
+        nodes, halved, grown = [np.zeros(1, np.int64)], [0], 1
         children: list[Integers] = []
         true: list[Integers] = []
         while halved[-1] < order and len(nodes[-1]):
@@ -91,6 +92,8 @@ class PrivTree(Settings[Domain]):
             bias = np.maximum(true[-1] - len(children) * decay, self.threshold - decay)
             split = discrete_laplace(bias, PureBudget(1 / scale), study.entropy) > self.threshold
             step = min(1 if self.fan_out == 4 else 2, order - halved[-1])
+            grown += int(split.sum()) << 2 * step
+            split &= study.grows(grown)
             children.append(np.where(split, 4**step, 0))
             nodes.append(parts(nodes[-1][split], step))
             halved.append(halved[-1] + step)
@@ -119,4 +122,4 @@ class PrivTree(Settings[Domain]):
 
     def with_shares(self, shares: Sequence[float]) -> PrivTree:
         """The first part becomes the share for splits, within its range."""
-        return replace(self, structure_share=min(max(shares[0] / sum(shares), 0.01), 0.99))
+        return replace(self, structure_share=min(max(shares_of(shares)[0], 0.01), 0.99))

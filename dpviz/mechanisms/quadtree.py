@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, Share, setting
-from dpviz.mechanisms.measure import Plan, Study
+from dpviz.mechanisms.measure import Plan, Study, because
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.consistency import Spread
@@ -70,9 +70,8 @@ class Quadtree(Settings[Domain]):
         weights, notes = self.level_weights(points.domain)
         tree = quadtree(points.domain, len(weights) - 1, self.fan_out)
         noisy, variance = study.count_levels(tree, budget.split(weights))
-        zero = self.zero and self.least_squares
-        plan = Plan(mechanism=self, budget=budget, notes=notes, zero=zero, inside=self.inside)
-        release = study.hand_out(plan, tree, noisy, variance, consistent=self.least_squares or not weights[-1])
+        finish: dict[str, Any] = {"least_squares": self.least_squares, "zero": self.zero, "inside": self.inside}
+        release = study.hand_out(Plan(mechanism=self, budget=budget, notes=notes, **finish), tree, noisy, variance)
         return prune(release, self.prune) if self.prune else release
 
     def level_weights(self, domain: Domain) -> tuple[list[float], tuple[str, ...]]:
@@ -124,5 +123,5 @@ def prune(release: Release, least: float) -> Release:
         unbiased=None if release.unbiased is None else release.unbiased[kept],
         spread=spread,
         steps=(*release.steps, f"pruned below nodes under {least:,g}"),
-        approximate="the spread is that of fixed partitions; pruning looks at the released counts",
+        approximate=because(release.approximate, "the spread is that of fixed partitions; pruning looks at the released counts"),
     )

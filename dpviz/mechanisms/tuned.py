@@ -16,6 +16,8 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 
+MOST_NODES = 2**23
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tuned(Tuning):
@@ -25,7 +27,7 @@ class Tuned(Tuning):
 
     Privacy:
         The epsilons of the total, the choice and the release add up. Each candidate bounds its expected error on public boxes and
-        says, in public, how much one record moves that: `PublicCandidate`, `QuadtreeCandidate` and `expected_grid` prove it. From
+        says, in public, how much one record moves that: `HeightCandidate`, `PruningCandidate` and `expected_grid` prove it. From
         any such bounds `clipped_scores` makes scores of a proved sensitivity. A release with the chosen setting is private by itself.
 
     Source:
@@ -34,7 +36,9 @@ class Tuned(Tuning):
 
     Deviations:
         As for `TunedGrid` by default. One record may turn a node from pruned to split, which moves errors by more than the
-        threshold: choosing a threshold is little better than tossing a coin below some hundred million records.
+        threshold: choosing a threshold was no better than tossing a coin on made-up residents from 0.2 to 200 million, while
+        heights came within 15 % of the best one's error in 98 of 100 choices, where tossing a coin does in 11 to 22. A candidate
+        has at most 2**23 nodes.
     """
 
     key: ClassVar[str] = "tuned"
@@ -57,11 +61,11 @@ class Tuned(Tuning):
         self.check(points.domain)
         candidates = self.candidates(points.domain)
         choice = self.tune_by(study, budget, self.tune, candidates)
-        chosen = candidates[choice.place].mechanism
-        release: Release = chosen.release(points, PureBudget(choice.rest), entropy)
+        chosen = candidates[choice.place]
+        release = chosen.mechanism.release(points, PureBudget(choice.rest), entropy)
         study.steps.extend(release.receipt.steps)
-        value = getattr(chosen, FAMILIES[self.tune].setting)
-        notes = (f"{chosen.title}: the {self.tune} is {value:,g}, chosen among {len(candidates)}.", *release.receipt.notes)
+        told = f"{chosen.mechanism.title}: the {self.tune} is {chosen.value:,g}, chosen among {len(candidates)}."
+        notes = (told, *release.receipt.notes)
         plan = Plan(mechanism=self, budget=budget, unprotected=choice.unprotected, notes=notes)
         return replace(release, mechanism=self.key, settings=self.chosen(), receipt=study.receipt(plan))
 
@@ -71,10 +75,12 @@ class Tuned(Tuning):
         return list(dict.fromkeys(family.candidate(value, domain) for value in sorted(self.values or family.values)))
 
     def check(self, frame: Domain) -> None:
-        """Raise what is wrong with the boxes, or with any candidate."""
+        """Raise what is wrong with the boxes, or if any candidate would be too large."""
         super().check(frame)
         for candidate in self.candidates(frame):
-            candidate.mechanism.check(frame)
+            if (nodes := candidate.nodes(frame)) > MOST_NODES:
+                told = f"a {self.tune} of {candidate.value:,g} needs {nodes:,} nodes, and at most {MOST_NODES:,} are allowed here."
+                raise SettingError(f"Values to choose from: {told}")
 
     def alternatives(self, frame: Domain) -> int:
         """How many candidates are left on a domain."""

@@ -103,6 +103,17 @@ class TunedGrid(GridTuning):
         least 100 are assumed. Dividing errors by sensitivities of their own favours candidates whose sensitivity is large:
         that is the paper's, and one more reason for the default. Scores are whole multiples of 2**-20, noise is exact and
         discrete, cell edges snap to lattice lines, and sizes are cut to the lattice. A single candidate gets all of epsilon.
+
+    Reach:
+        How often a size came within 15 % of the best candidate's mean relative error, with the paper's candidates and all else by
+        default, on made-up data of its three sizes. Errors are "tight" bounds, not clipped, over max(answer, rho), rho = a tenth of
+        all records. Of 100 choices at epsilon 1: Storage 91 (always the smallest size: 0, random sizes: 50), Landmark 100
+        (smallest: 100, random: 80, so this is no test of tuning), Gowalla 100 (smallest: 0, random: 33). At epsilon 0.5: 82, 100,
+        100; at 0.1: 79, 100, 100. The errors of what it chose were 5, 0 and 0 % above the best in the mean at epsilon 1.
+        Judged by the paper's bound, Theorem 7.1 with the same rho, the smallest size is the best one on all three sets. Tuning by
+        it, bound="paper", finds that in 100 of 100 choices on each, for epsilon 1; choices by "tight" are then within 15 % in 2, 0
+        and 0. Both bound the same error, and measured errors side with "tight": nothing can be tuned by the paper's bound. The
+        paper's own way, total="declared", its delta and the exponential mechanism, finds it in 42, 35 and 18.
     """
 
     key: ClassVar[str] = "tuned_grid"

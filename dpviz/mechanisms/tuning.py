@@ -10,7 +10,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.box_shares import Asked, Boxes, tuning_boxes
 from dpviz.mechanisms.grid_bounds import Expected
 from dpviz.mechanisms.measure import Study
@@ -68,9 +68,9 @@ class Tuning(Settings[Domain]):
         help="The part of ε that buys the noisy total, from which errors are told large from small.",
     )
     sanity: float = setting(
-        0.01, "Sanity bound δ", low=1e-4, high=0.5, help="Answers under this share of the total count as this share in relative errors."
+        0.1, "Sanity bound δ", low=1e-4, high=0.5, help="Answers under this share of the total count as this share in relative errors."
     )
-    clip: float = setting(1.0, "Clip errors at", low=0.01, high=100, help="Relative errors above it count as this; lower is less noise.")
+    clip: float = setting(0.25, "Clip errors at", low=0.01, high=100, help="Relative errors above it count as this; lower is less noise.")
     sizes: tuple[float, ...] = setting(
         PAPER_SIZES, "Sizes of tuning boxes", low=0.001, high=1, help="Shares of the domain's width and height that answers matter for."
     )
@@ -139,7 +139,7 @@ class Tuning(Settings[Domain]):
         """The first parts become the shares for the total and for tuning, within their ranges."""
         if len(shares) < 2:
             return self
-        parts = [share / sum(shares) for share in shares]
+        parts = shares_of(shares)
         tuned = replace(self, tuning_share=min(max(parts[-2], 0.01), 0.8))
         return replace(tuned, total_share=min(max(parts[0], 0.001), 0.1)) if len(shares) == 3 else tuned
 

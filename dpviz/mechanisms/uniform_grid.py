@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.measure import Plan, Study, on_leaves
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
@@ -111,7 +111,7 @@ class UniformGrid(Settings[Domain]):
 
     def with_shares(self, shares: Sequence[float]) -> UniformGrid:
         """The first part becomes the share for the total, within its range."""
-        return replace(self, total_share=min(max(shares[0], 0.001), 0.5)) if len(shares) == 2 else self
+        return replace(self, total_share=min(max(shares_of(shares)[0], 0.001), 0.5)) if len(shares) == 2 else self
 
     def rule(self, total: int, epsilon: Fraction) -> int:
         """M = sqrt(N epsilon / c), at least 1."""

@@ -7,13 +7,13 @@ from decimal import ROUND_DOWN, Decimal, localcontext
 from fractions import Fraction
 
 from dpviz.errors import BudgetError, RefusedError, SettingError
-from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.budget import LARGEST, ApproxBudget, Budget, PureBudget, ZcdpBudget
 
 Amount = dict[str, Fraction]
 
 UNITS = ("record", "person", "trip")
 LONGEST_TEXT = 120
-_FINEST = 10**1000
+_FINEST, _FINEST_SUM = 10**100, 10**4000
 _KINDS: dict[tuple[str, ...], type[PureBudget | ApproxBudget | ZcdpBudget]] = {
     ("epsilon",): PureBudget,
     ("epsilon", "delta"): ApproxBudget,
@@ -23,7 +23,7 @@ _KINDS: dict[tuple[str, ...], type[PureBudget | ApproxBudget | ZcdpBudget]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What a dataset's privacy is counted in: chosen when its account is opened, never changed after.
+    """What a dataset's privacy is counted in: chosen when its account is opened, fixed by its first draw.
 
     Attributes:
         unit: whose presence is hidden: "record", "person" or "trip".
@@ -116,7 +116,8 @@ class Account:
         """What would be spent after a draw with `budget`; nothing is spent by asking.
 
         Raises:
-            RefusedError: the cap would be passed, the text says what is left; or the budget does not fit the currency.
+            RefusedError: the cap would be passed, the text says what is left; the budget does not fit the currency; or the sum
+                would have more digits than can be written.
         """
         cost = self.terms.cost(budget)
         spent = {name: self.spent[name] + part for name, part in cost.items()}
@@ -125,7 +126,9 @@ class Account:
                 f"The cap of '{self.name}' would be passed: the draw would spend {in_words(cost)}; left: {in_words(self.left)}"
                 f" (of {in_words(self.terms.limit)})."
             )
-        return _short(spent)
+        if any(part.denominator > _FINEST_SUM for part in spent.values()):  # Python writes no number of more than 4,300 digits
+            raise RefusedError(f"The draws of '{self.name}' no longer add up exactly with this budget: give one with fewer digits.")
+        return spent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,25 +160,35 @@ def exact_text(amount: Amount) -> str:
 
 
 def exact_amount(text: str) -> Amount:
-    """What `exact_text` wrote."""
+    """What `exact_text` wrote.
+
+    Raises:
+        ValueError: anything else.
+    """
     return {name: Fraction(value) for name, value in (part.split(" ") for part in text.split(", "))}
 
 
 def in_words(amount: Amount) -> str:
     """An amount for people: decimals, cut after nine digits, so that what is said to be left can be spent."""
     with localcontext(prec=9, rounding=ROUND_DOWN):
-        return ", ".join(f"{name} {(Decimal(value.numerator) / value.denominator).normalize()}" for name, value in amount.items())
+        decimals = {name: (Decimal(value.numerator) / value.denominator).normalize() for name, value in amount.items()}
+    return ", ".join(f"{name} {part:f}" if part >= 1 else f"{name} {part}" for name, part in decimals.items())
 
 
 def amount_of(budget: Budget) -> Amount:
     """A budget's own parts: epsilon, epsilon and delta, or rho.
 
     Raises:
-        BudgetError: no budget at all, or one with more than a thousand digits.
+        BudgetError: no budget at all, one that was altered into what no budget can be, or one with more than a hundred digits.
     """
     if not isinstance(budget, Budget):
         raise BudgetError("A PureBudget, an ApproxBudget or a ZcdpBudget is needed.")
-    return _short({field.name: getattr(budget, field.name) for field in fields(budget)})
+    amount: Amount = {field.name: getattr(budget, field.name, None) for field in fields(budget)}  # type: ignore[misc]
+    if not all(_is_possible(name, value) for name, value in amount.items()):
+        raise BudgetError("The budget was altered: its parts must be exact fractions above 0 (delta from 0 to below 1).")
+    if any(value.denominator > _FINEST for value in amount.values()):
+        raise BudgetError("The budget has too many digits to be added up exactly: a denominator may have 100 digits; round it.")
+    return amount
 
 
 def budget_of(amount: Amount) -> Budget:
@@ -194,8 +207,8 @@ def checked_text(text: object, what: str) -> str:
     return text.strip()
 
 
-def _short(amount: Amount) -> Amount:
-    """Exact sums grow with the digits of their parts; Python writes no number of more than 4,300."""
-    if any(value.denominator > _FINEST for value in amount.values()):
-        raise BudgetError("The budget has too many digits to be added up exactly: give one with fewer.")
-    return amount
+def _is_possible(name: str, value: object) -> bool:
+    """Whether a part of a budget is what its constructor would have made."""
+    if type(value) is not Fraction:
+        return False
+    return 0 <= value < 1 if name == "delta" else 0 < value <= LARGEST

@@ -53,7 +53,7 @@ class AuditPlan:
     """How hard an audit looks.
 
     Attributes:
-        runs: on each input, at least 100; an event is chosen on half of them and judged on the others.
+        runs: on each input, at least 100; events are learnt on a quarter of them, one is chosen on another, and judged on the rest.
         confidence: of all bounds that are found together.
         tests: how many audits are read together; each gets its part of what may go wrong.
         seed: of the noise, so that an audit can be repeated.
@@ -62,7 +62,7 @@ class AuditPlan:
         SettingError: a number out of its range.
     """
 
-    runs: int = 4000
+    runs: int = 2000
     confidence: float = 0.95
     tests: int = 1
     seed: int = 0
@@ -117,15 +117,15 @@ class AuditResult:
 def audit(mechanism: str, neighbours: Sequence[Neighbours], budget: Budget, plan: AuditPlan | None = None) -> AuditResult:
     """Tell neighbouring inputs apart by what is released, and bound epsilon from below.
 
-    On each pair, an event is chosen on the first half of the runs of both inputs, and its frequencies on the second half give
-    a lower Clopper-Pearson bound p on the chance of the likelier side and an upper one q on the other:
+    On each pair, an event is learnt and chosen on the first half of the runs of both inputs, and its frequencies on the second half
+    give a lower Clopper-Pearson bound p on the chance of the likelier side and an upper one q on the other:
     epsilon >= ln((p - delta) / q).
 
     Guarantee: if the mechanism has the declared (epsilon, delta) for these neighbours, the bound exceeds epsilon with probability
     at most (1 - confidence) / tests, whatever event was chosen, as the event does not depend on the runs that judge it. Of
     `tests` audits, all bounds hold with probability `confidence` at least (Bonferroni; pairs of neighbours and both
     Clopper-Pearson bounds share the same way). A bound below epsilon proves nothing: other inputs, events or rare outcomes may tell
-    more. A rho is read as the (epsilon, 0.01) that it implies.
+    more. A rho is read as the (epsilon, 0.01) that it implies. `repeated` is wrong with a chance of 1e-9 per input at most.
 
     Args:
         mechanism: its name, for the result.
@@ -202,7 +202,7 @@ def _told_apart(pair: Neighbours, delta: float, level: float, entropy: Entropy, 
     learn, choose, judge = (
         [table_of(side[part], names) for side in views] for part in (slice(quarter), slice(quarter, half), slice(half, runs))
     )
-    event, turned = _chosen(choose, [*learned_events(*learn, names)], delta, level)
+    event, turned = _chosen(choose, [*learned_events(learn[0], learn[1], names)], delta, level)
     counts = [int(event.happened(table).sum()) for table in (reversed(judge) if turned else judge)]
     bound = lower_bound(counts[0], counts[1], runs - half, delta, level)
     return bound, event.words, any(map(_repeated, sights))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,9 +66,11 @@ class Stump(NamedTuple):
 
 
 def common_names(views: Sequence[View]) -> list[Hashable]:
-    """Names that are not too rare to learn from, the most frequent first; at most 300."""
+    """Names that are neither too rare to learn from nor the same everywhere, the most frequent first; at most 300."""
     seen = Counter(name for view in views for name in view)
-    return [name for name, times in seen.most_common(MOST_NAMES) if times >= LEAST_SEEN * len(views)]
+    same = {name for name, value in views[0].items() if seen[name] == len(views) and all(view[name] == value for view in views)}
+    common = (name for name, times in seen.most_common() if times >= LEAST_SEEN * len(views) and name not in same)
+    return list(itertools.islice(common, MOST_NAMES))
 
 
 def table_of(views: Sequence[View], names: Sequence[Hashable]) -> Floats:
@@ -118,6 +121,8 @@ def _pairs(one: Floats, other: Floats) -> Iterator[Stump]:
     """Cuts of differences (or sums) of two numbers that move together (or against each other) within each input."""
     both = np.concatenate([one - _mean(one), other - _mean(other)])
     common = np.flatnonzero((~np.isnan(both)).mean(0) > 1 / 2)
+    if len(common) < 2:
+        return
     moves = np.nan_to_num(both[:, common])
     _, first = np.unique(moves, axis=1, return_index=True)
     first = np.sort(first[moves[:, first].std(0) > 0])
@@ -134,7 +139,7 @@ def _pairs(one: Floats, other: Floats) -> Iterator[Stump]:
 
 def _mean(table: Floats) -> Floats:
     there = ~np.isnan(table)
-    return np.nansum(table, axis=0) / np.maximum(there.sum(0), 1)
+    return np.asarray(np.nansum(table, axis=0) / np.maximum(there.sum(0), 1))
 
 
 def _scores(one: Floats, other: Floats, stumps: list[Stump], names: Sequence[Hashable]) -> Iterator[Event]:

@@ -28,7 +28,7 @@ _FLOAT_ERROR = 2.0**-44
 _COIN_ERROR = 2.0**-44
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Scores:
     """What is known of each candidate. PRIVATE, but for the sensitivities.
 

@@ -7,14 +7,15 @@ import hmac
 import os
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
 from platformdirs import user_data_path
 
-from dpviz.errors import RefusedError, SettingError
+from dpviz.errors import BudgetError, RefusedError, SettingError
 from dpviz.privacy.accounts import Account, Entry, Terms, amount_of, budget_of, checked_text, exact_amount, exact_text
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.ledger_file import LedgerFile
@@ -34,13 +35,15 @@ class Ledger:
     at least what was drawn: a crash can over-count, never under-count. Whatever keeps the ledger from being read or written (a
     full disk, a read-only or damaged file) is a `RefusedError`, and nothing may be drawn then.
 
-    A dataset is recognised by marks of its content, not by its name or its file's place: renaming, copying or converting it opens
-    the account that it had. The marks are kept as HMACs with a key of this ledger, so that they mean nothing beside another one;
-    who holds the file can still try out a guess, hence mode 0600.
+    A dataset is recognised by its name and by marks of its content, the bytes of its file and its counts on the public frame: after
+    renaming, copying, converting or another frame it has the account that it had, as long as one of the three is still the same.
+    Marks are kept as HMACs with a key of this ledger, so that they mean nothing beside another one; who holds the file can still
+    try out a guess, hence mode 0600.
 
-    What it cannot do: a ledger that is deleted, or brought back from an old backup, forgets; data that were changed and given a new
-    name are new to it; a person who draws around it is not counted. It guards an honest curator against mistakes, not against
-    themselves. Keep the file on a local disk: locks on network drives cannot be relied on.
+    What it cannot do: data that come in another file, on another frame and under another name at once (with a bound per person,
+    which chooses records at random, in another file and under another name) are new to it: keep one name per dataset. A ledger that
+    is deleted, or brought back from an old backup, forgets; a person who draws around it is not counted. It guards an honest curator
+    against mistakes, not against themselves. Keep the file on a local disk: locks on network drives cannot be relied on.
 
     Attributes:
         path: the file; made by the first `open`, missing until then.
@@ -78,7 +81,8 @@ class Ledger:
         """
         with self._file.reading() as db:
             rows = db.execute("SELECT * FROM draw WHERE dataset = ? ORDER BY id", (_named(db, name)["id"],)).fetchall()
-            return [_entry(row) for row in rows]
+            with _refusing(name):
+                return [_entry(row) for row in rows]
 
     def recognised(self, marks: Iterable[str]) -> Account | None:
         """The account that data with any of these marks have, under whatever name.
@@ -97,12 +101,13 @@ class Ledger:
         """The account of a dataset: the one its marks or its name have, else a new one.
 
         A new mark under a known name joins that account (the data in another form, or a later version), so that what was spent stays
-        counted. Spend from the account that is returned: its name may be an older one.
+        counted. Spend from the account that is returned: its name may be an older one. As long as nothing was drawn, other terms
+        take the place of those it had: a cap that was too small for any draw binds nobody.
 
         Args:
             name: what the curator calls the dataset.
             marks: hex digests of content, at least one: of the file's bytes, of the counts on a lattice.
-            terms: what a new account is opened with, and what a known one must have.
+            terms: what an account without draws is opened with, and what one with draws must have.
 
         Raises:
             RefusedError: other terms than the account has; marks or a name that belong to different accounts; or the
@@ -114,16 +119,15 @@ class Ledger:
         with self._file.writing() as db:
             digests = _keyed(db, marks)
             row = _recognised(db, digests, name) or _opened(db, name, terms)
-            account = _account(db, row)
-            _refuse_other_terms(account, terms)
+            account = _agreed(db, row, terms)
             db.executemany("INSERT OR IGNORE INTO mark VALUES (?, ?)", [(digest, row["id"]) for digest in digests])
         return account
 
-    def spend(self, name: str, budget: Budget, *, mechanism: str, purpose: str = "draw", contributions: int = 1) -> int:
+    def spend(self, name: str | Account, budget: Budget, *, mechanism: str, purpose: str = "draw", contributions: int = 1) -> int:
         """Pay for one draw, before it is made: once this returns, the spending is committed and synced to the disk.
 
         Args:
-            name: the account's name.
+            name: the account's name; or the account, which must have kept its terms since it was opened.
             budget: the whole budget that the mechanism is handed.
             mechanism: its key.
             purpose: "draw" to look at, or "release" to publish.
@@ -133,9 +137,9 @@ class Ledger:
             The id of the entry. Draw only after it is there; if anything is raised, draw nothing.
 
         Raises:
-            RefusedError: the cap would be passed (the text says what is left), the budget does not fit the currency, no such
-                dataset, or the ledger cannot be written or trusted.
-            BudgetError: no budget, or one with too many digits to be added up exactly.
+            RefusedError: the cap would be passed (the text says what is left), the budget does not fit the currency, the
+                account got other terms meanwhile, no such dataset, or the ledger cannot be written or trusted.
+            BudgetError: no budget, an altered one, or one with too many digits to be added up exactly.
             SettingError: an unknown purpose, contributions below 1, or a mechanism that is no short text.
         """
         checked_text(mechanism, "mechanism")
@@ -144,8 +148,11 @@ class Ledger:
         if isinstance(contributions, bool) or not isinstance(contributions, int) or not 1 <= contributions < 2**31:
             raise SettingError("contributions must be a whole number of at least 1.")
         with self._file.writing() as db:
-            row = _named(db, name)
-            spent = _account(db, row).after(budget)
+            row = _named(db, name.name if isinstance(name, Account) else name)
+            account = _account(db, row)
+            if isinstance(name, Account):
+                _refuse_other_terms(account, name.terms)
+            spent = account.after(budget)
             entry = (row["id"], _now(), mechanism, purpose, contributions, exact_text(amount_of(budget)))
             db.execute("UPDATE dataset SET spent = ? WHERE id = ?", (exact_text(spent), row["id"]))
             made = db.execute(
@@ -214,39 +221,71 @@ def _recognised(db: sqlite3.Connection, digests: list[str], name: str | None = N
     ).fetchall()
     if len(found) > 1:
         names = " and ".join(f"'{row['name']}'" for row in found)
-        raise RefusedError(f"The ledger knows these data, or the name given, as {names}: it cannot tell which account to charge.")
+        raise RefusedError(
+            f"The ledger knows these data, or the name given, as {names}: it cannot tell which account to charge."
+            " If the name is another dataset's, give the one that these data had before; else draw from the files as they were then."
+        )
     return found[0] if found else None
 
 
 def _opened(db: sqlite3.Connection, name: str, terms: Terms) -> sqlite3.Row:
-    nothing = exact_text(dict.fromkeys(terms.limit, Fraction(0)))
-    row = (name, _now(), terms.unit, terms.neighbours, exact_text(amount_of(terms.cap)), nothing, 0)
+    row = (name, _now(), *_kept(terms), 0)
     db.execute("INSERT INTO dataset (name, created, unit, neighbours, cap, spent, truth_seen) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
     return _named(db, name)
+
+
+def _kept(terms: Terms) -> tuple[str, str, str, str]:
+    """Unit, neighbours, cap, and what is spent before any draw, as the ledger writes them."""
+    return terms.unit, terms.neighbours, exact_text(amount_of(terms.cap)), exact_text(dict.fromkeys(terms.limit, Fraction(0)))
+
+
+def _agreed(db: sqlite3.Connection, row: sqlite3.Row, terms: Terms) -> Account:
+    """The account with the terms that are asked for: its own, or new ones if nothing was drawn yet."""
+    account = _account(db, row)
+    if account.draws or account.terms.described == terms.described:
+        _refuse_other_terms(account, terms)
+        return account
+    db.execute("UPDATE dataset SET unit = ?, neighbours = ?, cap = ?, spent = ? WHERE id = ?", (*_kept(terms), row["id"]))
+    return _account(db, _named(db, row["name"]))
 
 
 def _refuse_other_terms(account: Account, terms: Terms) -> None:
     known, asked = account.terms.described, terms.described
     other = [f"its {name} is {known[name]}, not {asked[name]}" for name in known if known[name] != asked[name]]
     if other:
-        raise RefusedError(f"'{account.name}' was opened with other terms, which never change: {'; '.join(other)}.")
+        raise RefusedError(f"'{account.name}' was opened with other terms, which its first draw has fixed: {'; '.join(other)}.")
 
 
 def _account(db: sqlite3.Connection, row: sqlite3.Row) -> Account:
     """An account, its stored sum checked against its draws."""
     kinds = db.execute("SELECT budget, count(*) FROM draw WHERE dataset = ? GROUP BY budget", (row["id"],)).fetchall()
-    account = Account(
-        name=row["name"],
-        terms=Terms(unit=row["unit"], neighbours=row["neighbours"], cap=budget_of(exact_amount(row["cap"]))),
-        spent=exact_amount(row["spent"]),
-        draws=sum(times for _, times in kinds),
-        created=row["created"],
-        truth_seen=bool(row["truth_seen"]),
-    )
-    costs = [(account.terms.cost(budget_of(exact_amount(text))), times) for text, times in kinds]
-    if any(sum(cost[name] * times for cost, times in costs) != spent for name, spent in account.spent.items()):
+    with _refusing(row["name"]):
+        account = Account(
+            name=row["name"],
+            terms=Terms(unit=row["unit"], neighbours=row["neighbours"], cap=_budget(row["cap"])),
+            spent=exact_amount(row["spent"]),
+            draws=sum(times for _, times in kinds),
+            created=row["created"],
+            truth_seen=bool(row["truth_seen"]),
+        )
+        costs = [(account.terms.cost(_budget(text)), times) for text, times in kinds]
+    sums = {name: sum((cost[name] * times for cost, times in costs), Fraction(0)) for name in account.terms.limit}
+    if sums != account.spent:
         raise RefusedError(f"The ledger's sum for '{account.name}' is not that of its draws: nothing more is granted.")
     return account
+
+
+def _budget(text: str) -> Budget:
+    return budget_of(exact_amount(text))
+
+
+@contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    """Rows that no ledger writes become a refusal."""
+    try:
+        yield
+    except (BudgetError, SettingError, ValueError, TypeError, KeyError, ArithmeticError, AttributeError):
+        raise RefusedError(f"The ledger's rows for '{name}' cannot be right: nothing more is granted.") from None
 
 
 def _entry(row: sqlite3.Row) -> Entry:
@@ -254,7 +293,7 @@ def _entry(row: sqlite3.Row) -> Entry:
         id=row["id"],
         time=row["time"],
         mechanism=row["mechanism"],
-        budget=budget_of(exact_amount(row["budget"])),
+        budget=_budget(row["budget"]),
         purpose=row["purpose"],
         contributions=row["contributions"],
         published=row["published"],

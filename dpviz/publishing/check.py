@@ -1,4 +1,4 @@
-"""What a file is and what is missing to use it, without a single cell of it."""
+"""What a file is and what is missing to use it: read to its end, without showing a single cell of it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import shapely
 
-from dpviz.data.files import Limits, attempt, checked_bytes
+from dpviz.data.files import FORMATS, Limits, attempt, checked_bytes
 from dpviz.data.load import inspect_points
 from dpviz.data.load_flows import inspect_flows
 from dpviz.data.load_regions import inspect_regions
 from dpviz.data.shapes import open_shapes
+from dpviz.data.tables import SEPARATORS
 from dpviz.errors import DpvizError, InputError
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.reading import read_release
@@ -33,6 +34,8 @@ Facts = dict[str, Any]
 def check(path: Path) -> Facts:
     """What a file, or the folder of a release, can be used for.
 
+    Every row is read where it is plain which columns are meant, so that damage and bad rows are found here and not in a release.
+
     Args:
         path: a file of points, trips or regions, or a release as a folder or zip.
 
@@ -42,7 +45,7 @@ def check(path: Path) -> Facts:
         manifest and its receipt say.
 
     Raises:
-        InputError: there is no such file, it cannot be opened, or nothing can be made of it.
+        InputError: there is no such file, it cannot be opened, it is damaged or has bad rows, or nothing can be made of it.
         DpvizError: a release that was changed, or is damaged.
     """
     folder = os.path.isdir(path)  # noqa: PTH112  (says no where a path may not be looked at; Path.is_dir raises)
@@ -51,7 +54,8 @@ def check(path: Path) -> Facts:
     if folder or _holds_manifest(path):
         return _release(path)
     uses, refusals = [], []
-    for inspect in (_as_trips, _as_points, _as_regions):
+    tabular = FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
+    for inspect in ([_as_trips] if tabular else []) + [_as_points, _as_regions]:
         try:
             uses.append(inspect(path))
         except DpvizError as error:
@@ -64,6 +68,8 @@ def check(path: Path) -> Facts:
 
 
 def _holds_manifest(path: Path) -> bool:
+    if not os.path.isfile(path):  # noqa: PTH113  (a pipe would be waited for)
+        return False
     try:
         with zipfile.ZipFile(path) as archive:
             return any(Path(name).name == MANIFEST and name.count("/") <= 1 for name in archive.namelist())
@@ -72,7 +78,7 @@ def _holds_manifest(path: Path) -> bool:
 
 
 def _as_trips(path: Path) -> Facts:
-    about = inspect_flows(path)
+    about = inspect_flows(path, through=True)
     found = {"origin": about.origin, "destination": about.destination, "count": about.count, "person": about.person}
     named = {role: name for role, name in found.items() if name is not None}
     ends = [role for role in ("origin", "destination") if role not in named and not about.matrix]
@@ -86,7 +92,7 @@ def _as_trips(path: Path) -> Facts:
 
 
 def _as_points(path: Path) -> Facts:
-    about = inspect_points(path)
+    about = inspect_points(path, through=True)
     kinds = _shapes(path) if about.has_geometry else set()
     found = {"x": about.x, "y": about.y, "count": about.count, "person": about.person}
     named = {role: name for role, name in found.items() if name is not None}
@@ -102,7 +108,7 @@ def _as_points(path: Path) -> Facts:
 
 
 def _as_regions(path: Path) -> Facts:
-    about = inspect_regions(path)
+    about = inspect_regions(path, through=True)
     polygons = about.has_geometry and "polygon" in _shapes(path)
     found = {"nested": about.nested, "levels": list(about.levels), "geometry": about.has_geometry}
     return {
@@ -133,7 +139,7 @@ def _release(path: Path) -> Facts:
     return {
         "kind": "release",
         "of": "trips" if trips else "points",
-        "verified": "every file has the SHA-256 that the manifest lists",
+        "verified": "every file has the SHA-256 that the manifest lists, and the manifest fits the tables; a checksum, no signature",
         "mechanism": release.mechanism,
         "budget": str(receipt.total),
         "unit": receipt.unit,

@@ -21,7 +21,8 @@ from dpviz.publishing.console import DONE, REFUSED, counted_bar, give, say
 from dpviz.publishing.expected import Expected, expected
 from dpviz.publishing.ledger_lines import account_facts, account_line, draws, entry_facts, entry_line
 from dpviz.publishing.opening import PrivateData, open_data, open_frame, placed
-from dpviz.publishing.publish import Order, Words, amount_text, publish
+from dpviz.publishing.order import Order, Words
+from dpviz.publishing.publish import amount_text, publish
 from dpviz.publishing.study_command import run_compare
 from dpviz.publishing.toml_tables import SEED_REFUSED
 
@@ -58,7 +59,12 @@ def run_release(asked: Namespace) -> None:
         "dataset": account_facts(done.account),
     }
     left = amount_text(done.account.left)
-    give(facts, [f"Published in {done.folder}.", f"{done.account.name}: {draws(done.account)}, left {left}."], as_json=asked.json)
+    published = f"Published in {done.folder}."
+    try:
+        give(facts, [published, f"{done.account.name}: {draws(done.account)}, left {left}."], as_json=asked.json)
+    except OSError:
+        say(f"{published} Nobody reads what more there is to say.")
+        raise
 
 
 def words_of(config: ReleaseConfig) -> Words:
@@ -115,7 +121,8 @@ def _finite(value: Any) -> Any:
 
 def _dry_lines(order: Order, found: Expected) -> list[str]:
     spent = f"Would spend {order.budget}, protecting one {found.receipt.unit} ({found.receipt.neighbours}). Nothing was spent."
-    return [spent, found.by_level.to_string(index=False, float_format=lambda number: f"{number:,.3g}"), found.note]
+    table = found.by_level.dropna(axis=1, how="all")
+    return [spent, table.to_string(index=False, na_rep="-", float_format=lambda number: f"{number:,.3g}"), found.note]
 
 
 def run_check(asked: Namespace) -> None:
@@ -129,7 +136,7 @@ def run_audit(asked: Namespace) -> int:
     plan = AuditPlan(runs=asked.runs, confidence=asked.confidence, seed=asked.seed)
     known = audited()
     if asked.mechanism not in (ALL, *known):
-        raise SettingError(f"There is no such mechanism; choose {ALL}, or one of {', '.join(known)}.")
+        raise SettingError(f"There is no such mechanism; choose {ALL}, or one of: {'; '.join(known)}.")
     chosen = known if asked.mechanism == ALL else {asked.mechanism: known[asked.mechanism]}
     with counted_bar(len(chosen), "audit") as step:
 
@@ -156,7 +163,7 @@ def run_ledger(asked: Namespace) -> None:
         give({"ledger": str(ledger.path), "datasets": listed}, shown, as_json=asked.json)
         return
     if asked.name not in (known := [account.name for account in ledger.accounts()]):
-        raise SettingError(f"The ledger has no dataset of that name; it has {', '.join(known) or 'none yet'}.")
+        raise SettingError(f"The ledger has no dataset of that name; it has: {'; '.join(known) or 'none yet'}.")
     account, entries = ledger.account(asked.name), ledger.entries(asked.name)
     facts = {**account_facts(account), "entries": [entry_facts(entry) for entry in entries]}
     give(facts, [account_line(account), *map(entry_line, entries)], as_json=asked.json)

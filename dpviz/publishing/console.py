@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO
 
 from dpviz.errors import DpvizError, RefusedError
 
@@ -14,14 +18,34 @@ DONE, REFUSED, FAILED, INTERRUPTED = 0, 1, 2, 130
 
 
 def say(text: str) -> None:
-    """One line for the person, on stderr."""
-    print(one_line(text), file=sys.stderr, flush=True)
+    """One line for the person, on stderr; where nobody reads on, it is lost, and the work goes on."""
+    _tell(one_line(text))
+
+
+def _tell(line: str) -> None:
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError:
+        silence(sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """Let what is said to a reader who left go nowhere, so that nothing fails any more, not even at exit."""
+    with suppress(OSError, ValueError):  # a stream without a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def any_text(*streams: TextIO) -> None:
+    """Let streams write every text: signs that their encoding lacks become their numbers, after a backslash."""
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def give(found: Any, lines: Iterable[str], *, as_json: bool) -> None:
     """The result, on stdout: as JSON, or as lines of text."""
     shown = [plain(line) for text in lines for line in text.splitlines()]
-    text = json.dumps(found, indent=2, ensure_ascii=False) if as_json else "\n".join(shown)
+    text = json.dumps(found, indent=2) if as_json else "\n".join(shown)
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
@@ -44,7 +68,7 @@ def complain(error: BaseException, *, as_json: bool) -> int:
             "Error",
         )
     if as_json:
-        print(json.dumps({"error": one_line(text), "kind": kind, "exit": code}), file=sys.stderr)
+        _tell(json.dumps({"error": one_line(text), "kind": kind, "exit": code}))
     else:
         say(f"dpviz: {text}")
     return code
@@ -65,6 +89,24 @@ def one_line(text: str) -> str:
 def plain(text: str) -> str:
     """The text without control characters: names come from files."""
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+
+
+@contextmanager
+def ended_as_interrupted() -> Iterator[None]:
+    """Being told to end (SIGTERM), or losing the terminal (SIGHUP), is an interruption: what is half made is taken away.
+
+    Signals that are ignored stay ignored, as nohup wants it.
+    """
+    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    ends = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    ends = [each for each in ends if signal.getsignal(each) == signal.SIG_DFL]
+    for each in ends:
+        signal.signal(each, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for each in ends:
+            signal.signal(each, signal.SIG_DFL)
 
 
 @contextmanager

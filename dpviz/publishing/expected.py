@@ -18,6 +18,7 @@ from dpviz.release.flow_release import INTERVAL_WIDTH as TRIPS_WIDTH
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.release import INTERVAL_WIDTH as POINTS_WIDTH
 from dpviz.release.release import Release
+from dpviz.space.regions import ROOT
 
 SEED = 0
 FROM_DATA = (
@@ -34,7 +35,8 @@ class Expected:
     Attributes:
         by_level: one row per level, coarsest first: level (0 for the leaves of points, coarsest 0 for trips), of (what it is),
             numbers (partitions; missing for trips, whose released pairs are data), stddev (of the noise on a count, root mean
-            square; missing where a level is not measured and only adds up) and interval (half the width of the 95 % interval).
+            square; 0 if exact; missing where a level below the whole is not measured and only adds up) and
+            interval (half the width of the 95 % interval).
         receipt: what would be spent on what.
         note: what these figures leave out, in words.
     """
@@ -87,11 +89,20 @@ def _point_rows(release: Release) -> list[dict[str, Any]]:
 def _trip_rows(release: FlowRelease) -> list[dict[str, Any]]:
     rows = []
     for level in range(release.depth + 1):
-        variance = release.stages[2 * level].variance
-        stddev = float(np.sqrt(variance)) if np.isfinite(variance) else np.nan
+        stddev = _trip_stddev(release, level)
         of = release.tree.title(2 * level)
         rows.append({"level": level, "of": of, "numbers": None, "stddev": stddev, "interval": TRIPS_WIDTH * stddev})
     return rows
+
+
+def _trip_stddev(release: FlowRelease, level: int) -> float:
+    """Of one number of a level: measured, or for the whole the sum of all that were; missing where it depends on the pair."""
+    variance = release.stages[2 * level].variance
+    if np.isfinite(variance):
+        return float(np.sqrt(variance))
+    if level or not release.every_pair:
+        return float("nan")
+    return float(release.answer([ROOT], [ROOT], levels=(0, 0), spread=True)[1][0])
 
 
 def _root_mean_square(stddev: NDArray[np.float64]) -> float:

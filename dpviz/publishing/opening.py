@@ -88,7 +88,7 @@ def open_data(config: Sourced, frame: Frame | None, *, bad_rows: str) -> Opened:
     part = config.data
     if part.sample is not None:
         data = load_sample(part.sample, domain=_domain(frame), size=part.size) if part.is_points else load_flow_sample(part.sample)
-        return Opened(data=data, marks=marks_of(data))
+        return Opened(data=data, marks=(_sample_mark(part), *marks_of(data)))
     path = placed(config.base, part.points or part.trips or "")
     content = checked_bytes(path, _LIMITS)[1]
     options: dict[str, Any] = {**part.options(), "bad_rows": bad_rows}
@@ -98,6 +98,11 @@ def open_data(config: Sourced, frame: Frame | None, *, bad_rows: str) -> Opened:
     else:
         data = read_points(source, domain=frame, **options)  # type: ignore[arg-type]
     return Opened(data=data, marks=marks_of(data, content))
+
+
+def _sample_mark(part: Any) -> str:
+    """A sample is the same on every frame."""
+    return hashlib.sha256(repr(("sample", part.sample, part.size if part.is_points else None)).encode()).hexdigest()
 
 
 def _domain(frame: Frame | None) -> Domain | None:

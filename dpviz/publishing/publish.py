@@ -2,137 +2,31 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+import contextlib
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from dpviz.data.flows import Flows
-from dpviz.errors import BudgetError, DpvizError, RefusedError, SettingError
-from dpviz.privacy.accounts import Account, Amount, Terms
-from dpviz.privacy.budget import Budget
+from dpviz.errors import BudgetError, DpvizError, RefusedError
+from dpviz.privacy.accounts import Account, Amount, Terms, exact_text, in_words
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.expected import dry_run
-from dpviz.publishing.opening import PrivateData
-from dpviz.release.export import write_release
-from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import describe
-from dpviz.release.members import FORMATS
-from dpviz.release.publication import Publication
-from dpviz.release.release import Release
+from dpviz.publishing.order import Order, Paid, Published, Words
+from dpviz.release.export import MANIFEST, write_release
+from dpviz.release.manifest import check_describable, describe
+
+__all__ = ["REPORT", "Order", "Paid", "Published", "Words", "amount_text", "draw", "once_spent", "open_account", "publish", "write"]
 
 Say = Callable[[str], object]
 T = TypeVar("T")
 
 REPORT = "report.html"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Order:
-    """One draw that is asked for: all but the records themselves is public.
-
-    Attributes:
-        data: the private counts.
-        mechanism: built.
-        budget: what it is handed.
-        dataset: what the curator calls the data.
-        marks: what the ledger recognises them by; see `marks_of`.
-        cap: the most that the dataset may ever lose; None if the ledger has to know it already.
-    """
-
-    data: PrivateData
-    mechanism: Any
-    budget: Budget
-    dataset: str
-    marks: tuple[str, ...]
-    cap: Budget | None = None
-
-    def __repr__(self) -> str:
-        return f"Order({self.mechanism.key}, {self.budget}, {self.data!r})"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Paid:
-    """A draw that the ledger counted before it was made.
-
-    Attributes:
-        release: what was drawn.
-        account: the dataset's account just after this draw was paid for.
-        entry: the draw's number in the ledger.
-    """
-
-    release: Release | FlowRelease
-    account: Account
-    entry: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Published:
-    """What is on the disk now.
-
-    Attributes:
-        folder: with data, manifest and report.
-        manifest: what the manifest says.
-        account: the dataset's account.
-    """
-
-    folder: Path
-    manifest: dict[str, Any]
-    account: Account
-
-
-@dataclass(frozen=True, kw_only=True)
-class Words:
-    """What only the curator can say, and where it goes.
-
-    Attributes:
-        name: of the publication.
-        curator: who answers for it.
-        folder: made by the release; must not exist, the folder around it must.
-        description: what was counted, when and how.
-        region: where.
-        intended_use: what it is good for.
-        formats: some of geoparquet, geojson and csv.
-    """
-
-    name: str
-    curator: str
-    folder: Path
-    description: str = ""
-    region: str = ""
-    intended_use: str = ""
-    formats: Sequence[str] = FORMATS
-
-    def check(self) -> None:
-        """Raise what would keep the release from being written, before it is paid for.
-
-        Raises:
-            SettingError: blank or unprintable texts, unknown formats, a folder that exists or that has none around it.
-        """
-        self.publication(draws=1, truth_seen=False)
-        if "geoparquet" not in self.formats or not set(self.formats) <= set(FORMATS):
-            raise SettingError(f"The formats must be some of {', '.join(FORMATS)}, geoparquet among them: only it reads back without loss.")
-        if os.path.lexists(self.folder):
-            raise SettingError("The folder for the release exists already; releases are never overwritten. Choose another one.")
-        if not os.path.isdir(self.folder.parent):  # noqa: PTH112  (says no where a path may not be looked at; Path.is_dir raises)
-            raise SettingError("The folder around the release's folder does not exist; make it first.")
-        if not os.access(self.folder.parent, os.W_OK | os.X_OK):
-            raise SettingError("The folder around the release's folder cannot be written: choose another one.")
-
-    def publication(self, **known: Any) -> Publication:
-        """The curator's part of the manifest, with what the ledger knows."""
-        return Publication(
-            name=self.name,
-            curator=self.curator,
-            description=self.description,
-            region=self.region,
-            intended_use=self.intended_use,
-            **known,
-        )
 
 
 def publish(order: Order, words: Words, ledger: Ledger, *, say: Say = lambda _: None) -> Published:
@@ -149,9 +43,11 @@ def publish(order: Order, words: Words, ledger: Ledger, *, say: Say = lambda _: 
         RefusedError: the cap would be passed, the ledger cannot be trusted or written, or the mechanism is not private.
         KeyboardInterrupt: with a text, if the draw is paid for by then.
     """
+    import dpviz.view.report  # noqa: F401, PLC0415  (what is missing must be missed before anything is spent)
+
     words.check()
     paid = draw(order, ledger, purpose="release", say=say)
-    return once_spent(paid.account.name, paid.entry, lambda: write(paid, words, ledger, say=say))
+    return once_spent(paid.account.name, paid.entry, lambda: write(paid, words, ledger, say=say, rescue=True))
 
 
 def draw(order: Order, ledger: Ledger, *, purpose: str = "draw", say: Say = lambda _: None) -> Paid:
@@ -167,27 +63,30 @@ def draw(order: Order, ledger: Ledger, *, purpose: str = "draw", say: Say = lamb
     account = ledger.open(order.dataset, order.marks, terms)
     if account.name != order.dataset:
         say(f"The ledger knows these data as {account.name!r}: this draw counts there.")
-    entry = _pay(order, ledger, account.name, purpose)
-    return once_spent(account.name, entry, lambda: _drawn(order, terms, ledger.account(account.name), entry, say))
+    after = replace(account, spent=account.after(order.budget), draws=account.draws + 1)
+    told = f"Spent {order.budget}; left: {amount_text(after.left)}. Drawing."
+    entry = _pay(order, ledger, account, purpose)
+    return once_spent(account.name, entry, lambda: _drawn(order, after, entry, lambda: say(told)))
 
 
-def _drawn(order: Order, terms: Terms, account: Account, entry: int, say: Say) -> Paid:
+def _drawn(order: Order, account: Account, entry: int, say: Callable[[], object]) -> Paid:
     """The draw itself, with entropy of the operating system: nothing else may be published."""
-    say(f"Spent {order.budget}; left: {amount_text(account.left)}. Drawing.")
+    say()
     release = order.mechanism.release(order.data, order.budget, Entropy.system())
-    _check_promise(release.receipt, terms)
+    _check_price(release.receipt, order)
+    _check_promise(release.receipt, account.terms)
     return Paid(release=release, account=account, entry=entry)
 
 
-def _pay(order: Order, ledger: Ledger, name: str, purpose: str) -> int:
+def _pay(order: Order, ledger: Ledger, account: Account, purpose: str) -> int:
     contributions = order.data.contributions
     try:
-        return ledger.spend(name, order.budget, mechanism=order.mechanism.key, purpose=purpose, contributions=contributions)
+        return ledger.spend(account, order.budget, mechanism=order.mechanism.key, purpose=purpose, contributions=contributions)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Interrupted while the draw was paid for: nothing was drawn; dpviz ledger show says what counts.") from None
 
 
-def write(paid: Paid, words: Words, ledger: Ledger, *, say: Say = lambda _: None) -> Published:
+def write(paid: Paid, words: Words, ledger: Ledger, *, say: Say = lambda _: None, rescue: bool = False) -> Published:
     """Publish a draw that is already paid for, whether just now or earlier in Curate.
 
     Args:
@@ -195,11 +94,13 @@ def write(paid: Paid, words: Words, ledger: Ledger, *, say: Say = lambda _: None
         words: what is said about it, and where it goes.
         ledger: says how many draws there were, and is told that this one is published.
         say: is told what happens.
+        rescue: where the folder cannot be written, write a temporary one: for a caller with whom the draw would be lost.
 
     Raises:
         SettingError: the words; nothing is written.
         RefusedError: a simulation or a reference, or the ledger cannot be read or written.
         DpvizError: the disk does not take it; nothing is left behind.
+        KeyboardInterrupt: with a text, if the files are there by then.
     """
     from dpviz.view.report import report_html  # noqa: PLC0415  (its templates load slowly, and a draw alone needs none)
 
@@ -209,25 +110,97 @@ def write(paid: Paid, words: Words, ledger: Ledger, *, say: Say = lambda _: None
     publication = words.publication(
         draws=account.draws,
         truth_seen=account.truth_seen,
-        dataset_spent=amount_text(account.spent),
-        dataset_cap=str(account.terms.cap),
+        dataset_spent=exact_text(account.spent),
+        dataset_cap=exact_text(account.terms.limit),
     )
     manifest = describe(paid.release, publication)
+    release_id = manifest["identity"]["release_id"]
     say("Writing the report and the files.")
     files = {REPORT: report_html(paid.release, manifest)}
-    folder = write_release(paid.release, words.folder, manifest, formats=words.formats, files=files)
-    ledger.published(paid.entry, manifest["identity"]["release_id"])
+
+    def into(folder: Path) -> Path:
+        def put() -> None:
+            write_release(paid.release, folder, manifest, formats=words.formats, files=files)
+            ledger.published(paid.entry, release_id)
+
+        _telling(put, folder, release_id)
+        return folder
+
+    folder = _rescued(into, words.folder, say) if rescue else into(words.folder)
     return Published(folder=folder, manifest=manifest, account=account)
+
+
+def _telling(put: Callable[[], None], folder: Path, release_id: str) -> None:
+    """Write and note; whatever fails once the files are there, the error says that they are.
+
+    Raises:
+        DpvizError: as `put` does; `NotNotedError` once the release is there.
+        KeyboardInterrupt: likewise, with a text once it is there.
+    """
+    failed: BaseException
+    try:
+        return put()
+    except (KeyboardInterrupt, Exception) as error:
+        if not _is_there(folder, release_id):
+            raise
+        failed = error
+    told = f"Published in {folder}; the ledger could not note it."
+    if isinstance(failed, KeyboardInterrupt):
+        raise KeyboardInterrupt(f"Interrupted. {told}")
+    raise NotNotedError(f"{told} {failed}" if isinstance(failed, DpvizError) else told)
+
+
+class NotNotedError(RefusedError):
+    """The release is published, and the ledger does not know it."""
+
+
+def _is_there(folder: Path, release_id: str) -> bool:
+    try:
+        return bool(json.loads((folder / MANIFEST).read_bytes())["identity"]["release_id"] == release_id)
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def _rescued(into: Callable[[Path], Path], folder: Path, say: Say) -> Path:
+    """Where the release is: in its folder, or where that cannot be written in a temporary one.
+
+    Raises:
+        DpvizError: why it could not be written into its own folder, if neither takes it.
+    """
+    try:
+        return into(folder)
+    except NotNotedError:
+        raise
+    except DpvizError as error:
+        failed, around = error, None
+    try:
+        around = Path(tempfile.mkdtemp(prefix="dpviz-"))
+        found = into(around / "release")
+    except (DpvizError, OSError) as error:
+        failed = error if isinstance(error, NotNotedError) else failed
+    else:
+        say(f"{failed} It is in {found} instead: move it from there, temporary folders do not last.")
+        return found
+    if around is not None and not isinstance(failed, NotNotedError):
+        _removed(around)
+    raise failed.with_traceback(None) from None
+
+
+def _removed(folder: Path) -> None:
+    """Remove an empty folder, if it can be."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def open_account(order: Order, ledger: Ledger) -> Terms:
     """Check all that is public about an order, and give the terms of its account; nothing is spent or written.
 
-    The mechanism runs once on no records at all: whatever settings, frame or budget make it fail, fails now, and its receipt says
-    what it protects.
+    The mechanism runs once on no records at all: whatever settings, frame or budget make it fail, or its release impossible to
+    describe, fails now, and its receipt says what it protects and what it costs.
 
     Raises:
-        RefusedError: the mechanism is not private, or the data have an account with other terms.
+        RefusedError: the mechanism is not private, states another price than it is paid, or the data have an account with other
+            terms.
         BudgetError: a first draw without a cap.
         DpvizError: settings, frame or budget that do not fit.
     """
@@ -237,7 +210,10 @@ def open_account(order: Order, ledger: Ledger) -> Terms:
         order.mechanism.check_flows(order.data)
     else:
         order.mechanism.check(order.data.domain)
-    receipt = dry_run(order.mechanism, order.data, order.budget).receipt
+    rehearsed = dry_run(order.mechanism, order.data, order.budget)
+    receipt = rehearsed.receipt
+    _check_price(receipt, order)
+    check_describable(rehearsed)
     cap = order.cap
     if cap is None:
         known = ledger.recognised(order.marks) or next((each for each in ledger.accounts() if each.name == order.dataset), None)
@@ -247,6 +223,14 @@ def open_account(order: Order, ledger: Ledger) -> Terms:
     terms = Terms(unit=receipt.unit, neighbours=receipt.neighbours, cap=cap)
     terms.cost(order.budget)
     return terms
+
+
+def _check_price(receipt: Receipt, order: Order) -> None:
+    """Refuse a release that costs something else than the ledger counts: a mechanism that states a budget or a bound of its own."""
+    if receipt.total != order.budget:
+        raise RefusedError(f"The mechanism was handed {order.budget}, but says that it spends another budget; nothing is published.")
+    if receipt.contributions != order.data.contributions:
+        raise RefusedError("The mechanism says another number of records per unit than the data have; nothing is published.")
 
 
 def _check_promise(receipt: Receipt, terms: Terms) -> None:
@@ -266,8 +250,8 @@ def once_spent(dataset: str, entry: int, work: Callable[[], T]) -> T:
         return work()
     except DpvizError as error:
         failed = error if told in str(error) else type(error)(f"{error} {told}")
-    except KeyboardInterrupt:
-        failed = KeyboardInterrupt(f"Interrupted: nothing was published. {told}")
+    except KeyboardInterrupt as error:
+        failed = KeyboardInterrupt(f"{error}" if str(error) else f"Interrupted: nothing was published. {told}")
     except MemoryError:
         failed = DpvizError(f"There is not enough memory. {told}")
     except Exception as error:  # noqa: BLE001
@@ -276,9 +260,5 @@ def once_spent(dataset: str, entry: int, work: Callable[[], T]) -> T:
 
 
 def amount_text(amount: Amount) -> str:
-    """An amount of the ledger in words, such as "epsilon 0.5, delta 1e-08"; a delta of 0 is left out."""
-    return ", ".join(f"{name} {_number(value)}" for name, value in amount.items() if value or name != "delta")
-
-
-def _number(value: Fraction) -> str:
-    return f"{float(value):.6g}"
+    """An amount of the ledger in words, rounded down, such as "epsilon 0.5, delta 1E-8"; a delta of 0 is left out."""
+    return in_words({name: value for name, value in amount.items() if value or name != "delta"})

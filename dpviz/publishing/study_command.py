@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_string_dtype
 
 from dpviz.answers.compare import compare
 from dpviz.answers.study import Study
@@ -18,7 +19,8 @@ from dpviz.answers.workers import MOST_WORKERS
 from dpviz.errors import DpvizError, SettingError
 from dpviz.publishing.console import counted_bar, give, say
 from dpviz.publishing.study_config import read_study
-from dpviz.publishing.table_file import checked_target, write_whole
+from dpviz.publishing.table_file import checked_target, write_table
+from dpviz.release.members import neutral
 
 FEW_RUNS = 20  # workers would take longer to start than these take
 
@@ -37,7 +39,7 @@ def run_compare(asked: Namespace) -> None:
         _make(study, rows, before, _workers(asked.workers, len(study) - there))
     except (KeyboardInterrupt, DpvizError):
         if asked.resume and output is not None and rows:
-            write_whole(output, _text(tidy(study, rows), output))
+            write_table(output, _text(tidy(study, rows), output))
             say(f"What was made is in {output}: the same command goes on from there.")
         raise
     table = tidy(study, rows)
@@ -45,7 +47,7 @@ def run_compare(asked: Namespace) -> None:
         sys.stdout.write(_text(table, Path("table.json" if asked.json else "table.csv")))
         sys.stdout.flush()
         return
-    write_whole(output, _text(table, output))
+    write_table(output, _text(table, output))
     give({"table": str(output), "runs": len(study)}, [f"{len(study):,} runs in {output}."], as_json=asked.json)
 
 
@@ -73,4 +75,5 @@ def _workers(asked: int | None, runs: int) -> int:
 def _text(table: pd.DataFrame, path: Path) -> str:
     if path.suffix.lower() == ".json":
         return table.to_json(orient="records", indent=2, double_precision=15) + "\n"
-    return table.to_csv(index=False, lineterminator="\n")
+    texts = {str(name): neutral(column.to_numpy(object)) for name, column in table.items() if is_string_dtype(column)}
+    return str(table.assign(**texts).to_csv(index=False, lineterminator="\n"))

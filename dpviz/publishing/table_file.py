@@ -25,7 +25,7 @@ def checked_target(path: Path) -> Path:
     return path
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_table(path: Path, text: str) -> None:
     """Write a file, all of it or nothing.
 
     Raises:

@@ -6,6 +6,7 @@ import sys
 from fractions import Fraction
 from typing import Any
 
+from dpviz.privacy.accounts import exact_amount
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.receipt import Receipt, Step
 
@@ -14,6 +15,7 @@ Facts = dict[str, Any]
 PURE, APPROX, ZCDP = "pure differential privacy", "approximate differential privacy", "zero-concentrated differential privacy"
 SEQUENTIAL, INSTEAD = "adds to the other steps", "in place of later steps, on paths that end here"
 COMPOSITION = "The amounts of the steps add up; within a step the counted places are disjoint, so one unit pays once."
+PARTS = ("epsilon", "delta", "rho")
 CURRENCIES = {"ε": "epsilon", "ρ": "rho"}
 
 
@@ -69,6 +71,24 @@ def receipt_of(privacy: Facts, accounting: Facts) -> Receipt:
     )
 
 
+def ledger_facts(text: str | None) -> Facts | None:
+    """An amount as the ledger writes it, with the parts that a budget is stated with; None stays None."""
+    if text is None:
+        return None
+    parts = exact_amount(text)
+    return {name: amount(parts.get(name)) for name in PARTS}
+
+
+def stated_amount(facts: Facts) -> str:
+    """What `ledger_facts` stated, for people: decimals; a delta of 0 is left out.
+
+    >>> stated_amount(ledger_facts("epsilon 3/2, delta 0"))
+    'epsilon 1.5'
+    """
+    known = {name: facts[name]["decimal"] for name in PARTS if facts[name] is not None}
+    return ", ".join(f"{name} {value:.9g}" for name, value in known.items() if value or name != "delta")
+
+
 def _decimal(value: Fraction) -> float:
     """The nearest floating-point number; the largest one beyond them."""
     try:
@@ -78,7 +98,7 @@ def _decimal(value: Fraction) -> float:
 
 
 def _budget_facts(budget: Budget) -> Facts:
-    return {name: amount(getattr(budget, name, None)) for name in ("epsilon", "delta", "rho")}
+    return {name: amount(getattr(budget, name, None)) for name in PARTS}
 
 
 def _budget(privacy: Facts) -> Budget:

@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 MOST_MEMBERS = 256
 MOST_BYTES = 4 * 2**30
+LITTER = (".DS_Store", "Thumbs.db")
+"""What file managers leave in folders that they show: no part of a release, and never read."""
 _AT_ONCE = 2**20
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -104,7 +106,7 @@ def _archive(source: Source) -> zipfile.ZipFile:
 
 def _folder(folder: Path) -> Members:
     sizes = {}
-    for path in folder.iterdir():
+    for path in (path for path in folder.iterdir() if path.name not in LITTER):
         if path.is_symlink() or not path.is_file():
             raise InputError("The folder holds something that is no plain file; a release has neither folders nor links in it.")
         sizes[path.name] = path.stat().st_size
@@ -112,7 +114,7 @@ def _folder(folder: Path) -> Members:
 
 
 def _zip(archive: zipfile.ZipFile) -> Members:
-    members = [member for member in archive.infolist() if not member.is_dir()]
+    members = [member for member in archive.infolist() if not member.is_dir() and PurePosixPath(member.filename).name not in LITTER]
     for member in members:
         _check_member(member)
     paths = [PurePosixPath(member.filename) for member in members]

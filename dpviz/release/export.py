@@ -16,7 +16,7 @@ from typing import Any
 
 from dpviz.errors import DpvizError, SettingError
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import SCHEMA_FILE, breach, facts_of
+from dpviz.release.manifest import SCHEMA_FILE, breach, facts_of, spelt
 from dpviz.release.members import FORMATS, Member, Plan
 from dpviz.release.partitions import point_files
 from dpviz.release.release import Release
@@ -95,6 +95,11 @@ def seal(manifest: Facts) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
+def partial_beside(target: Path) -> Path:
+    """Where a folder is filled before it gets its name: hidden, beside it, and new each time."""
+    return target.parent / f".{target.name}.{secrets.token_hex(8)}.partial"
+
+
 def write_whole(target: Path, fill: Callable[[Path], None]) -> None:
     """Make a folder that is complete from the moment it has its name.
 
@@ -105,7 +110,7 @@ def write_whole(target: Path, fill: Callable[[Path], None]) -> None:
     Raises:
         DpvizError: the disk does not take it.
     """
-    fresh = target.parent / f".{target.name}.{secrets.token_hex(8)}.partial"
+    fresh = partial_beside(target)
     reason = None
     try:
         fresh.mkdir()
@@ -120,7 +125,7 @@ def write_whole(target: Path, fill: Callable[[Path], None]) -> None:
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     if reason is not None:
-        raise DpvizError(f"The release could not be written ({reason}). It is paid for: write it elsewhere, do not draw again.")
+        raise DpvizError(f"The release could not be written ({reason}).")
 
 
 def _force(path: Path) -> None:
@@ -164,15 +169,7 @@ def _fill(fresh: Path, plan: Plan, manifest: Facts, extra: dict[str, bytes]) -> 
     broken = breach(whole)
     if broken is not None:
         raise SettingError(f"The manifest breaks its schema at {broken}; make it with describe(release, publication).")
-    (fresh / MANIFEST).write_bytes(_spelt(whole))
-
-
-def _spelt(manifest: Facts) -> bytes:
-    try:
-        return (json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
-    except UnicodeEncodeError:
-        pass
-    raise SettingError("A text of the manifest holds half a character (a lone surrogate), which no file can hold; correct it.")
+    (fresh / MANIFEST).write_bytes(spelt(whole))
 
 
 def _entry(path: Path, kind: str, about: str) -> Facts:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.errors import SettingError
-from dpviz.release.accounting import accounting_facts, privacy_facts
+from dpviz.release.accounting import accounting_facts, ledger_facts, privacy_facts
 from dpviz.release.contents import contents_facts
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.publication import Publication
@@ -32,6 +32,8 @@ _LIMITS = (
     "How long the computation took is not hidden: timing is not hardened.",
     "Whether the records are true, and whether the unit is the right one for them, was not checked.",
 )
+
+_NOBODY = Publication(name="-", curator="-", description="", region="", intended_use="", draws=1, truth_seen=False)
 
 
 def describe(
@@ -54,12 +56,48 @@ def describe(
         SettingError: a time without zone, a malformed id, or a setting of the mechanism that cannot be written down.
     """
     release.refuse_unpublishable()
+    return _described(release, publication, created, release_id)
+
+
+def check_describable(release: Release | FlowRelease) -> None:
+    """Raise what would keep releases like this one from being described; simulations may be tried, and nothing is handed out.
+
+    Raises:
+        SettingError: a setting, a name or a number of the frame or the receipt that cannot be written down.
+    """
+    whole = _described(release, _NOBODY, None, None) | {"files": [], "left_out": [], "seal": "0" * 64}
+    spelt(whole)
+    broken = breach(whole)
+    if broken is not None:
+        raise SettingError(f"What the mechanism says of its release cannot be written down: it breaks the schema at {broken}.")
+
+
+def spelt(manifest: Facts) -> bytes:
+    """A manifest as it is written.
+
+    Raises:
+        SettingError: a text that no file can hold, or a number that is not finite.
+    """
+    try:
+        return (json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    except UnicodeEncodeError:
+        reason = "A text of the manifest holds half a character (a lone surrogate), which no file can hold; correct it."
+    except (TypeError, ValueError):
+        reason = "The manifest holds a number that is not finite, or something that JSON has no word for."
+    raise SettingError(reason)
+
+
+def _described(release: Release | FlowRelease, publication: Publication, created: datetime | None, release_id: str | None) -> Facts:
     return {
         "identity": _identity(release, created, release_id),
         "data_product": {name: getattr(publication, name) for name in ("name", "curator", "description", "region", "intended_use")},
         **facts_of(release),
         "implementation": _implementation(publication),
-        "dataset": {"draws": publication.draws, "spent": publication.dataset_spent, "cap": publication.dataset_cap},
+        "dataset": {
+            "draws": publication.draws,
+            "spent": ledger_facts(publication.dataset_spent),
+            "cap": ledger_facts(publication.dataset_cap),
+        },
         "utility": utility_facts(release),
         "limits": list(_LIMITS),
     }

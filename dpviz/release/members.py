@@ -95,7 +95,7 @@ def write_geojson(frame: geopandas.GeoDataFrame, path: Path) -> None:
     except Exception:  # noqa: BLE001  (GDAL's errors have no common root with OSError)
         complete = False
     if not complete:
-        raise DpvizError("The GeoJSON could not be written: is the disk full? Leave this format out, or write elsewhere.")
+        raise DpvizError("The GeoJSON could not be written: is the disk full?")
 
 
 def off_the_globe(crs: CRS | None, x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None:

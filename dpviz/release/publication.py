@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass, fields
 
@@ -9,6 +10,8 @@ from dpviz.errors import SettingError
 
 LONGEST_TEXT = 20_000
 _LAYOUT = "\n\t"
+_NUMBER = "(0|[1-9][0-9]{0,4299})(/[1-9][0-9]{0,4299})?"
+_AMOUNT = re.compile(f"epsilon {_NUMBER}(, delta {_NUMBER})?|rho {_NUMBER}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +26,9 @@ class Publication:
         intended_use: what it was made for, and what not.
         draws: how many draws on this dataset its ledger counts, this one included; at least 1.
         truth_seen: whether anybody looked at true counts beside noisy ones while the settings were chosen.
-        dataset_spent: what the dataset's ledger has spent in all, this draw included, in words; None where no ledger was kept.
-        dataset_cap: the most that its ledger lets be spent, in words; None where no ledger was kept.
+        dataset_spent: what the dataset's ledger has spent in all, this draw included, in exact numbers such as "epsilon 3/10,
+            delta 1/100000000" or "rho 1/2"; None where no ledger was kept.
+        dataset_cap: the most that its ledger lets be spent, likewise.
 
     Raises:
         SettingError: name or curator is blank, or something is not of its kind, too long, or not printable.
@@ -45,6 +49,8 @@ class Publication:
             value = getattr(self, declared.name)
             if declared.type == "str" or (declared.type == "str | None" and value is not None):
                 _check_text(declared.name, value)
+        for name in ("dataset_spent", "dataset_cap"):
+            _check_amount(name, getattr(self, name))
         for name in ("name", "curator"):
             if not getattr(self, name).strip():
                 raise SettingError(f"The publication's {name} must not be blank: readers must know what this is and whom to ask.")
@@ -52,6 +58,11 @@ class Publication:
             raise SettingError("The publication's draws must be a whole number of at least 1: the release itself is a draw.")
         if not isinstance(self.truth_seen, bool):
             raise SettingError("The publication's truth_seen must be True or False: it is a declaration.")
+
+
+def _check_amount(name: str, text: str | None) -> None:
+    if text is not None and not _AMOUNT.fullmatch(text):
+        raise SettingError(f"The publication's {name} must be exact: epsilon 3/10, or epsilon 3/10, delta 1/100000000, or rho 1/2.")
 
 
 def _check_text(name: str, value: object) -> None:

@@ -1,8 +1,9 @@
-"""Read a release that was written: checked against its manifest, and equal to what was released."""
+"""Read a release that was written: checked against its manifest, and equal in every field to what was released."""
 
 from __future__ import annotations
 
 import json
+import math
 from functools import partial
 from typing import Any
 
@@ -16,10 +17,11 @@ from dpviz.release.archive import MOST_BYTES, Members, Source, guarded, opened
 from dpviz.release.contents import POINTS
 from dpviz.release.export import MANIFEST, seal
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import breach
+from dpviz.release.manifest import breach, facts_of
 from dpviz.release.partitions import TABLE, point_release
 from dpviz.release.release import Release
 from dpviz.release.trip_tables import ACROSS, DESTINATIONS, FLOWS, ORIGINS, REGIONS, trip_release
+from dpviz.release.utility import utility_facts
 
 Facts = dict[str, Any]
 
@@ -30,19 +32,27 @@ _NOT_WHOLE = "The release's tables and its manifest do not fit together: they we
 def read_release(source: Source) -> Release | FlowRelease:
     """A release as it was when `write_release` wrote it; it answers as before.
 
+    The checks find accidents and careless edits. SHA-256 and seal are checksums, no signature: whoever makes a whole release
+    anew, can make them fit.
+
     Args:
         source: the folder, a zip of it (a path, or an open binary file).
 
     Returns:
-        A release equal to the one that was written, bit for bit.
+        A release that equals the one that was written in every field, bit for bit.
 
     Raises:
-        InputError: no release; a file is missing, changed, or not listed; or it was published without GeoParquet.
+        InputError: no release; a file is missing, changed, or not listed; the manifest says something else than the tables; or
+            it was published without GeoParquet.
     """
     with opened(source) as members:
         manifest = _manifest(members)
         tables = {name: guarded(_NOT_WHOLE, partial(_table, members, name)) for name in _needed(manifest)}
-        return guarded(_NOT_WHOLE, lambda: _release(manifest, tables))
+        release = guarded(_NOT_WHOLE, lambda: _release(manifest, tables))
+    contradicted = guarded(_NOT_WHOLE, partial(_contradicted, manifest, release))
+    if contradicted is not None:
+        raise InputError(f"The manifest contradicts the release that it describes, at {contradicted}: it was changed, or made up.")
+    return release
 
 
 def read_manifest(source: Source) -> Facts:
@@ -57,7 +67,9 @@ def read_manifest(source: Source) -> Facts:
 
 def _manifest(members: Members) -> Facts:
     text = guarded("The manifest cannot be read.", lambda: members.read(MANIFEST, MOST_MANIFEST_BYTES))
-    manifest: Facts = guarded("The manifest is not JSON.", lambda: json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant))
+    manifest: Facts = guarded(
+        "The manifest is not JSON.", lambda: json.loads(text.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
+    )
     broken = guarded("The manifest breaks its schema.", lambda: breach(manifest))
     if broken is not None:
         raise InputError(f"The manifest breaks its schema at {broken}.")
@@ -71,8 +83,10 @@ def _check_files(members: Members, listed: list[Facts]) -> None:
     names = [entry["name"] for entry in listed]
     if len(set(names)) < len(names) or MANIFEST in names:
         raise InputError("The manifest lists a file twice.")
-    if set(members.sizes) - {MANIFEST, *names}:
-        raise InputError("The release has a file that its manifest does not list.")
+    strangers = sorted(set(members.sizes) - {MANIFEST, *names})
+    if strangers:
+        shown = "; ".join(repr(name[:60]) for name in strangers[:3])
+        raise InputError(f"What the manifest does not list is in the release: {shown}. Take it out.")
     for entry in listed:
         if entry["name"] not in members.sizes:
             raise InputError(f"The release's {entry['name']} is missing.")
@@ -111,6 +125,24 @@ def _release(manifest: Facts, tables: dict[str, Any]) -> Release | FlowRelease:
     if contents["kind"] == POINTS:
         return point_release(contents, tables[TABLE], receipt, steps)
     return trip_release(contents, tables, receipt, steps)
+
+
+def _contradicted(manifest: Facts, release: Release | FlowRelease) -> str | None:
+    """The first part of a manifest that does not follow from its release; None if all that can follow does."""
+    facts = facts_of(release) | {"utility": utility_facts(release)}
+    facts["kind"], stated = facts["contents"]["kind"], manifest | {"kind": manifest["identity"]["kind"]}
+    return next((name for name, fact in facts.items() if not _alike(fact, stated[name])), None)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two facts say the same; standard deviations may differ in the last digits, from one computer to another."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, float) and isinstance(other, float | int):
+        return math.isclose(one, other, rel_tol=1e-9)
+    return bool(one == other)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> Facts:

@@ -33,6 +33,7 @@ from dpviz.space.regions import ROOT, Regions
 Facts = dict[str, Any]
 
 NO_PLACES = "The regions have no geometry, so there is no place on the map for them."
+_NEUTRAL = " An id that a spreadsheet would take for a formula has an apostrophe in front here, but not in GeoJSON and Parquet."
 _SLUG = re.compile(r"[^a-z0-9]+")
 _LONGEST_SLUG = 24
 
@@ -103,6 +104,7 @@ def _flows_csv(release: FlowRelease, level: int) -> Member:
         write_csv(numbers({"origin": ends["origin"], "dest": ends["destination"], **columns}), path)
 
     about = f"Trips, {release.tree.title(2 * level)}, nonzero pairs only; opens in flowmap.blue with the locations of the same level."
+    about += _NEUTRAL
     return Member(name=f"flows_{_stem(release, level)}.csv", format=CSV, about=about, write=write)
 
 
@@ -121,7 +123,7 @@ def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
         "lon": table["lon"],
         "name": pa.array(table["name"].tolist(), pa.string()),
     }
-    about = "A place inside each region, in EPSG:4326 (degrees)."
+    about = f"A place inside each region, in EPSG:4326 (degrees).{_NEUTRAL}"
     return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(numbers(columns), path))
 
 

@@ -53,9 +53,9 @@ def raster(tree: Tree, count: Floats, steepness: float = STEEPNESS) -> Floats:
     blocks = np.full((1, 1), count[0])
     inside = _inside(tree, 0)
     for depth in range(1, min(tree.order, FINEST_ORDER) + 1):
-        divided = np.repeat(np.repeat(inside, 2, axis=0), 2, axis=1)
-        blocks = np.where(divided, _divided(blocks, steepness), block_sums(tree, count, depth))
-        inside = divided | _inside(tree, depth)
+        halved = np.repeat(np.repeat(inside, 2, axis=0), 2, axis=1)
+        blocks = np.where(halved, _divided(blocks, steepness), block_sums(tree, count, depth))
+        inside = _inside(tree, depth)
     return blocks
 
 
@@ -83,10 +83,13 @@ def _divided(blocks: Floats, steepness: float) -> Floats:
 
 
 def _slopes(quarter: Floats, axis: int, steepness: float) -> Floats:
-    """(s, s) r along an axis, -1 to 1; 0 where a block is empty. Beyond the edge the neighbour is the block itself."""
+    """(s, s) r along an axis, -1 to 1; 0 where a block is empty. Beyond the edge the neighbour is the block itself.
+
+    No neighbour is under 0, so the smaller difference is at most the block itself, and `steepness` / 4 of it as well.
+    """
     step = np.diff(quarter, axis=axis)
     edge = np.zeros_like(np.take(quarter, [0], axis=axis))
     left, right = np.concatenate([edge, step], axis=axis), np.concatenate([step, edge], axis=axis)
     size = np.minimum(np.minimum(np.abs(left), np.abs(right)) * steepness, np.abs(left + right) / 2)
     slope = np.where(left * right > 0, np.sign(left) * size, 0.0) / 4
-    return np.divide(np.clip(slope, -quarter, quarter), quarter, out=np.zeros_like(quarter), where=quarter > 0)
+    return np.divide(slope, quarter, out=np.zeros_like(quarter), where=quarter > 0)

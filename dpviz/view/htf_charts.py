@@ -38,6 +38,9 @@ MEASURES = {
 MORE_COLORS = (*COLORS, "#332288", "#882255")
 MORE_DASHES = (*DASHES, [6, 2, 6, 2, 1, 2], [10, 5])
 
+_LOOKS = {"HTF (ours)": 0, "HTF (5e-4)": 1, "HTF (1e-3)": 2, "Quadtree (geo)": 3, "Quadtree (uniform)": 4}
+_LOOKS |= {"KdTree (geo)": 5, "KdTree (uniform)": 6, "UG": 4, "AG": 5, "Singular": 6, "Uniform": 7, "Privelet": 8}
+
 Columns = tuple[str, str, str, str]
 
 _BEST, _SEEN, _TRIED, _END = "best line of all", "looked at by the paper's search", "tried by default", "where the search ends"
@@ -167,12 +170,13 @@ def lines_with_spread(
     drawn, ticks = on_log_axis(rows, [what, "low", "high"])
     drawn, order = with_texts(drawn, list(names)), rows[series].unique().tolist()
     x = alt.X(field=where, type="ordinal", title=names[where], sort=sorted(rows[where].unique().tolist()), axis=alt.Axis(labelAngle=0))
-    color, y = told_apart(alt.Color, series, order, MORE_COLORS), log_y(names[what], ticks, f"{what} drawn")
+    colors, dashes = ([ways[_LOOKS.get(name, place)] for place, name in enumerate(order)] for ways in (MORE_COLORS, MORE_DASHES))
+    color, y = told_apart(alt.Color, series, order, colors), log_y(names[what], ticks, f"{what} drawn")
     lined, large = drawn.iloc[: len(table)], drawn.iloc[len(table) :]
     base = alt.Chart(lined).encode(x=x, color=color, tooltip=tooltip(dict(names)))
     spreads = base.mark_rule(strokeWidth=1.5, opacity=0.6, aria=False).encode(y=log_y(names[what], ticks, "low drawn"), y2="high drawn")
     lines = base.mark_line(point=alt.OverlayMarkDef(size=50, filled=True), strokeWidth=2.5, opacity=0.9)
-    layers = [spreads, lines.encode(y=y, strokeDash=told_apart(alt.StrokeDash, series, order, MORE_DASHES))]
+    layers = [spreads, lines.encode(y=y, strokeDash=told_apart(alt.StrokeDash, series, order, dashes))]
     if len(large):
         marks = alt.Chart(large).mark_point(shape="diamond", size=170, strokeWidth=2.5)
         layers.append(marks.encode(x=x, y=y, color=color, tooltip=tooltip(dict(names))))

@@ -8,6 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from dpviz.release.accounting import stated_amount
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.release import Release
 from dpviz.view.report_budget import decimal, is_structure, odds, place_name, pyramid
@@ -123,7 +124,7 @@ def _template() -> Any:
     loader = PackageLoader("dpviz", "view")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_plain)
     environment.trim_blocks = environment.lstrip_blocks = True
-    environment.filters |= {"whole": whole, "plain_number": _number, "decimal": decimal}
+    environment.filters |= {"whole": whole, "plain_number": _number, "decimal": decimal, "amount": stated_amount}
     return environment.get_template("report.html.jinja")
 
 

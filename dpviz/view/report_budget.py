@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
@@ -39,7 +40,7 @@ class Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class Odds:
-    """The guarantee in plain numbers.
+    """The guarantee in plain numbers, all rounded so that they still hold.
 
     Attributes:
         epsilon: the bound, as a decimal.
@@ -86,6 +87,15 @@ def decimal(value: Fraction | float, digits: int = 4) -> str:
     return f"{number:,.0f}" if number >= 10**digits else f"{number:.{digits}g}".replace("e-0", "e-")
 
 
+def upper(value: Fraction, digits: int = 4) -> str:
+    """The same, never below the fraction.
+
+    >>> upper(Fraction(1, 3)), upper(Fraction(1, 2)), upper(Fraction(1, 10**8))
+    ('0.3334', '0.5', '1e-8')
+    """
+    return f"{math.ceil(value):,}" if value >= 10**digits else decimal(float(_rounded(value, digits, ROUND_CEILING)), digits)
+
+
 def is_structure(step: Step, release: Release | FlowRelease) -> bool:
     """Whether a step chose the structure (splits, medians, sizes), not the counts that are published."""
     return isinstance(release, Release) and not step.purpose.startswith("counts")
@@ -108,14 +118,20 @@ def odds(receipt: Receipt) -> Odds:
     epsilon, delta = float(bound.epsilon), Fraction(0) if isinstance(bound, PureBudget) else bound.delta
     factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
     return Odds(
-        epsilon=decimal(epsilon),
+        epsilon=upper(bound.epsilon),
         factor=_times(factor),
         twice=_times(math.exp(min(2 * epsilon, _LARGEST_EXPONENT))),
-        delta=decimal(delta, 3) if delta else "",
+        delta=upper(delta, 3) if delta else "",
         one_in=f"{float(1 / delta):,.0f}" if delta else "",
-        rho="" if rho is None else decimal(rho),
-        beliefs=[(_percent(prior), _percent(_after(prior, 1 / factor)), _percent(_after(prior, factor))) for prior in _PRIORS],
+        rho="" if rho is None else upper(rho),
+        beliefs=[_beliefs(prior, factor) for prior in _PRIORS],
     )
+
+
+def _beliefs(prior: float, factor: float) -> tuple[str, str, str]:
+    """Before, and at least and at most after."""
+    least, most = _percent(_after(prior, 1 / factor), ROUND_FLOOR), _percent(_after(prior, factor), ROUND_CEILING)
+    return f"{100 * prior:.0f} %", least, most
 
 
 def _after(prior: float, factor: float) -> float:
@@ -124,15 +140,25 @@ def _after(prior: float, factor: float) -> float:
 
 
 def _times(factor: float) -> str:
-    return f"{factor:,.2f}" if factor < 1000 else f"{factor:,.0f}" if factor < 1e9 else f"{factor:.1e}"
+    """A factor that is no smaller than the one given."""
+    if factor < 1000:
+        return f"{Decimal(factor).quantize(Decimal('0.01'), ROUND_CEILING):,}"
+    return f"{math.ceil(factor):,}" if factor < 1e9 else f"{_rounded(Fraction(factor), 2, ROUND_CEILING):.1e}"
 
 
-def _percent(share: float) -> str:
-    """A probability; never rounded to 100 or 0."""
-    percent = 100 * share
-    if percent > 99.9:
-        return "over 99.9 %"
-    return "under 0.1 %" if percent < 0.1 else f"{percent:.2g} %" if percent < 10 else f"{percent:.1f} %".replace(".0 ", " ")
+def _percent(share: float, rounding: str) -> str:
+    """A probability with a digit behind the point, small ones with two digits; rounded the way that keeps a bound a bound."""
+    percent = Decimal(100 * share)
+    if percent < Decimal("0.1") and rounding == ROUND_FLOOR:
+        return "0 %"
+    if percent < 10:
+        return f"{float(_rounded(Fraction(percent), 2, rounding)):.2g} %"
+    return f"{percent.quantize(Decimal('0.1'), rounding)} %".replace(".0 ", " ")
+
+
+def _rounded(value: Fraction, digits: int, rounding: str) -> Decimal:
+    with localcontext(prec=digits, rounding=rounding):
+        return Decimal(value.numerator) / value.denominator
 
 
 def _layer(release: Release | FlowRelease, where: int | str, counts: Fraction, structure: Fraction) -> Layer:

@@ -206,3 +206,15 @@ class TestFiles:
         fine(app.toggle(key="drop").set_value(True).run())
         fine(press_draw(app))
         assert drawn(app).data.points.count.sum() == 3
+
+
+def test_names_in_a_file_are_never_read_as_markdown(tmp_path):
+    """A column's name could be a picture of elsewhere, which the browser would ask for."""
+    hostile = "![a](http://127.0.0.1:9/zq.png) <b>:red[x]"
+    app = TestFiles().upload(f"{hostile},lat\nfar,50\n1,51\n".encode())
+    labelled(app.selectbox, "Longitude or easting").set_value(hostile).run()
+    TestFiles().declare(app)
+    (told,) = [each.value for each in app.error]
+    assert "![a](" not in told
+    assert "\\!\\[a\\]" in told
+    assert "\\<b\\>" in told

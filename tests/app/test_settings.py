@@ -17,6 +17,7 @@ SETTINGS = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.tom
         ("server", "enableStaticServing", False),
         ("client", "showErrorDetails", "none"),
         ("browser", "gatherUsageStats", False),
+        ("runner", "fastReruns", False),
     ],
 )
 def test_a_setting_that_safety_rests_on(section, name, value):

@@ -47,7 +47,7 @@ TEXTS = st.one_of(
 
 def numbers(rule):
     """Values that a setting accepts."""
-    whole = rule.optional or isinstance(rule.default, int)
+    whole = isinstance(rule.low if rule.optional else rule.default, int)
     low, high = (bound if bound is None else max(min(bound, 10**6), -(10**6)) for bound in (rule.low, rule.high))
     values = st.integers(int(low), int(high)) if whole else st.floats(low, high)
     return values | st.none() if rule.optional else values

@@ -64,6 +64,15 @@ def errors(app):
     return " ".join(error.value.replace("\\", "") for error in app.error)
 
 
+def warnings(app):
+    return " ".join(warning.value.replace("\\", "") for warning in app.warning)
+
+
+def account():
+    (found,) = Ledger().accounts()
+    return found
+
+
 def name_dataset(app, name=None, cap=10.0):
     """Type name and cap where the ledger does not know the data and the page proposes none."""
     typed = [each for each in app.text_input if each.label == "Name of the dataset"]
@@ -79,6 +88,29 @@ def press_draw(app):
     return good(app.button(key="draw").click().run())
 
 
+def pages():
+    import streamlit as st  # noqa: PLC0415 - only this function's text runs
+
+    from dpviz.app.points_page import points_page  # noqa: PLC0415
+    from dpviz.app.release_page import release_page  # noqa: PLC0415
+    from dpviz.app.trips_page import trips_page  # noqa: PLC0415
+
+    {"points": points_page, "trips": trips_page, "release": release_page}[st.session_state.get("at", "points")]()
+
+
+def pages_app(at="points", link=CURATE):
+    """All pages in one session; `go` is the navigation between them."""
+    app = AppTest.from_function(pages, default_timeout=60)
+    app.query_params.update(link)
+    app.session_state["at"], app.session_state["tab"], app.session_state["trips tab"] = at, "Table", "Consistency"
+    return good(app.run())
+
+
+def go(app, page):
+    app.session_state["at"] = page
+    return good(app.run())
+
+
 def deck_of(app):
     return json.loads(app.get("deck_gl_json_chart")[0].proto.json)
 
@@ -88,8 +120,12 @@ def drawn_layer(app):
 
 
 def drawn(app):
-    name = f"drawn {app.session_state['config'].mode}"
-    return app.session_state[name] if name in app.session_state else None  # noqa: SIM401 - a session has no get()
+    return newest(app, f"drawn {app.session_state['config'].mode}")
+
+
+def newest(app, shelf):
+    """What a session laid on a shelf last, None before the first."""
+    return [None, *(app.session_state[shelf] if shelf in app.session_state else ())][-1]  # noqa: SIM401 - a session has no get()
 
 
 def keys(elements):
@@ -140,8 +176,7 @@ def trips_app(link=FLIGHTS):
 
 
 def trips_drawn(app):
-    name = f"trips drawn {app.session_state['trips config'].mode}"
-    return app.session_state[name] if name in app.session_state else None  # noqa: SIM401 - a session has no get()
+    return newest(app, f"trips drawn {app.session_state['trips config'].mode}")
 
 
 def open_trips_tab(app, name):

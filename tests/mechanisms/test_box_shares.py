@@ -1,13 +1,16 @@
 """How boxes lie over grids, against the slow definition cell by cell."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from dpviz.answers.metrics import true_answers
+from dpviz.data.corner_counts import CornerCounts
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
-from dpviz.mechanisms.box_shares import Asked, Boxes, ones, running_sums, tuning_boxes
-from dpviz.mechanisms.grid_bounds import grid_cover
+from dpviz.mechanisms.box_shares import Asked, Boxes, tuning_boxes
+from dpviz.mechanisms.grid_bounds import grid_bias, grid_cover
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid
 
@@ -46,8 +49,8 @@ def test_true_counts_are_those_of_the_metrics(order, side):
 def test_answers_squares_and_areas_are_sums_over_cells(order, side):
     points, boxes = case(order, side)
     lines = grid(points.domain, side, side).lines
-    sums, cover, alpha = running_sums(points, *lines), grid_cover(boxes, side), shares(boxes, side)
-    cells = np.diff(np.diff(sums, axis=0), axis=1)
+    counted, cover, alpha = CornerCounts(points=points, columns=lines[0], rows=lines[1]), grid_cover(boxes, side), shares(boxes, side)
+    sums, cells = counted.at, np.diff(np.diff(counted.table, axis=0), axis=1)
     assert cells.sum() == points.count.sum()
     np.testing.assert_allclose(cover.weighted(sums), (alpha * cells).sum(axis=(1, 2)), rtol=1e-14)
     np.testing.assert_allclose(cover.area, alpha.sum(axis=(1, 2)), rtol=1e-14)
@@ -66,8 +69,22 @@ def test_the_numbers_of_boxes_that_share_a_cell_or_a_place_are_counted(order, si
     assert boxes.most_inside == (shares(boxes, boxes.domain.side) == 1).sum(axis=0).max()
 
 
-def test_running_sums_of_ones_are_products():
-    np.testing.assert_array_equal(ones(3, 2), [[0, 0, 0, 0], [0, 1, 2, 3], [0, 2, 4, 6]])
+def test_as_many_boxes_as_are_allowed_on_the_finest_lattice_need_no_table_of_their_corners():
+    domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=24)
+    rng = np.random.default_rng(1)
+    points = PointCounts.from_xy(rng.random(10**5) ** 2, rng.random(10**5), domain=domain)
+    boxes = tuning_boxes(domain, tuple(0.05 * size for size in range(1, 17)), 1000, 7)
+    tracemalloc.start()
+    try:
+        asked = Asked(points=points, boxes=boxes)
+        truth, bias, _ = asked.truth, grid_bias(asked, 4096), boxes.most_inside
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100 * 2**20
+    some = slice(0, 16_000, 800)
+    np.testing.assert_array_equal(truth[some], true_answers(points, domain.coordinates(boxes.lattice[some])))
+    assert bias.max() < 0.01 * len(points.count)
 
 
 def test_tuning_boxes_have_the_domains_proportions_and_come_from_the_seed():

@@ -8,8 +8,8 @@ import pytest
 from geopandas.tools.hilbert_curve import _encode
 
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError, InputError, SettingError
-from dpviz.mechanisms import POINT_MECHANISMS, Kdtree
+from dpviz.errors import BudgetError, DpvizError, InputError, SettingError
+from dpviz.mechanisms import POINT_MECHANISMS, AdaptiveGrid, Htf, Kdtree, PathTree
 from dpviz.mechanisms.base import PointMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -18,6 +18,10 @@ from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve
 
 VARIANTS = {
+    "adaptive_grid as measured": AdaptiveGrid(least_squares=False),
+    "htf as measured": Htf(least_squares=False),
+    "htf in halves": Htf(search="middle", combine=False, zero=False, inside="uniform"),
+    "path_tree as measured": PathTree(least_squares=False, inside="uniform"),
     "kdtree in halves": Kdtree(fan_out=2),
     "kdtree, hybrid": Kdtree(variant="hybrid"),
     "kdtree, cell": Kdtree(variant="cell"),
@@ -169,11 +173,27 @@ def test_it_marks_seeded_releases_as_simulation_and_only_those(mechanism):
 
 
 @EVERY
-def test_children_add_up_to_their_parents(mechanism):
+def test_a_split_that_says_nothing_is_refused(mechanism):
+    points, parts = points_of(10), mechanism.shares(points_of(10).domain)
+    for nothing in ([0.0] * len(parts), [-1.0, *[0.5] * (len(parts) - 1)]):
+        if len(parts) > 1:
+            with pytest.raises(DpvizError):
+                released(mechanism.with_shares(nothing), points, 1, Entropy.seeded(1))
+
+
+@EVERY
+def test_children_add_up_to_their_parents_unless_they_are_left_as_measured(mechanism):
     release = released(mechanism, points_of(1000), 0.3, Entropy.seeded(9))
     tree = release.tree
-    sums = np.bincount(tree.parent[1:], release.count[1:], len(tree))
-    np.testing.assert_allclose(sums[tree.children > 0], release.count[tree.children > 0], atol=1e-6)
+    inner = np.flatnonzero(tree.children)
+    sums = np.bincount(tree.parent[1:], release.count[1:], len(tree))[inner]
+    if mechanism.chosen().get("least_squares", True):
+        np.testing.assert_allclose(sums, release.count[inner], atol=1e-6)
+    else:
+        assert not any("least squares" in step for step in release.steps)
+        measured = np.isfinite(release.noise_variance[inner]) & ~np.isnan(release.noisy[inner])
+        np.testing.assert_array_equal(release.count[inner][measured], release.noisy[inner][measured])
+        assert np.abs(sums - release.count[inner]).max() > 1
 
 
 @EVERY
@@ -226,8 +246,8 @@ def test_every_sensitivity_grows_with_the_records_per_person(mechanism, contribu
     x, y = rng.uniform(BOUNDS[0], BOUNDS[2], 400), rng.uniform(BOUNDS[1], BOUNDS[3], 400)
     domain = Domain(bounds=BOUNDS, crs=None, order=5)
     points = PointCounts.from_xy(x, y, domain=domain, person=np.arange(400) // 2, contributions=contributions)
-    one = released(mechanism, replace(points, contributions=1, unit="record"), 20, Entropy.seeded(14))
-    many = released(mechanism, points, 20, Entropy.seeded(14))
+    one = released(mechanism, replace(points, contributions=1, unit="record"), 100, Entropy.seeded(14))
+    many = released(mechanism, points, 100, Entropy.seeded(14))
     assert (many.receipt.unit, many.receipt.contributions) == ("person", contributions)
     assert (one.receipt.unit, one.receipt.contributions) == ("record", 1)
     paid = [[step for step in release.receipt.steps if not step.instead] for release in (one, many)]

@@ -18,6 +18,15 @@ MECHANISMS = {
     "uniform_grid": dv.UniformGrid(c=1.0),
     "identity_threshold": dv.Identity(order=3, threshold=True),
     "kdtree": dv.Kdtree(height=2),
+    "adaptive_grid": dv.AdaptiveGrid(),
+    "hilbert_tree": dv.HilbertTree(height=2),
+    "htf": dv.Htf(),
+    "htf_paper": dv.Htf(search="rounds", combine=False, zero=False, inside="uniform", stop="count", height=4),
+    "path_tree": dv.PathTree(),
+    "privelet": dv.Privelet(order=3),
+    "privtree": dv.PrivTree(),
+    "tuned": dv.Tuned(),
+    "tuned_grid": dv.TunedGrid(sides=(2, 4, 8)),
     "kdtree_hybrid_pruned": dv.Kdtree(height=3, variant="hybrid", switch=1, fan_out=2, prune=8.0),
 }
 

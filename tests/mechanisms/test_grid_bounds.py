@@ -70,6 +70,12 @@ def test_the_true_mean_error_stays_below_the_bound(bound, epsilon):
             assert mean.sum() > 0.7 * wanted.sum()
 
 
+def test_no_error_and_no_record_is_in_a_repr():
+    asked = asked_of(np.full((4, 4), 7777))
+    for private in (asked, expected_grid(asked, 2, BUDGET)):
+        assert not any(character.isdigit() for character in repr(private).split(" at ")[0])
+
+
 def test_the_papers_bound_grows_with_the_number_of_cells_where_the_error_grows_with_its_root():
     asked = asked_of(np.zeros((16, 16), int))
     whole = int(np.argmax((asked.boxes.lattice[:, 2:] - asked.boxes.lattice[:, :2]).sum(axis=1)))

@@ -8,7 +8,7 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.data.split_objective import SENSITIVITY
-from dpviz.errors import BudgetError, DomainError
+from dpviz.errors import BudgetError
 from dpviz.mechanisms import htf
 from dpviz.mechanisms.htf import Htf
 from dpviz.mechanisms.measure import Study
@@ -112,9 +112,33 @@ def test_receipts_charge_every_planned_level_and_early_leaves_instead(form):
 
 
 def test_only_the_form_without_reuse_states_an_exact_spread():
-    for form, exact in (("default", False), ("paper", True), ("plain", True)):
+    forms = {"default": False, "paper": True, "plain": False}
+    for form, exact in forms.items():
         release = FORMS[form].release(towns(), PureBudget(1), Entropy.seeded(4))
         assert (release.approximate is None) == exact
+
+
+def test_halves_cost_nothing_and_lie_in_the_middle():
+    mechanism = Htf(search="middle", height=6)
+    release = mechanism.release(towns(), PureBudget(1), Entropy.seeded(5))
+    assert not any(step.purpose.startswith("splits") for step in release.receipt.steps)
+    assert release.receipt.spent == release.receipt.total
+    assert release.receipt.notes[0] == "All splits are halves, which cost nothing."
+    tree = release.tree
+    first = np.flatnonzero(tree.children)
+    left = tree.rectangles(tree.first_child[first])
+    np.testing.assert_array_equal(2 * tree.cells[tree.first_child[first]], tree.cells[first])
+    assert len(left) > 10
+    assert [share.label for share in mechanism.shares(towns().domain)] == ["counts"]
+    assert [share.label for share in Htf(search="middle").shares(towns().domain)] == ["height", "counts"]
+    assert Htf(search="middle").with_shares([0.05, 0.95]).height_share == 0.05
+
+
+def test_an_epsilon_for_splits_that_had_to_be_cut_is_in_the_notes():
+    release = Htf(split_epsilon=10, height=4).release(towns(), PureBudget("0.1"), Entropy.seeded(5))
+    assert "Splits got ε 0.00625 per level" in release.receipt.notes[1]
+    cheap = Htf(split_epsilon=1e-3, height=4).release(towns(), PureBudget("0.1"), Entropy.seeded(5))
+    assert not any("Splits got" in note for note in cheap.receipt.notes)
 
 
 @pytest.mark.parametrize("mechanism", [PAPER, replace(PAPER, search="permute-and-flip")], ids=["rounds", "permute-and-flip"])
@@ -191,9 +215,6 @@ def test_settings_that_matter_are_named():
     ]
 
 
-def test_other_budgets_and_trees_beyond_memory_are_refused(monkeypatch):
+def test_other_budgets_are_refused():
     with pytest.raises(BudgetError, match="HTF takes a PureBudget"):
         Htf().release(towns(), ZcdpBudget(1), Entropy.seeded(9))
-    monkeypatch.setattr(htf, "MOST_NODES", 20)
-    with pytest.raises(DomainError, match="over 20 nodes"):
-        Htf(height=10, stop_noise=0).release(towns(), PureBudget(1), Entropy.seeded(9))

@@ -25,6 +25,7 @@ PAPER = Htf(
 )
 VARIANTS = {
     "default": Htf(),
+    "halves": Htf(search="middle", height=4),
     "half for splits": Htf(split_share=0.5, lines=63, inner=1.0, height=4, stop_noise=0),
     "rounds": Htf(search="rounds", split_share=0.5, height=4, stop="count", stop_count=1),
     "paper": PAPER,

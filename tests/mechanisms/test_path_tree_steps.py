@@ -167,7 +167,11 @@ def test_switched_off_it_is_plain_least_squares_and_answers_uniformly():
     plain = PathTree(zero=False, inside="uniform").release(points, PureBudget(2), Entropy.seeded(3))
     full = PathTree().release(points, PureBudget(2), Entropy.seeded(3))
     assert (plain.unbiased, plain.steps, plain.inside) == (None, ("least squares",), "uniform")
-    assert full.steps == ("small leaves drawn towards 0", "least squares")
+    assert full.steps == (
+        "small leaves drawn towards 0",
+        "least squares, the total at least 0",
+        "answers lean towards fuller neighbours inside leaves",
+    )
     np.testing.assert_array_equal(plain.count, full.unbiased)
     np.testing.assert_array_equal(plain.stddev, full.stddev)
     leaves = full.tree.leaves

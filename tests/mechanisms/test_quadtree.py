@@ -149,6 +149,8 @@ def test_pruning_removes_what_lies_under_nodes_with_small_estimates(consistent):
     np.testing.assert_allclose(found.stddev, whole.stddev[same])
     assert found.steps[-1] == "pruned below nodes under 60"
     assert "pruning looks at the released counts" in found.approximate
+    every = release(Quadtree(zero=True, inside="interpolated", prune=8)).approximate
+    assert [word in every for word in ("towards 0", "fuller neighbours", "pruning")] == [True] * 3
     assert found.receipt == whole.receipt
 
 

@@ -11,6 +11,7 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, RefusedError, SettingError
 from dpviz.mechanisms import measure, tuning
+from dpviz.mechanisms.base import shares_of
 from dpviz.mechanisms.exact_tuned_grid import ExactTunedGrid
 from dpviz.mechanisms.tuned import Tuned
 from dpviz.mechanisms.tuned_grid import TunedGrid
@@ -108,6 +109,19 @@ def test_the_parts_of_the_budget_can_be_moved():
     assert (declared.tuning_share, declared.total_share) == (0.75, 0.02)
     assert mechanism.with_shares([0, 0, 1]).tuning_share == 0.01
     assert mechanism.with_shares([1]) is mechanism
+
+
+@pytest.mark.parametrize("mechanism", [TunedGrid(), Tuned()])
+@pytest.mark.parametrize("shares", [(0, 0), (0.0, 0.0, 0.0), (-1, 2), (math.nan, 1), (math.inf, 1), (1e308, 1e308, 1e308)])
+def test_a_split_that_says_nothing_is_refused(mechanism, shares):
+    with pytest.raises(SettingError, match="shares of a split"):
+        mechanism.with_shares(shares)
+
+
+def test_shares_are_parts_of_one():
+    assert shares_of([3, 1]) == [0.75, 0.25]
+    assert shares_of((0, 0.0, 2)) == [0, 0, 1]
+    assert sum(shares_of([0.1] * 10)) == pytest.approx(1)
 
 
 def test_references_are_not_private_and_say_so():

@@ -1,57 +1,101 @@
 """How well grids are tuned on data of the paper's sizes, and what would not pass."""
 
+from functools import lru_cache
+
 import numpy as np
 import pytest
 
 from dpviz.data.tuning_points import TUNING_SETS, tuning_counts
-from dpviz.mechanisms import UniformGrid
+from dpviz.mechanisms import UniformGrid, tuning
 from dpviz.mechanisms.box_shares import Asked
-from dpviz.mechanisms.tuned_grid import TunedGrid
+from dpviz.mechanisms.grid_bounds import expected_grid
+from dpviz.mechanisms.measure import Study
+from dpviz.mechanisms.tuned_grid import GridSize, TunedGrid
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.error_scores import choice_step, choose
+from dpviz.privacy.error_scores import LAWS
 
+pytestmark = pytest.mark.slow
 RUNS = 100
 WITHIN = 1.15
+counts = lru_cache(maxsize=3)(tuning_counts)
 
 
-def tried(points, about, **options) -> tuple[TunedGrid, np.ndarray, np.ndarray]:
-    """A mechanism, the mean relative error bound of each candidate (unclipped, same rho) and how often each was chosen, epsilon 1."""
-    mechanism = TunedGrid(sides=about.sides, sanity=about.sanity, declared_total=about.size, **options)
-    candidates, asked = mechanism.candidates(points.domain), Asked(points=points, boxes=mechanism.boxes(points.domain))
-    share, rest = PureBudget(1).split([mechanism.tuning_share, 1 - mechanism.tuning_share])
-    floor = np.maximum(asked.truth, mechanism.rho(about.size))
-    error = np.array([(each.expected(asked, PureBudget(rest)).error / floor).mean() for each in candidates])
-    scores = mechanism.scores(points, PureBudget(rest), about.size, candidates)
-    step = choice_step("size", share, mechanism.law, 1, len(candidates))
-    chosen = [choose(scores, step, 1, entropy) for entropy in Entropy.seeded(1).spawn(RUNS)]
-    return mechanism, error, np.bincount(chosen, minlength=len(candidates))
+def tried(monkeypatch, key: str, epsilon: float | str = 1, **options) -> tuple[TunedGrid, dict[str, np.ndarray], np.ndarray]:
+    """A mechanism with a set's sizes; each one's mean relative error (same rho, not clipped) by bound; how often each was chosen.
+
+    What does not depend on the noise of the run is computed once.
+    """
+    points, mechanism = counts(key), TunedGrid(sides=TUNING_SETS[key].sides, **options)
+    asked = Asked(points=points, boxes=mechanism.boxes(points.domain))
+    honest, candidates = lru_cache(GridSize.expected), mechanism.candidates(points.domain)
+    monkeypatch.setattr(tuning, "Asked", lambda **_: asked)
+    monkeypatch.setattr(GridSize, "expected", lambda self, asked, budget: honest(self, asked, budget))
+    streams = Entropy.seeded(1).spawn(RUNS)
+    choices = [mechanism.tune_by(Study(points=points, entropy=each), PureBudget(epsilon), "size", candidates) for each in streams]
+    budget, floor = PureBudget(choices[0].rest), np.maximum(asked.truth, mechanism.rho(int(points.count.sum())))
+    errors = {
+        bound: np.array([(expected_grid(asked, each.side, budget, bound=bound).error / floor).mean() for each in candidates])
+        for bound in ("tight", "paper")
+    }
+    chosen = np.bincount([choice.place for choice in choices], minlength=len(candidates))
+    print(key, epsilon, options, {bound: error.round(4).tolist() for bound, error in errors.items()}, chosen)
+    return mechanism, errors, chosen
 
 
 def passed(error: np.ndarray, chosen: np.ndarray) -> int:
+    """How many of the choices come within 15 % of the best candidate."""
     return int(chosen[error <= WITHIN * error.min()].sum())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("bound", ["paper", "tight"])
-def test_on_landmark_it_comes_within_15_percent_of_the_best_candidate_in_80_of_100_runs(bound):
-    about = TUNING_SETS["landmark"]
-    _, error, chosen = tried(tuning_counts("landmark"), about, bound=bound)
-    print(bound, dict(zip(about.sides, error.round(4).tolist(), strict=True)), chosen)
-    assert passed(error, chosen) >= 80
-    assert chosen.sum() == RUNS
+def regret(error: np.ndarray, chosen: np.ndarray) -> float:
+    """How much larger the error is than the best candidate's, in the mean."""
+    return float((error * chosen).sum() / chosen.sum() / error.min() - 1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [{"sizes": (0.1,)}, {"clip": 0.25}], ids=["smallest boxes", "all sizes, clipped at a quarter"])
-def test_on_storage_it_comes_within_15_percent_where_always_taking_the_smallest_does_not(options):
-    about, points = TUNING_SETS["storage"], tuning_counts("storage")
-    mechanism, error, chosen = tried(points, about, **options)
-    always_smallest = np.eye(len(about.sides), dtype=int)[0] * RUNS
-    print(options, dict(zip(about.sides, error.round(4).tolist(), strict=True)), chosen)
-    assert passed(error, chosen) >= 80
-    assert passed(error, always_smallest) == 0
-    measured = measured_errors(points, mechanism)
+def smallest(error: np.ndarray) -> np.ndarray:
+    return np.where(np.arange(len(error)) == 0, RUNS, 0)
+
+
+@pytest.mark.parametrize(("key", "always_smallest"), [("storage", 0), ("landmark", RUNS), ("gowalla", 0)])
+def test_by_default_it_comes_within_15_percent_of_the_best_candidate_in_80_of_100_runs(monkeypatch, key, always_smallest):
+    """Judged by the bound that it tunes by. On Landmark this says little: the smallest size and random ones pass as well."""
+    _, errors, chosen = tried(monkeypatch, key)
+    assert passed(errors["tight"], chosen) >= 80
+    assert regret(errors["tight"], chosen) < 0.08
+    assert passed(errors["tight"], smallest(chosen)) == always_smallest
+    at_random = np.full(len(chosen), 60)
+    assert (passed(errors["tight"], at_random) >= 0.8 * at_random.sum()) == (key == "landmark")
+
+
+@pytest.mark.parametrize("key", ["storage", "landmark", "gowalla"])
+@pytest.mark.parametrize("epsilon", ["0.1", "0.5"])
+def test_one_default_stands_up_for_small_budgets(monkeypatch, key, epsilon):
+    _, errors, chosen = tried(monkeypatch, key, epsilon)
+    assert passed(errors["tight"], chosen) >= (70 if key == "storage" else 95)
+    assert regret(errors["tight"], chosen) < 0.15
+
+
+def test_by_the_papers_bound_it_comes_within_15_percent_on_landmark_in_80_of_100_runs(monkeypatch):
+    _, errors, chosen = tried(monkeypatch, "landmark", bound="paper")
+    assert passed(errors["paper"], chosen) >= 80
+    assert passed(errors["paper"], smallest(chosen)) == RUNS
+
+
+@pytest.mark.parametrize("key", ["storage", "landmark", "gowalla"])
+def test_the_papers_bound_is_too_loose_to_tune_by(monkeypatch, key):
+    """It is least for the smallest size on all data, by far, and what it calls good is not: both bounds are of the same error."""
+    _, errors, chosen = tried(monkeypatch, key, bound="paper")
+    assert errors["paper"].argmin() == 0
+    assert passed(errors["paper"], chosen) >= 95
+    assert (errors["paper"] > 3.5 * errors["tight"]).all()
+    assert (errors["paper"][1:] > 1.4 * errors["paper"][0]).all()
+    assert errors["tight"].argmin() > 0
+
+
+def test_on_storage_releases_are_better_than_with_the_smallest_size(monkeypatch):
+    mechanism, _, chosen = tried(monkeypatch, "storage")
+    measured = measured_errors(counts("storage"), mechanism)
     print("measured", measured.round(4), "chosen", (measured * chosen).sum() / RUNS)
     assert (measured * chosen).sum() / RUNS < 0.9 * measured[0]
 
@@ -59,8 +103,8 @@ def test_on_storage_it_comes_within_15_percent_where_always_taking_the_smallest_
 def measured_errors(points, mechanism: TunedGrid) -> np.ndarray:
     """(c,) mean relative error, same rho, of releases of each candidate, on other boxes than it was tuned by."""
     asked = Asked(points=points, boxes=type(mechanism)(sizes=mechanism.sizes, seed=99).boxes(points.domain))
-    boxes, floor = points.domain.coordinates(asked.boxes.lattice), np.maximum(asked.truth, mechanism.rho(mechanism.declared_total))
-    rest = PureBudget(str(1 - mechanism.tuning_share))
+    boxes, floor = points.domain.coordinates(asked.boxes.lattice), np.maximum(asked.truth, mechanism.rho(int(points.count.sum())))
+    rest = PureBudget(str(mechanism.shares(points.domain)[-1].share))
     found = []
     for each in mechanism.candidates(points.domain):
         runs = [UniformGrid(side=each.side).release(points, rest, entropy) for entropy in Entropy.seeded(3).spawn(20)]
@@ -68,19 +112,9 @@ def measured_errors(points, mechanism: TunedGrid) -> np.ndarray:
     return np.array(found)
 
 
-@pytest.mark.slow
-def test_the_papers_own_way_hardly_tells_candidates_apart_on_storage():
+def test_the_papers_own_way_hardly_tells_candidates_apart(monkeypatch):
     """Its sensitivity is |D| / rho times as large: recorded here, since it is why the default is another one."""
-    about, points = TUNING_SETS["storage"], tuning_counts("storage")
-    _, error, chosen = tried(points, about, bound="paper", total="declared", law="exponential mechanism", sizes=(0.1,))
-    print(dict(zip(about.sides, error.round(4).tolist(), strict=True)), chosen)
-    assert passed(error, chosen) < 70
-
-
-@pytest.mark.slow
-def test_on_gowalla_the_smallest_candidate_is_far_from_the_best_one():
-    about = TUNING_SETS["gowalla"]
-    _, error, chosen = tried(tuning_counts("gowalla"), about)
-    print(dict(zip(about.sides, error.round(4).tolist(), strict=True)), chosen)
-    assert passed(error, chosen) >= 80
-    assert error[0] > 1.5 * error.min()
+    about = TUNING_SETS["storage"]
+    options = {"bound": "paper", "total": "declared", "law": LAWS[1], "sanity": about.sanity, "declared_total": about.size}
+    _, errors, chosen = tried(monkeypatch, "storage", **options)
+    assert passed(errors["paper"], chosen) < 70

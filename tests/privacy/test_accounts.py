@@ -87,7 +87,7 @@ def test_the_cap_can_be_met_exactly_and_passed_by_nothing():
     assert known.left == {"epsilon": Fraction(3, 10), "delta": 0}
     assert known.after(PureBudget(0.3)) == {"epsilon": 1, "delta": 0}
     with pytest.raises(RefusedError, match="cap of 'visits'"):
-        known.after(PureBudget(Fraction(3, 10) + Fraction(1, 10**300)))
+        known.after(PureBudget(Fraction(3, 10) + Fraction(1, 10**90)))
 
 
 @pytest.mark.parametrize("passed", [ApproxBudget(0.2, 2e-6), ApproxBudget(0.4, 1e-9)])
@@ -104,10 +104,45 @@ def test_what_is_said_to_be_left_can_be_spent():
     assert known.after(PureBudget("0.666666666"))["epsilon"] < 1
 
 
+def test_round_amounts_are_written_as_people_write_them():
+    assert in_words(account(PureBudget(10), epsilon=0, delta=0).left) == "epsilon 10, delta 0"
+
+
 def test_sums_too_long_to_be_exact_are_refused():
-    known = account(PureBudget(1), epsilon=Fraction(1, 7**1000), delta=0)
-    with pytest.raises(BudgetError, match="too many digits"):
-        known.after(PureBudget(Fraction(1, 11**900)))
+    known = account(PureBudget(1), epsilon=Fraction(1, 7**4720), delta=0)
+    with pytest.raises(RefusedError, match="no longer add up exactly"):
+        known.after(PureBudget(Fraction(1, 11**90)))
+
+
+@pytest.mark.parametrize(
+    "budget", [PureBudget(Fraction(1, 10**101)), ApproxBudget(1, Fraction(1, 7**200)), ZcdpBudget(Fraction(1, 11**999))]
+)
+def test_a_single_budget_of_very_many_digits_is_refused_at_once(budget):
+    with pytest.raises(BudgetError, match="100 digits"):
+        amount_of(budget)
+
+
+ALTERED = [
+    (PureBudget, "epsilon", Fraction(-5)),
+    (PureBudget, "epsilon", Fraction(0)),
+    (PureBudget, "epsilon", Fraction(10**16)),
+    (PureBudget, "epsilon", 0.5),
+    (PureBudget, "epsilon", True),
+    (ApproxBudget, "delta", Fraction(-1, 10)),
+    (ApproxBudget, "delta", Fraction(1)),
+    (ZcdpBudget, "rho", Fraction(-1, 2)),
+    (ZcdpBudget, "rho", "1/2"),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "value"), ALTERED)
+def test_budgets_altered_into_what_none_can_be_are_refused(kind, name, value):
+    budget = kind(1, 0) if kind is ApproxBudget else kind(1)
+    object.__setattr__(budget, name, value)
+    with pytest.raises(BudgetError, match="altered"):
+        amount_of(budget)
+    with pytest.raises(BudgetError, match="altered"):
+        account(PureBudget(1), epsilon=0, delta=0).after(budget)
 
 
 @few

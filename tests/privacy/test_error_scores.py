@@ -32,6 +32,12 @@ def test_scaled_scores_are_floors_in_units_of_the_sensitivity():
     assert Scores(error=(2**62,), sensitivity=(1,)).scaled() == [2**61]
 
 
+def test_no_error_is_in_a_repr():
+    found = bounded_scores(np.array([[7777.0]]), np.array([7777]), 7777.0, 8000.0, [7777.0])
+    assert "7777" not in repr(found).split(" at ")[0]
+    assert not any(character.isdigit() for character in repr(found).split(" at ")[0])
+
+
 def test_clipped_scores_are_rho_times_the_clipped_relative_error_in_whole_units():
     errors, truth = np.array([[1.0, 30.0], [2.0, 0.5]]), np.array([4, 20])
     scores = clipped_scores(errors, truth, 8.0, 1.0, [3.0, 5.0], 2)

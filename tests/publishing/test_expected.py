@@ -54,6 +54,14 @@ def test_trips_state_the_noise_of_each_geographic_level():
     assert np.isnan(expected(FlatGaussian(), COMMUTERS, BOTH).by_level["stddev"][1])
 
 
+def test_the_whole_has_the_noise_of_all_its_pairs():
+    found = expected(FlatGaussian(), COMMUTERS, BOTH).by_level
+    real = FlatGaussian().release(COMMUTERS, BOTH, Entropy.seeded(5))
+    last = real.stages[-1]
+    assert found["stddev"][0] == pytest.approx(np.sqrt(last.variance * last.measured))
+    assert np.isfinite(found["interval"][0])
+
+
 def test_a_bound_per_person_makes_it_larger():
     one, three = (replace(NOBODY, unit="person", contributions=m) for m in (1, 3))
     ratio = expected(Identity(), three, HALF).by_level["stddev"] / expected(Identity(), one, HALF).by_level["stddev"]

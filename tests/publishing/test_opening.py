@@ -68,6 +68,14 @@ def test_the_same_file_on_another_lattice_shares_a_mark(tmp_path):
     assert len(set(first.marks) & set(second.marks)) == 1
 
 
+def test_a_sample_shares_a_mark_on_every_domain_and_only_with_its_size(tmp_path):
+    plain = changed(changed(POINTS, "data", {"sample": "gaussian_cluster", "size": 50}), "domain", None)
+    other = plain | {"domain": {"bounds": [0, 0, 1024, 1024], "crs": "none", "order": 2}}
+    first, second = opened(tmp_path, plain), opened(tmp_path, other)
+    assert len(set(first.marks) & set(second.marks)) == 1
+    assert not set(first.marks) & set(opened(tmp_path, changed(other, "data.size", 51)).marks)
+
+
 def test_one_record_more_has_no_mark_in_common():
     more = PointCounts.from_xy([1.5, 1.5, 1.5], [2.5, 2.5, 2.5], domain=PLANE)
     assert not set(marks_of(PUBLIC, b"a")) & set(marks_of(more, b"b"))

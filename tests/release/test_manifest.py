@@ -93,7 +93,9 @@ def test_every_field_that_registries_ask_for_is_there(release, tmp_path):
     assert manifest["implementation"]["entropy"] == "operating system"
     assert "exact integer" in manifest["implementation"]["sampler"]
     assert manifest["implementation"]["tuning"] == {"truth_seen": True}
-    assert manifest["dataset"] == {"draws": 3, "spent": "epsilon 3/2", "cap": "epsilon 2"}
+    assert manifest["dataset"]["draws"] == 3
+    assert manifest["dataset"]["spent"] == {"epsilon": {"exact": "3/2", "decimal": 1.5}, "delta": None, "rho": None}
+    assert manifest["dataset"]["cap"]["epsilon"] == {"exact": "2", "decimal": 2.0}
     assert manifest["utility"]["confidence"] == 0.95
     assert manifest["limits"]
     assert all(re.fullmatch("[0-9a-f]{64}", entry["sha256"]) for entry in manifest["files"])

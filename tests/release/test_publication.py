@@ -21,6 +21,8 @@ def test_any_plain_text_is_taken_as_it_is():
         ({"region": 3}, "region must be a text"),
         ({"region": None}, "region must be a text"),
         ({"dataset_cap": 2}, "dataset_cap must be a text"),
+        ({"dataset_cap": "epsilon 0.5"}, "dataset_cap must be exact"),
+        ({"dataset_spent": "rho 1/0"}, "dataset_spent must be exact"),
         ({"description": "x" * 20_001}, "description is longer than 20,000"),
         ({"description": "a\x00b"}, "control character"),
         ({"intended_use": "a\rb"}, "control character"),

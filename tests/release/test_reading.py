@@ -112,7 +112,7 @@ def test_every_missing_file_is_named(folder):
         (folder / name).write_bytes(content)
 
 
-@pytest.mark.parametrize("name", ["extra.csv", "manifest (1).json", ".DS_Store"])
+@pytest.mark.parametrize("name", ["extra.csv", "manifest (1).json", ".hidden"])
 def test_an_extra_file_is_noticed(name, folder):
     (folder / name).write_text("x")
     with pytest.raises(InputError, match="does not list"):
@@ -380,3 +380,46 @@ def test_arrays_that_were_read_are_ones_own(folders):
     release = read_release(folders / "points")
     release.count[:] = -1
     assert_same(read_release(folders / "points"), point_release())
+
+
+def test_what_file_managers_leave_behind_is_no_part_of_a_release(folder):
+    whole = read_release(folder)
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for name in (".DS_Store", "Thumbs.db"):
+        (folder / name).write_bytes(b"x")
+    assert_same(read_release(folder), whole)
+    assert_same(read_release(packed(files | {".DS_Store": b"x"})), whole)
+
+
+def test_strangers_are_named(folder):
+    (folder / "extra.csv").write_text("x")
+    with pytest.raises(InputError, match=r"does not list is in the release: 'extra\.csv'"):
+        read_release(folder)
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "told"),
+    [
+        (("utility", "levels", 0, "stddev_median"), 0.5, "utility"),
+        (("accounting", "used"), {"exact": "1/9", "decimal": 1 / 9}, "accounting"),
+        (("privacy", "spent", "epsilon"), {"exact": "1/9", "decimal": 1 / 9}, "privacy"),
+        (("accounting", "steps", 0, "amount", "decimal"), 0.25, "accounting"),
+    ],
+)
+def test_a_manifest_sealed_again_that_contradicts_its_release_is_refused(folder, at, value, told):
+    def change(manifest):
+        *path, name = at
+        for step in path:
+            manifest = manifest[step]
+        manifest[name] = value
+
+    resealed(folder, change)
+    with pytest.raises(InputError, match=f"contradicts the release that it describes, at {told}"):
+        read_release(folder)
+
+
+def test_a_manifest_of_the_other_kind_is_refused(folder):
+    kinds = {"points": "trips", "trips": "points"}
+    resealed(folder, lambda manifest: manifest["identity"].update(kind=kinds[manifest["identity"]["kind"]]))
+    with pytest.raises(InputError, match="contradicts"):
+        read_release(folder)

@@ -253,6 +253,25 @@ def test_intervals_after_least_squares_cover_at_least_95_percent(epsilon):
     assert (stats.binom.cdf(covered, runs, 0.95) > 1e-6).all()
 
 
+@pytest.mark.parametrize("epsilon", ["0.2", "1"])
+def test_intervals_of_answers_stand_around_the_even_unbiased_estimate_and_cover_95_percent(epsilon):
+    rng = np.random.default_rng(3)
+    points = PointCounts.from_matrix(rng.poisson(2.0, (32, 32)) * (rng.random((32, 32)) < 0.2))
+    boxes, held = random_boxes(rng, 32, 60), []
+    for entropy in Entropy.seeded(4).spawn(40):
+        release = Quadtree(height=5, zero=True, inside="interpolated").release(points, PureBudget(epsilon), entropy)
+        low, high = release.answer_interval(boxes)
+        truth = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(float))
+        exact = truth.answer(boxes, inside="uniform")
+        held.append((low <= exact) & (exact <= high))
+        plain = replace(release, count=release.unbiased, unbiased=None, inside="uniform")
+        centre, stddev = plain.answer(boxes, spread=True)
+        np.testing.assert_array_equal(low, np.floor(centre - np.log(20) / np.sqrt(2) * stddev))
+        np.testing.assert_array_equal(high, np.ceil(centre + np.log(20) / np.sqrt(2) * stddev))
+    assert np.mean(held) > 0.95
+    assert [word in release.approximate for word in ("towards 0", "fuller neighbours")] == [True, True]
+
+
 def test_a_release_shows_what_it_is_and_whether_it_is_a_simulation():
     points = PointCounts.from_matrix(np.full((4, 4), 987))
     seeded = Quadtree(height=2).release(points, PureBudget(0.5), Entropy.seeded(9))

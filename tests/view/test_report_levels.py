@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpviz.mechanisms import Identity, Quadtree
+from dpviz.mechanisms import Identity, Quadtree, UniformGrid
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.manifest import describe
@@ -60,15 +60,18 @@ def test_the_pyramid_adds_up_exactly():
     assert [layer.name for layer in pyramid(release)] == ["whole area", "level 2", "level 1", "level 0, the finest"]
 
 
-def test_odds_are_bounds_of_bayes_rule():
-    told = odds(replace(point_release().receipt, total=PureBudget(1)))
-    assert told.factor == f"{math.e:.2f}"
-    assert told.twice == f"{math.e**2:.2f}"
+@pytest.mark.parametrize("epsilon", ["1/1000", "1/3", "1", "7/3", "7", "10", "20", "300"])
+def test_odds_are_bounds_of_bayes_rule_also_after_rounding(epsilon):
+    told = odds(UniformGrid(side=4).release(points_of(50), PureBudget(epsilon), Entropy.system()).receipt)
+    e = float(Fraction(epsilon))
+    assert e <= float(told.epsilon) <= e * 1.001
+    for text, factor in ((told.factor, math.exp(e)), (told.twice, math.exp(2 * e))):
+        assert factor <= float(text.replace(",", "")) <= factor * 1.1
     for before, least, most in told.beliefs:
         prior = float(before.removesuffix(" %")) / 100
-        low, high = (1 / (1 + (1 - prior) / prior * factor) for factor in (math.e, 1 / math.e))
-        assert float(least.removesuffix(" %")) == pytest.approx(100 * low, rel=0.05)
-        assert float(most.removesuffix(" %")) == pytest.approx(100 * high, rel=0.05)
+        low, high = (100 / (1 + (1 - prior) / prior * factor) for factor in (math.exp(e), math.exp(-e)))
+        assert max(low - 0.1, 0.9 * low if low > 0.1 else 0) <= float(least.removesuffix(" %")) <= low
+        assert high <= float(most.removesuffix(" %")) <= high + 0.1
 
 
 def test_piled_up_errors_are_those_of_independent_parts():

@@ -1,0 +1,107 @@
+"""Stop: flat noise against trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from dpviz.answers.lesson_errors import (
+    ALIGNED,
+    ANYWHERE,
+    FLAT,
+    PLACEMENTS,
+    TREE,
+    drawn_errors,
+    flat_and_tree,
+    running_errors,
+    stated_errors,
+)
+from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
+from dpviz.mechanisms.base import setting
+from dpviz.view.learn_charts import Look, band, curves
+
+SIDES = {"16 × 16": 4, "32 × 32": 5, "64 × 64": 6}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sums(Knobs):
+    """Settings of the stop."""
+
+    epsilon: float = epsilon_setting(0.5)
+    town: str = setting("64 × 64", "Cells", choices=tuple(SIDES), help="How finely the town is cut; the tree goes down to single cells.")
+    squares: str = setting(ANYWHERE, "Squares", choices=PLACEMENTS, help="Anywhere in the town, or blocks that the tree itself counts.")
+    draw: int = draw_setting()
+
+
+def show(knobs: Sums) -> Shown:
+    """Running sums, and errors by size."""
+    order = SIDES[knobs.town]
+    releases = flat_and_tree(order, knobs.epsilon, knobs.draw)
+    walk = running_errors(releases, order, knobs.epsilon)
+    theory = {name: stated_errors(each, order, knobs.squares) for name, each in releases.items()}
+    drawn = {name: drawn_errors([each], order, knobs.squares) for name, each in releases.items()}
+    return Shown(rows=((_walk(walk), _by_size(theory, drawn)),), figures=_figures(theory), note=_note(knobs))
+
+
+def _walk(walk: pd.DataFrame) -> object:
+    look = Look(
+        title="Adding cell after cell",
+        x="cells added up, along a walk through the town",
+        y="error of the sum (people)",
+        order=(FLAT, TREE),
+        told="The grey band holds 95 % of the sums of flat noise.",
+    )
+    rows = walk.rename(columns={"cells": "x", "error": "y"})
+    return curves(rows, look, under=(band(rows[rows["series"] == FLAT]),))
+
+
+def _by_size(theory: dict[str, pd.DataFrame], drawn: dict[str, pd.DataFrame]) -> object:
+    look = Look(
+        title="Error by size of the square",
+        x="cells in the square",
+        y="typical error (people)",
+        order=(FLAT, TREE),
+        log_x=True,
+        log_y=True,
+        told="Lines are theory, dots this draw.",
+    )
+    return curves(_tidy(theory), look, dots=_tidy(drawn))
+
+
+def _tidy(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    parts = [table.rename(columns={"cells": "x", "error": "y"}).assign(series=name) for name, table in tables.items()]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _figures(theory: dict[str, pd.DataFrame]) -> tuple[Figure, ...]:
+    flat, tree = theory[FLAT].set_index("cells")["error"], theory[TREE].set_index("cells")["error"]
+    worse = [cells for cells in flat.index if flat[cells] > tree[cells]]
+    first = f"{worse[0]:,} cells" if worse else "nowhere"
+    return (
+        Figure(
+            label="One cell: flat, tree", value=f"± {flat.iloc[0]:.3g}, ± {tree.iloc[0]:.3g}", help="Typical error by theory, in people."
+        ),
+        Figure(label="Whole town: flat, tree", value=f"± {flat.iloc[-1]:.3g}, ± {tree.iloc[-1]:.3g}", help="The same for all cells."),
+        Figure(label="The tree wins from", value=first, help="The smallest of these squares on which the tree's typical error is less."),
+    )
+
+
+def _note(knobs: Sums) -> str:
+    where = "placed anywhere" if knobs.squares != ALIGNED else "that are nodes of the tree"
+    return (
+        f"Lines: typical error (root mean square) by theory for squares {where}. Dots: this draw. Left: the grey band holds 95 % of the"
+        " sums of flat noise. The tree is a quadtree with a geometric split and least squares."
+    )
+
+
+SUMS = Stop(
+    key="sums",
+    title="Flat noise against trees",
+    says="If every cell gets its own noise of standard deviation σ, the sum over n cells is typically off by √n · σ: what is little for a"
+    " cell adds up over large areas. A tree spends part of the same ε on counts of large areas, so single cells get noisier, and the"
+    " error of sums grows far more slowly with their size.",
+    task="press *Draw again* a few times and watch where the blue walk ends; then ask for squares on the tree's own lines.",
+    knobs=Sums,
+    show=show,
+)

@@ -1,0 +1,119 @@
+"""Charts of the Learn page: curves, laws, running sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from dpviz.view.chart_parts import FORMAT, GREY, finish, told_apart, told_by, tooltip, with_texts
+from dpviz.view.figure_charts import COLORS, DASHES
+
+HEIGHT = 330
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """How a chart of curves looks.
+
+    Attributes:
+        title: of the chart.
+        x: title of the axis along.
+        y: title of the axis upwards.
+        order: names of the series, as in the legend.
+        colors: one per series.
+        log_x: logarithmic, base 2, with a tick per value.
+        log_y: logarithmic.
+        top: upper end of the axis upwards; fitting if None.
+        step: drawn as steps, for whole numbers.
+        height: of the whole chart, in pixels.
+        told: what the alternative text adds.
+    """
+
+    title: str
+    x: str
+    y: str
+    order: Sequence[str]
+    colors: Sequence[str] = COLORS
+    log_x: bool = False
+    log_y: bool = False
+    top: float | None = None
+    step: bool = False
+    height: int = HEIGHT
+    told: str = ""
+
+
+def curves(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None, under: Sequence[Any] = ()) -> alt.LayerChart:
+    """A line per series, and dots of the same colours.
+
+    Args:
+        table: columns x, y, series.
+        look: titles, series and scales.
+        dots: the same columns, for what was drawn or measured.
+        under: layers below the lines, with fields x and y of their own.
+    """
+    names = {"series": "line", "x": look.x, "y": look.y}
+    line = alt.Chart(with_texts(table, list(names))).mark_line(strokeWidth=2.5, interpolate="step" if look.step else "linear")
+    channels = {
+        "x": x_axis(look, table),
+        "y": y_axis(look, table=table),
+        "color": told_apart(alt.Color, "series", look.order, look.colors),
+        "tooltip": tooltip(names),
+    }
+    layers = [*under, line.encode(strokeDash=told_apart(alt.StrokeDash, "series", look.order, DASHES), **channels)]
+    if dots is not None and len(dots):
+        marks = alt.Chart(with_texts(dots, list(names))).mark_point(filled=True, size=65, opacity=0.85)
+        layers.append(marks.encode(**channels))
+    return finish(alt.layer(*layers), look.title, f"{look.told} {told_of(table)}".strip(), look.height)
+
+
+def x_axis(look: Look, table: pd.DataFrame) -> Any:
+    """The axis along."""
+    if look.log_x:
+        scale, axis = alt.Scale(type="log", base=2, nice=False), alt.Axis(format=FORMAT, values=sorted(set(table["x"])), labelOverlap=True)
+    else:
+        scale, axis = alt.Scale(zero=False, nice=False), alt.Axis(format=FORMAT, tickCount=6)
+    return alt.X(field="x", type="quantitative", title=look.x, scale=scale, axis=axis)
+
+
+def y_axis(look: Look, field: str = "y", table: pd.DataFrame | None = None) -> Any:
+    """The axis upwards; a logarithmic one has ticks at 1, 2 and 5 over the range of `table`."""
+    if look.log_y and table is not None:
+        low, high = (math.floor(math.log10(end)) for end in (table[field].min(), table[field].max()))
+        ticks = [step * 10.0**power for power in range(low, high + 1) for step in (1, 2, 5)]
+        scale, axis = alt.Scale(type="log", nice=False), alt.Axis(format=FORMAT, values=ticks)
+    else:
+        scale = alt.Scale(zero=True) if look.top is None else alt.Scale(domain=[0, look.top])
+        axis = alt.Axis(format=FORMAT, tickCount=5)
+    return alt.Y(field=field, type="quantitative", title=look.y, scale=scale, axis=axis)
+
+
+def told_of(table: pd.DataFrame, most: int = 12) -> str:
+    """The series of a table in words, thinned out where they are long."""
+    parts = []
+    for name, rows in table.groupby("series", sort=False):
+        some = rows if len(rows) <= most else rows.iloc[:: -(-len(rows) // most)]
+        parts.append(f"{name}: {told_by(some, 'x', 'y')}")
+    return "; ".join(parts) + "."
+
+
+def upright(x: float, name: str) -> Any:
+    """A dashed line from bottom to top."""
+    rule = alt.Chart(pd.DataFrame({"x": [x], "what": [name]})).mark_rule(color=GREY, strokeDash=[5, 4], strokeWidth=2)
+    return rule.encode(x=alt.X(field="x", type="quantitative"), tooltip=[alt.Tooltip(field="what", type="nominal", title="line")])
+
+
+def level(y: float, name: str) -> Any:
+    """A dashed line from left to right."""
+    rule = alt.Chart(pd.DataFrame({"y": [y], "what": [name]})).mark_rule(color=GREY, strokeDash=[2, 3], strokeWidth=1.5)
+    return rule.encode(y=alt.Y(field="y", type="quantitative"), tooltip=[alt.Tooltip(field="what", type="nominal", title="line")])
+
+
+def band(table: pd.DataFrame, color: str = GREY) -> Any:
+    """A shaded band between the columns low and high over x."""
+    area = alt.Chart(table).mark_area(color=color, opacity=0.22, aria=False)
+    return area.encode(x=alt.X(field="x", type="quantitative"), y=alt.Y(field="low", type="quantitative"), y2=alt.Y2(field="high"))

@@ -1,0 +1,127 @@
+"""Maps and matrices of the Learn page as plain charts: cells with outlines and marks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import pandas as pd
+
+from dpviz.view.chart_parts import FORMAT, GREY, finish, hex_of, legend, tooltip, with_texts
+from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
+
+FILL = "#2b8fb3"
+RIGHT, FALSE_P, FALSE_N = "right", "false positive", "false negative"
+_MARK = "#d55e00"
+_FAINTEST = 0.04
+_BAND = alt.Scale(type="band", padding=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """What is filled in a map.
+
+    Attributes:
+        table: columns x, y, x2, y2 (edges) and value.
+        title: of the map.
+        value: title of the value with its unit.
+        low: the value drawn faintest; on a logarithmic scale if it is above 0.
+        high: the value drawn strongest.
+        told: alternative text.
+        height: of the whole chart, in pixels.
+    """
+
+    table: pd.DataFrame
+    title: str
+    value: str
+    low: float
+    high: float
+    told: str
+    height: int = 380
+
+
+def cell_map(
+    cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.DataFrame | None = None, strong: bool = False
+) -> alt.LayerChart:
+    """Cells whose strength of colour is their value, with outlines of partitions and marked places.
+
+    Args:
+        cells: what is filled.
+        marks: columns x, y, what (a name) and shape (a Vega symbol or "dot" for small grey dots).
+        outlines: columns x, y, x2, y2 of partitions.
+        strong: draw the outlines so that they stand out.
+    """
+    names = {"value": cells.value}
+    logarithmic = cells.low > 0
+    scale = alt.Scale(type="log" if logarithmic else "sqrt", domain=[cells.low, cells.high], range=[_FAINTEST, 1.0], clamp=True, nice=False)
+    shown = alt.Legend(title=cells.value, orient="bottom", format=FORMAT, symbolType="square", symbolFillColor=FILL, symbolStrokeWidth=0)
+    fill = alt.Chart(with_texts(cells.table, list(names))).mark_rect(color=FILL, strokeWidth=0)
+    fill = fill.encode(
+        **_edges(), opacity=alt.Opacity(field="value", type="quantitative", scale=scale, legend=shown), tooltip=tooltip(names)
+    )
+    layers = [fill]
+    if outlines is not None:
+        frame = alt.Chart(outlines).mark_rect(
+            filled=False, stroke=_MARK if strong else GREY, strokeWidth=2.2 if strong else 0.8, aria=False
+        )
+        layers.append(frame.encode(**_edges()))
+    if marks is not None:
+        layers += _marks(marks)
+    return finish(alt.layer(*layers), cells.title, cells.told, cells.height)
+
+
+def _edges() -> dict[str, Any]:
+    """Places without axes: a map of a made-up town needs none."""
+    return {
+        "x": alt.X(field="x", type="quantitative", axis=None, scale=alt.Scale(nice=False, zero=False)),
+        "x2": alt.X2(field="x2"),
+        "y": alt.Y(field="y", type="quantitative", axis=None, scale=alt.Scale(nice=False, zero=False)),
+        "y2": alt.Y2(field="y2"),
+    }
+
+
+def _marks(marks: pd.DataFrame) -> list[Any]:
+    """Small dots, and named marks that stand out."""
+    place = {key: channel for key, channel in _edges().items() if key in ("x", "y")}
+    named = [alt.Tooltip(field="what", type="nominal", title="mark")]
+    small, large = marks[marks["shape"] == "dot"], marks[marks["shape"] != "dot"]
+    layers = []
+    if len(small):
+        layers.append(alt.Chart(small).mark_point(size=9, filled=True, color=GREY, opacity=0.9).encode(**place, tooltip=named))
+    for shape, rows in large.groupby("shape", sort=False):
+        mark = alt.Chart(rows).mark_point(shape=str(shape), size=260, filled=False, stroke=_MARK, strokeWidth=2.5, opacity=1)
+        layers.append(mark.encode(**place, tooltip=named))
+    return layers
+
+
+def pair_matrix(table: pd.DataFrame, title: str, told: str, *, height: int = 430) -> alt.LayerChart:
+    """Released trips of every pair, with the wrong ones about presence in colours and shapes of their own.
+
+    Args:
+        table: origin, destination, true, released, kind.
+        title: of the chart.
+        told: alternative text.
+        height: of the whole chart, in pixels.
+    """
+    names = {"origin": "from", "destination": "to", "released": "released", "true": "true", "kind": "presence"}
+    looks: dict[str, Any] = {"labelOverlap": False, "labelFontSize": 9, "grid": False, "domain": False, "ticks": False}
+    x = alt.X(field="destination", type="ordinal", sort=None, title="to", scale=_BAND, axis=alt.Axis(labelAngle=-60, **looks))
+    y = alt.Y(field="origin", type="ordinal", sort=None, title="from", scale=_BAND, axis=alt.Axis(**looks))
+    base = alt.Chart(with_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
+    scale = alt.Scale(type="sqrt", domain=[0, max(float(table["released"].max()), 1.0)], range=[0.05, 1.0])
+    cells = base.mark_rect(color=FILL, stroke=GREY, strokeWidth=0.3).encode(
+        opacity=alt.Opacity(field="released", type="quantitative", scale=scale, legend=None)
+    )
+    kinds = {FALSE_P: (hex_of(FALSE_POSITIVE), "cross"), FALSE_N: (hex_of(FALSE_NEGATIVE), "circle")}
+    wrong = base.transform_filter(alt.FieldOneOfPredicate(field="kind", oneOf=list(kinds))).mark_point(filled=True, size=70, opacity=1)
+    shown = legend("circle")
+    wrong = wrong.encode(
+        color=alt.Color(
+            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[c for c, _ in kinds.values()]), legend=shown
+        ),
+        shape=alt.Shape(
+            field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[s for _, s in kinds.values()]), legend=shown
+        ),
+    )
+    return finish(alt.layer(cells, wrong), title, told, height)

@@ -1,0 +1,23 @@
+"""The app with draws that take some seconds longer, as on a large dataset: what a browser test clicks into."""
+
+import time
+
+from dpviz.app import main
+from dpviz.publishing import publish
+
+SECONDS = 4
+
+
+def slower(real):
+    def drawn(*asked, **how):
+        time.sleep(SECONDS)
+        return real(*asked, **how)
+
+    drawn.slow = True
+    return drawn
+
+
+if not hasattr(publish._drawn, "slow"):  # the script runs anew with every click
+    publish._drawn = slower(publish._drawn)
+
+main()

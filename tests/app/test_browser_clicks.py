@@ -1,0 +1,91 @@
+"""Clicks in a browser while a draw is being made: nothing that is paid for is lost, and nothing is paid for twice."""
+
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dpviz.privacy.ledger import Ledger
+from tests.app.browse import draw, until, visit
+from tests.app.conftest import ROOT
+from tests.app.test_browser_release import LINK, draws, write_texts
+
+pytestmark = pytest.mark.browser
+SLOW = Path(__file__).with_name("slow_app.py")
+
+
+@pytest.fixture(params=[False, True], ids=["as configured", "with fast reruns"])
+def fast(request):
+    """Whether Streamlit starts another run beside the one that draws, as it does by default."""
+    return request.param
+
+
+@pytest.fixture
+def slow(fast, chromium, serve, tmp_path):
+    """A visit to the app with slow draws, and its ledger."""
+    path = tmp_path / "own.sqlite"
+    address = serve(SLOW, *["--runner.fastReruns=true"] * fast, env={"DPVIZ_LEDGER": str(path)}, cwd=ROOT)
+
+    @contextmanager
+    def at_points():
+        with visit(chromium, address, LINK, scheme="light", tmp_path=tmp_path) as (page, _):
+            until(page.get_by_role("button", name="Draw a release").is_enabled, "a page that is ready")
+            yield page, Ledger(path)
+
+    return at_points
+
+
+def test_another_press_on_draw(slow, fast):
+    with slow() as (page, ledger):
+        draw(page)
+        until(lambda: len(draws(ledger)) == 1, "a draw that is paid for")
+        draw(page)
+        quiet(page)
+        if fast:
+            there_and_back(page, "Release", "Points")
+        page.get_by_text("ε 1. The next draw makes it ε 2").wait_for()
+        page.get_by_text("Partitions shown").wait_for()
+        assert len(draws(ledger)) == 1
+
+
+def test_going_to_the_release_page(slow):
+    with slow() as (page, ledger):
+        draw(page)
+        until(lambda: len(draws(ledger)) == 1, "a draw that is paid for")
+        page.get_by_role("link", name="Release").click()
+        quiet(page)
+        write_texts(page)
+        page.get_by_text("A draw that is already paid for").click()
+        page.get_by_text("costs nothing more").wait_for()
+        page.get_by_role("button", name="Publish").click()
+        page.get_by_text("Published: Homes").wait_for()
+        assert [bool(entry.published) for entry in draws(ledger)] == [True]
+
+
+def test_editing_a_text_while_publishing(slow, fast):
+    with slow() as (page, ledger):
+        page.get_by_role("link", name="Release").click()
+        page.get_by_text("computed without a single record").wait_for()
+        write_texts(page)
+        page.get_by_role("button", name="Publish").click()
+        until(lambda: len(draws(ledger)) == 1, "a draw that is paid for")
+        page.get_by_label("Description", exact=True).fill("Made up, too late.")
+        page.get_by_label("Description", exact=True).press("Tab")
+        quiet(page)
+        if fast:
+            there_and_back(page, "Points", "Release")
+        page.get_by_text("Published: Homes").wait_for()
+        assert [bool(entry.published) for entry in draws(ledger)] == [True]
+
+
+def quiet(page):
+    """Wait until the draw must be there, whichever run makes it."""
+    page.wait_for_timeout(6000)
+    page.get_by_test_id("stStatusWidget").wait_for(state="hidden")
+
+
+def there_and_back(page, *links):
+    """The click after which fast reruns show what came of a draw."""
+    for name in links:
+        page.get_by_role("link", name=name).click()
+        page.wait_for_timeout(1000)

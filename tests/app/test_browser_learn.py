@@ -1,0 +1,115 @@
+"""The Learn page in Chromium: all stops in a walk, each operated, one picture taken away, on a narrow screen too."""
+
+import re
+import time
+
+import pytest
+
+from dpviz.app.stops import STOPS
+from tests.app.browse import background, until, visit
+from tests.app.walk import ROOT
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def address(serve):
+    return serve(ROOT / "app.py")
+
+
+def where(page):
+    """The address bar, asked of the page itself: Playwright's own copy is only renewed while it is waiting for something."""
+    return page.evaluate("location.href")
+
+
+def arrive(page, place):
+    page.get_by_role("heading", name=f"{place + 1}. {STOPS[place].title}").wait_for()
+    until(lambda: f"stop={STOPS[place].key}" in where(page), "the address of the stop")
+    for chart in range(sum(len(row) for row in STOPS[place].show(STOPS[place].knobs()).rows)):
+        page.get_by_test_id("stVegaLiteChart").nth(chart).locator("canvas, svg.marks").first.wait_for()
+    settled(page)
+
+
+def settled(page):
+    """Wait until the server has nothing more to say."""
+    until(lambda: page.get_by_test_id("stApp").get_attribute("data-test-script-state") == "notRunning", "the end of the run")
+
+
+def figures(page):
+    settled(page)
+    return page.locator(".st-key-learn-figures").inner_text()
+
+
+def told(page):
+    """The alternative texts of the charts."""
+    settled(page)
+    return page.locator('[role="graphics-document"]').evaluate_all("all => all.map(each => each.getAttribute('aria-label'))")
+
+
+def operate(page, stop):
+    """Move the first slider of the stop with the keyboard until the address follows; returns figures and address before."""
+    before = figures(page), where(page)
+    slider = page.locator(".st-key-learn-controls").get_by_role("slider").first
+    for _ in range(2):
+        slider.focus()
+        page.keyboard.press("ArrowLeft")
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            if where(page) != before[1]:
+                assert f"stop={stop.key}" in where(page)
+                return before
+            time.sleep(0.1)
+    pytest.fail(f"moving a control of {stop.key} does not move its address")
+
+
+def test_a_walk_through_all_stops_each_operated(chromium, address, tmp_path):
+    with visit(chromium, address, "learn", scheme="light", tmp_path=tmp_path) as (page, seen):
+        for place, stop in enumerate(STOPS):
+            arrive(page, place)
+            begin = len(seen.sizes)
+            words = told(page)
+            shown, url = operate(page, stop)
+            until(lambda shown=shown, words=words: figures(page) != shown or told(page) != words, f"another picture at {stop.key}")
+            page.get_by_role("button", name="Reset", exact=True).click()
+            until(lambda url=url: where(page) == url, f"the address of {stop.key} after the reset")
+            until(lambda shown=shown: figures(page) == shown, f"the first figures of {stop.key} after the reset")
+            print(f"\n{stop.key}: largest message {max(seen.sizes[begin:], default=0) / 1000:.0f} kB")
+            if place + 1 < len(STOPS):
+                page.get_by_role("button", name="Next →").first.click()
+
+
+def test_a_shared_link_in_the_dark_and_a_picture_of_it(chromium, address, tmp_path):
+    with visit(chromium, address, "learn?stop=leak&person=9&epsilon=5.0", scheme="dark", tmp_path=tmp_path) as (page, _):
+        arrive(page, 4)
+        assert background(page) < 200
+        assert page.get_by_role("slider", name="Attacked person").input_value() == "9"
+        with page.expect_download() as taken:
+            page.get_by_role("button", name="Picture (SVG)").click()
+        path = tmp_path / taken.value.suggested_filename
+        taken.value.save_as(path)
+        assert path.name == "dpviz-learn-leak.svg"
+        text = path.read_text("utf-8")
+        assert "Attacked person: 9" in text
+        assert "made-up data" in text
+
+
+def test_dragging_the_split_by_keyboard_moves_the_curve(chromium, address, tmp_path):
+    with visit(chromium, address, "learn?stop=split", scheme="light", tmp_path=tmp_path) as (page, _):
+        arrive(page, 2)
+        shown, url = figures(page), where(page)
+        handle = page.get_by_role("group", name="Split of the privacy budget").get_by_role("slider").last
+        handle.focus()  # of the finest level, which gives to the one above
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+        until(lambda: where(page) != url and "levels=" in where(page), "shares in the address")
+        until(lambda: figures(page) != shown, "other errors")
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(chromium, address, tmp_path):
+    with visit(chromium, address, "learn?stop=topdown", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.set_viewport_size({"width": 390, "height": 844})
+        arrive(page, 7)
+        width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+        assert width <= 390
+        before, after = (page.get_by_role("button", name=re.compile(name)).first.bounding_box() for name in ("Previous", "Next"))
+        assert abs(before["y"] - after["y"]) < 10

@@ -1,0 +1,108 @@
+"""The Release page in a browser: publish, download, read back; a double click spends once; forgotten is forgotten."""
+
+import pytest
+
+import dpviz as dv
+from dpviz.privacy.ledger import Ledger
+from tests.app.browse import draw, until, visit
+from tests.app.walk import ROOT
+
+pytestmark = pytest.mark.browser
+LINK = 'points?mode=Curate&sample=gaussian_cluster&size=2000&order=7&epsilon=1&settings={"height":5}'
+
+
+@pytest.fixture
+def own(serve, tmp_path):
+    """A server whose ledger the test can read."""
+    path = tmp_path / "own.sqlite"
+    return serve(ROOT / "app.py", env={"DPVIZ_LEDGER": str(path)}), Ledger(path)
+
+
+def draws(ledger):
+    return [entry for account in ledger.accounts() for entry in ledger.entries(account.name)]
+
+
+def typed(page, label, text):
+    """Type into the input with a label, and wait until the page has taken it."""
+    box = page.locator(f'input[aria-label="{label}"]')
+    box.fill(text)
+    box.press("Tab")
+    page.get_by_test_id("stStatusWidget").wait_for(state="hidden")
+
+
+def write_texts(page):
+    for label, text in (("Name of the publication", "Homes <b>by</b> square"), ("Curator", "City office"), ("Description", "Made up.")):
+        page.get_by_label(label, exact=True).fill(text)
+        page.get_by_label(label, exact=True).press("Tab")
+
+
+def test_a_release_is_published_downloaded_and_read_back(chromium, own, tmp_path):
+    address, ledger = own
+    with visit(chromium, address, LINK, scheme="light", tmp_path=tmp_path) as (page, _):
+        draw(page)
+        page.get_by_text("ε 1. The next draw makes it ε 2").wait_for()
+        page.get_by_role("link", name="Release").click()
+        page.get_by_text("computed without a single record").wait_for()
+        assert page.locator("canvas[data-testid=deckgl]").count() == 0
+        write_texts(page)
+        page.get_by_role("button", name="Publish").dblclick()
+        page.get_by_text("Published: Homes").wait_for()
+        with page.expect_download() as found:
+            page.get_by_role("button", name="Download the release").click()
+        found.value.save_as(tmp_path / "release.zip")
+        with page.expect_download() as found:
+            page.get_by_role("button", name="Download the report").click()
+        found.value.save_as(tmp_path / "report.html")
+        assert page.locator("iframe").count() == 0
+        assert page.locator("b", has_text="by").count() == 0
+
+        release = dv.read_release(tmp_path / "release.zip")
+        assert len(release.tree.leaves) == 1024
+        assert not release.simulation
+        assert "Homes &lt;b&gt;by&lt;/b&gt; square" in (tmp_path / "report.html").read_text("utf-8")
+        assert [entry.purpose for entry in draws(ledger)] == ["draw", "release"]
+        assert draws(ledger)[1].published
+
+        page.get_by_role("button", name="Forget my data").click()
+        page.get_by_text("Forgotten:").wait_for()
+        page.get_by_role("button", name="Start again").click()
+        page.get_by_text("Nothing can be released yet").wait_for()
+        assert len(draws(ledger)) == 2
+
+
+def test_a_double_click_on_draw_spends_once_where_the_draw_takes_a_while(chromium, own, tmp_path):
+    address, ledger = own
+    slow = 'points?mode=Curate&sample=la_residents&mechanism=privelet&epsilon=1&settings={"height":9}'
+    with visit(chromium, address, slow, scheme="dark", tmp_path=tmp_path) as (page, _):
+        button = page.get_by_role("button", name="Draw a release")
+        until(button.is_enabled, "a page that is ready")
+        button.dblclick()
+        page.get_by_text("ε 1. The next draw makes it ε 2").wait_for()
+        page.get_by_text("Partitions shown").wait_for()
+        page.get_by_text("Running...").wait_for(state="hidden")
+        assert len(draws(ledger)) == 1
+
+
+def test_an_upload_is_named_capped_drawn_and_forgotten(chromium, own, tmp_path):
+    address, ledger = own
+    (tmp_path / "homes.csv").write_bytes(b"lon,lat\n-118.2,34.1\n-80.25,25.5\n")
+    with visit(chromium, address, "points?mode=Curate", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_text("Upload", exact=True).click()
+        page.locator("input[type=file]").set_input_files(tmp_path / "homes.csv")
+        page.get_by_text("which CRS").wait_for()
+        typed(page, "CRS of the coordinates", "EPSG:4326")
+        page.locator(".st-key-frame input").fill("World")
+        page.keyboard.press("Enter")
+        typed(page, "Name of the dataset", "Two homes")
+        typed(page, "Cap, ε", "2")
+        page.get_by_text("ε 0. The next draw makes it ε 0.5, of ε 2").wait_for()
+        draw(page)
+        page.get_by_text("ε 0.5. The next draw makes it ε 1, of ε 2").wait_for()
+        page.locator('input[aria-label="Name of the dataset"]').wait_for(state="detached")
+        page.get_by_role("button", name="Forget my data").click()
+        page.get_by_text("Forgotten:").wait_for()
+        page.get_by_role("button", name="Start again").click()
+        page.get_by_text("the true data, which are public").wait_for()
+        page.get_by_text("Upload", exact=True).click()
+        page.get_by_text("Choose a file with one row per record").wait_for()
+        assert [entry.budget.epsilon * 2 for entry in draws(ledger)] == [1]

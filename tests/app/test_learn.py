@@ -1,0 +1,255 @@
+"""The Learn page: every stop opens, its controls move it, its address carries it, and reset brings it back."""
+
+import re
+import time
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dpviz.app.learn_page import _about
+from dpviz.app.link import from_query
+from dpviz.app.stops import STOPS
+from dpviz.app.stops.parts import MOST_DRAWS, Knobs
+from dpviz.app.stops.split import HEIGHT, PRESETS, SOURCES
+from dpviz.errors import SettingError
+from dpviz.mechanisms.base import setting
+from dpviz.view.pictures import STAMP, picture
+from tests.app.learn_walk import BY_KEY, KEYS, address, at, charts, described, knobs, learn_app, moved, sizes
+from tests.app.walk import ROOT, fine, good, keys, labelled
+
+HOSTILE = ["", "nan", "inf", "-1", "1e999", "999999999", "True and", "<script>", "../../etc/passwd", "0," * 3000, "1,2", "None", "é" * 50]
+MOVABLE = [
+    (stop.key, rule.name)
+    for stop in STOPS
+    for rule in stop.knobs.rules()
+    if rule.name != "draw" and not isinstance(rule.default, tuple) and rule.when is None
+]
+LARGEST_MESSAGE = 1_500_000
+
+
+def stop_of(key):
+    return BY_KEY[key]
+
+
+class TestStops:
+    def test_there_are_ten_with_keys_of_their_own(self):
+        assert len(KEYS) == len(set(KEYS)) == 10
+        assert all(re.fullmatch(r"[a-z_]+", key) for key in KEYS)
+
+    @pytest.mark.parametrize("key", KEYS)
+    def test_it_says_two_sentences_and_one_thing_to_try(self, key):
+        stop = stop_of(key)
+        text = stop.says.replace("et al. ", "et al ")
+        assert len(re.findall(r"\.(?:\s|$)", text)) == 2
+        assert stop.task.endswith((".", "?"))
+        assert len(re.findall(r"[.?](?:\s|$)", stop.task)) == 1
+
+    @pytest.mark.parametrize("key", KEYS)
+    def test_it_opens_with_described_charts_of_modest_size(self, key):
+        app = fine(learn_app(stop=key))
+        assert address(app) == {"stop": key}
+        assert app.header[0].value == f"{KEYS.index(key) + 1}. {stop_of(key).title}"
+        told = described(app)
+        assert len(told) >= 1
+        assert all(len(each) > 40 for each in told)
+        assert len(app.metric) >= 3
+        print(f"\n{key}: {sizes(app) / 1000:.0f} kB")
+        assert sizes(app) < LARGEST_MESSAGE
+
+    @pytest.mark.parametrize("key", KEYS)
+    def test_it_is_made_in_time(self, key):
+        stop = stop_of(key)
+        start = time.process_time()
+        stop.show(stop.knobs())
+        first = time.process_time() - start
+        again = []
+        for rule in stop.knobs.rules():
+            if rule.choices:
+                start = time.process_time()
+                stop.show(stop.knobs(**{rule.name: rule.choices[0]}))
+                again.append(time.process_time() - start)
+        print(f"\n{key}: first {first:.2f} s, a control at most {max(again, default=0):.2f} s")
+        assert first < 2
+        assert max(again, default=0) < 1.5
+
+
+class TestControls:
+    @pytest.mark.parametrize(("key", "name"), MOVABLE)
+    def test_each_moves_the_stop_and_its_address(self, key, name):
+        app = learn_app(stop=key)
+        before = moved(app, name)
+        assert getattr(knobs(app), name) != before
+        assert address(app)[name] == str(getattr(knobs(app), name))
+        assert address(app)["stop"] == key
+
+    @pytest.mark.parametrize("key", [key for key in KEYS if any(rule.name == "draw" for rule in stop_of(key).knobs.rules())])
+    def test_drawing_again_shows_other_noise(self, key):
+        app = learn_app(stop=key)
+        before = charts(app)
+        good(app.button(key="learn draw").click().run())
+        assert knobs(app).draw == 2
+        assert address(app) == {"stop": key, "draw": "2"}
+        assert charts(app) != before
+        good(app.button(key="learn reset").click().run())
+        assert charts(app) == before
+
+    def test_the_number_of_the_draw_begins_again_at_its_end(self):
+        app = learn_app(stop="sums", draw=str(MOST_DRAWS))
+        assert knobs(app).draw == MOST_DRAWS
+        good(app.button(key="learn draw").click().run())
+        assert knobs(app).draw == 1
+
+    @pytest.mark.parametrize("key", KEYS)
+    def test_reset_brings_everything_back(self, key):
+        app = learn_app(stop=key)
+        for rule in stop_of(key).knobs.rules():
+            if (key, rule.name) in MOVABLE:
+                moved(app, rule.name)
+        assert knobs(app) != stop_of(key).knobs()
+        good(app.button(key="learn reset").click().run())
+        assert knobs(app) == stop_of(key).knobs()
+        assert address(app) == {"stop": key}
+
+
+class TestSplit:
+    def test_a_preset_is_quoted_with_its_source(self):
+        app = learn_app(stop="split")
+        for name, source in SOURCES.items():
+            good(app.selectbox(key="learn split preset").set_value(name).run())
+            assert knobs(app).levels == PRESETS[name]
+            assert any(source in caption.value for caption in app.caption)
+        good(app.selectbox(key="learn split preset").set_value("leaf").run())
+        assert knobs(app).levels == PRESETS["leaf"]
+        assert not any("Source" in caption.value for caption in app.caption)
+
+    def test_a_typed_share_is_taken_from_the_others(self):
+        app = learn_app(stop="split", levels=",".join(["1"] * (HEIGHT + 1)))
+        good(app.number_input(key="learn share 0").set_value(50.0).run())
+        assert knobs(app).levels == pytest.approx((0.5, *[0.1] * HEIGHT), abs=1e-3)
+        assert labelled(app.number_input, "zoom 0, %").value == pytest.approx(50)
+        assert app.selectbox(key="learn split preset").value is None
+
+    @pytest.mark.parametrize("levels", ["0,0,0,0,0,0", "1,1,1", "nan,1,1,1,1,1", "-1,1,1,1,1,1", "2,1,1,1,1,1", "a,b"])
+    def test_shares_that_are_none_are_refused(self, levels):
+        app = fine(learn_app(stop="split", levels=levels))
+        assert knobs(app) == stop_of("split").knobs()
+
+
+class TestAddress:
+    @pytest.mark.parametrize("key", KEYS)
+    def test_a_link_opens_what_it_was_made_from(self, key):
+        app = learn_app(stop=key)
+        for rule in stop_of(key).knobs.rules():
+            if (key, rule.name) in MOVABLE:
+                moved(app, rule.name)
+        other = learn_app(**address(app))
+        assert (at(other), knobs(other)) == (key, knobs(app))
+        assert [metric.value for metric in other.metric] == [metric.value for metric in app.metric]
+
+    @pytest.mark.parametrize("key", KEYS)
+    def test_hostile_parameters_fall_back_to_the_defaults(self, key):
+        stop = stop_of(key)
+        for text in HOSTILE:
+            link = {rule.name: text for rule in stop.knobs.rules()}
+            found = from_query(stop.knobs, {**link, "stop": key, "other": text})
+            assert found == stop.knobs()
+        app = fine(learn_app(stop=key, **{rule.name: "<script>" for rule in stop.knobs.rules()}))
+        assert knobs(app) == stop.knobs()
+        assert address(app) == {"stop": key}
+
+    @pytest.mark.parametrize("stop", [*HOSTILE, "ONE_PERSON", "split&draw=2"])
+    def test_an_unknown_stop_is_the_first(self, stop):
+        assert at(fine(learn_app(stop=stop))) == KEYS[0]
+
+    def test_settings_of_other_stops_do_not_matter(self):
+        app = learn_app(stop="leak", prior="3", person="7")
+        assert knobs(app).person == 7
+        assert address(app) == {"stop": "leak", "person": "7"}
+
+
+class TestWalk:
+    def test_next_and_previous_lead_through_all_stops_and_back(self):
+        app = learn_app()
+        for key in KEYS[1:]:
+            good(app.button(key="learn next top").click().run())
+            assert at(app) == key
+        assert app.button(key="learn next bottom").disabled
+        good(app.button(key="learn previous bottom").click().run())
+        assert at(app) == KEYS[-2]
+
+    def test_the_contents_lead_anywhere_and_every_stop_keeps_its_settings(self):
+        app = learn_app(stop="one_person", prior="90")
+        good(app.radio(key="learn contents").set_value("releases").run())
+        assert address(app) == {"stop": "releases"}
+        good(app.radio(key="learn contents").set_value("one_person").run())
+        assert knobs(app).prior == 90
+        assert address(app) == {"stop": "one_person", "prior": "90"}
+
+    def test_going_back_makes_nothing_again(self, monkeypatch):
+        made = []
+        for stop in STOPS[:2]:
+            show = stop.show
+            monkeypatch.setitem(stop.__dict__, "show", lambda knobs, show=show, key=stop.key: made.append(key) or show(knobs))
+        app = learn_app()
+        good(app.button(key="learn next top").click().run())
+        good(app.button(key="learn previous top").click().run())
+        good(app.run())
+        assert made == KEYS[:2]
+
+    def test_the_start_page_and_the_navigation_lead_here(self):
+        app = fine(AppTest.from_file(ROOT / "app.py", default_timeout=60).run())
+        labelled(app.button, "Learn in ten stops").click()
+        fine(app.run())
+        assert "learn reset" in keys(app.button)
+
+
+class TestKnobs:
+    def test_settings_are_checked_as_those_of_mechanisms_are(self):
+        class Odd(Knobs):
+            pass
+
+        assert Odd().to_query() == {}
+        with pytest.raises(SettingError, match="from 1 to 40"):
+            stop_of("leak").knobs(person=41)
+        with pytest.raises(SettingError, match="6 numbers"):
+            stop_of("split").knobs(levels=(1.0,))
+        assert setting(1, "A", help="b").default == 1
+
+    @pytest.mark.parametrize("key", KEYS)
+    def test_what_is_written_is_read_back(self, key):
+        kind = stop_of(key).knobs
+        for rule in kind.rules():
+            for value in rule.choices or ((rule.low, rule.high) if isinstance(rule.default, int) and rule.high is not None else ()):
+                value = bool(value) if isinstance(rule.default, bool) else value  # noqa: PLW2901
+                one = kind(**{rule.name: value})
+                assert from_query(kind, one.to_query()) == one
+
+
+class TestPictures:
+    @pytest.mark.parametrize("key", KEYS)
+    def test_every_stop_has_one_that_says_what_it_is(self, key):
+        stop = stop_of(key)
+        shown = stop.show(stop.knobs())
+        text = picture(shown.charts, stop.title, "ε: 1", "svg").decode()
+        assert text.startswith("<svg")
+        assert STAMP in text
+        assert stop.title in text.replace("&amp;", "&")
+        assert "http" not in text.replace("http://www.w3.org/", "")
+
+    def test_png_is_one(self):
+        stop = stop_of("interval")
+        assert picture(stop.show(stop.knobs()).charts, stop.title, "ε: 1", "png").startswith(b"\x89PNG")
+
+    def test_charts_on_screen_stay_as_they_were(self):
+        stop = stop_of("one_person")
+        shown = stop.show(stop.knobs())
+        before = [chart.to_dict() for chart in shown.charts]
+        picture(shown.charts, stop.title, "x", "svg")
+        assert [chart.to_dict() for chart in shown.charts] == before
+
+    def test_the_buttons_are_there_and_the_settings_are_named(self):
+        app = learn_app(stop="split")
+        assert {"learn picture svg", "learn picture png"} <= keys(app.get("download_button"))
+        about = _about(stop_of("split"), knobs(app))
+        assert "Privacy budget ε: 0.5" in about
+        assert "0.25, 0, 0.25" in about

@@ -1,0 +1,242 @@
+"""The Release page: what may be chosen, what a press spends, what is published, and that no truth is on it."""
+
+import numpy as np
+import pytest
+
+from dpviz.app import outcome, state
+from dpviz.app.presses import Press
+from dpviz.app.release_parts import checked_words
+from dpviz.errors import DpvizError, SettingError
+from dpviz.mechanisms import measure
+from dpviz.privacy.ledger import Ledger
+from tests.app.release_walk import PAID, TEXTS, at_release, kept, publish, published, read_back, write_texts
+from tests.app.walk import (
+    CURATE,
+    FLIGHTS,
+    SMALL,
+    captions,
+    entries,
+    errors,
+    fine,
+    go,
+    good,
+    infos,
+    keys,
+    labelled,
+    pages_app,
+    press_draw,
+    texts,
+)
+
+NEVER = "neither can ever be chosen here"
+
+
+class TestWhatCanBeChosen:
+    def test_without_private_data_it_says_what_to_do(self):
+        app = fine(go(pages_app("points", SMALL), "release"))
+        assert "load private data" in infos(app)
+        assert NEVER in captions(app)
+        assert keys(app.button) == {"forget release"}
+
+    def test_draws_in_teach_cannot_be_published(self):
+        app = pages_app("points", SMALL)
+        fine(press_draw(app))
+        fine(press_draw(app))
+        assert "load private data" in infos(fine(go(app, "release")))
+
+    def test_a_reference_chosen_in_curate_cannot_be_published(self):
+        app = pages_app("points", CURATE)
+        app.session_state["config"] = state.Config(mode="Curate", mechanism="exact_kdtree")
+        good(app.run())
+        assert "load private data" in infos(fine(go(app, "release")))
+
+    def test_what_is_missing_on_the_other_page_is_missing_here(self):
+        app = pages_app("points", CURATE)
+        fine(app.segmented_control(key="source").set_value("upload").run())
+        assert "load private data" in infos(fine(go(app, "release")))
+
+    def test_data_and_settings_are_those_of_curate(self):
+        app = at_release(CURATE | {"epsilon": "0.25"})
+        assert "**Quadtree**, ε 0.25 (Height 4)" in texts(app)
+        assert NEVER in captions(app)
+        assert labelled(app.segmented_control, "What").options == ["A new draw"]
+
+    def test_teach_afterwards_changes_nothing(self):
+        app = pages_app("points", CURATE)
+        app.segmented_control(key="mode").set_value("Teach").run()
+        fine(app.selectbox(key="mechanism").set_value("identity").run())
+        assert "**Quadtree**, ε 0.5" in texts(fine(go(app, "release")))
+
+    def test_draws_of_both_pages_are_listed_newest_first(self):
+        app = pages_app("points", CURATE)
+        fine(press_draw(app))
+        app.query_params.update(FLIGHTS | {"mode": "Curate"})
+        fine(press_draw(go(app, "trips")))
+        fine(go(app, "release"))
+        fine(labelled(app.segmented_control, "What").set_value(PAID).run())
+        first, second = app.selectbox(key="release draw").options
+        assert "TopDown (InfTDA), ε 1, δ 1e-08, Sample us_flights" in first
+        assert "Quadtree, ε 0.5, Sample gaussian_cluster of 1,000" in second
+
+
+class TestDryRun:
+    def test_the_expected_error_is_that_of_the_release(self):
+        app = at_release(draws=1)
+        table = app.dataframe[0].value
+        release = kept(app)[0].paid.release
+        assert table["numbers"].tolist() == [1, 4, 16, 64, 256]
+        wanted = [np.sqrt((release.stddev[release.nodes(level)] ** 2).mean()) for level in (4, 3, 2, 1, 0)]
+        assert table["± typical noise"].tolist() == pytest.approx(wanted)
+        assert "computed without a single record" in captions(app)
+
+    def test_it_is_computed_once(self, monkeypatch):
+        app = at_release()
+        monkeypatch.setattr("dpviz.app.release_parts.expected", lambda *_: pytest.fail("computed again"))
+        fine(write_texts(app))
+
+    def test_settings_that_do_not_fit_are_said(self, monkeypatch):
+        def refused(*_):
+            raise DpvizError("does not fit")
+
+        monkeypatch.setattr("dpviz.app.release_parts.expected", refused)
+        app = good(go(pages_app("points", CURATE), "release"))
+        assert "does not fit" in errors(app)
+
+
+class TestNewDraw:
+    def test_one_press_draws_once_and_publishes(self, tmp_path):
+        app = fine(publish(write_texts(at_release())))
+        (entry,) = entries()
+        manifest = published(app).manifest
+        assert (entry.purpose, entry.published) == ("release", manifest["identity"]["release_id"])
+        assert manifest["data_product"] == {**TEXTS, "region": "", "intended_use": ""}
+        dataset = manifest["dataset"]
+        assert (dataset["draws"], dataset["spent"]["epsilon"]["exact"]) == (1, "1/2")
+        assert [dataset["cap"][name]["exact"] for name in ("epsilon", "delta")] == ["10", "1/10000"]
+        assert not manifest["implementation"]["tuning"]["truth_seen"]
+        drawn, back = kept(app)[0].paid.release, read_back(app, tmp_path)
+        assert (back.noisy == drawn.noisy).all()
+        assert (back.count == drawn.count).all()
+        assert not drawn.simulation
+
+    def test_what_is_shown_afterwards_is_what_was_published(self):
+        app = publish(write_texts(at_release(), name="**A** name", region="Here"))
+        assert "Published: **A** name" in app.success[0].value.replace("\\", "")
+        assert "\\*\\*A\\*\\*" in app.success[0].value
+        for line in ("City office", "Who sleeps where", "Here", "quadtree", "1, this one included", "Truth looked at while tuning**: no"):
+            assert line in texts(app).replace("\\", "")
+        assert {download.label for download in app.download_button} == {"Download the release (zip)", "Download the report"}
+        assert published(app).report.startswith(b"<!")
+        assert "release_id" in app.json[0].value
+        assert app.dataframe[0].value["released counts"].tolist() == [1, 4, 16, 64, 256]
+        assert "report.html" in app.dataframe[1].value["file"].tolist()
+
+    def test_reruns_reloads_and_navigation_draw_nothing(self):
+        app = publish(write_texts(at_release()))
+        archive = published(app).archive
+        for page in ("points", "release", "trips", "release"):
+            fine(go(app, page))
+        fine(app.run())
+        assert published(app).archive is archive
+        fine(labelled(app.button, "Publish something else").click().run())
+        assert app.text_input(key="publication curator").value == "City office"
+        fine(go(pages_app("points", CURATE), "release"))
+        assert len(entries()) == 1
+
+    def test_a_second_click_while_the_first_is_served_spends_nothing(self):
+        app = write_texts(at_release())
+        app.session_state["press release"] = Press(taken=True)
+        publish(app)
+        assert entries() == []
+        assert published(publish(app)) is not None
+        assert len(entries()) == 1
+
+    @pytest.mark.parametrize("missing", ["name", "curator", "description"])
+    def test_a_missing_text_is_named_and_costs_nothing(self, missing):
+        app = publish(write_texts(at_release(), **{missing: "  "}))
+        assert "Still missing" in errors(app)
+        assert missing in errors(app)
+        assert entries() == []
+        kept_texts = {each.key: each.value for each in (*app.text_input, *app.text_area)}
+        assert all(kept_texts[f"publication {name}"] == text for name, text in TEXTS.items() if name != missing)
+        assert published(publish(write_texts(app))) is not None
+
+    @pytest.mark.parametrize(("name", "text"), [("curator", "x" * 201), ("description", "x" * 4001), ("region", "x" * 201)])
+    def test_a_text_that_is_too_long_is_refused(self, name, text):
+        said = {**TEXTS, "region": "", "intended_use": "", "formats": []}
+        assert checked_words(said | {name: text[1:]})[name] == text[1:]
+        with pytest.raises(SettingError, match=f"at most {len(text) - 1:,} characters"):
+            checked_words(said | {name: text})
+
+    def test_a_text_that_cannot_be_published_costs_nothing(self):
+        app = publish(write_texts(at_release(), name="a\x07b"))
+        assert "control character" in errors(app)
+        assert entries() == []
+        assert published(app) is None
+
+    def test_the_lossless_format_is_always_there(self):
+        app = write_texts(at_release())
+        app.multiselect(key="publication formats").set_value(["csv"])
+        fine(publish(app))
+        names = [each["name"] for each in published(app).manifest["files"]]
+        assert names == ["partitions.parquet", "partitions.csv", "manifest.schema.json", "report.html"]
+
+    def test_a_draw_that_would_pass_the_cap_cannot_be_pressed(self):
+        app = at_release(CURATE | {"epsilon": "6"}, draws=1)
+        assert "would pass the cap" in " ".join(each.value for each in app.warning)
+        assert app.button(key="publish").disabled
+        fine(labelled(app.segmented_control, "What").set_value(PAID).run())
+        assert not app.button(key="publish").disabled
+
+    def test_a_failure_before_the_draw_spends_nothing(self, ledger_path):
+        app = write_texts(at_release())
+        ledger_path.write_bytes(b"broken")
+        app = publish(app)
+        assert "no new one is made in its place" in errors(app)
+        assert published(app) is None
+
+    def test_a_draw_is_kept_where_it_cannot_be_written(self, monkeypatch, tmp_path):
+        def full(*_, **__):
+            raise DpvizError("the disk is full.")
+
+        app = write_texts(at_release())
+        with monkeypatch.context() as patch:
+            patch.setattr(outcome.publish, "write", full)
+            publish(app)
+        assert "the disk is full. The draw is paid for and kept" in errors(app)
+        assert len(entries()) == 1
+        fine(labelled(app.segmented_control, "What").set_value(PAID).run())
+        fine(publish(app))
+        assert (read_back(app, tmp_path).noisy == kept(app)[0].paid.release.noisy).all()
+        assert len(entries()) == 1
+
+    def test_a_failing_draw_is_counted_and_nothing_is_published(self, monkeypatch):
+        real = measure.discrete_laplace
+
+        def broken(true, *rest):
+            if true.sum():
+                raise DpvizError("no noise today")
+            return real(true, *rest)
+
+        monkeypatch.setattr(measure, "discrete_laplace", broken)
+        app = publish(write_texts(at_release()))
+        assert "no noise today The budget is spent" in errors(app)
+        assert published(app) is None
+        assert len(entries()) == 1
+
+    def test_nothing_is_left_on_the_disk(self, monkeypatch, tmp_path):
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        publish(write_texts(at_release()))
+        assert not list(tmp_path.glob("dpviz-*"))
+
+
+def test_no_truth_is_used_or_shown(monkeypatch):
+    def forbidden(*_):
+        raise AssertionError("the truth was looked at")
+
+    monkeypatch.setattr(state, "evaluate", forbidden)
+    app = fine(publish(write_texts(at_release(CURATE | {"shown": "True"}, draws=1))))
+    assert not app.get("deck_gl_json_chart")
+    assert not app.toggle
+    assert not any("true" in str(column).lower() for frame in app.dataframe for column in frame.value.columns)
+    assert not Ledger().accounts()[0].truth_seen

@@ -1,0 +1,121 @@
+"""The running server: who may connect, what it answers to others, what it keeps to itself."""
+
+import base64
+import http.client
+import os
+import socket
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+
+from dpviz.publishing.serve import command, without_settings
+from tests.app.walk import ROOT
+
+LISTENING = "0A"
+
+
+@pytest.fixture(scope="module")
+def address(serve):
+    return serve(ROOT / "app.py")
+
+
+def ask(address, path, method="GET", body=None, **headers):
+    """The status, the headers and the body of an answer; `Host` may be another one than the address."""
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=20)
+    try:
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+    finally:
+        connection.close()
+
+
+def handshake(address, **headers):
+    """The status with which the server answers an app that wants to connect."""
+    key = base64.b64encode(os.urandom(16)).decode()
+    words = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": key, **headers}
+    host, port = address.removeprefix("http://").split(":")
+    lines = [f"{name}: {value}" for name, value in ({"Host": f"{host}:{port}"} | words).items()]
+    with socket.create_connection((host, int(port)), timeout=20) as line:
+        line.sendall("\r\n".join(["GET /_stcore/stream HTTP/1.1", *lines, "", ""]).encode())
+        return int(line.recv(4096).split()[1])
+
+
+def test_the_app_itself_may_connect(address):
+    assert handshake(address) == 101
+    assert handshake(address, Origin=address) == 101
+    port = address.rpartition(":")[2]
+    assert handshake(address, Host=f"localhost:{port}") == 101
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "user@127.0.0.1", "0.0.0.0", "[::1]"])  # noqa: S104
+def test_another_name_in_the_host_header_is_refused(address, host):
+    """A page of elsewhere whose name was made to lead here sends its own name."""
+    assert handshake(address, Host=host) == 403
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "https://127.0.0.1.evil.example", "null"])
+def test_another_origin_is_refused(address, origin):
+    assert handshake(address, Origin=origin) == 403
+
+
+@pytest.mark.parametrize("path", ["/_stcore/health", "/_stcore/host-config", "/_stcore/upload_file/a/b"])
+def test_other_origins_are_told_nothing(address, path):
+    own = address.replace("127.0.0.1", "localhost")
+    for method in ("GET", "OPTIONS"):
+        _, headers, _ = ask(address, path, method, Origin="http://evil.example")
+        assert headers.get("Access-Control-Allow-Origin") in (None, address, own), path
+
+
+def test_uploads_need_the_token_of_the_page(address):
+    _, headers, _ = ask(address, "/_stcore/health")
+    cookie = headers["Set-Cookie"]
+    assert cookie.startswith("_streamlit_xsrf=")
+    assert "SameSite=Lax" in cookie or "samesite=lax" in cookie.lower()
+    path, body = "/_stcore/upload_file/session/file", b"zq"
+    assert ask(address, path, "PUT", body)[0] == 403
+    token = cookie.split(";")[0].partition("=")[2]
+    assert ask(address, path, "PUT", body, Cookie=f"_streamlit_xsrf={token}")[0] == 403
+    assert ask(address, path, "PUT", body, Cookie=f"_streamlit_xsrf={token}", X_Xsrftoken="another")[0] == 403
+    status, _, said = ask(address, path, "PUT", body, Cookie=f"_streamlit_xsrf={token}", X_Xsrftoken=token)
+    assert (status, b"session_id" in said) == (400, True)
+    assert ask(address, path, "DELETE")[0] == 403
+
+
+def test_no_files_are_served_but_the_frontend_s(address):
+    page = ask(address, "/")[2]
+    for path in (
+        "/app/static/config.toml",
+        "/app/static/../app.py",
+        "/.streamlit/config.toml",
+        "/app.py",
+        "/%2e%2e/etc/passwd",
+        "/media/a",
+    ):
+        status, _, body = ask(address, path)
+        assert status >= 400 or body == page, path
+        assert b"dpviz.app" not in body
+    for path in ("/_stcore/metrics", "/_stcore/script-health-check"):
+        assert b"zq" not in ask(address, path)[2]
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads Linux' list of sockets")
+def test_the_server_listens_on_this_computer_only(address):
+    port = f"{int(address.rpartition(':')[2]):04X}"
+    found = [
+        line.split()[1]
+        for table in ("tcp", "tcp6")
+        for line in (Path("/proc/net") / table).read_text().splitlines()[1:]
+        if line.split()[1].endswith(f":{port}") and line.split()[3] == LISTENING
+    ]
+    assert found == [f"{struct.pack('<I', 0x7F000001)[::1].hex().upper()}:{port}"]
+
+
+def test_the_command_s_server_has_the_same_locks(tmp_path):
+    """`dpviz app` hands every setting over, wherever it is started."""
+    words = command(ROOT / "app.py", port=8501)
+    assert {"--server.address=127.0.0.1", "--client.showErrorDetails=none", "--browser.gatherUsageStats=false"} <= {*words}
+    assert not [name for name in without_settings({"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"}) if name]  # noqa: S104
+    assert words[0] == sys.executable

@@ -1,0 +1,107 @@
+"""A click while something is drawn stops the run at its next call into Streamlit: what is paid for must be kept by then."""
+
+import pytest
+from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
+
+from dpviz.app.presses import Press
+from dpviz.app.shelves import shelf
+from dpviz.errors import DpvizError
+from dpviz.privacy.entropy import Entropy
+from dpviz.publishing import publish
+from tests.app.release_walk import PAID, at_release, kept, published, write_texts
+from tests.app.release_walk import publish as press_publish
+from tests.app.walk import CURATE, FLIGHTS, drawn, entries, errors, fine, labelled, points_app, press_draw, trips_app, trips_drawn
+
+PAIR = FLIGHTS | {"mode": "Curate", "beside": "flat_gaussian"}
+
+
+def click_in_the_middle(monkeypatch, *, then=None, owner=publish, name="_drawn"):
+    """Let every draw be interrupted as by a click: the next call into Streamlit raises. `then` is what the draw raises itself."""
+    real, clicks = getattr(owner, name), []
+
+    def clicked(*asked, **how):
+        made = real(*asked, **how)
+        clicks.append(get_script_run_ctx().script_requests.request_rerun(RerunData()))
+        if then is not None:
+            raise then
+        return made
+
+    monkeypatch.setattr(owner, name, clicked)
+    return clicks
+
+
+class TestClicks:
+    def test_points_that_are_drawn_meanwhile_are_shown(self, monkeypatch):
+        app, clicks = points_app(CURATE), click_in_the_middle(monkeypatch)
+        fine(press_draw(app))
+        assert clicks == [True]
+        assert len(entries()) == 1
+        assert drawn(app).release is kept(app)[0].paid.release
+
+    def test_in_teach_too(self, monkeypatch):
+        app = points_app(CURATE | {"mode": "Teach"})
+        clicks = click_in_the_middle(monkeypatch, owner=Entropy, name="seeded")
+        fine(app.button(key="draw").click().run())
+        assert clicks
+        assert drawn(app).release.simulation
+
+    def test_both_mechanisms_of_a_comparison_are_drawn_and_shown(self, monkeypatch):
+        app, clicks = trips_app(PAIR), click_in_the_middle(monkeypatch)
+        fine(press_draw(app))
+        assert clicks == [True, True]
+        assert [entry.mechanism for entry in entries()] == ["top_down", "flat_gaussian"]
+        assert len(trips_drawn(app).releases) == 2
+
+    @pytest.mark.parametrize("name", ["_drawn", "write"])
+    def test_what_is_published_meanwhile_is_offered(self, monkeypatch, name):
+        app, clicks = write_texts(at_release()), click_in_the_middle(monkeypatch, name=name)
+        fine(press_publish(app))
+        assert clicks == [True]
+        assert [entry.published is not None for entry in entries()] == [True]
+        assert published(app).archive
+
+    def test_a_draw_that_cannot_be_published_is_offered_as_paid_for(self, monkeypatch):
+        app = write_texts(at_release())
+        click_in_the_middle(monkeypatch, name="write", then=DpvizError("The disk is full."))
+        assert "do not draw again" in errors(press_publish(app)).replace("\\", "")
+        assert PAID in labelled(app.segmented_control, "What").options
+        assert published(app) is None
+
+    @pytest.mark.parametrize(("start", "press"), [(lambda: points_app(CURATE), press_draw), (lambda: trips_app(PAIR), press_draw)])
+    def test_a_draw_that_fails_once_it_is_paid_for_says_so(self, monkeypatch, start, press):
+        app = start()
+        click_in_the_middle(monkeypatch, then=DpvizError("No noise."))
+        assert "The budget is spent: draw 1" in errors(press(app))
+        assert len(entries()) == 1
+        assert drawn(app) is None if "config" in app.session_state else trips_drawn(app) is None
+
+
+class TestPress:
+    def test_a_press_is_taken_once_and_a_refusal_kept(self):
+        press, done = Press(), []
+        press.serve(lambda: done.append(press.busy))
+        press.serve(lambda: done.append("again"))
+        assert done == [True]
+        assert (press.taken, press.busy, press.refused) == (True, False, "")
+        refused = Press()
+        refused.serve(lambda: (_ for _ in ()).throw(DpvizError("No.")))
+        assert (refused.busy, refused.refused) == (False, "No.")
+
+    def test_while_one_is_served_no_other_is_taken_however_often_the_page_is_drawn(self):
+        app = points_app(CURATE)
+        app.session_state["press config"] = Press(taken=True, busy=True)
+        for _ in range(2):
+            assert "Still at work" in " ".join(info.value for info in press_draw(app).info)
+        assert entries() == []
+        app.session_state["press config"].busy = False
+        fine(app.run())
+        assert drawn(press_draw(app)) is not None
+
+
+def test_a_shelf_holds_the_last(monkeypatch):
+    state = {}
+    monkeypatch.setattr("dpviz.app.shelves.st.session_state", state)
+    place = shelf("some", 2)
+    place.extend("abc")
+    assert shelf("some", 2) is place
+    assert list(state["some"]) == ["b", "c"]

@@ -1,0 +1,191 @@
+"""The lower bound holds as often as it says, comes near the truth, and sees what counts alone would not show."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpviz.errors import BudgetError, SettingError
+from dpviz.privacy.audit import AuditPlan, AuditResult, Neighbours, Sight, audit, declared, lower_bound
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import discrete_laplace
+
+
+def pair(release, **options) -> Neighbours:
+    """A mechanism that sees one number, run on 1 and on 0."""
+    return Neighbours(
+        words="1 or 0", one=lambda e: Sight(numbers=release(1, e), **options), other=lambda e: Sight(numbers=release(0, e), **options)
+    )
+
+
+def audited(release, epsilon=1, plan: AuditPlan | None = None, **options) -> AuditResult:
+    budget = epsilon if isinstance(epsilon, ApproxBudget | ZcdpBudget) else PureBudget(epsilon)
+    return audit("test", [pair(release, **options)], budget, plan or AuditPlan(runs=2000))
+
+
+def laplace(value: int, entropy: Entropy, epsilon=1, n: int = 1) -> np.ndarray:
+    return discrete_laplace(np.full(n, value), PureBudget(epsilon), entropy)
+
+
+def counted(epsilon):
+    return lambda value, entropy: {"count": float(laplace(value, entropy, epsilon)[0])}
+
+
+def coin(value: int, entropy: Entropy, share: float) -> bool:
+    return bool(entropy.below(10**6, 1)[0] < share * 10**6)
+
+
+@pytest.mark.parametrize(
+    ("happened", "against", "runs", "delta"), [(900, 300, 1000, 0.0), (40, 0, 50, 0.1), (50, 1, 50, 0.0), (500, 300, 1000, 0.03)]
+)
+def test_the_bound_is_that_of_the_tails_of_two_binomial_laws(happened, against, runs, delta):
+    level = 0.01
+    found = lower_bound(happened, against, runs, delta, level)
+    assert found > 0
+    grid = np.linspace(1e-6, 1 - 1e-6, 200_001)
+    low = grid[stats.binom.sf(happened - 1, runs, grid) <= level].max()
+    high = grid[stats.binom.cdf(against, runs, grid) >= level].max()
+    assert found == pytest.approx(math.log((low - delta) / high), abs=1e-3)
+
+
+def test_nothing_is_bounded_by_nothing():
+    assert lower_bound(0, 0, 100, 0.0, 0.05) == 0
+    assert lower_bound(0, 100, 100, 0.0, 0.05) == 0
+    assert lower_bound(100, 100, 100, 0.0, 0.05) == 0
+    assert lower_bound(50, 1, 100, 0.6, 0.05) == 0
+
+
+@pytest.mark.parametrize("epsilon", [1, 2])
+def test_one_count_is_found_out_to_within_a_fifth_and_not_beyond(epsilon):
+    found = audited(counted(epsilon), epsilon)
+    assert 0.8 * epsilon < found.lower_bound <= epsilon
+    assert found.passed
+    assert found.event in {"count >= 1", "not: count >= 1"}
+
+
+def test_several_counts_are_added_up_by_the_score():
+    def path(value, entropy):
+        return dict(enumerate(laplace(value, entropy, Fraction(2, 3), 3).tolist()))
+
+    found = audited(path, 2, AuditPlan(runs=3000))
+    single = audited(lambda value, entropy: {0: path(value, entropy)[0]}, 2)
+    assert 1.4 < found.lower_bound <= 2
+    assert single.lower_bound <= 2 / 3
+    assert "score" in found.event
+
+
+def test_the_bound_is_above_the_truth_no_oftener_than_the_confidence_says():
+    rng, runs, times = np.random.default_rng(1), 200, 4000
+    share = math.e / (1 + math.e)
+    ones, zeros = rng.binomial(runs, share, times), rng.binomial(runs, 1 - share, times)
+    level = 0.1
+    above = np.mean([lower_bound(a, b, runs, 0.0, level) > 1 for a, b in zip(ones.tolist(), zeros.tolist(), strict=True)])
+    assert above < 2 * level + 4 * math.sqrt(0.2 * 0.8 / times)
+    plans = [AuditPlan(runs=100, confidence=0.5, seed=seed) for seed in range(60)]
+    assert np.mean([audited(counted(1), 1, plan).lower_bound > 1 for plan in plans]) < 0.5
+
+
+def test_a_hundred_numbers_that_say_nothing_give_nothing():
+    noise = lambda value, entropy: dict(enumerate(laplace(0, entropy, 1, 100).tolist()))  # noqa: E731
+    for seed in range(5):
+        assert audited(noise, 1, AuditPlan(runs=400, seed=seed)).lower_bound < 0.1
+
+
+def test_a_constant_release_passes_and_is_no_repetition_where_no_noise_is_declared():
+    found = audited(lambda value, entropy: {"count": 3.0})
+    assert (found.lower_bound, found.repeated, found.passed) == (0, False, True)
+
+
+def test_equal_runs_are_told_where_noise_is_declared():
+    found = audited(lambda value, entropy: {"count": 3.0}, chance=0.5)
+    assert found.repeated
+    assert not found.passed
+    assert not audited(counted(5), 5, chance=math.tanh(2.5)).repeated
+
+
+def test_a_fixed_seed_gives_everything_away():
+    found = audited(lambda value, entropy: counted(1)(value, Entropy.seeded(5)), chance=math.tanh(0.5))
+    assert found.repeated
+    assert found.lower_bound > 4
+
+
+def test_seeds_from_a_byte_are_caught_though_single_runs_differ():
+    def few(value, entropy):
+        own = Entropy.seeded(int(entropy.below(256, 1)[0]) + 1000 * value)
+        return dict(enumerate(laplace(0, own, Fraction(1, 100), 4).tolist()))
+
+    found = audited(few, 1)
+    assert found.lower_bound > 2
+    assert "number for number" in found.event
+
+
+def test_a_draw_that_two_numbers_share_is_caught_by_their_difference():
+    def shared(value, entropy):
+        noise = laplace(0, entropy, Fraction(1, 10))[0]
+        return {"with": value + noise, "without": noise}
+
+    found = audited(shared)
+    assert found.lower_bound > 4
+    assert "(with) - (without)" in found.event or "(without) - (with)" in found.event
+    opposite = lambda value, entropy: {name: n if name == "with" else -n for name, n in shared(value, entropy).items()}  # noqa: E731
+    assert audited(opposite).lower_bound > 4
+
+
+def test_what_is_there_or_not_is_seen():
+    found = audited(lambda value, entropy: {"leaf": float(laplace(0, entropy)[0])} | ({"part": 0.0} if value else {}))
+    assert found.lower_bound > 4
+    assert found.event.endswith("there is a part")
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_either_input_may_be_the_one_that_gives_itself_away(turned):
+    """An outcome of chance 0.3 on one side and 0.01 on the other: only one direction of the ratio is large."""
+    release = lambda value, entropy: {"seen": float(coin(value, entropy, 0.3 if bool(value) != turned else 0.01))}  # noqa: E731
+    assert 2 < audited(release, 1, AuditPlan(runs=2000, seed=1)).lower_bound < math.log(30)
+
+
+def test_delta_is_allowed_for_and_no_more():
+    release = lambda value, entropy: {"name": float(coin(value, entropy, 0.1)) if value else 0.0}  # noqa: E731
+    assert audited(release, ApproxBudget(1, "0.12")).passed
+    assert not audited(release, ApproxBudget(1, "0.01")).passed
+    assert not audited(release, 1).passed
+
+
+def test_a_rho_is_read_as_the_epsilon_that_it_implies():
+    assert declared(PureBudget("1/3")) == (1 / 3, 0)
+    assert declared(ApproxBudget(2, "1e-3")) == (2, 1e-3)
+    epsilon, delta = declared(ZcdpBudget("0.1"))
+    assert delta == 0.01
+    assert ApproxBudget(epsilon, delta).to_zcdp().rho == pytest.approx(0.1, rel=1e-6)
+    with pytest.raises(BudgetError, match="PureBudget"):
+        declared(1.0)
+
+
+def test_more_tests_together_ask_more_of_each_and_the_same_seed_says_the_same():
+    one, same = (audited(counted(1), 1, AuditPlan(runs=1000, seed=3)) for _ in range(2))
+    assert one == same
+    assert one.lower_bound > audited(counted(1), 1, AuditPlan(runs=1000, seed=3, tests=50)).lower_bound
+    assert one.lower_bound != audited(counted(1), 1, AuditPlan(runs=1000, seed=4)).lower_bound
+
+
+def test_the_best_of_several_neighbours_counts():
+    silent = replace(pair(counted(1)), words="the same", other=pair(counted(1)).one)
+    found = audit("test", [silent, pair(counted(1)), silent], PureBudget(1), AuditPlan(runs=1000))
+    assert found.neighbours == "1 or 0"
+    assert found.lower_bound > 0.5
+    assert found.to_dict()["passed"] is True
+
+
+@pytest.mark.parametrize("plan", [{"runs": 99}, {"runs": True}, {"runs": 1e3}, {"tests": 0}, {"confidence": 1.0}, {"confidence": 0}])
+def test_plans_out_of_range_are_refused(plan):
+    with pytest.raises(SettingError, match=r"Runs|tests|confidence"):
+        AuditPlan(**plan)
+
+
+def test_no_neighbours_are_refused():
+    with pytest.raises(SettingError, match="neighbouring"):
+        audit("test", [], PureBudget(1))
