@@ -97,7 +97,7 @@ def _cap(data: Loaded) -> Budget | None:
         key=f"dataset currency {data.digest}",
         required=True,
         persist_state="session",
-        help="(ε, δ) of all draws added up, or ρ, in which many draws with Gaussian noise cost less. It never changes.",
+        help="(ε, δ) of all draws added up, or ρ, in which many draws with Gaussian noise cost less. The first draw fixes it.",
     )
     usual, usual_delta = SAMPLE_CAP if data.source.data.sample is not None else FILE_CAP
     left, right = st.columns(2)

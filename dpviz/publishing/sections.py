@@ -212,7 +212,7 @@ class DatasetPart:
     Attributes:
         name: what the curator calls the data. The ledger recognises data by their content, under whatever name.
         unit: "record", "person" or "trip"; left out, what the columns say. Given, it is checked.
-        cap_epsilon: the most that may ever be spent; needed when the ledger sees the data first, and never changed after.
+        cap_epsilon: the most that may ever be spent; needed when the ledger sees the data first; the first draw fixes it.
         cap_delta: likewise.
         cap_rho: likewise, instead of both.
     """
