@@ -10,7 +10,7 @@ from tests.app.browse import draw, until, visit
 from tests.app.conftest import ROOT
 from tests.app.test_browser_release import LINK, draws, write_texts
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SLOW = Path(__file__).with_name("slow_app.py")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.app.browse import colours, until, visit
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 LONG = 'compare?sample=gaussian_cluster&order=7&mechanisms=["htf","kdtree"]&steps=3&repeats=40'

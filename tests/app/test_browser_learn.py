@@ -9,7 +9,7 @@ from dpviz.app.stops import STOPS
 from tests.app.browse import background, until, visit
 from tests.app.walk import ROOT
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from dpviz.view.report import report_html
 from tests.release_cases import WORDS, point_release
 from tests.view.trips_cases import grid, random_trips
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 def placed_trips():
