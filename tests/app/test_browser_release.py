@@ -70,6 +70,7 @@ def test_a_release_is_published_downloaded_and_read_back(chromium, own, tmp_path
         assert len(draws(ledger)) == 2
 
 
+@pytest.mark.slow
 def test_a_double_click_on_draw_spends_once_where_the_draw_takes_a_while(chromium, own, tmp_path):
     address, ledger = own
     slow = 'points?mode=Curate&sample=la_residents&mechanism=privelet&epsilon=1&settings={"height":9}'

@@ -76,6 +76,7 @@ def test_every_level_of_all_us_counties_is_a_small_message(chromium, address, tm
         assert max(seen.sizes) < LARGEST_MESSAGE
 
 
+@pytest.mark.slow
 def test_curate_shows_two_mechanisms_and_what_they_spent(chromium, address, tmp_path):
     link = "trips?mode=Curate&beside=stability_histogram&level=2&epsilon=0.5"
     with visit(chromium, address, link, scheme="light", tmp_path=tmp_path) as (page, _):

@@ -261,6 +261,7 @@ print(len(outcomes), outcomes.count(True), outcomes == sorted(outcomes), all(pat
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_kill_at_any_step_leaves_the_whole_release_or_nothing(tmp_path):
     root = Path(__file__).parents[2]

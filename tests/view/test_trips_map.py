@@ -379,6 +379,7 @@ def test_intervals_of_the_finest_level_match_by_place():
         assert row["t"].endswith(f"95 % between {a:,.0f} and {b:,.0f}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [1, 2])
 def test_a_map_of_3_136_detailed_polygons_is_small(level, record_property):
     regions = grid(56, 56, corners=150, west=-125, south=10)
