@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, Share, setting, shares_of
-from dpviz.mechanisms.measure import Plan, Study
+from dpviz.mechanisms.measure import Plan, Study, finish_of
 from dpviz.privacy.budget import PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
@@ -114,8 +114,7 @@ class AdaptiveGrid(Settings[Domain]):
     def _plan(self, budget: PureBudget) -> Plan:
         declared = self.declared_total is not None
         unprotected = (f"the declared number of records ({self.declared_total:,})",) if declared else ()
-        finish: dict[str, Any] = {"least_squares": self.least_squares, "zero": self.zero, "inside": self.inside}
-        return Plan(mechanism=self, budget=budget, unprotected=unprotected, approximate=APPROXIMATE, **finish)
+        return Plan(mechanism=self, budget=budget, unprotected=unprotected, approximate=APPROXIMATE, **finish_of(self))
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """The total, if it is bought, and the two grids."""

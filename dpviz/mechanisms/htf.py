@@ -14,7 +14,7 @@ from dpviz.data.points import PointCounts
 from dpviz.data.split_objective import SplitCells
 from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.htf_splits import Splitting, by_permute_and_flip, by_rounds
-from dpviz.mechanisms.measure import Plan, Study
+from dpviz.mechanisms.measure import Plan, Study, finish_of
 from dpviz.privacy.budget import PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
@@ -170,9 +170,7 @@ class Htf(Settings[Domain]):
             budget=budget,
             notes=self._notes(spending, len(levels) - 1),
             approximate=APPROXIMATE if self.combine else None,
-            least_squares=self.least_squares,
-            zero=self.zero,
-            inside=self.inside,
+            **finish_of(self),
         )
         return study.hand_out(plan, tree, value, variance)
 

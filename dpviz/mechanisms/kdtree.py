@@ -94,11 +94,6 @@ class Kdtree(MedianTree):
         """Only smooth sensitivity does."""
         return self.variant == "smooth-sensitivity"
 
-    @property
-    def filling(self) -> str:
-        """How answers fill partitions that are cut."""
-        return self.inside
-
     def accepted(self, budget: object) -> PureBudget | ApproxBudget:
         """The budget itself if it is of the kind that the variant takes."""
         return require_approx(budget, f"{self.title}, {self.variant},") if self.needs_delta else require_pure(budget, self.title)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,6 +190,11 @@ class Study:
             notes=(*plan.notes, *self.notes),
             private=plan.mechanism.private,
         )
+
+
+def finish_of(mechanism: Settings[Domain]) -> dict[str, Any]:
+    """How a mechanism's own settings finish its counts, as far as it has such settings: arguments of a `Plan`."""
+    return {name: value for name, value in mechanism.chosen().items() if name in ("least_squares", "zero", "inside")}
 
 
 def because(*reasons: str | None) -> str | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, Share, setting, shares_of
-from dpviz.mechanisms.measure import Plan, Study
+from dpviz.mechanisms.measure import Plan, Study, finish_of
 from dpviz.mechanisms.quadtree import prune
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, exact, require_pure
@@ -88,15 +88,9 @@ class MedianTree(Settings[Domain]):
         self.check(points.domain)
         grown = self.grow(study, spending)
         noisy, variance = study.count_levels(grown.tree, spending.counts, grown.true)
-        finish: dict[str, Any] = {"least_squares": self.least_squares, "zero": self.zero, "inside": self.filling}
-        plan = Plan(mechanism=self, budget=budget, notes=self.notes(points.domain), **finish)
+        plan = Plan(mechanism=self, budget=budget, notes=self.notes(points.domain), **finish_of(self))
         release = study.hand_out(plan, grown.tree, noisy, variance)
         return prune(release, self.prune) if self.prune else release
-
-    @property
-    def filling(self) -> str:
-        """How answers fill partitions that are cut."""
-        return "uniform"
 
     def accepted(self, budget: object) -> PureBudget | ApproxBudget:
         """The budget itself if it is of the right kind."""

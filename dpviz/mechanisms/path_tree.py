@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpviz.data.curve_cells import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, setting
-from dpviz.mechanisms.measure import Plan, Study
+from dpviz.mechanisms.measure import Plan, Study, finish_of
 from dpviz.privacy.budget import GRAIN, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
@@ -122,8 +122,7 @@ class PathTree(Settings[Domain]):
         tree = quarter_tree([level.node for level in levels], [np.where(level.split, 4, 0) for level in levels], range(len(levels)), order)
         value, variance, first, again = (np.concatenate(parts) for parts in zip(*(level.numbers for level in levels), strict=True))
         notes = ("Every path spends all of ε, in parts that depend on what was released; the step stands for their sum.",)
-        finish: dict[str, Any] = {"least_squares": self.least_squares, "zero": self.zero, "inside": self.inside}
-        plan = Plan(mechanism=self, budget=budget, notes=notes, approximate=APPROXIMATE, **finish)
+        plan = Plan(mechanism=self, budget=budget, notes=notes, approximate=APPROXIMATE, **finish_of(self))
         return replace(study.hand_out(plan, tree, value, variance), noisy=first, again=again)
 
     def schedule(self, order: int) -> list[int]:

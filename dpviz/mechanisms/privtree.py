@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpviz.data.curve_cells import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, Share, setting, shares_of
-from dpviz.mechanisms.measure import Plan, Study
+from dpviz.mechanisms.measure import Plan, Study, finish_of
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
@@ -77,7 +77,7 @@ class PrivTree(Settings[Domain]):
         leaves = tree.leaves
         noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         noisy[leaves], variance[leaves] = study.count("counts of leaves", true[leaves], counts)
-        return study.hand_out(Plan(mechanism=self, budget=budget, zero=self.zero, inside=self.inside), tree, noisy, variance)
+        return study.hand_out(Plan(mechanism=self, budget=budget, **finish_of(self)), tree, noisy, variance)
 
     def _grown(self, study: Study, epsilon: Fraction) -> tuple[Tree, Integers]:
         """The tree of noisy splits, and its true counts."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, Share, setting
-from dpviz.mechanisms.measure import Plan, Study, because
+from dpviz.mechanisms.measure import Plan, Study, because, finish_of
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.consistency import Spread
@@ -70,8 +70,8 @@ class Quadtree(Settings[Domain]):
         weights, notes = self.level_weights(points.domain)
         tree = quadtree(points.domain, len(weights) - 1, self.fan_out)
         noisy, variance = study.count_levels(tree, budget.split(weights))
-        finish: dict[str, Any] = {"least_squares": self.least_squares, "zero": self.zero, "inside": self.inside}
-        release = study.hand_out(Plan(mechanism=self, budget=budget, notes=notes, **finish), tree, noisy, variance)
+        plan = Plan(mechanism=self, budget=budget, notes=notes, **finish_of(self))
+        release = study.hand_out(plan, tree, noisy, variance)
         return prune(release, self.prune) if self.prune else release
 
     def level_weights(self, domain: Domain) -> tuple[list[float], tuple[str, ...]]:

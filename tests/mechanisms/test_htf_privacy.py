@@ -116,6 +116,13 @@ def test_on_an_order_1_lattice_no_record_costs_more_than_epsilon(monkeypatch, va
             assert loss(monkeypatch, VARIANTS[variant], one, other, seed)[0] <= EPSILON + 1e-9
 
 
+@pytest.mark.parametrize("most", [4, 8, 14])
+@pytest.mark.parametrize("variant", ["default", "halves", "rounds"])
+def test_nor_where_memory_ends_the_tree(monkeypatch, variant, most):
+    monkeypatch.setattr(measure, "MOST_GROWN", most)
+    assert worst_loss(monkeypatch, VARIANTS[variant], range(3)) <= float(EPSILON) + 1e-9
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_on_many_order_2_lattices_no_record_costs_more_than_epsilon(monkeypatch, variant):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms import PathTree, path_tree
+from dpviz.mechanisms import PathTree, measure, path_tree
 from dpviz.privacy.budget import GRAIN, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.release import Release
@@ -115,6 +115,15 @@ def test_random_transcripts_cost_exactly_epsilon_too(monkeypatch, mechanism, ord
     for seed in range(2 if order == 10 else 8):
         one, other = neighbours(rng, order, [int(rng.integers(4**order))])
         assert loss(monkeypatch, mechanism, one, other, at_random(seed, chances)) == EPSILON
+
+
+@pytest.mark.parametrize("most", [5, 20, 60, 200])
+def test_one_record_costs_exactly_epsilon_where_memory_ends_the_tree(monkeypatch, most):
+    monkeypatch.setattr(measure, "MOST_GROWN", most)
+    rng = np.random.default_rng(most)
+    for seed in range(8):
+        one, other = neighbours(rng, 4, [int(rng.integers(256))])
+        assert loss(monkeypatch, PathTree(), one, other, at_random(seed, (0.3, 0.4, 0.3))) == EPSILON
 
 
 @pytest.mark.parametrize("bound", [2, 3, 7])

@@ -202,8 +202,10 @@ class Counts:
         return self.answers.copy()
 
 
+@pytest.mark.parametrize("most", [measure.MOST_GROWN, 30, 4])
 @pytest.mark.parametrize("contributions", [1, 3])
-def test_the_leaves_cost_the_rest_and_all_else_is_a_function_of_what_was_released(monkeypatch, contributions):
+def test_the_leaves_cost_the_rest_and_all_else_is_a_function_of_what_was_released(monkeypatch, contributions, most):
+    monkeypatch.setattr(measure, "MOST_GROWN", most)
     rng, epsilon = np.random.default_rng(8), Fraction("1.3")
     for trial in range(40):
         matrix = rng.integers(0, 5, (8, 8))
