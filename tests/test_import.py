@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-HEAVY = ["scipy.optimize", "scipy.spatial", "scipy.stats", "jsonschema", "jinja2", "tqdm", "streamlit", "altair", "pydeck"]
+HEAVY = ["scipy.special", "scipy.optimize", "scipy.spatial", "scipy.stats", "jsonschema", "jinja2", "tqdm", "streamlit", "altair", "pydeck"]
 MOST_SECONDS = 0.5
 ROUNDS = 3
 

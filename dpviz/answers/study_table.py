@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import csv
-from scipy import special
+import scipy
 
 from dpviz.answers.study import Study
 from dpviz.errors import InputError, SettingError
@@ -103,7 +103,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
     for name, share in zip(("p10", "p90"), BAND, strict=True):
         found[name] = grouped.quantile(share).to_numpy()
     runs = found["runs"].to_numpy()
-    width = special.stdtrit(np.maximum(runs - 1, 1), (1 + CONFIDENCE) / 2) * found["stddev"] / np.sqrt(runs)
+    width = scipy.special.stdtrit(np.maximum(runs - 1, 1), (1 + CONFIDENCE) / 2) * found["stddev"] / np.sqrt(runs)
     ordered = ["figure", "runs", "mean", "stddev", "low", "high", "p10", "p90"]
     return found.assign(low=found["mean"] - width, high=found["mean"] + width)[[*KEYS, *ordered]]
 

@@ -49,7 +49,7 @@ def release(members):
         "a table is missing": {name: content for name, content in members.items() if name != table},
         "a table was changed": {**members, table: members[table] + b"zq"},
         "the report was changed": {**members, "report.html": b"<script>zq Kowalska</script>"},
-        "a file that is not listed": {**members, "zq.csv": b"zq Kowalska"},
+        "a file that is not listed": {**members, "extra.csv": b"zq Kowalska"},
         "a table of garbage that is agreed to": with_file(members, table, b"PAR1 zq Kowalska PAR1"),
         "an empty table that is agreed to": with_file(members, table, b""),
         "a manifest that is no JSON": manifest("zq Kowalska"),
