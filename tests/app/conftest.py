@@ -1,5 +1,6 @@
 """An installed Chromium, and a Streamlit server on a free port, for tests that look at the app as a person does."""
 
+import functools
 import http.client
 import importlib
 import os
@@ -11,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -33,6 +35,14 @@ def ledger_path(tmp_path, monkeypatch):
     path = tmp_path / "ledger.sqlite"
     monkeypatch.setenv("DPVIZ_LEDGER", str(path))
     return path
+
+
+@pytest.fixture(autouse=True, scope="session")
+def components_found_once():
+    """Streamlit looks through all installed packages for components whenever a test starts a page; they stay the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 def pytest_collection_modifyitems(items):
