@@ -60,6 +60,7 @@ def runs(mechanism, flows: Flows, *betas: float, number: int = RUNS) -> tuple[np
     return errors, *(np.array([error_bounds(release, beta) for release in releases]) for beta in betas)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_no_stage_breaks_its_bound_more_often_than_beta(variant, frame):

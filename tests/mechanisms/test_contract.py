@@ -224,6 +224,7 @@ def test_it_is_unbiased_and_its_stated_spread_that_of_many_runs_where_it_claims_
     assert (np.abs((scores**2).mean(0) - 1) < 5 * np.sqrt(5 / runs)).all()
 
 
+@pytest.mark.slow
 @OFTEN
 def test_the_stated_spread_of_box_answers_is_that_of_many_runs(mechanism):
     points, runs = points_of(400, 3), 400

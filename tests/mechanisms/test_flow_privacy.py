@@ -165,6 +165,7 @@ def moved(trips: Counter, out: list, into: list) -> Counter:
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_between_two_regions_no_replaced_trip_costs_more_than_rho_and_one_costs_all_of_it(monkeypatch, variant):
     regions, worst = regular(2), Fraction(0)
@@ -267,6 +268,7 @@ def renyi_divergence(monkeypatch, flows: tuple[Flows, Flows], neighbours: str, o
     return math.log(total) / (order - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1.5, 3.0])
 @pytest.mark.parametrize(
     ("trips", "out", "into", "all_survive"),

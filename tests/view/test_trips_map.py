@@ -398,6 +398,7 @@ def commuters():
     return released(load_flow_sample("us_commuters"), epsilon=10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [1, 2, 3])
 @pytest.mark.parametrize("shown", ["Released", "False positives"])
 def test_a_map_of_all_us_counties_is_small(commuters, level, shown):
