@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pyarrow import csv
 import scipy
+from pyarrow import csv
 
 from dpviz.answers.study import Study
 from dpviz.errors import InputError, SettingError

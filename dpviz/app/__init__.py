@@ -27,6 +27,9 @@ _STYLE = """<style>
 .dpviz-purse { display: flex; height: 0.8rem; border-radius: 3px; overflow: hidden; outline: 1px solid rgba(128,128,128,.45); }
 .dpviz-dot { display: inline-block; width: 0.7em; height: 0.7em; border-radius: 2px; margin-right: 0.3em; }
 .dpviz-mark { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 2px; margin-left: 1em; }
+@media (max-width: 768px) { [data-testid="stExpandSidebarButton"]::after, [data-testid="stSidebarCollapseButton"] button::after {
+  font-size: 1rem; margin-left: 0.3rem; } [data-testid="stExpandSidebarButton"]::after { content: "Menu"; }
+  [data-testid="stSidebarCollapseButton"] button::after { content: "Close"; } }
 @media (max-width: 640px) { .st-key-learn-steps-top > :has(h2) { order: 9; flex-basis: 100% !important; } }
 </style>"""
 
