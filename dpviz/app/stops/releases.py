@@ -45,7 +45,7 @@ def show(knobs: Releases) -> Shown:
     return Shown(
         rows=(
             (_map(found.home[knobs.days], HOME, "Where is home?"), _map(found.work[knobs.days], WORK, "Where is work?")),
-            (_beliefs(found.home, found.work, knobs.days), curves(totals, look, under=(upright(knobs.days, f"day {knobs.days}"),))),
+            (_beliefs(found.home, found.work, knobs.days), curves(totals, look, under=(_day(knobs.days),))),
         ),
         figures=(
             Figure(
@@ -66,6 +66,10 @@ def show(knobs: Releases) -> Shown:
     )
 
 
+def _day(days: int) -> object:
+    return upright(days, f"day {days}", left=2 * days > MOST_DAYS)
+
+
 def _map(belief: NDArray[np.float64], place: tuple[int, int], title: str) -> object:
     row, column = (part.ravel() for part in np.indices((SIDE, SIDE)))
     cells = pd.DataFrame({"x": column, "y": row, "x2": column + 1, "y2": row + 1, "value": np.maximum(100 * belief.ravel(), 1e-4)})
@@ -80,7 +84,7 @@ def _beliefs(home: NDArray[np.float64], work: NDArray[np.float64], days: int) ->
         pd.DataFrame({"x": np.arange(len(belief)), "y": 100 * belief[:, place[1], place[0]], "series": name})
         for name, belief, place in (("home", home, HOME), ("work", work, WORK))
     ]
-    return curves(pd.concat(parts, ignore_index=True), look, under=(upright(days, f"day {days}"),))
+    return curves(pd.concat(parts, ignore_index=True), look, under=(_day(days),))
 
 
 RELEASES = Stop(
