@@ -28,9 +28,8 @@ def start_page(points: StreamlitPage, trips: StreamlitPage, learn: StreamlitPage
                 st.switch_page(trips)
             if st.button("Learn in ten stops"):
                 st.switch_page(learn)
-    with right:
-        with st.container(width=380):
-            st.image(folder("assets") / "map.png", width="stretch", caption=_CAPTION, alt=_PICTURE)
+    with right, st.container(width=380):
+        st.image(folder("assets") / "map.png", width="stretch", caption=_CAPTION, alt=_PICTURE)
     st.divider()
     columns = st.columns(3, gap="large")
     texts = (
