@@ -127,7 +127,7 @@ def interval_rows(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, he
     line = line.encode(y=alt.Y(field="y", type="quantitative"), tooltip=[alt.Tooltip(field="what", type="nominal", title="line")])
     number = table["series"].value_counts()
     told = f"True count {readable(truth)}. {', '.join(f'{int(number.get(kind, 0))} {kind}' for kind in kinds)}."
-    return finish(alt.layer(bars, dots, line), f"Intervals of a hundred releases; line: the true count {readable(truth)}", told, height)
+    return finish(alt.layer(bars, dots, line), "A hundred intervals; line: the true count", told, height)
 
 
 __all__ = ["LARGEST_GAP", "by_step", "icicle", "interval_rows"]

@@ -102,7 +102,8 @@ def columns_for(names: Sequence[str]) -> int:
     """
     widths = [_SYMBOL + _LETTER * len(name) for name in names]
     fitting = [n for n in range(1, len(names) + 1) if sum(max(widths[place::n]) for place in range(n)) <= _PHONE]
-    return max(fitting, default=1)
+    lines = -(-len(names) // max(fitting, default=1))
+    return -(-len(names) // lines)
 
 
 def x_axis(look: Look, table: pd.DataFrame) -> Any:

@@ -30,7 +30,7 @@ def _of(weights: list[float]) -> tuple[float, ...]:
 
 PRESETS = {name: _of(level_weights(name, HEIGHT)) for name in SIMPLE} | {each.title: _of(each.weights(HEIGHT)) for each in PUBLISHED}
 _WHERE = {
-    "Google mobility reports": "arXiv:2004.04145. There every level is released by itself, without least squares",
+    "Google mobility reports": "arXiv:2004.04145",
     "US Census 2020 (persons)": "The document is 2021-06-08-privacy-loss_budgetallocation.pdf on www2.census.gov, to which the Bureau's"
     " published code (DAS_2020_Redistricting_Production_Code) refers; its block groups are made for the algorithm",
 }
