@@ -44,7 +44,7 @@ def main() -> None:
     compare = st.Page(compare_page, title="Compare", url_path="compare")
     learn = st.Page(learn_page, title="Learn", url_path="learn")
     release = st.Page(lambda: release_page(points, trips), title="Release", url_path="release")
-    start = st.Page(lambda: start_page(points, trips, learn), title="Start", url_path="start", default=True)
+    start = st.Page(lambda: start_page(points, trips, compare, learn), title="Start", url_path="start", default=True)
     chosen = st.navigation([start, points, trips, compare, learn, release], position="top")
     title = "dpviz" if chosen is start else f"{chosen.title} - dpviz"
     st.set_page_config(page_title=title, page_icon=str(folder("assets") / "logo.svg"), layout="wide")
