@@ -86,9 +86,9 @@ def _map(knobs: Homogeneity, curve: ObjectiveCurve) -> object:
 HOMOGENEITY = Stop(
     key="homogeneity",
     title="Homogeneity",
-    says="A partition that is evenly filled needs no further cuts, since its count says all there is, so HTF looks for the split that makes"
-    " both parts as even as possible: the least sum of all cells' distances from the mean of their part. One person changes that sum by at"
-    " most 2, so noise of a known size makes the search private, and where the noise is larger than the dip the choice is mostly chance.",
+    says="The count of an evenly filled part says all there is, so HTF looks for the split that makes both parts as even as possible: the"
+    " least sum of all cells' distances from the mean of their part. One person changes that sum by at most 2, so noise of a known size"
+    " makes the choice private, and where the noise is larger than the dip the choice is mostly chance.",
     task="lower ε to 0.001 and find out which town's best line survives the noise longest.",
     knobs=Homogeneity,
     show=show,

@@ -90,9 +90,9 @@ def _beliefs(home: NDArray[np.float64], work: NDArray[np.float64], days: int) ->
 RELEASES = Stop(
     key="releases",
     title="What is not protected: many releases",
-    says="An ε is the promise of one release: for a person whose home and work stand in two tables on each of d days, basic composition"
-    " promises the sum, 2 d ε, and fresh noise every day averages out. zCDP adds up ρ = ε²/2 per table instead and gives the smaller total"
-    " once there are many releases, at the price of a δ; one budget shared by all of them keeps the promise, with more noise in each.",
+    says="An ε is the promise of one release: for a person whose home and work stand in two tables on each of d days the promises add up to"
+    " 2 d ε, and fresh noise every day averages out. One budget shared by all tables keeps the promise, with more noise in each; zCDP adds"
+    " up ρ = ε²/2 instead and gives a smaller total for many releases, at the price of a δ.",
     task="find the day from which home and work are no secret any more; then let ε be for all tables together.",
     knobs=Releases,
     show=show,

@@ -129,7 +129,8 @@ def show(knobs: Split) -> Shown:
         rows=((chart,),),
         figures=_figures(lines),
         note=f"Lines: theory. Dots: {REPEATS} seeded draws of your split. The finest level keeps at least 1 %: below what is measured, a"
-        " tree knows nothing. Only noise is in these errors.",
+        " tree knows nothing. Only noise is in these errors. Geometric shares grow by the cube root of 2 from level to level: without"
+        " least squares the best for the published bound on the error of any range query (Cormode et al. 2012, Lemma 3).",
         source=SOURCES[known] if known else "",
     )
 
@@ -159,8 +160,7 @@ SPLIT = Stop(
     key="split",
     title="Where the budget goes in a tree",
     says="A person is counted once on every level of a tree, so the levels share ε: what one level gets, the others lose. More near the"
-    " root makes large sums more accurate, more near the leaves small ones; without least squares, shares that grow by the cube root of 2"
-    " from level to level are best for the published bound on the error of any range query (Cormode et al. 2012, Lemma 3).",
+    " root makes large sums more accurate, more near the leaves small ones.",
     task="choose the preset *Leaf*, then drag a little back to the upper levels: how little does it take to bring the large squares down?",
     knobs=Split,
     show=show,

@@ -92,9 +92,9 @@ TOPDOWN = Stop(
     key="topdown",
     title="TopDown, stage by stage",
     says="TopDown measures the children of every released pair with noise and moves them to the nearest whole numbers that are at least 0"
-    " and add up to their parent, so that all levels agree; noise on empty pairs that stays above 0 is a false positive. IntOpt keeps the"
-    " largest change as small as it can (Chebyshev) and so is free to lower small counts to 0: on sparse families like these that gives"
-    " fewer false positives than least squares, and more small true counts set to 0.",
+    " and add up to their parent; noise on an empty pair that stays above 0 is a false positive. IntOpt keeps the largest change small"
+    " (Chebyshev) and so is free to lower small counts to 0: on sparse families like these that gives fewer false positives than least"
+    " squares, and more small true counts set to 0.",
     task="go back to stage 2, then up to 4, and see where the crosses begin; then switch the optimiser.",
     knobs=Stages,
     show=show,
