@@ -23,7 +23,7 @@ from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, has_places, trips_map
 from dpviz.view.trips_scale import shared_tops, tops_of
 
 MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS = 400, 560, 200
-MOST_ZOOM, USUAL_ZOOM, EASY_TO_SEE = 7, 5, 60
+MOST_ZOOM, USUAL_ZOOM, EASY_TO_SEE = 6, 5, 60
 _ZOOM = "Every map shows the level of its release that has about as many partitions as there are blocks at this zoom level."
 _STYLE = (
     "<style>.st-key-multiples [data-testid='stElementContainer']:has([data-testid='stDeckGlJsonChart'])"
