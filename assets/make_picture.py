@@ -1,5 +1,8 @@
-"""Rebuild points.png, trips.png (README) and map.png (start): `python assets/make_picture.py`, with the dev extra and Chromium."""
+"""Rebuild the README's pictures and map.png (start): `python assets/make_picture.py`, with the dev extra and Chromium."""
 
+from __future__ import annotations
+
+import io
 import shutil
 import socket
 import subprocess
@@ -9,16 +12,19 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).parents[1]
 FLAGS = "--no-sandbox --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --ignore-gpu-blocklist"
-SIZE = {"width": 1360, "height": 900}
-PATIENCE = 60
+WIDTH, HEIGHT, TALL = 1360, 900, 1400
+PATIENCE, MOMENT = 180, 2.0
+QUALITY = 82
+PICKED = 'picked=[["Path-budget tree",0.45],["Quadtree",0.45]]'
 
 
 def main() -> None:
-    """Start the app, draw once, take the picture."""
+    """Start the app and take every picture."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -28,11 +34,23 @@ def main() -> None:
         _wait(f"http://127.0.0.1:{port}/_stcore/health")
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS.split())
-            _take(browser.new_page(viewport=SIZE, color_scheme="light"), f"http://127.0.0.1:{port}/points")
-            _draw(browser.new_page(viewport=SIZE, color_scheme="light"), f"http://127.0.0.1:{port}/trips", "Pairs released", "trips.png")
+            page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
+            page.set_default_timeout(1000 * PATIENCE)
+            _take(page, f"http://127.0.0.1:{port}")
             browser.close()
     finally:
         server.terminate()
+
+
+def _take(page: Page, address: str) -> None:
+    _pressed(page, f"{address}/points", "Draw a release", "Partitions shown", "points")
+    _map_alone(page)
+    _pressed(page, f"{address}/trips", "Draw a release", "Pairs released", "trips")
+    page.goto(f"{address}/learn?stop=sums")
+    page.get_by_role("button", name="Reset").wait_for()
+    _save(_steady(page), "learn")
+    page.set_viewport_size({"width": WIDTH, "height": TALL})
+    _pressed(page, f"{address}/compare?{PICKED}", "Start the study", "Done:", "compare")
 
 
 def _wait(address: str) -> None:
@@ -47,22 +65,41 @@ def _wait(address: str) -> None:
     raise TimeoutError("the app did not start")
 
 
-def _draw(page: Page, address: str, figure: str, name: str) -> None:
+def _pressed(page: Page, address: str, button: str, then: str, name: str) -> None:
+    """A page after its button was pressed."""
     page.goto(address)
-    page.get_by_role("button", name="Draw a release").click(timeout=1000 * PATIENCE)
-    page.get_by_text(figure).first.wait_for(timeout=1000 * PATIENCE)
-    page.wait_for_timeout(9000)
-    page.screenshot(path=ROOT / "assets" / name)
+    page.get_by_role("button", name=button).click()
+    page.get_by_text(then).first.wait_for()
+    page.mouse.move(WIDTH - 2, HEIGHT - 2)
+    page.get_by_test_id("stSidebarContent").evaluate("side => side.scrollTo(0, 0)")
+    _save(_steady(page), name)
 
 
-def _take(page: Page, address: str) -> None:
-    _draw(page, address, "Partitions shown", "points.png")
+def _steady(page: Page) -> bytes:
+    """The page, as soon as nothing on it moves any more."""
+    before, end = b"", time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        time.sleep(MOMENT)
+        now = page.screenshot()
+        if now == before and not page.get_by_test_id("stStatusWidget").count():
+            return now
+        before = now
+    raise TimeoutError("the page did not come to rest")
+
+
+def _save(picture: bytes, name: str) -> None:
+    Image.open(io.BytesIO(picture)).convert("RGB").save(ROOT / "assets" / f"{name}.webp", quality=QUALITY, method=6)
+
+
+def _map_alone(page: Page) -> None:
+    """The middle of the map, for the start page."""
     box = page.get_by_test_id("stDeckGlJsonChart").bounding_box()
     if box is None:
         raise RuntimeError("there is no map")
     side = box["height"] * 0.95
     middle = {"x": box["x"] + (box["width"] - side) / 2, "y": box["y"] + (box["height"] - side) / 2, "width": side, "height": side}
-    page.screenshot(path=ROOT / "assets" / "map.png", clip=middle)
+    picture = Image.open(io.BytesIO(page.screenshot(clip=middle))).convert("RGB")  # type: ignore[arg-type]
+    picture.quantize(200).save(ROOT / "assets" / "map.png", optimize=True)
 
 
 if __name__ == "__main__":

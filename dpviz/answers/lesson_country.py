@@ -22,7 +22,7 @@ from dpviz.space.regions import Regions
 
 Integers = NDArray[np.int64]
 
-CHEBYSHEV, EUCLIDEAN = "Chebyshev", "Euclidean"
+CHEBYSHEV, EUCLIDEAN = "IntOpt (Chebyshev)", "least squares"
 OPTIMISERS = {CHEBYSHEV: "chebyshev", EUCLIDEAN: "euclidean"}
 STAGES = 4
 DELTA = 1e-6

@@ -24,9 +24,9 @@ from dpviz.space.workloads import fixed_size
 
 Floats = NDArray[np.float64]
 
-ANYWHERE, ALIGNED = "anywhere", "on its lines"
+ANYWHERE, ALIGNED = "anywhere", "nodes of the tree"
 PLACEMENTS = (ANYWHERE, ALIGNED)
-FLAT, TREE = "noise on every cell", "tree of counts"
+FLAT, TREE = "flat noise", "tree"
 SMALLEST_LEAF_SHARE = 0.01
 _PLACED, _SEED = 200, 5
 _MOST_STEPS = 400

@@ -27,20 +27,28 @@ _STYLE = """<style>
 .dpviz-purse { display: flex; height: 0.8rem; border-radius: 3px; overflow: hidden; outline: 1px solid rgba(128,128,128,.45); }
 .dpviz-dot { display: inline-block; width: 0.7em; height: 0.7em; border-radius: 2px; margin-right: 0.3em; }
 .dpviz-mark { display: inline-block; width: 0.8em; height: 0.8em; border-radius: 2px; margin-left: 1em; }
+@media (max-width: 768px) { [data-testid="stExpandSidebarButton"]::after, [data-testid="stSidebarCollapseButton"] button::after {
+  font-size: 1rem; margin-left: 0.3rem; } [data-testid="stExpandSidebarButton"]::after { content: "Menu"; }
+  [data-testid="stSidebarCollapseButton"] button::after { content: "Close"; } }
+@media (max-width: 640px) { [data-testid="stDeckGlJsonChart"] { zoom: 0.85; }
+  [class*="st-key-trips-map"] [data-testid="stDeckGlJsonChart"] { zoom: 0.5; }
+  .st-key-multiples [data-testid="stDeckGlJsonChart"] { zoom: 0.62; } }
 @media (max-width: 640px) { .st-key-learn-steps-top > :has(h2) { order: 9; flex-basis: 100% !important; } }
 </style>"""
 
 
 def main() -> None:
-    """Set the page up and run the one that was chosen."""
-    st.set_page_config(page_title="dpviz", page_icon=str(folder("assets") / "logo.svg"), layout="wide")
-    st.logo(folder("assets") / "logo.svg", size="small")
-    sidebar = st.get_option(f"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor") or "transparent"
-    st.html(_STYLE.replace("SIDEBAR", str(sidebar)))
+    """Run the page that was chosen."""
     points = st.Page(points_page, title="Points", url_path="points")
     trips = st.Page(trips_page, title="Trips", url_path="trips")
     compare = st.Page(compare_page, title="Compare", url_path="compare")
     learn = st.Page(learn_page, title="Learn", url_path="learn")
     release = st.Page(lambda: release_page(points, trips), title="Release", url_path="release")
-    start = st.Page(lambda: start_page(points, trips, learn), title="Start", url_path="start", default=True)
-    st.navigation([start, points, trips, compare, learn, release], position="top").run()
+    start = st.Page(lambda: start_page(points, trips, compare, learn), title="Start", url_path="start", default=True)
+    chosen = st.navigation([start, points, trips, compare, learn, release], position="top")
+    title = "dpviz" if chosen is start else f"{chosen.title} - dpviz"
+    st.set_page_config(page_title=title, page_icon=str(folder("assets") / "logo.svg"), layout="wide")
+    st.logo(folder("assets") / "logo.svg", size="small")
+    sidebar = st.get_option(f"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor") or "transparent"
+    st.html(_STYLE.replace("SIDEBAR", str(sidebar)))
+    chosen.run()

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
+from dpviz.app.cached import keeper
 from dpviz.app.compare_state import COMPARE, CompareData
 from dpviz.app.compare_words import of_points
+from dpviz.app.inverse_job import InverseJob
 from dpviz.data.flows import Flows
-from dpviz.errors import DpvizError
-from dpviz.publishing.wanted_epsilon import Wanted, wanted_epsilon
+from dpviz.publishing.wanted_epsilon import Wanted
 
 COARSEST, FINEST = 0, 8
 FOUND = "compare found epsilons"
+PATIENCE, TICK = 0.6, 0.7  # seconds before a search is shown as running, and between looks at it
 
 
 def inverse_block(data: CompareData, mechanisms: dict[str, Any]) -> None:
@@ -37,12 +38,13 @@ def inverse_block(data: CompareData, mechanisms: dict[str, Any]) -> None:
     )
     with middle:
         level = _level(data)
+    asked = _asked(data, mechanisms, error, level)
     if right.button("Find ε", key="find epsilon", width="stretch"):
         with st.spinner("Looking for ε ..."):
-            st.session_state[FOUND] = (_asked(data, mechanisms, error, level), _answers(data, mechanisms, error, level))
-    asked, rows = st.session_state.get(FOUND, (None, []))
-    if asked == _asked(data, mechanisms, error, level):
-        _found(pd.DataFrame(rows), data)
+            _start(asked, data, mechanisms, _wanted(data, error, level))
+    made: InverseJob | None = st.session_state.get(FOUND)
+    if made is not None and made.asked == asked:
+        st.fragment(_answers, run_every=TICK if made.running else None)(made, data, made.running)
     st.caption("From the mechanisms alone, on the public frame: no record is looked at, nothing is spent, and no study is needed.")
 
 
@@ -62,18 +64,39 @@ def _asked(data: CompareData, mechanisms: dict[str, Any], error: float, level: i
     return (data.key, tuple((label, tuple(map(str, made.chosen().items()))) for label, made in mechanisms.items()), error, level)
 
 
-def _answers(data: CompareData, mechanisms: dict[str, Any], error: float, level: int) -> list[dict[str, Any]]:
-    """A row per mechanism."""
+def _wanted(data: CompareData, error: float, level: int) -> Wanted:
     records = _rounded(int(data.data.count.sum())) if of_points(data) else None
-    wanted = Wanted(error=error, level=level, delta=COMPARE.config().delta, records=records)
-    rows = []
-    for label, mechanism in mechanisms.items():
-        try:
-            found = wanted_epsilon(mechanism, data.data, wanted)
-            rows.append({"Configuration": label, "ε": found.epsilon, "error": found.error, "note": found.note})
-        except DpvizError as refused:
-            rows.append({"Configuration": label, "ε": None, "error": np.nan, "note": str(refused)})
-    return rows
+    return Wanted(error=error, level=level, delta=COMPARE.config().delta, records=records)
+
+
+def _start(asked: object, data: CompareData, mechanisms: dict[str, Any], wanted: Wanted) -> None:
+    """Search in the background; the search before is stopped."""
+    fresh = InverseJob(asked, data.data, mechanisms, wanted)
+    keeper().take(fresh)
+    st.session_state[FOUND] = fresh
+    fresh.start(PATIENCE)
+
+
+def _answers(made: InverseJob, data: CompareData, ran: bool) -> None:
+    """What was found so far, and how far the search is.
+
+    Args:
+        made: the search.
+        data: for the unit.
+        ran: whether it ran when the whole page was drawn.
+    """
+    if ran and not made.running:
+        st.rerun()
+    if made.running:
+        left, right = st.columns([6, 1], vertical_alignment="center")
+        left.progress(made.share, f"{made.at}: noise is looked at for one ε after the other ...")
+        if right.button("Stop", key="stop inverse", width="stretch"):
+            made.stop()
+            st.rerun()
+    elif made.at:
+        st.caption(f":orange[Stopped at {made.at}: press *Find ε* to look again.]")
+    if made.rows:
+        _found(pd.DataFrame(made.rows), data)
 
 
 def _found(rows: pd.DataFrame, data: CompareData) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -19,9 +20,10 @@ from dpviz.space.regions import Regions
 from dpviz.view.points_map import SHOWN, points_map, scale_top
 from dpviz.view.trips_charts import matrix_chart
 from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, has_places, trips_map
+from dpviz.view.trips_scale import shared_tops, tops_of
 
 MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS = 400, 560, 200
-MOST_ZOOM, USUAL_ZOOM, EASY_TO_SEE = 7, 5, 60
+MOST_ZOOM, USUAL_ZOOM, EASY_TO_SEE = 6, 5, 60
 _ZOOM = "Every map shows the level of its release that has about as many partitions as there are blocks at this zoom level."
 _STYLE = (
     "<style>.st-key-multiples [data-testid='stElementContainer']:has([data-testid='stDeckGlJsonChart'])"
@@ -31,11 +33,14 @@ _STYLE = (
 
 def side_by_side(made: StudyJob, data: CompareData) -> None:
     """Draw the control of what is picked, and the maps."""
-    chosen = _chosen(made)
+    left, right = st.columns([6, 1])
+    with left:
+        chosen = _chosen(made)
     if not chosen:
         st.info("Click a point of the chart, or choose configurations here: their releases are drawn again from their seeds.")
         return
-    repeat = _repeat(made.study.repeats)
+    with right:
+        repeat = _repeat(made.study.repeats)
     runs = {(run.label, float(run.budget.epsilon)): run for run in made.study.runs() if run.repeat == repeat}
     releases = {pick: made.release(runs[pick]) for pick in chosen}
     st.html(_STYLE)
@@ -63,15 +68,15 @@ def _repeat(repeats: int) -> int:
     if repeats == 1:
         return 1
     told = "Each repeat has noise of its own."
-    return int(st.number_input("Repeat", 1, repeats, key=f"compare repeat {repeats}", width=160, help=told))
+    return int(st.number_input("Repeat", 1, repeats, key=f"compare repeat {repeats}", help=told))
 
 
 def _columns(number: int) -> list[Any]:
-    """One place per map: two beside each other."""
+    """One place per map: two beside each other, all of one size."""
     places: list[Any] = []
     while len(places) < number:
-        places += st.columns(min(2, number - len(places)) if number > 1 else 1)
-    return places
+        places += st.columns(min(2, number))
+    return places[:number]
 
 
 def _points(data: CompareData, releases: dict[Pick, Release]) -> None:
@@ -114,6 +119,7 @@ def _trips(data: CompareData, releases: dict[Pick, Any]) -> None:
     )
     level = regions.levels.index(name) + 1
     view = TripsView(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
+    view = replace(view, tops=shared_tops([tops_of(release, view) for release in releases.values()]))
     for place, (pick, release) in zip(_columns(len(releases)), releases.items(), strict=True):
         with place:
             st.markdown(f"**{pick_words(pick)}**")

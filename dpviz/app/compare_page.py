@@ -17,13 +17,15 @@ from dpviz.app.compare_tabs import compare_tabs
 from dpviz.app.compare_words import usual_workload, workload_words
 from dpviz.app.forget import forget_button, forgotten
 from dpviz.app.presses import said, serve, settle
-from dpviz.app.study_job import FAILED, RUNNING, STOPPED, StudyJob
+from dpviz.app.study_job import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.errors import DpvizError
 from dpviz.view.study_charts import FIGURES, PICKED, error_by_epsilon
 
 TICK = 1.0  # seconds between looks at a running study
+FIRST_ROWS = 1.2  # seconds to wait for them before the page is drawn: with them it has its chart at once
 CHART = "compare chart"
 SEEN = "compare seen"  # by the last run of the whole page; what only a part of it has changed is shown by another
+_STEADY = "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }</style>"
 _SAID = {"stopped": "Stopped", "done": "Done", "failed": "Failed"}
 
 
@@ -71,13 +73,16 @@ def _left() -> CompareData | None:
 
 def _buttons(study: Study | None, data: CompareData | None) -> None:
     made = job()
-    running = made is not None and made.state == RUNNING
+    state = None if made is None else made.state
+    done = made is not None and state == DONE and made.config[0].same_study(COMPARE.config())
     label = "Start the study"
     if study is not None:
         there = _rows_for(study)
         st.caption(f"{len(study):,} releases: {len(study.mechanisms)} configurations x {len(study.epsilons)} ε x {study.repeats} repeats.")
-        label = "Resume the study" if made is not None and made.state == STOPPED and there else label
-    pressed = st.button(label, type="primary", width="stretch", disabled=study is None or running, key="draw")
+        label = "Resume the study" if state == STOPPED and there else label
+    if done:
+        st.caption("All of them are there. Another seed draws new noise.")
+    pressed = st.button(label, type="primary", width="stretch", disabled=study is None or state == RUNNING or done, key="draw")
     if pressed and study is not None and data is not None:
         serve("compare", lambda: _start(study, data), "Starting ...")
     said("compare")
@@ -88,7 +93,7 @@ def _start(study: Study, data: CompareData) -> None:
     fresh = StudyJob(study, (COMPARE.config(), data), _rows_for(study))
     keeper().take(fresh)
     st.session_state[JOB] = fresh
-    fresh.start()
+    fresh.start(FIRST_ROWS)
 
 
 def _rows_for(study: Study) -> list[dict[str, Any]]:
@@ -116,7 +121,9 @@ def _results(made: StudyJob) -> None:
     if not how.same_study(COMPARE.config()):
         st.caption(":orange[Data, mechanisms or budgets on the left have changed since this study: press the button to make what is new.]")
     state, table = made.state, made.table()
-    st.fragment(_progress_and_chart, run_every=TICK if state == RUNNING else None)(made, data, state, len(table))
+    st.html(_STEADY)
+    with st.container(key="study"):
+        st.fragment(_progress_and_chart, run_every=TICK if state == RUNNING else None)(made, data, state, len(table))
     if not len(table):
         return
     compare_tabs(made, data, summary(table), lambda: side_by_side(made, data))

@@ -25,6 +25,19 @@ MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
 )
 NAMES = (MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE)
 HEIGHT = 340
+COLUMNS = {
+    "label": "Configuration",
+    "settings": "Settings",
+    "epsilon": "ε",
+    "delta": "δ",
+    "runs": "Runs",
+    "mean": "Mean",
+    "low": "95 % from",
+    "high": "95 % to",
+    "stddev": "Standard deviation",
+    "p10": "10 % under",
+    "p90": "90 % under",
+}
 
 
 def compare_tabs(made: StudyJob, data: CompareData, rows: pd.DataFrame, maps: Callable[[], None]) -> None:
@@ -43,7 +56,7 @@ def compare_tabs(made: StudyJob, data: CompareData, rows: pd.DataFrame, maps: Ca
         PARTS_TAB: lambda: _parts(made, data, rows),
         TIME: lambda: _time(rows),
         INVERSE: lambda: inverse_block(data, made.study.mechanisms),
-        TABLE: lambda: _table(made, rows),
+        TABLE: lambda: _table(made, data, rows),
     }
     for tab, name in zip(st.tabs(NAMES, key="compare tab", on_change="rerun"), NAMES, strict=True):
         if tab.open:
@@ -128,17 +141,18 @@ def _time(rows: pd.DataFrame) -> None:
     st.caption("Drawing alone, while other releases were drawn beside it; lines: the middle 80 % of the repeats.")
 
 
-def _table(made: StudyJob, rows: pd.DataFrame) -> None:
+def _table(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
     """The summary of what is shown, and every row as a file."""
     how = COMPARE.config()
     names = made.study.questions.names()
     workload = how.workload if how.workload in names else usual_workload(names)
     shown = rows[(rows["workload"] == workload) & (rows["figure"] == how.figure)]
-    columns = ["label", "settings", "epsilon", "delta", "runs", "mean", "low", "high", "stddev", "p10", "p90"]
-    st.dataframe(shown[columns], hide_index=True, width="stretch")
+    shown = shown.assign(settings=shown["settings"].replace("{}", "defaults"))[list(COLUMNS)].rename(columns=COLUMNS)
+    st.dataframe(shown, hide_index=True, width="stretch", column_config={"δ": st.column_config.NumberColumn(format="%.3g")})
     st.caption(
-        "low to high: 95 % interval of the mean over all noise, Student's t over the repeats. p10 to p90: the middle 80 % of the repeats."
-        " The files hold all workloads and figures; rows of one study mark can be put together and resumed from."
+        f"{FIGURES[how.figure].format(unit=data.unit)}; {workload_words(workload, data)}. 95 %: interval of the mean over all noise,"
+        " Student's t over the repeats. 10 % and 90 % of the repeats lie under the last two. The files hold all workloads and figures;"
+        " rows of one study mark can be put together and resumed from."
     )
     left, right, _ = st.columns([2, 2, 3])
     left.download_button(

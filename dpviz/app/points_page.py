@@ -31,6 +31,7 @@ from dpviz.view.layers import MOST_FEATURES
 from dpviz.view.points_map import INTERPOLATED, PRESENT, SHOWN, can_be_interpolated, points_map, truth_map
 
 MAP_HEIGHT = 620
+FIRST_ZOOM = 6  # of the map before the first draw: light, so that it is there at once
 _PROTECTED = (
     "**Protected:** adding or removing one record (or one person, where a person column is given)."
     " **Not protected:** the domain, its lattice, the mechanism and its settings, totals that you declare."
@@ -109,7 +110,7 @@ def _before_the_first_draw(data: Data | None) -> None:
 
 
 def _truth_zoom(data: Data) -> int:
-    return min(7, data.points.domain.order)
+    return min(FIRST_ZOOM, data.points.domain.order)
 
 
 def _dark() -> bool:

@@ -7,9 +7,12 @@ from streamlit.navigation.page import StreamlitPage
 
 from dpviz.bundled import folder
 
+_CAPTION = "What could be published about 200,000 made-up residents of Los Angeles"
+_PICTURE = "Map of Los Angeles cut into squares: dark where many people were released, pink where noise made a count negative."
 
-def start_page(points: StreamlitPage, trips: StreamlitPage, learn: StreamlitPage) -> None:
-    """Draw the page; `points`, `trips` and `learn` are where its buttons lead."""
+
+def start_page(points: StreamlitPage, trips: StreamlitPage, compare: StreamlitPage, learn: StreamlitPage) -> None:
+    """Draw the page; its buttons lead to the others."""
     left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
     with left:
         st.title("What would you publish?", anchor=False)
@@ -23,10 +26,12 @@ def start_page(points: StreamlitPage, trips: StreamlitPage, learn: StreamlitPage
                 st.switch_page(points)
             if st.button("Open the trips"):
                 st.switch_page(trips)
+            if st.button("Compare mechanisms"):
+                st.switch_page(compare)
             if st.button("Learn in ten stops"):
                 st.switch_page(learn)
-    with right:
-        st.image(folder("assets") / "map.png", width=380, caption="What could be published about 200,000 made-up residents of Los Angeles")
+    with right, st.container(width=380):
+        st.image(folder("assets") / "map.png", width="stretch", caption=_CAPTION, alt=_PICTURE)
     st.divider()
     columns = st.columns(3, gap="large")
     texts = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from threading import Event, Thread
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 
@@ -17,6 +18,7 @@ RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
 PATIENCE = 10.0
 _FEWEST, _MOST = 2, 8
 _MOST_DRAWN = 8
+_MOMENT = 0.02
 
 
 class StudyJob:
@@ -37,9 +39,12 @@ class StudyJob:
         self._table: tuple[int, pd.DataFrame] = (-1, pd.DataFrame())
         self._thread = Thread(target=self._work, args=(pd.DataFrame(list(rows)),), name="study", daemon=True)
 
-    def start(self) -> None:
-        """Begin; once."""
+    def start(self, patience: float = 0.0) -> None:
+        """Begin; once. Give it some seconds, until the first rows are there."""
         self._thread.start()
+        until = time.monotonic() + patience
+        while self._thread.is_alive() and not self._rows and time.monotonic() < until:
+            time.sleep(_MOMENT)
 
     def stop(self, *, wait: bool = True) -> None:
         """End the study and its workers; rows stay. With `wait`, until they are gone or some seconds have passed."""
@@ -88,18 +93,27 @@ class StudyJob:
         self.made, self.total = made, total
 
 
+class Job(Protocol):
+    """Work in the background that can be stopped."""
+
+    def stop(self, *, wait: bool = True) -> None:
+        """End it; with `wait`, stay until it has ended."""
+
+
 class Keeper:
-    """Whoever keeps this of a session ends the session's study by letting go of it."""
+    """Whoever keeps this of a session ends the session's work in the background by letting go of it: one study, one search."""
 
     def __init__(self) -> None:
-        self.job: StudyJob | None = None
+        self._jobs: dict[type, Job] = {}
 
-    def take(self, job: StudyJob) -> None:
-        """Answer for another study; the one before is stopped."""
-        self.let_go()
-        self.job = job
+    def take(self, job: Job) -> None:
+        """Answer for another one; that of the same kind before it is stopped."""
+        before = self._jobs.pop(type(job), None)
+        if before is not None:
+            before.stop(wait=False)
+        self._jobs[type(job)] = job
 
     def let_go(self) -> None:
-        """Stop the study, if there is one. Streamlit calls this where nothing may take long."""
-        if self.job is not None:
-            self.job.stop(wait=False)
+        """Stop everything. Streamlit calls this where nothing may take long."""
+        for job in self._jobs.values():
+            job.stop(wait=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from dpviz.release.flow_release import FlowRelease
 SMALLEST, LARGEST = 0.001, 100.0
 STRIDES = 10  # from the largest epsilon downwards, each to a third of the one before
 STEPS = 9  # halvings of the last stride: epsilon to some thousandths of itself
+MOST_LOOKS = 1 + STRIDES + STEPS + 1
 NOWHERE = "With this mechanism no ε from 0.001 to 100 gives so small an error there: choose a coarser level, or a larger error."
 EVEN = (
     "This mechanism chooses partitions by the data. They are approximated by those of {records:,} made-up records, spread evenly: on real"
@@ -62,7 +64,7 @@ class Answer:
     note: str
 
 
-def wanted_epsilon(mechanism: Any, data: PrivateData, wanted: Wanted) -> Answer:
+def wanted_epsilon(mechanism: Any, data: PrivateData, wanted: Wanted, *, look: Callable[[], object] = int) -> Answer:
     """Go down from the largest epsilon while the expected error is small enough, then halve the last stride, on a logarithmic scale.
 
     So every larger epsilon that was looked at is enough, too. That matters where small budgets make coarse partitions, with little noise
@@ -75,31 +77,37 @@ def wanted_epsilon(mechanism: Any, data: PrivateData, wanted: Wanted) -> Answer:
         mechanism: built.
         data: give the frame, the unit and the bound per unit; their records are dropped before anything is done.
         wanted: the error, and where.
+        look: called before each of at most `MOST_LOOKS` epsilons is tried, to follow the search; what it raises ends it.
 
     Raises:
         SettingError: an error that is not above 0, or no such level.
         DpvizError: settings or frame that do not fit.
     """
+
+    def error(epsilon: float) -> float:
+        look()
+        return error_at(mechanism, data, wanted, epsilon)
+
     if not (math.isfinite(wanted.error) and wanted.error > 0):
         raise SettingError("The wanted error must be a finite number above 0.")
-    if not error_at(mechanism, data, wanted, LARGEST) <= wanted.error:
+    if not error(LARGEST) <= wanted.error:
         return Answer(epsilon=None, error=math.nan, note=f"{NOWHERE} {_note(mechanism, data, wanted)}")
     note, high = _note(mechanism, data, wanted), math.log(LARGEST)
     stride = (math.log(LARGEST) - math.log(SMALLEST)) / STRIDES
     for place in range(1, STRIDES + 1):
         low = math.log(LARGEST) - place * stride
-        if error_at(mechanism, data, wanted, math.exp(low)) > wanted.error:
+        if error(math.exp(low)) > wanted.error:
             break
         high = low
     else:
-        least = error_at(mechanism, data, wanted, SMALLEST)
+        least = error(SMALLEST)
         return Answer(epsilon=SMALLEST, error=least, note=f"{ALWAYS} {note}")
     for _ in range(STEPS):
         middle = (low + high) / 2
-        enough = error_at(mechanism, data, wanted, math.exp(middle)) <= wanted.error
+        enough = error(math.exp(middle)) <= wanted.error
         low, high = (low, middle) if enough else (middle, high)
     epsilon = _rounded_up(math.exp(high))
-    return Answer(epsilon=epsilon, error=error_at(mechanism, data, wanted, epsilon), note=note)
+    return Answer(epsilon=epsilon, error=error(epsilon), note=note)
 
 
 def error_at(mechanism: Any, data: PrivateData, wanted: Wanted, epsilon: float) -> float:

@@ -16,6 +16,7 @@ GREY = "#8a8f94"
 ROW, FRAME = 22, 100
 FORMAT = ",.6~r"
 AXIS = alt.Axis(format=FORMAT, tickCount=5)
+_LEGEND_ENTRY = 155  # pixels of an entry, more or less
 POINT = alt.OverlayMarkDef(size=55, filled=True)
 
 
@@ -42,7 +43,7 @@ def legend(symbol: str = "stroke") -> alt.Legend:
 def told_apart(channel: Any, field: str, order: Sequence[str], ways: Sequence[Any]) -> Any:
     """A channel that gives each of a few names a look of its own, with a legend."""
     shown = legend()
-    shown["columns"] = 4 if len(order) <= 4 else 3
+    shown["columns"] = alt.ExprRef(f"clamp(floor(width / {_LEGEND_ENTRY}), 1, {4 if len(order) <= 4 else 3})")
     return channel(field=field, type="nominal", scale=alt.Scale(domain=list(order), range=list(ways[: len(order)])), legend=shown)
 
 

@@ -28,7 +28,7 @@ from dpviz.view.colors import ACCENT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-COLORS = (ACCENT, "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", GREY, "#000000")
+COLORS = (ACCENT, "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8800ff", "#994433")
 DASHES = ([1, 0], [7, 3], [2, 2], [7, 2, 2, 2], [12, 3], [4, 4], [1, 3], [9, 2, 1, 2])
 MARKS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
 MEDIANS = {"error": "rank error (% of n/2)", "seconds": "time per level (s)"}

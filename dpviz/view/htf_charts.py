@@ -35,7 +35,7 @@ MEASURES = {
     "n3": "mean relative error, smoothing N/1000 (%)",
     "mae": "mean absolute error (records)",
 }
-MORE_COLORS = (*COLORS, "#332288", "#882255")
+MORE_COLORS = (*COLORS, "#8888ff", "#9900bb")
 MORE_DASHES = (*DASHES, [6, 2, 6, 2, 1, 2], [10, 5])
 
 _LOOKS = {"HTF (ours)": 0, "HTF (5e-4)": 1, "HTF (1e-3)": 2, "Quadtree (geo)": 3, "Quadtree (uniform)": 4}
@@ -170,7 +170,9 @@ def lines_with_spread(
     drawn, ticks = on_log_axis(rows, [what, "low", "high"])
     drawn, order = with_texts(drawn, list(names)), rows[series].unique().tolist()
     x = alt.X(field=where, type="ordinal", title=names[where], sort=sorted(rows[where].unique().tolist()), axis=alt.Axis(labelAngle=0))
-    colors, dashes = ([ways[_LOOKS.get(name, place)] for place, name in enumerate(order)] for ways in (MORE_COLORS, MORE_DASHES))
+    colors, dashes = (
+        [ways[_LOOKS.get(name, place) % len(ways)] for place, name in enumerate(order)] for ways in (MORE_COLORS, MORE_DASHES)
+    )
     color, y = told_apart(alt.Color, series, order, colors), log_y(names[what], ticks, f"{what} drawn")
     lined, large = drawn.iloc[: len(table)], drawn.iloc[len(table) :]
     base = alt.Chart(lined).encode(x=x, color=color, tooltip=tooltip(dict(names)))

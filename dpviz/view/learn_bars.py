@@ -1,4 +1,4 @@
-"""Charts of the Learn page that stand on steps or in rows: parts of a street, siblings, levels, intervals, chosen lines."""
+"""Charts of the Learn page that stand on steps or in rows: parts of a street, levels, intervals."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dpviz.view.chart_parts import AXIS, FORMAT, GREY, finish, readable, told_apart, told_by, tooltip, with_texts
+from dpviz.view.chart_parts import AXIS, FORMAT, GREY, finish, readable, tooltip, with_texts
 from dpviz.view.colors import ACCENT
-from dpviz.view.figure_charts import COLORS, DASHES, MARKS
-from dpviz.view.learn_charts import Look, told_of
+from dpviz.view.figure_charts import DASHES
+from dpviz.view.learn_charts import RED, Look, apart, told_of
 
-WRONG = "#d55e00"
 LARGEST_GAP = 1e-6
 _FITS, _OFF, _INK = "#d6e6ec", "#f7d3b5", "#1d282e"
 
@@ -80,7 +79,7 @@ def by_step(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None
     names = {"series": "line", "x": look.x, "y": look.y}
     channels: dict[str, Any] = {
         "x": alt.X(field="x", type="ordinal", sort=None, title=look.x, axis=alt.Axis(labelAngle=0)),
-        "color": told_apart(alt.Color, "series", look.order, look.colors),
+        "color": apart(alt.Color, "series", look.order, look.colors),
     }
     y = alt.Y(field="y", type="quantitative", title=look.y, axis=AXIS, scale=alt.Scale(zero=True))
     base = alt.Chart(with_texts(table, list(names))).encode(**channels, tooltip=tooltip(names))
@@ -88,36 +87,12 @@ def by_step(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None
     if spread:
         low = alt.Y(field="low", type="quantitative", title=look.y)
         layers.append(base.mark_rule(strokeWidth=6, opacity=0.25, aria=False).encode(y=low, y2=alt.Y2(field="high")))
-    dash = told_apart(alt.StrokeDash, "series", look.order, DASHES)
+    dash = apart(alt.StrokeDash, "series", look.order, DASHES)
     layers.append(base.mark_line(strokeWidth=2.5, point=alt.OverlayMarkDef(size=40, filled=True)).encode(y=y, strokeDash=dash))
     if dots is not None:
         drawn = alt.Chart(with_texts(dots, list(names))).mark_point(size=90, opacity=0.9, strokeWidth=2)
         layers.append(drawn.encode(**channels, y=y, tooltip=tooltip(names)))
     return finish(alt.layer(*layers), look.title, f"{look.told} {told_of(table)}".strip(), look.height)
-
-
-def siblings(table: pd.DataFrame, order: Sequence[str], title: str, *, height: int = 360) -> alt.LayerChart:
-    """Counts of a family of siblings in several versions: a mark of its own shape and colour per version.
-
-    Args:
-        table: child, series, count.
-        order: of the versions.
-        title: of the chart.
-        height: of the whole chart, in pixels.
-    """
-    names = {"child": "child", "series": "version", "count": "trips"}
-    marks = alt.Chart(with_texts(table, list(names))).mark_point(size=80, filled=True, opacity=0.9)
-    marks = marks.encode(
-        x=alt.X(field="child", type="ordinal", title="child of one parent", axis=alt.Axis(labelAngle=0)),
-        xOffset=alt.XOffset(field="series", type="nominal", sort=list(order)),
-        y=alt.Y(field="count", type="quantitative", title="trips", axis=AXIS),
-        color=told_apart(alt.Color, "series", order, COLORS),
-        shape=told_apart(alt.Shape, "series", order, MARKS),
-        tooltip=tooltip(names),
-    )
-    zero = alt.Chart(pd.DataFrame({"count": [0]})).mark_rule(color=GREY).encode(y=alt.Y(field="count", type="quantitative"))
-    told = "; ".join(f"{name}: {told_by(rows, 'child', 'count')}" for name, rows in table.groupby("series", sort=False))
-    return finish(alt.layer(zero, marks), title, told, height)
 
 
 def interval_rows(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, height: int = 380) -> alt.LayerChart:
@@ -139,39 +114,20 @@ def interval_rows(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, he
     )
     title = "people in the area"
     base = alt.Chart(with_texts(table, list(names))).encode(x=x, tooltip=tooltip(names))
-    color = told_apart(alt.Color, "series", kinds, (ACCENT, WRONG))
+    color = apart(alt.Color, "series", kinds, (ACCENT, RED), "circle")
     scale, axis = alt.Scale(zero=False), alt.Axis(format=FORMAT, tickCount=5)
     bars = base.mark_rule(strokeWidth=1.6).encode(
         y=alt.Y(field="low", type="quantitative", title=title, scale=scale, axis=axis), y2=alt.Y2(field="high"), color=color
     )
-    shape = told_apart(alt.Shape, "series", kinds, ("circle", "cross"))
-    dots = base.mark_point(filled=True, size=28, opacity=1).encode(
+    shape = apart(alt.Shape, "series", kinds, ("circle", "cross"), "circle")
+    dots = base.mark_point(filled=True, size=34, opacity=1).encode(
         y=alt.Y(field="estimate", type="quantitative", scale=scale), color=color, shape=shape
     )
     line = alt.Chart(pd.DataFrame({"y": [truth], "what": ["true count"]})).mark_rule(color=GREY, strokeWidth=2)
     line = line.encode(y=alt.Y(field="y", type="quantitative"), tooltip=[alt.Tooltip(field="what", type="nominal", title="line")])
     number = table["series"].value_counts()
     told = f"True count {readable(truth)}. {', '.join(f'{int(number.get(kind, 0))} {kind}' for kind in kinds)}."
-    return finish(alt.layer(line, bars, dots), "Intervals of a hundred releases", told, height)
+    return finish(alt.layer(bars, dots, line), "A hundred intervals; line: the true count", told, height)
 
 
-def chosen(table: pd.DataFrame, where: str, *, height: int = 220) -> alt.LayerChart:
-    """How often each line was chosen.
-
-    Args:
-        table: place, times (percent).
-        where: title of the axis.
-        height: of the whole chart, in pixels.
-    """
-    names = {"place": where, "times": "chosen (%)"}
-    rows = table.assign(place=table["place"].astype(int).astype(str))
-    bars = alt.Chart(with_texts(rows, list(names))).mark_bar(color=ACCENT, cornerRadiusEnd=2, size=26)
-    bars = bars.encode(
-        x=alt.X(field="place", type="ordinal", sort=None, title=where, axis=alt.Axis(labelAngle=0)),
-        y=alt.Y(field="times", type="quantitative", title="chosen (%)", scale=alt.Scale(domain=[0, 100]), axis=AXIS),
-        tooltip=tooltip(names),
-    )
-    return finish(alt.layer(bars), "Where private choices fall", f"Chosen (%): {told_by(rows, 'place', 'times')}.", height)
-
-
-__all__ = ["LARGEST_GAP", "by_step", "chosen", "icicle", "interval_rows", "siblings"]
+__all__ = ["LARGEST_GAP", "by_step", "icicle", "interval_rows"]

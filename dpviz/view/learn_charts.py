@@ -10,10 +10,16 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dpviz.view.chart_parts import FORMAT, GREY, finish, told_apart, told_by, tooltip, with_texts
-from dpviz.view.figure_charts import COLORS, DASHES
+from dpviz.view.chart_parts import FORMAT, GREY, finish, legend, told_by, tooltip, with_texts
+from dpviz.view.colors import ACCENT
+from dpviz.view.figure_charts import DASHES
 
 HEIGHT = 330
+AMBER, RED, GREEN = "#c67f00", "#d55e00", "#009e73"
+COLORS = (ACCENT, AMBER, GREEN, GREY)
+"""Of series in their order: each at least three times as light or dark as the page, in both themes."""
+_PHONE, _LETTER, _SYMBOL = 290, 6.3, 40
+"""Pixels: room for a legend on a phone, a letter of it, and a symbol with the gaps around it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,14 +67,43 @@ def curves(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None,
     channels = {
         "x": x_axis(look, table),
         "y": y_axis(look, table=table),
-        "color": told_apart(alt.Color, "series", look.order, look.colors),
+        "color": apart(alt.Color, "series", look.order, look.colors),
         "tooltip": tooltip(names),
     }
-    layers = [*under, line.encode(strokeDash=told_apart(alt.StrokeDash, "series", look.order, DASHES), **channels)]
+    layers = [*under, line.encode(strokeDash=apart(alt.StrokeDash, "series", look.order, DASHES), **channels)]
     if dots is not None and len(dots):
         marks = alt.Chart(with_texts(dots, list(names))).mark_point(filled=True, size=65, opacity=0.85)
         layers.append(marks.encode(**channels))
     return finish(alt.layer(*layers), look.title, f"{look.told} {told_of(table)}".strip(), look.height)
+
+
+def apart(channel: Any, field: str, order: Sequence[str], ways: Sequence[Any], symbol: str = "stroke") -> Any:
+    """A channel that gives each of a few names a look of its own; its legend shows dashes and has room on a phone.
+
+    Args:
+        channel: of Altair.
+        field: of the names.
+        order: the names.
+        ways: one per name.
+        symbol: of the legend: "stroke" for lines, else a shape.
+    """
+    shown = legend(symbol)
+    shown["columns"] = columns_for(order)
+    if symbol == "stroke":
+        shown["symbolSize"] = 550
+    return channel(field=field, type="nominal", scale=alt.Scale(domain=list(order), range=list(ways[: len(order)])), legend=shown)
+
+
+def columns_for(names: Sequence[str]) -> int:
+    """How many columns a legend may have on a phone.
+
+    >>> columns_for(("home", "work")), columns_for(("your split", "uniform", "geometric", "leaf"))
+    (2, 2)
+    """
+    widths = [_SYMBOL + _LETTER * len(name) for name in names]
+    fitting = [n for n in range(1, len(names) + 1) if sum(max(widths[place::n]) for place in range(n)) <= _PHONE]
+    lines = -(-len(names) // max(fitting, default=1))
+    return -(-len(names) // lines)
 
 
 def x_axis(look: Look, table: pd.DataFrame) -> Any:
@@ -101,16 +136,20 @@ def told_of(table: pd.DataFrame, most: int = 12) -> str:
     return "; ".join(parts) + "."
 
 
-def upright(x: float, name: str) -> Any:
-    """A dashed line from bottom to top."""
-    rule = alt.Chart(pd.DataFrame({"x": [x], "what": [name]})).mark_rule(color=GREY, strokeDash=[5, 4], strokeWidth=2)
-    return rule.encode(x=alt.X(field="x", type="quantitative"), tooltip=[alt.Tooltip(field="what", type="nominal", title="line")])
+def upright(x: float, name: str, *, left: bool = False) -> Any:
+    """A dashed line from bottom to top with its name at the top, to the right of it or to the `left`."""
+    base = alt.Chart(pd.DataFrame({"x": [x], "what": [name]})).encode(x=alt.X(field="x", type="quantitative"))
+    rule = base.mark_rule(color=GREY, strokeDash=[5, 4], strokeWidth=2, aria=False)
+    text = base.mark_text(color=GREY, align="right" if left else "left", dx=-5 if left else 5, fontSize=11, aria=False)
+    return rule + text.encode(y=alt.value(7), text=alt.Text(field="what", type="nominal"))
 
 
 def level(y: float, name: str) -> Any:
-    """A dashed line from left to right."""
-    rule = alt.Chart(pd.DataFrame({"y": [y], "what": [name]})).mark_rule(color=GREY, strokeDash=[2, 3], strokeWidth=1.5)
-    return rule.encode(y=alt.Y(field="y", type="quantitative"), tooltip=[alt.Tooltip(field="what", type="nominal", title="line")])
+    """A dashed line from left to right with its name at the left."""
+    base = alt.Chart(pd.DataFrame({"y": [y], "what": [name]})).encode(y=alt.Y(field="y", type="quantitative"))
+    rule = base.mark_rule(color=GREY, strokeDash=[2, 3], strokeWidth=1.5, aria=False)
+    text = base.mark_text(color=GREY, align="left", dy=-8, fontSize=11, aria=False)
+    return rule + text.encode(x=alt.value(5), text=alt.Text(field="what", type="nominal"))
 
 
 def band(table: pd.DataFrame, color: str = GREY) -> Any:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from dpviz.view.chart_parts import finish, readable, told_apart, tooltip, with_texts
-from dpviz.view.figure_charts import COLORS
-from dpviz.view.learn_charts import Look, band, curves, level, told_of, upright, x_axis, y_axis
+from dpviz.view.chart_parts import finish, readable, tooltip, with_texts
+from dpviz.view.learn_charts import COLORS, RED, Look, apart, band, curves, level, told_of, upright, x_axis, y_axis
 
 OUT, IN = "without the person", "with the person"
 
@@ -22,14 +21,14 @@ def two_laws(table: pd.DataFrame, seen: int, *, height: int = 330) -> alt.LayerC
     """
     look = Look(title="Which count is released?", x="released count", y="probability (%)", order=(OUT, IN), colors=COLORS)
     names = {"series": "law", "x": look.x, "y": look.y}
-    color = told_apart(alt.Color, "series", look.order, look.colors)
+    color = apart(alt.Color, "series", look.order, look.colors)
     base = alt.Chart(with_texts(table, list(names))).encode(x=x_axis(look, table), color=color, tooltip=tooltip(names))
     area = base.mark_area(opacity=0.18, interpolate="step", aria=False).encode(y=alt.Y(field="y", type="quantitative", stack=None))
     line = base.mark_line(strokeWidth=2.2, interpolate="step").encode(
-        y=y_axis(look), strokeDash=told_apart(alt.StrokeDash, "series", look.order, ([1, 0], [6, 3]))
+        y=y_axis(look), strokeDash=apart(alt.StrokeDash, "series", look.order, ([1, 0], [6, 3]))
     )
     told = f"The output looked at is {seen}. {told_of(table)}"
-    return finish(alt.layer(area, line, upright(seen, f"seen: {seen}")), look.title, told, height)
+    return finish(alt.layer(area, line, upright(seen, f"seen: {seen}", left=_right_half(table, seen))), look.title, told, height)
 
 
 def beliefs(table: pd.DataFrame, bounds: tuple[float, float, float], seen: int, *, height: int = 330) -> alt.LayerChart:
@@ -54,10 +53,14 @@ def beliefs(table: pd.DataFrame, bounds: tuple[float, float, float], seen: int, 
         height=height,
         told=told,
     )
-    mark = alt.Chart(pd.DataFrame({"x": [seen], "y": [after]})).mark_point(size=130, filled=True, color="#d55e00", opacity=1)
+    mark = alt.Chart(pd.DataFrame({"x": [seen], "y": [after]})).mark_point(size=130, filled=True, color=RED, opacity=1)
     mark = mark.encode(x=alt.X(field="x", type="quantitative"), y=alt.Y(field="y", type="quantitative"))
-    under = (band(table), level(before, f"before: {before:g} %"), upright(seen, f"seen: {seen}"), mark)
-    return curves(table, look, under=under)
+    line = upright(seen, f"seen: {seen}", left=_right_half(table, seen))
+    return curves(table, look, under=(band(table), level(before, f"before: {before:g} %"), line, mark))
+
+
+def _right_half(table: pd.DataFrame, x: float) -> bool:
+    return bool(2 * x > table["x"].min() + table["x"].max())
 
 
 __all__ = ["IN", "OUT", "beliefs", "two_laws"]

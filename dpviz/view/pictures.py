@@ -14,9 +14,11 @@ from dpviz.view.chart_parts import GREY
 WIDTH, SCALE = 760, 2
 STAMP = "dpviz, Learn: made-up data and seeded noise. A simulation, not a release."
 _LINE = 110
+_LIGHT, _DARK = ("#ffffff", "#1d282e", "#dde3e6"), ("#101518", "#e4e9eb", "#3d484e")
+"""Ground, ink and thin lines: those of the two themes."""
 
 
-def picture(charts: Sequence[Any], title: str, about: str, kind: str) -> bytes:
+def picture(charts: Sequence[Any], title: str, about: str, kind: str, *, dark: bool = False) -> bytes:
     """Charts one above the other, with a title, the settings and what the picture is.
 
     Args:
@@ -24,13 +26,17 @@ def picture(charts: Sequence[Any], title: str, about: str, kind: str) -> bytes:
         title: of the picture.
         about: the settings.
         kind: "svg" or "png".
+        dark: light lines and texts on a dark ground, as on a dark page.
     """
     parts = [_part(chart) for chart in charts]
+    ground, ink, line = _DARK if dark else _LIGHT
     heading = alt.Title(title, subtitle=[*wrap(about, _LINE), STAMP], subtitleColor=GREY, fontSize=16, anchor="start", offset=14)
-    whole = alt.vconcat(*parts, title=heading, background="white", padding=16).resolve_scale(
+    whole = alt.vconcat(*parts, title=heading, background=ground, padding=16).resolve_scale(
         color="independent", shape="independent", strokeDash="independent", size="independent", opacity="independent", xOffset="independent"
     )
-    whole = whole.configure(font="Arial, sans-serif").configure_axis(labelFontSize=11, titleFontSize=11)
+    whole = whole.configure(font="Arial, sans-serif").configure_title(color=ink).configure_legend(labelColor=ink, titleColor=ink)
+    looks = {"labelColor": ink, "titleColor": ink, "gridColor": line, "domainColor": line, "tickColor": line}
+    whole = whole.configure_axis(labelFontSize=11, titleFontSize=11, **looks).configure_view(stroke=line)
     if kind == "svg":
         text = io.StringIO()
         whole.save(text, format="svg")

@@ -23,6 +23,7 @@ from dpviz.view.chart_parts import (
     tooltip,
     with_texts,
 )
+from dpviz.view.colors import ACCENT
 from dpviz.view.figure_charts import MARKS
 from dpviz.view.htf_charts import MORE_COLORS, MORE_DASHES
 
@@ -83,7 +84,7 @@ def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, about: str) ->
     names |= {"mean": what, "low": "95 % from", "high": "95 % to", "runs": "runs"}
     parts, order = rows["figure"].unique().tolist(), rows["label"].unique().tolist()
     base = alt.Chart(with_texts(rows, list(names))).encode(y=_labels(order), yOffset=_apart(parts), tooltip=tooltip(names))
-    scale = alt.Scale(domain=parts, range=["#0b6e8f", "#e69f00"])
+    scale = alt.Scale(domain=parts, range=list(MORE_COLORS[:2]))
     color = alt.Color(field="figure", type="nominal", scale=scale, legend=legend("square"))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(x=_length("mean", what), color=color)
     spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length("p10", what), x2="p90")
@@ -102,7 +103,7 @@ def seconds_by_label(rows: pd.DataFrame, epsilon: float) -> alt.LayerChart:
     what, order = "seconds per release, on this computer while the study ran", rows["label"].unique().tolist()
     names = {"label": "configuration", "mean": "mean (s)", "p10": "10 % under (s)", "p90": "10 % over (s)", "runs": "runs"}
     base = alt.Chart(with_texts(rows, list(names))).encode(y=_labels(order), tooltip=tooltip(names))
-    bars = base.mark_bar(cornerRadiusEnd=2, color="#0b6e8f").encode(x=_length("mean", what))
+    bars = base.mark_bar(cornerRadiusEnd=2, color=ACCENT).encode(x=_length("mean", what))
     spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length("p10", what), x2="p90")
     told = f"Seconds: {told_by(rows, 'label', 'mean')}."
     return finish(alt.layer(bars, spread), f"Time of a release at ε {epsilon:g}", told, FRAME + 10 + ROW * len(order))

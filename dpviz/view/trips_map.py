@@ -15,8 +15,9 @@ from dpviz.view.ground import Ground, fitted_bounds, ground
 from dpviz.view.layers import MOST_FEATURES
 from dpviz.view.trips_layers import Arcs, Areas, arc_layer, area_layer, chosen_layer, label_layer
 from dpviz.view.trips_looks import Look, Widths, error_look, legend_line, marks_look, plain_look
-from dpviz.view.trips_pairs import Pairs, arcs_told, error_top, pairs_of, ranked, released_most
+from dpviz.view.trips_pairs import Pairs, arcs_told, pairs_of, ranked
 from dpviz.view.trips_regions import areas_of, released_totals, shade_legend, true_totals
+from dpviz.view.trips_scale import Tops, tops_of
 
 SHOWN_TRIPS = ("Released", "True", "Error", "False positives")
 MOST_ARCS = 5_000
@@ -42,6 +43,7 @@ class TripsView:
         dark: whether the page is dark.
         width: of the map in pixels, roughly; rather too small than too large.
         height: likewise.
+        tops: where its scales end, shared with other maps; None for those of its own.
     """
 
     level: int
@@ -53,6 +55,7 @@ class TripsView:
     dark: bool = False
     width: int = 780
     height: int = 560
+    tops: Tops | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,17 +104,18 @@ def trips_map(release: FlowRelease, view: TripsView, truth: PairSums | None = No
     grounds = [_ground(each, view.level) for each in hierarchies]
     pairs = pairs_of(release, view, truth)
     places, total = ranked(pairs, view)
-    look = _look(release, view, pairs, pairs[places])
+    tops = view.tops or tops_of(release, view, pairs)
+    look = _look(view, pairs[places], tops)
     arcs = _arcs(release, view, pairs[places], (grounds[0], grounds[-1], look))
     released = released_totals(release, view.level)
     true = (None, None) if truth is None else true_totals(truth, origins, destinations, view.level)
-    areas = [areas_of(each, grounds[k], view, released[k], true[k]) for k, each in enumerate(hierarchies)]
+    areas = [areas_of(each, grounds[k], view, (released[k], true[k]), tops) for k, each in enumerate(hierarchies)]
     window = Window(bounds=fitted_bounds(hierarchies, view.width, view.height), width=view.width, height=view.height)
     under, over = _layers(areas, arcs, view)
     over.append(label_layer(areas[0], window.bounds, view.chosen, dark=view.dark))
     return TripsMap(
         deck=deck_in(window, under, over, tooltip=arcs.told.template(), dark=view.dark),
-        legend=legend_line([*look.legend, shade_legend(released[0], view)]),
+        legend=legend_line([*look.legend, shade_legend(released[0], view, tops)]),
         note=_note(release, view, pairs, (len(places), total)),
         description=_description(release, view, len(places)),
         drawn=len(places),
@@ -138,12 +142,11 @@ def _ground(regions: Regions, level: int) -> Ground:
     return found
 
 
-def _look(release: FlowRelease, view: TripsView, pairs: Pairs, drawn: Pairs) -> Look:
-    most, arcs = released_most(pairs, view)
+def _look(view: TripsView, drawn: Pairs, tops: Tops) -> Look:
     if view.shown == "Error":
-        return error_look(drawn, view, Widths(top=error_top(release, view.level), arcs=arcs))
+        return error_look(drawn, view, Widths(top=tops.error, arcs=tops.arcs))
     look = marks_look if view.shown == "False positives" else plain_look
-    return look(drawn, view, Widths(top=most, arcs=arcs))
+    return look(drawn, view, Widths(top=tops.trips, arcs=tops.arcs))
 
 
 def _arcs(release: FlowRelease, view: TripsView, drawn: Pairs, known: tuple[Ground, Ground, Look]) -> Arcs:

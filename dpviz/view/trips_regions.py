@@ -18,6 +18,7 @@ from dpviz.view.trips_layers import Areas, Told, bar, harmless
 
 if TYPE_CHECKING:
     from dpviz.view.trips_map import TripsView
+    from dpviz.view.trips_scale import Tops
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -65,24 +66,25 @@ def _apart(leaving: Integers, arriving: Integers, within: Integers) -> Totals:
     return {LEAVING: leaving - within, ARRIVING: arriving - within, WITHIN: within}
 
 
-def areas_of(regions: Regions, ground: Ground, view: TripsView, released: Totals, true: Totals | None) -> Areas:
+def areas_of(regions: Regions, ground: Ground, view: TripsView, totals: tuple[Totals, Totals | None], tops: Tops) -> Areas:
     """The regions of one side, shaded by the first of their totals.
 
     Args:
         regions: of that side.
         ground: where they are.
         view: what is shown.
-        released: their totals; the scales come from these alone.
-        true: where the truth may be seen.
+        totals: released, and true ones where the truth may be seen.
+        tops: where the scales end.
     """
+    released, true = totals
     shown = true if true is not None and view.shown == "True" else released
     told = Told(
         title=[harmless(name) for name in regions.names_of(view.level)],
         text=[f"{harmless(view.unit)}: {text}" for text in _told(released)],
         truth=None if true is None else [f"true: {text}" for text in _told(true)],
     )
-    size = np.sqrt(np.clip(sum(shown.values()) / top_of(sum(released.values())), 0.0, 1.0))
-    strength = np.sqrt(np.clip(_first(shown) / shade_top(released), 0.0, 1.0)) * (view.shown in _SHADED)
+    size = np.sqrt(np.clip(sum(shown.values()) / tops.size, 0.0, 1.0))
+    strength = np.sqrt(np.clip(_first(shown) / tops.shade, 0.0, 1.0)) * (view.shown in _SHADED)
     color = _shades(strength, dark=view.dark, points=not ground.polygons)
     if view.chosen is not None and LEAVING in released:
         color[view.chosen] = (*_CHOSEN[view.dark], 255)
@@ -99,12 +101,17 @@ def shade_top(released: Totals) -> float:
     return top_of(np.maximum(_first(released), 0))
 
 
-def shade_legend(released: Totals, view: TripsView) -> str:
+def size_top(released: Totals) -> float:
+    """The total of all trips that gets the largest point."""
+    return top_of(sum(released.values()))
+
+
+def shade_legend(released: Totals, view: TripsView, tops: Tops) -> str:
     """What shades mean, as a piece of HTML; nothing where regions are not shaded."""
     if view.shown not in _SHADED:
         return ""
     shades = _shades(np.linspace(0.0, 1.0, 12), dark=view.dark, points=False)
-    return f"region: {escape(view.unit)} {next(iter(released))} 0 {bar(shades, 60)} {shade_top(released):,.0f} and more"
+    return f"region: {escape(view.unit)} {next(iter(released))} 0 {bar(shades, 60)} {tops.shade:,.0f} and more"
 
 
 def _first(totals: Totals) -> Integers:

@@ -17,6 +17,17 @@ def address(serve):
     return serve(ROOT / "app.py")
 
 
+@pytest.fixture(scope="module")
+def phone(chromium, address):
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    page.set_default_timeout(40_000)
+    yield page
+    page.close()
+
+
+SCROLLED = "document.querySelector('[data-testid=stMain]').scrollTop"
+
+
 def where(page):
     """The address bar, asked of the page itself: Playwright's own copy is only renewed while it is waiting for something."""
     return page.evaluate("location.href")
@@ -75,7 +86,14 @@ def test_a_walk_through_all_stops_each_operated(chromium, address, tmp_path):
             until(lambda shown=shown: figures(page) == shown, f"the first figures of {stop.key} after the reset")
             print(f"\n{stop.key}: largest message {max(seen.sizes[begin:], default=0) / 1000:.0f} kB")
             if place + 1 < len(STOPS):
-                page.get_by_role("button", name="Next →").first.click()
+                page.get_by_role("button", name="Next").last.click()
+                until(lambda: page.evaluate(SCROLLED) == 0, "the top of the next stop")
+        for _ in range(5):  # the moved control and the reset have addresses too
+            page.go_back()
+            settled(page)
+            if f"stop={STOPS[-2].key}" in where(page):
+                break
+        arrive(page, len(STOPS) - 2)
 
 
 def test_a_shared_link_in_the_dark_and_a_picture_of_it(chromium, address, tmp_path):
@@ -103,6 +121,19 @@ def test_dragging_the_split_by_keyboard_moves_the_curve(chromium, address, tmp_p
             page.keyboard.press("ArrowRight")
         until(lambda: where(page) != url and "levels=" in where(page), "shares in the address")
         until(lambda: figures(page) != shown, "other errors")
+
+
+LEGENDS_CUT = """[...document.querySelectorAll("svg.marks")].flatMap(chart =>
+  [...chart.querySelectorAll(".role-legend text, .role-title text")]
+  .filter(text => text.getBoundingClientRect().right > chart.getBoundingClientRect().right + 1 || text.textContent.endsWith("…"))
+  .map(text => text.textContent))"""
+
+
+@pytest.mark.parametrize("place", [5, 6, 7, 8])
+def test_on_a_phone_legends_and_titles_are_whole(phone, address, place):
+    phone.goto(f"{address}/learn?stop={STOPS[place].key}")
+    arrive(phone, place)
+    assert phone.evaluate(LEGENDS_CUT) == []
 
 
 def test_on_a_phone_nothing_is_wider_than_the_screen(chromium, address, tmp_path):

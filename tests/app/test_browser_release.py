@@ -84,6 +84,7 @@ def test_a_double_click_on_draw_spends_once_where_the_draw_takes_a_while(chromiu
         assert len(draws(ledger)) == 1
 
 
+@pytest.mark.slow
 def test_an_upload_is_named_capped_drawn_and_forgotten(chromium, own, tmp_path):
     address, ledger = own
     (tmp_path / "homes.csv").write_bytes(b"lon,lat\n-118.2,34.1\n-80.25,25.5\n")

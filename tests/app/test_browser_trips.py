@@ -51,6 +51,7 @@ def test_teach_from_the_start_page_to_a_clicked_region(chromium, address, tmp_pa
         assert max(seen.sizes) < LARGEST_MESSAGE
 
 
+@pytest.mark.slow
 def test_a_click_on_a_state_shows_what_leaves_arrives_and_stays(chromium, address, tmp_path):
     """New York and Pennsylvania lie about the middle of the map; one arc, since software rendering is slow to tell what was hit."""
     link = "trips?sample=northeast_commuters&level=2&top=1"

@@ -8,13 +8,14 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app import compare_state, study_job
+from dpviz.app import compare_state
+from dpviz.app.compare_inverse import FOUND
 from dpviz.app.compare_page import pick
 from dpviz.app.compare_state import COMPARE, JOB, CompareConfig, pickable
 from dpviz.app.compare_tabs import NAMES
 from dpviz.app.link import from_query, to_query
 from dpviz.app.state import Config
-from dpviz.app.study_job import DONE, RUNNING, STOPPED, Keeper, StudyJob
+from dpviz.app.study_job import DONE, RUNNING, STOPPED, StudyJob
 from dpviz.errors import SettingError
 from dpviz.mechanisms import Identity, Quadtree
 from dpviz.privacy.ledger import Ledger
@@ -48,6 +49,13 @@ def finished(app):
     while job.state == RUNNING and time.monotonic() < until:
         time.sleep(0.05)
     assert job.state == DONE, (job.state, job.error)
+    return good(app.run())
+
+
+def answered(app):
+    search = app.session_state[FOUND]
+    search._thread.join(PATIENCE)
+    assert not search.running
     return good(app.run())
 
 
@@ -92,7 +100,7 @@ class TestBefore:
 
     def test_the_inverse_question_needs_no_study(self):
         app = compare_app()
-        app.button(key="find epsilon").click().run()
+        answered(good(app.button(key="find epsilon").click().run()))
         found = fine(app).dataframe[0].value
         assert found["Configuration"].tolist() == ["Quadtree", "Every cell (Identity)"]
         assert (found.iloc[:, 2] <= 20).all()
@@ -149,7 +157,7 @@ class TestStudy:
         if name in ("By level", "By size", "Parts of the error", "Time"):
             assert len(charts(app)) == 2
         if name == "Table":
-            assert app.dataframe[0].value["runs"].unique().tolist() == [2]
+            assert app.dataframe[0].value["Runs"].unique().tolist() == [2]
 
     def test_up_to_four_releases_stand_side_by_side_with_one_zoom(self, done):
         app = tab(done, "On the map")
@@ -208,50 +216,6 @@ class TestStudy:
         while job.state == RUNNING and time.monotonic() < until:
             time.sleep(0.05)
         assert job.state == STOPPED
-
-
-class TestJob:
-    def test_a_stopped_job_goes_on_where_it_was(self):
-        which = study(repeats=500)
-        job = StudyJob(which, None, [])
-        job.start()
-        until = time.monotonic() + PATIENCE
-        while len(job.rows) < 10 and time.monotonic() < until:
-            time.sleep(0.01)
-        job.stop()
-        assert job.state == STOPPED
-        made = len(job.rows)
-        assert 10 <= made < len(which)
-        few = study(repeats=3)
-        rest = StudyJob(few, None, job.rows)
-        rest.start()
-        rest._thread.join(PATIENCE)
-        assert rest.state == DONE
-        assert len(rest.table()) == len(few)
-        assert rest.made == rest.total == 12
-
-    def test_a_failed_run_is_told(self, monkeypatch):
-        def failing(*args, **options):
-            raise SettingError("no good")
-            yield
-
-        monkeypatch.setattr(study_job, "compare", failing)
-        job = StudyJob(study(), None, [])
-        job.start()
-        job._thread.join(PATIENCE)
-        assert (job.state, job.error) == ("failed", "no good")
-
-    def test_whoever_keeps_a_job_stops_it_by_letting_go(self):
-        keeper = Keeper()
-        keeper.let_go()
-        jobs = [StudyJob(study(repeats=20_000), None, []) for _ in range(2)]
-        for job in jobs:
-            keeper.take(job)
-            job.start()
-        keeper.let_go()
-        for job in jobs:
-            job._thread.join(PATIENCE)
-            assert job.state == STOPPED
 
 
 def points_and_compare():

@@ -1,9 +1,12 @@
 """Charts of studies: what is drawn, what can be clicked, and what they say to those who cannot see them."""
 
+import pandas as pd
 import pytest
 
 from dpviz.answers.compare import compare
 from dpviz.answers.study_table import frontier, summary, tidy
+from dpviz.app.compare_state import MOST_CONFIGURATIONS
+from dpviz.view.htf_charts import lines_with_spread
 from dpviz.view.study_charts import PARTS, PICKED, error_by_epsilon, parts_by_label, seconds_by_label
 from tests.answers.test_compare import study
 
@@ -39,6 +42,13 @@ def test_many_configurations_have_looks_and_one_epsilon_has_an_axis(rows):
     scale = chart["layer"][-1]["encoding"]["shape"]["scale"]
     assert len(scale["domain"]) == len(scale["range"]) == 16
     assert chart["layer"][1]["encoding"]["x"]["scale"]["domain"] == [1.0, 4.0]
+
+
+def test_lines_by_level_have_looks_for_as_many_configurations_as_the_page_takes():
+    names = {"label": "configuration", "place": "zoom level", "mean": "error", "stddev": "spread"}
+    rows = pd.DataFrame({"place": 1, "label": [f"c{place}" for place in range(MOST_CONFIGURATIONS)], "mean": 1.0, "stddev": 0.1})
+    chart = lines_with_spread(rows, ("place", "label", "mean", "stddev"), names, "Error by zoom level", 340).to_dict()
+    assert len(chart["layer"][0]["encoding"]["color"]["scale"]["range"]) == MOST_CONFIGURATIONS
 
 
 def test_parts_stand_beside_each_other(rows):

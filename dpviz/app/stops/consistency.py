@@ -57,7 +57,8 @@ def show(knobs: Consistency) -> Shown:
             Figure(label="Error, one area", value=f"−{gain[-1]:.0f} %", help="The same for the smallest areas."),
         ),
         note="Orange: a count that its own parts contradict; in small print what they add up to. A street of eight areas is halved three"
-        f" times and counted on every level. Lines: theory. Rings: {REPEATS} seeded draws.",
+        f" times and counted on every level. Lines: theory. Rings: {REPEATS} seeded draws. No other unbiased linear combination of the same"
+        " measurements has a smaller variance, for any count or sum.",
     )
 
 
@@ -69,9 +70,9 @@ def _wrong(table: pd.DataFrame, name: str) -> int:
 CONSISTENCY = Stop(
     key="consistency",
     title="Counts that agree",
-    says="A whole and its parts are measured with separate noise and so contradict each other; weighted least squares finds the consistent"
-    " counts that are nearest to all measurements, the precise ones weighing more. It uses released numbers only and so costs no privacy,"
-    " and no other unbiased linear combination of the same measurements has a smaller variance, for any count or sum.",
+    says="A whole and its parts are measured with separate noise and so contradict each other; weighted least squares finds the counts that"
+    " agree and are nearest to all measurements, the precise ones weighing more. It uses released numbers only and so costs no privacy, and"
+    " it makes every level more accurate.",
     task="press *Draw again* and find a part where the measurement was far off: which of its neighbours pulled it back?",
     knobs=Consistency,
     show=show,

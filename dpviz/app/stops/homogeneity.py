@@ -13,9 +13,8 @@ from dpviz.answers.objective_curve import ObjectiveCurve, objective_curve
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.budget import PureBudget
-from dpviz.view.htf_charts import objective_chart
-from dpviz.view.learn_bars import chosen
 from dpviz.view.learn_maps import Cells, cell_map
+from dpviz.view.learn_split import chosen, split_curve
 
 ORDER, PEOPLE, ZOOM = 5, 20_000, 5
 EPSILONS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
@@ -39,21 +38,21 @@ def show(knobs: Homogeneity) -> Shown:
     picked = chosen_lines(points, knobs.epsilon, knobs.draw, across=across)
     gain = 100 * (1 - curve.least / curve.unsplit)
     return Shown(
-        rows=((objective_chart(curve, "people", height=300),), (_map(knobs, curve), chosen(picked, curve_axis(across), height=330))),
+        rows=((_map(knobs, curve), split_curve(curve, curve_axis(across))), (chosen(picked, curve_axis(across)),)),
         figures=(
             Figure(label="Best line", value=f"{curve.best} of {points.domain.side}", help="Where unevenness is least, without noise."),
             Figure(label="It takes away", value=f"{gain:.1f} %", help="Of the unevenness without a split."),
             Figure(
-                label="Noise of one look",
-                value=f"± {curve.noise:,.0f}",
-                help="Standard deviation in the paper's search at this ε, in people.",
+                label="Noise of the choice",
+                value=f"± {curve.choice_noise:,.0f}",
+                help="The choice is as if exponential noise of this standard deviation, 4/ε people, were on each line that is tried.",
             ),
             Figure(
                 label="Good choices", value=f"{near_best(curve, picked):.0f} %", help="Draws at least half as good as the best tried line."
             ),
         ),
-        note="Unevenness: how far each cell is from the mean of its part, added up. Bars: where the default choice (permute-and-flip over a"
-        f" few evenly spaced lines) falls in {REPEATS} seeded draws.",
+        note="Unevenness: how far each cell is from the mean of its part, added up. Grey band: the noise of the choice. Bars: where"
+        f" permute-and-flip, the default, falls among the few evenly spaced lines that it tries, in {REPEATS} seeded draws.",
         source="Shaham et al., HTF: Homogeneous Tree Framework for Differentially-Private Release of Location Data, SIGSPATIAL 2021,"
         " Equation 5.",
     )
@@ -76,7 +75,7 @@ def _map(knobs: Homogeneity, curve: ObjectiveCurve) -> object:
     look = Cells(
         table=cells[cells["value"] > 0],
         title="The town, and the best line",
-        value="people per block",
+        value="people per cell",
         low=0.0,
         high=max(float(blocks.max()), 1.0),
         told=f"The best line is at {curve_axis(curve.across)[0]} = {best} of {side}.",
@@ -87,9 +86,9 @@ def _map(knobs: Homogeneity, curve: ObjectiveCurve) -> object:
 HOMOGENEITY = Stop(
     key="homogeneity",
     title="Homogeneity",
-    says="A partition that is evenly filled needs no further cuts, since its count says all there is, so HTF looks for the split that makes"
-    " both parts as even as possible: the least sum of all cells' distances from the mean of their part. One person changes that sum by at"
-    " most 2, so noise of a known size makes the search private, and where the noise is larger than the dip the choice is mostly chance.",
+    says="The count of an evenly filled part says all there is, so HTF looks for the split that makes both parts as even as possible: the"
+    " least sum of all cells' distances from the mean of their part. One person changes that sum by at most 2, so noise of a known size"
+    " makes the choice private, and where the noise is larger than the dip the choice is mostly chance.",
     task="lower ε to 0.001 and find out which town's best line survives the noise longest.",
     knobs=Homogeneity,
     show=show,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dpviz.answers.lesson_intervals import AREAS, BLOCK, HELD, MISSED, ORDER, REPEATS, intervals, usual_range
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
+from dpviz.view.chart_parts import signed
 from dpviz.view.learn_bars import interval_rows
 
 
@@ -34,7 +35,7 @@ def show(knobs: Interval) -> Shown:
             Figure(label="Noise, as stated", value=f"± {found.stddev:.3g}", help="Standard deviation, known without the truth."),
             Figure(
                 label="Bias",
-                value=f"{round(found.bias, 1) + 0.0:+.1f}",
+                value=signed(round(found.bias, 1)) if round(found.bias, 1) else "0",
                 help="Of assuming that partitions are evenly filled; in no interval.",
             ),
             Figure(label="True count", value=f"{found.truth:,.0f}", help="Shown here because the town is made up."),

@@ -54,7 +54,7 @@ def show(knobs: Leak) -> Shown:
             Figure(label="Given away: exact", value=f"{alone} of {PEOPLE}", help=f"People pinned down to one cell; {few} to at most four."),
         ),
         note="Ring: where the person lives. Dots: everybody else, known to the attacker. Only the published lines are used, no count. Under"
-        f" the private tree no cell can become more than e^(2ε) = {math.exp(2 * knobs.epsilon):.3g} times as likely against another:"
+        f" the private tree no cell can become more than $e^{{2ε}}$ = {math.exp(2 * knobs.epsilon):.3g} times as likely against another:"
         " moving is leaving and coming.",
     )
 

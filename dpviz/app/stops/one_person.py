@@ -45,19 +45,19 @@ def _figures(knobs: OnePerson, found: tuple[float, float, float, float]) -> tupl
     gain, after, low, high = found
     bound = math.exp(knobs.epsilon)
     return (
-        Figure(label="Odds change at most", value=f"× {bound:.3g}", help="e^ε, up or down; with Gaussian noise except for δ."),
+        Figure(label="Odds change at most", value=f"× {bound:.3g}", help="$e^{ε}$, up or down; with Gaussian noise except for δ."),
         Figure(label=f"Seeing {knobs.seen} changes them", value=f"× {math.exp(gain):.3g}", help="P(seen | in) / P(seen | out)."),
         Figure(label="Belief", value=f"{knobs.prior} % → {after:.1f} %", help="Bayes' theorem: prior odds times that ratio."),
-        Figure(label="Allowed by e^ε", value=f"{low:.1f} to {high:.1f} %", help="The grey band, for this belief before."),
+        Figure(label="Allowed by $e^{ε}$", value=f"{low:.1f} to {high:.1f} %", help="The grey band, for this belief before."),
     )
 
 
 def _note(noise: Noise, knobs: OnePerson) -> str:
     if noise.kind != GAUSSIAN:
-        return "Grey: what e^ε allows. With discrete Laplace noise every output changes the odds by exactly e^ε, up or down: never more."
+        return "Grey: what $e^{ε}$ allows. With discrete Laplace noise every output changes the odds by exactly that: never more."
     passed, least = beyond(noise)
     return (
-        f"Grey: what e^ε allows. Gaussian noise for (ε, δ) = ({knobs.epsilon:g}, {DELTA:g}): outputs far in the tail pass the bound."
+        f"Grey: what $e^{{ε}}$ allows. Gaussian noise for (ε, δ) = ({knobs.epsilon:g}, {DELTA:g}): outputs far in the tail pass the bound."
         f" If the person is in, that happens with probability {passed:.2g}; the δ that it takes is {least:.2g}."
     )
 
@@ -66,8 +66,8 @@ ONE_PERSON = Stop(
     key="one_person",
     title="One person more or less",
     says="A noisy count follows one law if a person is in the data and another if not, and ε-differential privacy keeps the ratio of the"
-    " two between 1/e^ε and e^ε at every output. So whatever is released, and whatever else an attacker knows of the others, the odds that"
-    " this person is in change by at most a factor e^ε; how sure the attacker ends up depends on the belief before.",
+    " two between $e^{-ε}$ and $e^{ε}$ at every output. So whatever is released, and whatever else an attacker knows of the others, the"
+    " odds that this person is in change by at most a factor $e^{ε}$; how sure the attacker ends up depends on the belief before.",
     task="set ε to 0.1 and then to 5: when can one release make a 50 % guess nearly certain?",
     knobs=OnePerson,
     show=show,

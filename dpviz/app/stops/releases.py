@@ -45,7 +45,7 @@ def show(knobs: Releases) -> Shown:
     return Shown(
         rows=(
             (_map(found.home[knobs.days], HOME, "Where is home?"), _map(found.work[knobs.days], WORK, "Where is work?")),
-            (_beliefs(found.home, found.work, knobs.days), curves(totals, look, under=(upright(knobs.days, f"day {knobs.days}"),))),
+            (_beliefs(found.home, found.work, knobs.days), curves(totals, look, under=(_day(knobs.days),))),
         ),
         figures=(
             Figure(
@@ -66,6 +66,10 @@ def show(knobs: Releases) -> Shown:
     )
 
 
+def _day(days: int) -> object:
+    return upright(days, f"day {days}", left=2 * days > MOST_DAYS)
+
+
 def _map(belief: NDArray[np.float64], place: tuple[int, int], title: str) -> object:
     row, column = (part.ravel() for part in np.indices((SIDE, SIDE)))
     cells = pd.DataFrame({"x": column, "y": row, "x2": column + 1, "y2": row + 1, "value": np.maximum(100 * belief.ravel(), 1e-4)})
@@ -80,15 +84,15 @@ def _beliefs(home: NDArray[np.float64], work: NDArray[np.float64], days: int) ->
         pd.DataFrame({"x": np.arange(len(belief)), "y": 100 * belief[:, place[1], place[0]], "series": name})
         for name, belief, place in (("home", home, HOME), ("work", work, WORK))
     ]
-    return curves(pd.concat(parts, ignore_index=True), look, under=(upright(days, f"day {days}"),))
+    return curves(pd.concat(parts, ignore_index=True), look, under=(_day(days),))
 
 
 RELEASES = Stop(
     key="releases",
     title="What is not protected: many releases",
-    says="An ε is the promise of one release: for a person whose home and work stand in two tables on each of d days, basic composition"
-    " promises the sum, 2 d ε, and fresh noise every day averages out. zCDP adds up ρ = ε²/2 per table instead and gives the smaller total"
-    " once there are many releases, at the price of a δ; one budget shared by all of them keeps the promise, with more noise in each.",
+    says="An ε is the promise of one release: for a person whose home and work stand in two tables on each of d days the promises add up to"
+    " 2 d ε, and fresh noise every day averages out. One budget shared by all tables keeps the promise, with more noise in each; zCDP adds"
+    " up ρ = ε²/2 instead and gives a smaller total for many releases, at the price of a δ.",
     task="find the day from which home and work are no secret any more; then let ε be for all tables together.",
     knobs=Releases,
     show=show,

@@ -17,7 +17,7 @@ from dpviz.errors import SettingError
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.allocation import PUBLISHED, level_weights
 from dpviz.privacy.shares import redistribute
-from dpviz.view.learn_charts import Look, curves
+from dpviz.view.learn_charts import COLORS, RED, Look, curves
 
 HEIGHT, REPEATS = 5, 20
 SIMPLE = ("uniform", "geometric", "leaf")
@@ -29,7 +29,12 @@ def _of(weights: list[float]) -> tuple[float, ...]:
 
 
 PRESETS = {name: _of(level_weights(name, HEIGHT)) for name in SIMPLE} | {each.title: _of(each.weights(HEIGHT)) for each in PUBLISHED}
-SOURCES = {each.title: each.source for each in PUBLISHED}
+_WHERE = {
+    "Google mobility reports": "arXiv:2004.04145",
+    "US Census 2020 (persons)": "The document is 2021-06-08-privacy-loss_budgetallocation.pdf on www2.census.gov, to which the Bureau's"
+    " published code (DAS_2020_Redistricting_Production_Code) refers; its block groups are made for the algorithm",
+}
+SOURCES = {each.title: f"{each.source}. {_WHERE[each.title]}." for each in PUBLISHED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +116,7 @@ def show(knobs: Split) -> Shown:
         x="cells in the square",
         y="typical error (people)",
         order=(YOURS, *SIMPLE),
-        colors=("#d55e00", "#0b6e8f", "#009e73", "#8a8f94"),
+        colors=(RED, *COLORS[:1], *COLORS[2:]),
         log_x=True,
         log_y=True,
         height=400,
@@ -124,7 +129,8 @@ def show(knobs: Split) -> Shown:
         rows=((chart,),),
         figures=_figures(lines),
         note=f"Lines: theory. Dots: {REPEATS} seeded draws of your split. The finest level keeps at least 1 %: below what is measured, a"
-        " tree knows nothing. Only noise is in these errors.",
+        " tree knows nothing. Only noise is in these errors. Geometric shares grow by the cube root of 2 from level to level: without"
+        " least squares the best for the published bound on the error of any range query (Cormode et al. 2012, Lemma 3).",
         source=SOURCES[known] if known else "",
     )
 
@@ -154,9 +160,8 @@ SPLIT = Stop(
     key="split",
     title="Where the budget goes in a tree",
     says="A person is counted once on every level of a tree, so the levels share ε: what one level gets, the others lose. More near the"
-    " root makes large sums more accurate, more near the leaves small ones; without least squares, shares that grow by the cube root of 2"
-    " from level to level are best for the published bound on the error of any range query (Cormode et al. 2012, Lemma 3).",
-    task="choose the preset *Leaf*, then drag a little back to the upper levels: how little it takes to bring the large squares down?",
+    " root makes large sums more accurate, more near the leaves small ones.",
+    task="choose the preset *Leaf*, then drag a little back to the upper levels: how little does it take to bring the large squares down?",
     knobs=Split,
     show=show,
     controls=controls,

@@ -37,13 +37,12 @@ def show(knobs: Structure) -> Shown:
         x="share of ε for splits (%)",
         y="typical error (people)",
         order=(*PARTS, QUADTREE),
-        colors=("#0b6e8f", "#e69f00", "#009e73", "#8a8f94"),
         log_y=True,
         height=380,
     )
     flat = pd.DataFrame({"share": [PERCENTS[0], PERCENTS[-1]], "series": QUADTREE, "error": quad})
     rows = pd.concat([table, flat], ignore_index=True).rename(columns={"share": "x", "error": "y"})
-    under = (upright(knobs.share, "the share of the map"),)
+    under = (upright(knobs.share, f"the map: {knobs.share} %", left=knobs.share > PERCENTS[-1] / 2),)
     errors = table[table["series"] == TOTAL].set_index("share")["error"]
     best = float(errors.index[int(errors.argmin())])
     return Shown(

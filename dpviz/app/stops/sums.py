@@ -46,7 +46,7 @@ def show(knobs: Sums) -> Shown:
 
 def _walk(walk: pd.DataFrame) -> object:
     look = Look(
-        title="Adding cell after cell",
+        title="Error of a growing sum",
         x="cells added up, along a walk through the town",
         y="error of the sum (people)",
         order=(FLAT, TREE),
@@ -101,7 +101,7 @@ SUMS = Stop(
     says="If every cell gets its own noise of standard deviation σ, the sum over n cells is typically off by √n · σ: what is little for a"
     " cell adds up over large areas. A tree spends part of the same ε on counts of large areas, so single cells get noisier, and the"
     " error of sums grows far more slowly with their size.",
-    task="press *Draw again* a few times and watch where the blue walk ends; then ask for squares on the tree's own lines.",
+    task="press *Draw again* a few times and watch where the walk of flat noise ends; then ask for squares that are nodes of the tree.",
     knobs=Sums,
     show=show,
 )

@@ -20,8 +20,9 @@ from dpviz.answers.lesson_country import (
 )
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
-from dpviz.view.learn_bars import by_step, siblings
+from dpviz.view.learn_bars import by_step
 from dpviz.view.learn_charts import Look
+from dpviz.view.learn_family import family_table
 from dpviz.view.learn_maps import pair_matrix
 
 BETWEEN = ("the country as one pair", "country → regions", "regions → regions", "regions → towns", "towns → towns")
@@ -33,7 +34,7 @@ class Stages(Knobs):
 
     stage: int = setting(4, "Stage", low=0, high=STAGES, help="Each stage refines destinations or origins by one level, in turn.")
     optimiser: str = setting(
-        CHEBYSHEV, "Optimiser", choices=tuple(OPTIMISERS), help="The least largest change (IntOpt), or the least squares."
+        CHEBYSHEV, "Optimiser", choices=tuple(OPTIMISERS), help="The least largest change, or the least sum of squared changes."
     )
     epsilon: float = epsilon_setting(1.0, "With δ = 1e-6; one trip is replaced by another.")
     draw: int = draw_setting()
@@ -62,8 +63,9 @@ def show(knobs: Stages) -> Shown:
                 help="Standard deviation on every measured pair, in trips.",
             ),
         ),
-        note=f"Stronger blue: more trips. Curves: mean over {REPEATS} seeded draws, bars their middle 80 %. Below: one family with"
-        " the noise of a stage; both optimisers see the same noisy numbers and the same total.",
+        note=f"Stronger blue: more trips. Curves: mean over {REPEATS} seeded draws, bars their middle 80 %. Table: one family with the"
+        " noise of a stage; both optimisers see the same noisy numbers and the same sum. Noise below 0 must go up to 0 in any case;"
+        " IntOpt may then lower all others by as much.",
         source="Boninsegna, Silvestri, Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown Approach,"
         " 2025.",
     )
@@ -83,17 +85,17 @@ def _by_stage(false: pd.DataFrame) -> object:
 
 
 def _family(variance: float, draw: int) -> object:
-    return siblings(family(variance, draw), ("true", "noisy", CHEBYSHEV, EUCLIDEAN), "One family: nine siblings, two with trips")
+    return family_table(family(variance, draw), ("true", "noisy", CHEBYSHEV, EUCLIDEAN), "One family: nine siblings, two with trips")
 
 
 TOPDOWN = Stop(
     key="topdown",
     title="TopDown, stage by stage",
     says="TopDown measures the children of every released pair with noise and moves them to the nearest whole numbers that are at least 0"
-    " and add up to their parent, so that all levels agree; noise on empty pairs that stays above 0 is a false positive. Keeping the"
-    " largest change least (Chebyshev) leaves room to lower small counts to 0 first, as IntOpt does: on sparse families like these fewer"
-    " false positives than with least squares, and more small true counts set to 0.",
-    task="go from stage 2 to 4 and see where the crosses begin; then switch the optimiser.",
+    " and add up to their parent; noise on an empty pair that stays above 0 is a false positive. IntOpt keeps the largest change small"
+    " (Chebyshev) and so is free to lower small counts to 0: on sparse families like these that gives fewer false positives than least"
+    " squares, and more small true counts set to 0.",
+    task="go back to stage 2, then up to 4, and see where the crosses begin; then switch the optimiser.",
     knobs=Stages,
     show=show,
 )

@@ -1,0 +1,271 @@
+"""What pages cost the server and the browser, control by control on the samples: pytest -m benchmark prints the tables."""
+
+import time
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+from streamlit.testing.v1 import AppTest, element_tree
+
+from dpviz.app.compare_state import JOB, CompareConfig
+from dpviz.app.compare_tabs import NAMES as COMPARE_TABS
+from dpviz.app.points_tabs import NAMES as POINTS_TABS
+from dpviz.app.state import CURATE, Config
+from dpviz.app.stops import STOPS
+from dpviz.app.study_job import DONE
+from dpviz.app.trips_tabs import NAMES as TRIPS_TABS
+from dpviz.privacy.entropy import Entropy
+from tests.app.browse import LARGEST_MESSAGE, canvas, colours, until, visit
+from tests.app.walk import ROOT, entries, good, press_draw
+
+pytestmark = pytest.mark.benchmark
+as_shown = element_tree._format_value_for_widget
+
+LARGEST_TIME, FIRST_MAP = 1.0, 3.0  # seconds
+TRIES = 2  # visits: a computer has other work too, and the sooner counts
+PATIENCE = 120
+DRAWS = ("draw", "publish", "find epsilon", "stop study", "compare repeat", "compare picked")
+KINDS = (
+    "selectbox",
+    "slider",
+    "select_slider",
+    "number_input",
+    "checkbox",
+    "toggle",
+    "multiselect",
+    "button_group",
+    "text_input",
+    "text_area",
+)
+TABS = {"points": ("tab", POINTS_TABS), "trips": ("trips tab", TRIPS_TABS), "compare": ("compare tab", COMPARE_TABS)}
+STUDY = {"steps": 2, "repeats": 2, "picked": (("Quadtree", 0.1), ("Quadtree", 2.0), ("Uniform grid (UG)", 0.1), ("Uniform grid (UG)", 2.0))}
+
+
+@dataclass
+class Costs:
+    """The dearest of what was done on a page."""
+
+    page: str
+    controls: int = 0
+    slowest: tuple[float, str] = (0.0, "")
+    largest: tuple[int, str] = (0, "")
+    words: int = 0
+
+    def take(self, what, seconds, app):
+        self.controls += 1
+        self.slowest = max(self.slowest, (seconds, what))
+        self.largest = max(self.largest, (max(each.proto.ByteSize() for each in app if getattr(each, "proto", None) is not None), what))
+
+
+def pages():
+    import streamlit as st  # noqa: PLC0415 - only this function's text runs
+
+    from dpviz.app.compare_page import compare_page  # noqa: PLC0415
+    from dpviz.app.learn_page import learn_page  # noqa: PLC0415
+    from dpviz.app.points_page import points_page  # noqa: PLC0415
+    from dpviz.app.release_page import release_page  # noqa: PLC0415
+    from dpviz.app.trips_page import trips_page  # noqa: PLC0415
+
+    page = {"points": points_page, "trips": trips_page, "compare": compare_page, "learn": learn_page, "release": release_page}
+    page[st.session_state["at"]]()
+
+
+@pytest.fixture(scope="module")
+def words():
+    """How many random words were taken, by anything."""
+    taken, patch = [], pytest.MonkeyPatch()
+    made = Entropy._reading.__func__
+    patch.setattr(Entropy, "_reading", classmethod(lambda cls, source, seeds: made(cls, lambda n: (taken.append(n), source(n))[1], seeds)))
+    yield taken
+    patch.undo()
+
+
+def everything(app):
+    """All elements that go to the browser."""
+    return list(app._tree)
+
+
+def run(app, do):
+    """Seconds of the server's own work in a rerun after `do`, whatever else the computer does."""
+    do()
+    start = time.process_time()
+    good(app.run())
+    return time.process_time() - start
+
+
+def controls(app):
+    """Every control that can be moved, by what finds it again."""
+    found = []
+    for kind in KINDS:
+        for place, widget in enumerate(app.get(kind)):
+            if not widget.disabled and not str(widget.key or "").startswith(DRAWS):
+                found.append((kind, widget.key or f"{widget.label} {place}"))
+    return found
+
+
+def again(app, kind, name):
+    return next((each for place, each in enumerate(app.get(kind)) if (each.key or f"{each.label} {place}") == name), None)
+
+
+def steps(widget, kind):
+    """What moves a control to another value, and what moves it back; nothing where it has but one."""
+    now = widget.value
+    if kind in ("text_input", "text_area"):
+        return ["other", now]
+    if now is None:
+        return []
+    if kind in ("checkbox", "toggle"):
+        return [not now, now]
+    if kind == "number_input":
+        step = widget.step or 1
+        return [now + step if widget.max is None or now + step <= widget.max else now - step, now]
+    if kind == "slider":
+        return [type(now)(widget.max if now != widget.max else widget.min), now]
+    if kind == "multiselect":
+        return [now[:-1], now] if len(now) > 1 else []
+    if kind == "select_slider":
+        return [float(option) for option in (next(option for option in widget.options if float(option) != now), now)]
+    shown = as_shown(widget.format_func, now)
+    return [Shown(next(option for option in widget.options if option != shown)), Shown(shown)] if len(widget.options) > 1 else []
+
+
+class Shown(str):
+    """An option as it is written on screen, which a control of AppTest does not write once more."""
+
+    __slots__ = ()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def options_as_shown():
+    patch = pytest.MonkeyPatch()
+    patch.setattr(
+        element_tree, "_format_value_for_widget", lambda write, value: value if isinstance(value, Shown) else as_shown(write, value)
+    )
+    yield
+    patch.undo()
+
+
+def moved(app, costs):
+    """Move every control of the page somewhere else and back."""
+    for kind, name in controls(app):
+        widget = again(app, kind, name)
+        for to in [] if widget is None else steps(widget, kind):
+            if (there := again(app, kind, name)) is None:
+                break
+            costs.take(there.label or name, run(app, partial(there.set_value, to)), everything(app))
+
+
+def tabs(app, costs):
+    key, names = TABS.get(costs.page, ("", ()))
+    for name in names:
+        app.session_state[key] = name
+        costs.take(f"tab {name}", run(app, lambda: None), everything(app))
+
+
+def opened(at, **state):
+    app = AppTest.from_function(pages, default_timeout=PATIENCE)
+    app.session_state["at"] = at
+    for key, value in state.items():
+        app.session_state[key] = value
+    return good(app.run())
+
+
+def data_page(at, words):
+    """Points or Trips: before and after a draw, control by control, tab by tab."""
+    costs, app = Costs(at), opened(at)
+    nothing = len(words)
+    good(app.button(key="draw").click().run())
+    before = len(words)
+    assert before > nothing
+    tabs(app, costs)
+    moved(app, costs)
+    costs.words = len(words) - before
+    return costs
+
+
+def compare_page(words):
+    costs, app = Costs("compare"), opened("compare", **{"compare config": CompareConfig(**STUDY)})
+    good(app.button(key="draw").click().run())
+    until(lambda: app.session_state[JOB].state == DONE, "the study", PATIENCE)
+    app.session_state["compare tab"] = COMPARE_TABS[0]
+    good(app.run())  # the releases of the maps are drawn again
+    before = len(words)
+    tabs(app, costs)
+    for name in COMPARE_TABS[:4]:
+        app.session_state["compare tab"] = name
+        good(app.run())
+        moved(app, costs)
+    costs.words = len(words) - before
+    return costs
+
+
+def learn_page(words):
+    """Every stop, first all of its controls, then gone to once more."""
+    costs, app = Costs("learn"), opened("learn")
+    for stop in STOPS:
+        costs.take(f"to {stop.key}", run(app, partial(app.radio[0].set_value, stop.key)), everything(app))
+        moved(app, costs)
+    before = len(words)
+    for stop in STOPS:
+        costs.take(f"to {stop.key}", run(app, partial(app.radio[0].set_value, stop.key)), everything(app))
+    costs.words = len(words) - before
+    return costs
+
+
+def release_page(words):
+    """With private data and a draw that is paid for."""
+    costs, app = Costs("release"), opened("points", config=Config(mode=CURATE))
+    good(press_draw(app))
+    app.session_state["at"] = "release"
+    costs.take("to the page", run(app, lambda: None), everything(app))
+    before, drawn = len(words), len(entries())
+    moved(app, costs)
+    costs.words = (len(words) - before) * (len(entries()) - drawn)
+    return costs
+
+
+PAGES = {
+    "points": partial(data_page, "points"),
+    "trips": partial(data_page, "trips"),
+    "compare": compare_page,
+    "learn": learn_page,
+    "release": release_page,
+}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("page", PAGES)
+def test_no_control_is_slow_or_sends_much_or_draws_noise(page, words, capsys):
+    costs = PAGES[page](words)
+    with capsys.disabled():
+        (seconds, slow), (size, large) = costs.slowest, costs.largest
+        print(f"\n{page:8} {costs.controls:4} moves   {seconds:5.2f} s ({slow})   {size / 2**20:5.2f} MiB ({large})   {costs.words} words")
+    assert costs.controls > 3
+    assert costs.slowest[0] < LARGEST_TIME, costs.slowest
+    assert costs.largest[0] < LARGEST_MESSAGE, costs.largest
+    assert costs.words == 0
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(900)
+def test_the_first_map_is_there_soon(chromium, serve, tmp_path, capsys):
+    """Against a page of nothing but a title in the same run: what is above that is this app's, with its map drawn in software."""
+    empty = tmp_path / "empty.py"
+    empty.write_text("import streamlit as st\nst.title('empty')\n")
+    nothing, app = serve(empty), serve(ROOT / "app.py")
+    opened_empty = soonest(chromium, nothing, "", lambda page: page.get_by_role("heading", name="empty").wait_for(), tmp_path)
+    framed = soonest(chromium, app, "points", canvas, tmp_path)
+    drawn = soonest(chromium, app, "points", lambda page: until(lambda: colours(page) > 10, "the map"), tmp_path)
+    with capsys.disabled():
+        print(f"\nfirst map, warm server: {drawn:.2f} s from opening; its frame {framed:.2f} s, an empty page {opened_empty:.2f} s")
+    assert drawn - opened_empty < FIRST_MAP
+
+
+def soonest(chromium, address, path, seen, tmp_path):
+    """Seconds from opening an address until something is seen; the first visit, which warms the server, does not count."""
+    times = []
+    for _ in range(TRIES + 1):
+        with visit(chromium, address, path, scheme="light", tmp_path=tmp_path) as (page, _):
+            seen(page)
+            times.append(time.time() - page.evaluate("performance.timeOrigin") / 1000)
+    return min(times[1:])
