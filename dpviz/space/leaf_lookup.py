@@ -1,0 +1,156 @@
+"""Which leaf region a place lies in: one look-up on a lattice, and an exact test only where a border is near."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import ArrayLike, NDArray
+from pyproj import CRS
+
+from dpviz.errors import DomainError, InputError
+from dpviz.space.leaf_lattice import NO_LEAF, LeafLattice, border_pairs, borders_of, filled, lattice_around
+from dpviz.space.region_shapes import are_areas
+from dpviz.space.regions import Regions
+
+OUTSIDE = -1
+BAD = -2
+
+_POINTS_AT_ONCE = 2**17
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LeafLookup:
+    """Places of leaf regions for coordinates, by shapely's own answer everywhere. PUBLIC: made from regions alone.
+
+    A border belongs to its region. Where several regions hold a point, on a common border or because they overlap, the one with
+    the smallest place has it. `Regions` repairs polygons that cross themselves; those are what counts. The table takes 64 MB at
+    most (16 million cells), and is pickled as its runs, a small part of that.
+
+    Attributes:
+        leaves: (l,) polygons, prepared.
+        crs: that of the polygons, and of the coordinates that are asked for.
+        lattice: the cells around all polygons.
+        table: (side * side,) place of the leaf that fills the cell; OUTSIDE; or, below OUTSIDE, ``-2 - list``.
+        first: (m + 1,) where each list begins in `candidates`, one list per cell that a border decides.
+        candidates: (k,) leaves whose border may cross the cell, ascending.
+        otherwise: (m,) whose the cell is where no candidate holds the point: the leaf that fills it, or OUTSIDE.
+    """
+
+    leaves: NDArray[np.object_]
+    crs: CRS
+    lattice: LeafLattice
+    table: NDArray[np.int32]
+    first: NDArray[np.int64]
+    candidates: NDArray[np.int32]
+    otherwise: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        for held in (self.leaves, self.table, self.first, self.candidates, self.otherwise):
+            held.flags.writeable = False
+        shapely.prepare(self.leaves)
+
+    def __repr__(self) -> str:
+        return f"LeafLookup({len(self.leaves):,} leaves, {self.lattice.side:,} x {self.lattice.side:,} cells)"
+
+    def __getstate__(self) -> dict[str, Any]:
+        begins = np.flatnonzero(np.diff(self.table, prepend=self.table[0] - 1))
+        lengths = np.diff(begins, append=len(self.table)).astype(np.int32)
+        return self.__dict__ | {"table": (self.table[begins], lengths)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"table": np.repeat(*state["table"])})
+        self.__post_init__()
+
+    @classmethod
+    def from_regions(cls, regions: Regions, *, order: int | None = None) -> LeafLookup:
+        """Lay a lattice over the polygons of the leaves.
+
+        Args:
+            regions: their last level has polygons.
+            order: of the lattice, for tests and measurements; by default as fine as the borders need.
+
+        Raises:
+            DomainError: leaves without geometry or with points for one, polygons of too small or too large a span.
+        """
+        shapes = regions.geometry[-1]
+        if shapes is None or not are_areas(shapes):
+            raise DomainError(
+                f"The level {regions.levels[-1]!r} has no polygons: coordinates can only be assigned to leaves with outlines."
+                " Give the regions a geometry of polygons, or count trips by the leaves' ids."
+            )
+        leaves = shapes.to_numpy().copy()
+        shapely.prepare(leaves)
+        borders = borders_of(leaves)
+        lattice = lattice_around(borders, order)
+        pairs = border_pairs(borders, lattice)
+        table = filled(leaves, pairs, lattice)
+        return cls(leaves=leaves, crs=CRS(shapes.crs), lattice=lattice, **_listed(table, pairs, lattice.order))
+
+    def places(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
+        """Place of the leaf of each pair of coordinates; beyond its result, the memory it takes does not grow with n.
+
+        Args:
+            x: (n,) eastings or longitudes in the regions' CRS.
+            y: (n,) northings or latitudes.
+
+        Returns:
+            (n,) places of leaves; OUTSIDE (-1) where no leaf is; BAD (-2) where a coordinate is NaN or infinite.
+
+        Raises:
+            InputError: columns that are no numbers, or of different lengths.
+        """
+        xs, ys = _numbers(x), _numbers(y)
+        if xs.ndim != 1 or xs.shape != ys.shape:
+            raise InputError("x and y must be two columns of the same length.")
+        found = np.empty(len(xs), np.int64)
+        for start in range(0, len(xs), _POINTS_AT_ONCE):
+            part = slice(start, start + _POINTS_AT_ONCE)
+            found[part] = self._places(xs[part].astype(np.float64, copy=False), ys[part].astype(np.float64, copy=False))
+        return found
+
+    def _places(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
+        found = self.table.take(self.lattice.cells(x, y))
+        bad = ~(np.isfinite(x) & np.isfinite(y))
+        found[bad] = OUTSIDE
+        near = np.flatnonzero(found < OUTSIDE)
+        found[near] = self._tested(-2 - found[near], x[near], y[near])
+        found[bad] = BAD
+        return found
+
+    def _tested(self, lists: NDArray[np.int32], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
+        """(n,) places of points in cells that borders may cross: the first candidate that holds the point."""
+        found = self.otherwise[lists]
+        left, at, stop = np.arange(len(lists)), self.first[lists], self.first[lists + 1]
+        while len(left):
+            leaf = self.candidates[at[left]]
+            holds = shapely.intersects_xy(self.leaves[leaf], x[left], y[left])
+            found[left[holds]] = leaf[holds]
+            at[left] += 1
+            left = left[~holds & (at[left] < stop[left])]
+        return found
+
+
+def _listed(table: NDArray[np.int32], pairs: NDArray[np.int64], order: int) -> dict[str, Any]:
+    """The table with its cells decided or numbered, and the lists of candidates that it numbers."""
+    leaf, cell = (pairs >> (2 * order)).astype(np.int32), pairs & ((1 << 2 * order) - 1)
+    open_to = leaf < table[cell]
+    leaf, cell = leaf[open_to], cell[open_to]
+    ranked = np.argsort(cell, kind="stable")
+    leaf, cell = leaf[ranked], cell[ranked]
+    starts = np.flatnonzero(np.diff(cell, prepend=-1))
+    table[table == NO_LEAF] = OUTSIDE
+    otherwise = table[cell[starts]]
+    table[cell[starts]] = -2 - np.arange(len(starts), dtype=np.int32)
+    return {"table": table, "first": np.append(starts, len(cell)), "candidates": leaf, "otherwise": otherwise}
+
+
+def _numbers(values: ArrayLike) -> NDArray[Any]:
+    """The values as an array of real numbers."""
+    try:
+        found = np.asarray(values)
+        return found if found.dtype.kind in "fiu" else found.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("Coordinates must be columns of numbers.") from None
