@@ -150,5 +150,5 @@ def emptied(data: PrivateData) -> PrivateData:
     """The same frame, unit and bounds without a single record: public, whatever the data are."""
     place, count = np.zeros(0, np.int32), np.zeros(0, np.int64)
     if isinstance(data, Flows):
-        return replace(data, origin=place, destination=place, count=count, dropped=0, notes=())
-    return replace(data, column=place, row=place, count=count, dropped=0)
+        return replace(data, origin=place, destination=place, count=count, dropped=0, outside=0, bad=0, over=0, notes=())
+    return replace(data, column=place, row=place, count=count, dropped=0, outside=0, bad=0, over=0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.bounding import People, kept_rows, people
+from dpviz.data.bounding import People, people
 from dpviz.data.load import read_points
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
