@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from dpviz.errors import InputError
 
 Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
-Texts = Sequence[bytes] | Sequence[str] | NDArray[np.object_] | pa.Array | pa.ChunkedArray
+Texts: TypeAlias = Sequence[bytes] | Sequence[str] | NDArray[np.object_] | pa.Array | pa.ChunkedArray
 
 KEEP, DROP, REFUSE = "keep", "drop", "refuse"
 FEWER = "Somebody has fewer trips than were declared for everybody. Correct the table, or pass bad_rows='drop' to leave such rows out."

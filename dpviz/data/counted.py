@@ -45,31 +45,42 @@ def counted_rows(places: Integers, weight: Integers | None, owners: People | Non
         size: how many places there are.
     """
     if weight is None and owners is None and (not len(places) or places.min() >= 0):
-        return Counted(**_summed(places, None, size))
-    bad = places == BAD
+        some, counts = _summed(places, None, size)
+        return Counted(places=some, counts=counts)
     amount = np.ones(len(places), np.int64) if weight is None else np.abs(weight)
+    faulty = _faulty(places, weight, owners)
+    inside = ~faulty & (places >= 0)
+    if owners is None or bound is None:
+        kept, records = places[inside], None if weight is None else weight[inside]
+    else:
+        held = bounded(owners, np.where(inside, places, OUTSIDE), amount, bound)
+        kept, records = held.places, held.records
+    some, counts = _summed(kept, records, size)
+    bad, outside = int(amount[faulty].sum()), int(amount[~faulty & (places == OUTSIDE)].sum())
+    over = int(amount.sum() - counts.sum()) - bad - outside
+    return Counted(places=some, counts=counts, outside=outside, bad=bad, over=over)
+
+
+def _faulty(places: Integers, weight: Integers | None, owners: People | None) -> NDArray[np.bool_]:
+    """(n,) whether a row has a bad cell."""
+    bad: NDArray[np.bool_] = places == BAD
     if weight is not None:
         bad |= weight < 0
     if owners is not None:
         bad |= owners.codes < 0
-    inside = ~bad & (places >= 0)
-    left = {"bad": int(amount[bad].sum()), "outside": int(amount[~bad & (places == OUTSIDE)].sum())}
-    if owners is None or bound is None:
-        return Counted(**_summed(places[inside], None if weight is None else weight[inside], size), **left)
-    held = bounded(owners, np.where(inside, places, OUTSIDE), amount, bound)
-    return Counted(**_summed(held.places, held.records, size), **left, over=int(amount[inside].sum() - held.records.sum()))
+    return bad
 
 
-def _summed(places: Integers, weight: Integers | None, size: int) -> dict[str, Integers]:
-    """Distinct places, ascending, and the records of each; float64 holds every total up to 2**53."""
+def _summed(places: Integers, weight: Integers | None, size: int) -> tuple[Integers, Integers]:
+    """Distinct places with records, ascending, and the records of each; float64 holds every total up to 2**53."""
     if size <= max(_DENSE_PLACES, 4 * len(places)):
         total = np.bincount(places, weights=weight, minlength=size).astype(np.int64, copy=False)
         some = np.flatnonzero(total)
-        return {"places": some, "counts": total[some]}
+        return some, total[some]
     if weight is None:
         some, counts = np.unique(places, return_counts=True)
-        return {"places": some, "counts": counts.astype(np.int64)}
+        return some, counts.astype(np.int64)
     some, where = np.unique(places, return_inverse=True)
     counts = np.bincount(where, weights=weight, minlength=len(some)).astype(np.int64)
     keep = counts > 0
-    return {"places": some[keep], "counts": counts[keep]}
+    return some[keep], counts[keep]

@@ -194,11 +194,20 @@ class Flows:
     @classmethod
     def from_counted(cls, counted: Counted, *, regions: Regions, destinations: Regions, **held: Any) -> Flows:
         """Take the trips per pair that a pass counted; `held` says to which bound, and who vouches for it."""
-        pairs, counts = np.divmod(counted.places, destinations.size(destinations.depth)), counted.counts
-        rest = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
-        unit = PERSON if held["enforced"] or held["contributions"] > 1 else TRIP
-        origin, destination = (side.astype(np.int32) for side in pairs)
-        return cls(regions, origin, destination, counts, destinations=destinations, unit=unit, dropped=sum(rest.values()), **rest, **held)
+        origin, destination = np.divmod(counted.places, destinations.size(destinations.depth))
+        return cls(
+            regions,
+            origin.astype(np.int32),
+            destination.astype(np.int32),
+            counted.counts,
+            destinations=destinations,
+            unit=PERSON if held["enforced"] or held["contributions"] > 1 else TRIP,
+            dropped=counted.outside + counted.bad + counted.over,
+            outside=counted.outside,
+            bad=counted.bad,
+            over=counted.over,
+            **held,
+        )
 
 
 def check_rule(bad_rows: str) -> None:

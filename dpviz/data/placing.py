@@ -83,7 +83,7 @@ class XyCells:
 
     def places(self, columns: Columns) -> Integers:
         """(n,) the cell of each row."""
-        return cells_of(*(readable_numbers(columns[name]) for name in self.columns), self.domain)
+        return cells_of(readable_numbers(columns[self.x]), readable_numbers(columns[self.y]), self.domain)
 
 
 @dataclass(frozen=True, kw_only=True)
