@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pyproj import CRS
 
 from dpviz.errors import DomainError, InputError
-from dpviz.space.leaf_lattice import NO_LEAF, LeafLattice, border_pairs, borders_of, filled, lattice_around
+from dpviz.space.leaf_lattice import LeafLattice, border_pairs, borders_of, filled, lattice_around
 from dpviz.space.region_shapes import are_areas
 from dpviz.space.regions import Regions
 
@@ -50,7 +51,7 @@ class LeafLookup:
     def __post_init__(self) -> None:
         for held in (self.leaves, self.table, self.first, self.candidates, self.otherwise):
             held.flags.writeable = False
-        shapely.prepare(self.leaves)
+        _prepare(self.leaves)
 
     def __repr__(self) -> str:
         return f"LeafLookup({len(self.leaves):,} leaves, {self.lattice.side:,} x {self.lattice.side:,} cells)"
@@ -82,12 +83,12 @@ class LeafLookup:
                 " Give the regions a geometry of polygons, or count trips by the leaves' ids."
             )
         leaves = shapes.to_numpy().copy()
-        shapely.prepare(leaves)
+        _prepare(leaves)
         borders = borders_of(leaves)
         lattice = lattice_around(borders, order)
         pairs = border_pairs(borders, lattice)
-        table = filled(leaves, pairs, lattice)
-        return cls(leaves=leaves, crs=CRS(shapes.crs), lattice=lattice, **_listed(table, pairs, lattice.order))
+        lists = _listed(filled(leaves, pairs, lattice), pairs, lattice)
+        return cls(leaves=leaves, crs=CRS(shapes.crs), lattice=lattice, **lists)
 
     def places(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
         """Place of the leaf of each pair of coordinates; beyond its result, the memory it takes does not grow with n.
@@ -133,24 +134,32 @@ class LeafLookup:
         return found
 
 
-def _listed(table: NDArray[np.int32], pairs: NDArray[np.int64], order: int) -> dict[str, Any]:
+def _listed(filled_by: NDArray[np.uint32], pairs: NDArray[np.int64], lattice: LeafLattice) -> dict[str, Any]:
     """The table with its cells decided or numbered, and the lists of candidates that it numbers."""
-    leaf, cell = (pairs >> (2 * order)).astype(np.int32), pairs & ((1 << 2 * order) - 1)
-    open_to = leaf < table[cell]
-    leaf, cell = leaf[open_to], cell[open_to]
-    ranked = np.argsort(cell, kind="stable")
-    leaf, cell = leaf[ranked], cell[ranked]
+    by_cell = np.sort((pairs & (lattice.size - 1)) << 32 | pairs >> (2 * lattice.order))
+    cell, leaf = by_cell >> 32, by_cell.astype(np.uint32)
+    open_to = leaf < filled_by[cell]
+    cell, leaf = cell[open_to], leaf[open_to].astype(np.int32)
     starts = np.flatnonzero(np.diff(cell, prepend=-1))
-    table[table == NO_LEAF] = OUTSIDE
+    table = filled_by.view(np.int32)
     otherwise = table[cell[starts]]
     table[cell[starts]] = -2 - np.arange(len(starts), dtype=np.int32)
     return {"table": table, "first": np.append(starts, len(cell)), "candidates": leaf, "otherwise": otherwise}
 
 
+def _prepare(leaves: NDArray[np.object_]) -> None:
+    """Index the polygons for questions about points: now, because GEOS does so at the first one, which threads may ask at once."""
+    shapely.prepare(leaves)
+    west, south, east, north = shapely.bounds(leaves).T
+    shapely.intersects_xy(leaves, west / 2 + east / 2, south / 2 + north / 2)
+
+
 def _numbers(values: ArrayLike) -> NDArray[Any]:
-    """The values as an array of real numbers."""
-    try:
-        found = np.asarray(values)
-        return found if found.dtype.kind in "fiu" else found.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError("Coordinates must be columns of numbers.") from None
+    """The values as an array of real numbers; masked ones are NaN."""
+    with suppress(TypeError, ValueError, OverflowError):
+        found = np.ma.filled(values.astype(np.float64), np.nan) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+        if found.dtype.kind in "fiu":
+            return found
+        if found.dtype.kind == "O":
+            return found.astype(np.float64)
+    raise InputError("Coordinates must be columns of numbers.")
