@@ -16,7 +16,7 @@ from dpviz.data.arrays import MOST_RECORDS
 from dpviz.data.bounding import Bound, canonical
 from dpviz.data.columns import WEIGHTS_REFUSED, readable_numbers
 from dpviz.data.flow_rows import counts_of
-from dpviz.data.placing import GeometryCells, Placing, XyCells
+from dpviz.data.placing import GeometryCells, IdPairs, Placing
 from dpviz.errors import DpvizError, InputError
 
 Integers = NDArray[np.int64]
@@ -65,7 +65,7 @@ class CountingPass:
 
     def weights(self, column: pa.ChunkedArray) -> Integers:
         """(n,) records that each row stands for, of the counts column; -1 where the cell is no whole number from 0 to 2**53."""
-        if not isinstance(self.placing, XyCells | GeometryCells):
+        if isinstance(self.placing, IdPairs):
             counts = counts_of(column, "", texts=True)
             return np.where(counts.fault != 0, -1, counts.trips)
         values = readable_numbers(column)
@@ -134,7 +134,7 @@ def _place_fault(placing: Placing) -> str:
     if isinstance(placing, GeometryCells):
         return "A geometry is missing, empty, no point or not finite."
     listed = " or ".join(map(repr, placing.columns))
-    if isinstance(placing, XyCells) or len(placing.columns) > 2:
+    if not isinstance(placing, IdPairs):
         return f"Column {listed} has a cell that is no finite number."
     return f"Column {listed} has an id that is missing, or is neither a text nor a whole number."
 

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.space.domain import Domain
+from dpviz.space.leaf_lookup import BAD, OUTSIDE
 
-OUTSIDE, BAD = -1, -2
+__all__ = ["BAD", "OUTSIDE", "cells_of", "pairs_of"]
+
 _CHUNK = 1 << 16
 _NOWHERE = np.zeros(0, np.int64)
 
