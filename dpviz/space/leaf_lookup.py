@@ -24,11 +24,11 @@ _POINTS_AT_ONCE = 2**17
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LeafLookup:
-    """Places of leaf regions for coordinates, by shapely's own answer everywhere. PUBLIC: made from regions alone.
+    """Places of leaf regions for coordinates, as `shapely.intersects_xy` answers. PUBLIC: made from regions alone.
 
     A border belongs to its region. Where several regions hold a point, on a common border or because they overlap, the one with
     the smallest place has it. `Regions` repairs polygons that cross themselves; those are what counts. The table takes 64 MB at
-    most (16 million cells), and is pickled as its runs, a small part of that.
+    most (16 million cells), and is pickled as its runs, a small part of that. Threads may share a look-up.
 
     Attributes:
         leaves: (l,) polygons, prepared.

@@ -47,17 +47,21 @@ def joined(leaves, x, y):
 
 def on_borders(leaves, rng, number):
     """(number,) points on straight pieces of borders: corners, and places between them as close as rounding permits."""
-    x0, y0, x1, y1 = borders_of(np.asarray(leaves)).ends[:, rng.integers(len(borders_of(np.asarray(leaves)).leaf), size=number)]
+    ends = borders_of(np.asarray(leaves)).ends
+    x0, y0, x1, y1 = ends[:, rng.integers(ends.shape[1], size=number)]
     share = rng.choice([0, 1 / 4, 1 / 3, 1 / 2, 0.7, 1], number)
     return x0 + share * (x1 - x0), y0 + share * (y1 - y0)
 
 
 def on_lines(lattice, rng, number):
-    """(number,) points on lattice lines, the outermost included, or the next floating-point number beside them."""
+    """(number,) points on lattice lines, the outermost included, or the next floating-point number beside them.
+
+    Beside zero that would be 5e-324, for which GEOS answers differently when the polygon is prepared: rightly then.
+    """
     lines = rng.integers(0, lattice.side + 1, (2, number)) - leaf_lattice.MARGIN
     x, y = lattice.west + lines[0] / lattice.across, lattice.south + lines[1] / lattice.up
     beside = rng.choice([-np.inf, 0, np.inf], (2, number))
-    return tuple(np.where(beside[i] == 0, v, np.nextafter(v, beside[i])) for i, v in enumerate((x, y)))
+    return tuple(np.where((beside[i] == 0) | (v == 0), v, np.nextafter(v, beside[i])) for i, v in enumerate((x, y)))
 
 
 def probes(lookup, seed, number=200):
@@ -123,19 +127,26 @@ def test_every_cell_that_a_border_touches_is_tested(polygons, order, seed):
     assert covers_its_borders(lookup, *on_borders(lookup.leaves, np.random.default_rng(seed), 500))
 
 
-@pytest.mark.parametrize("padding", [-0.25, -0.01])
-def test_the_comparison_notices_cells_that_are_not_padded(monkeypatch, padding):
-    """Borders that are marked too thinly: the planted fault that a wrong rasterisation would be."""
+def test_the_comparison_notices_borders_that_are_marked_too_thinly(monkeypatch):
     rng = np.random.default_rng(3)
     cells = shapely.get_parts(shapely.voronoi_polygons(shapely.multipoints(rng.random((40, 2)))))
-    sound = lookup_of(cells, 5)
-    agrees(sound, 1)
-    assert covers_its_borders(sound, *on_borders(cells, rng, 20_000))
-    monkeypatch.setattr(leaf_lattice, "PADDING", padding)
+    agrees(lookup_of(cells, 5), 1)
+    monkeypatch.setattr(leaf_lattice, "PADDING", -0.01)
     faulty = lookup_of(cells, 5)
-    assert not covers_its_borders(faulty, *on_borders(cells, rng, 20_000))
     x, y = probes(faulty, 1, 20_000)
     assert (faulty.places(x, y) != joined(cells, x, y)).any()
+
+
+def test_borders_marked_without_padding_would_be_missed_by_rounding_alone(monkeypatch):
+    def missed(seed):
+        rng = np.random.default_rng(seed)
+        corners = shapely.multipoints(rng.integers(0, 8, (12, 2)))
+        lookup = lookup_of(shapely.get_parts(shapely.delaunay_triangles(corners)), 5)
+        return not covers_its_borders(lookup, *on_borders(lookup.leaves, rng, 2000))
+
+    assert not any(map(missed, range(60)))
+    monkeypatch.setattr(leaf_lattice, "PADDING", 0.0)
+    assert any(map(missed, range(60)))
 
 
 def test_a_common_border_belongs_to_the_smallest_place():
