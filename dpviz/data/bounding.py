@@ -77,6 +77,14 @@ def bound_of(most: int, key: bytes | None, *, distinct: bool = False, fewer: str
     return Bound(most=most, distinct=distinct, fewer=fewer, key=secrets.token_bytes(16) if key is None or key == b"" else key)
 
 
+def refuse_unenforced(person: object, most: object, *, distinct: bool) -> None:
+    """Refuse a bound of records that nobody is known to own."""
+    if person is None and (distinct or most != 1):
+        raise InputError(
+            "contributions above 1 and distinct need a person column to enforce them with; without one the unit is a record or trip."
+        )
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Holdings:
     """How many records each person has in each place. PRIVATE.

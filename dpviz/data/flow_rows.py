@@ -124,14 +124,20 @@ def leaf_places(ids: Ids, side: Regions, bad_rows: str) -> Places:
     known[other] = side.find([ids.texts[place].strip() for place in other.tolist()], side.depth)
     places = np.append(known, np.int32(BAD))[ids.codes]
     if bad_rows == "drop":
-        if ids.numeric and _zero_led(side):
-            raise InputError(f"{ids.source} {_lost_zeros(side)}")
+        if ids.numeric:
+            refuse_lost_zeros(ids.source, side)
         return places
     if (unknown := np.unique(ids.codes[places < 0])).size:
         if _zero_led(side) and any_lost_zeros([ids.texts[code] for code in unknown.tolist()], side):
             raise InputError(f"{ids.source} {_lost_zeros(side)}")
         raise InputError(f"{ids.source} has an id that is no leaf region ({side.levels[-1]}); ids are compared letter by letter. {REMEDY}")
     return places
+
+
+def refuse_lost_zeros(source: str, side: Regions) -> None:
+    """Refuse a column of numbers where the leaves' ids have leading zeros."""
+    if _zero_led(side):
+        raise InputError(f"{source} {_lost_zeros(side)}")
 
 
 def any_lost_zeros(texts: list[str], side: Regions) -> bool:

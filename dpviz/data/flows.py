@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.data.arrays import frozen, too_many
-from dpviz.data.bounding import KEEP, People, bound_of, people
+from dpviz.data.bounding import KEEP, People, bound_of, people, refuse_unenforced
 from dpviz.data.counted import Counted, counted_rows
 from dpviz.data.flow_rows import REMEDY, Trips, checked_counts, counts_of, ids_of, leaf_places
 from dpviz.data.places import pairs_of
@@ -172,8 +172,7 @@ class Flows:
     ) -> Flows:
         """Bound each person's trips and add up those of each pair; as `from_table`, from places instead of ids."""
         most = _most(contributions)
-        if trips.person is None and distinct:
-            raise InputError("distinct needs a person column: without one nobody's trips can be told apart.")
+        refuse_unenforced(trips.person, 1, distinct=distinct)
         if too_many(np.maximum(trips.count, 0)):
             raise InputError("The counts add up to more than 2**53 trips, which no longer are exact.")
         pair = pairs_of(trips.origin, trips.destination, destinations.size(destinations.depth))

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyproj import CRS, Transformer
 
-from dpviz.data.columns import Numbers, OpenFile, RawPoints
+from dpviz.data.columns import Numbers, RawPoints
 from dpviz.data.files import guarded
 from dpviz.errors import InputError
 from dpviz.space.domain import is_horizontal
 
-if TYPE_CHECKING:
-    from dpviz.space.domain import Domain
 
-
-def frame_of(opened: OpenFile, crs: object, domain: Domain) -> CRS | None:
+def frame_of(kind: str, declared: CRS | None, crs: object, target: object) -> CRS | None:
     """The CRS of the file's coordinates; None if they are taken as they are, on a plain plane.
 
     Raises:
         InputError: nobody says it, two say different things, or it is not known.
     """
-    if domain.crs is None:
+    if target is None:
         if crs is not None:
             raise InputError("The domain is a plain plane without a CRS: leave crs out, or give the domain one.")
         return None
     if crs is None:
-        if opened.crs is None:
-            raise InputError(
-                f"This {opened.format} file does not say its CRS, and it is never guessed: pass crs=..., such as crs='EPSG:4326'."
-            )
-        return on_a_map(opened.crs)
+        if declared is None:
+            raise InputError(f"This {kind} file does not say its CRS, and it is never guessed: pass crs=..., such as crs='EPSG:4326'.")
+        return on_a_map(declared)
     given = guarded("The CRS is not known; give an EPSG code such as 'EPSG:4326'.", lambda: CRS.from_user_input(crs))
-    if opened.crs is not None and not same_crs(given, opened.crs):
+    if declared is not None and not same_crs(given, declared):
         raise InputError("The file declares another CRS than crs=...; leave crs out, or correct the file.")
     return on_a_map(given)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpviz.data.arrays import MOST_RECORDS
+from dpviz.data.arrays import MOST_RECORDS, whole_counts
+from dpviz.data.bounding import bound_of, refuse_unenforced
 from dpviz.data.columns import (
     COUNT_NAMES,
     PERSON_NAMES,
@@ -21,15 +22,18 @@ from dpviz.data.columns import (
     only_candidate,
     resolved,
 )
+from dpviz.data.counted import counted_rows
 from dpviz.data.files import Limits, Source, checked_bytes, guarded
 from dpviz.data.formats import open_format, too_many_rows
 from dpviz.data.frames import frame_of, on_a_map, reprojected
+from dpviz.data.places import cells_of
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
     from pyproj import CRS
 
+    from dpviz.data.bounding import Bound
     from dpviz.space.domain import Domain
 
 DEFAULT_LIMITS = Limits()
@@ -156,10 +160,11 @@ def read_points(
     np.int64(2)
     """
     question = PointsQuestion(
-        domain=domain, columns=PointColumns(x=x, y=y, count=count, person=person), crs=crs, bad_rows=bad_rows, limits=limits
+        target=domain.crs, columns=PointColumns(x=x, y=y, count=count, person=person), crs=crs, bad_rows=bad_rows, limits=limits
     )
-    raw = read_rows(source, question)
-    return points_of(raw, domain, contributions=contributions, distinct=distinct, key=key)
+    refuse_unenforced(person, contributions, distinct=distinct)
+    bound = None if person is None else bound_of(contributions, key, distinct=distinct)
+    return points_of(read_rows(source, question), domain, bound)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,14 +172,14 @@ class PointsQuestion:
     """What is asked of each file of points.
 
     Attributes:
-        domain: the public frame.
+        target: the CRS into which coordinates are brought; None where they are taken as they are, on a plain plane.
         columns: those that were named; x and y are found if they were not.
         crs: of the files' coordinates, if the files do not say.
         bad_rows: "refuse" or "drop".
         limits: the most that a file may hold.
     """
 
-    domain: Domain
+    target: object
     columns: PointColumns
     crs: object = None
     bad_rows: str = "refuse"
@@ -186,26 +191,27 @@ class PointsQuestion:
 
 
 def read_rows(source: Source, question: PointsQuestion) -> RawPoints:
-    """A file's rows in the domain's CRS, the bad ones refused, or marked to be dropped.
+    """A file's rows in the target CRS, the bad ones refused, or marked to be dropped.
 
     Raises:
         InputError: as `read_points`.
     """
     opened = _open(source, question.limits, question.columns)
     columns = resolved(opened.names, question.columns, has_geometry=opened.has_geometry)
-    frame = frame_of(opened, question.crs, question.domain)
+    frame = frame_of(opened.format, opened.crs, question.crs, question.target)
     raw = _rows(opened, columns, question.bad_rows, question.limits)
     _check_counts(raw, columns)
     if question.bad_rows == "refuse":
         _refuse_rows(raw, columns, frame)
-    east, north = reprojected(raw, frame, question.domain.crs)
+    east, north = reprojected(raw, frame, question.target)
     return replace(raw, x=east, y=north)
 
 
-def points_of(raw: RawPoints, domain: Domain, **bound: Any) -> PointCounts:
-    """Count rows in the domain's CRS, bad ones left out; `bound` as for `PointCounts.from_xy`."""
-    points = PointCounts.from_xy(raw.x, raw.y, domain=domain, count=raw.count, person=raw.person, bad_rows="drop", **bound)
-    return replace(points, dropped=points.dropped + raw.ragged, bad=points.bad + raw.ragged)
+def points_of(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCounts:
+    """Count rows in the domain's CRS, bad ones left out; the unit is a record without a bound."""
+    weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
+    counted = counted_rows(cells_of(raw.x, raw.y, domain), weight, raw.person, bound, domain.side**2)
+    return PointCounts.from_counted(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
 
 
 def _open(source: Source, limits: Limits, asked: PointColumns) -> OpenFile:

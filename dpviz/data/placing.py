@@ -193,6 +193,7 @@ class XyPairs:
         starts: finds the leaf regions of origins, from coordinates in the files' CRS.
         ends: finds those of destinations.
         leaves: how many origins and destinations there are.
+        crs: in which the look-ups know the leaves.
     """
 
     origin: tuple[str, str]
@@ -200,6 +201,7 @@ class XyPairs:
     starts: LeafPlaces = field(repr=False)
     ends: LeafPlaces = field(repr=False)
     leaves: tuple[int, int]
+    crs: str
 
     @property
     def columns(self) -> tuple[str, ...]:

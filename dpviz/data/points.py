@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.data.arrays import array_of, coordinates, frozen, too_many, whole_counts
-from dpviz.data.bounding import Bound, People, bound_of, people
+from dpviz.data.bounding import Bound, People, bound_of, people, refuse_unenforced
 from dpviz.data.counted import Counted, counted_rows
 from dpviz.data.files import guarded
 from dpviz.data.places import BAD, cells_of
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import geopandas
 
 _NOT_FINITE = "A coordinate is missing, NaN or infinite. Clean the columns, or pass bad_rows='drop' to leave such rows out."
-_NO_PERSON = "contributions above 1 and distinct need a person column to enforce them with; without one the unit is a record."
 
 Integers = NDArray[np.int64]
 
@@ -126,8 +125,7 @@ class PointCounts:
         cells = cells_of(x, y, domain)
         if bad_rows == "refuse" and (cells == BAD).any():
             raise InputError(_NOT_FINITE)
-        if person is None and (contributions != 1 or distinct):
-            raise InputError(_NO_PERSON)
+        refuse_unenforced(person, contributions, distinct=distinct)
         bound = None if person is None else bound_of(contributions, key, distinct=distinct)
         owners = None if person is None else _owners(person, len(x), bad_rows)
         return cls.from_counted(counted_rows(cells, weight, owners, bound, domain.side**2), domain, bound)
