@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
@@ -16,10 +16,15 @@ from dpviz.space.leaf_lattice import LeafLattice, border_pairs, borders_of, fill
 from dpviz.space.region_shapes import are_areas
 from dpviz.space.regions import Regions
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 OUTSIDE = -1
 BAD = -2
 
-_POINTS_AT_ONCE = 2**17
+_LISTS = -3
+_LOOKED_UP_AT_ONCE = 2**16
+_TESTED_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,7 +39,7 @@ class LeafLookup:
         leaves: (l,) polygons, prepared.
         crs: that of the polygons, and of the coordinates that are asked for.
         lattice: the cells around all polygons.
-        table: (side * side,) place of the leaf that fills the cell; OUTSIDE; or, below OUTSIDE, ``-2 - list``.
+        table: (side * side,) place of the leaf that fills the cell; OUTSIDE; or, below BAD, ``-3 - list``.
         first: (m + 1,) where each list begins in `candidates`, one list per cell that a border decides.
         candidates: (k,) leaves whose border may cross the cell, ascending.
         otherwise: (m,) whose the cell is where no candidate holds the point: the leaf that fills it, or OUTSIDE.
@@ -107,31 +112,40 @@ class LeafLookup:
         if xs.ndim != 1 or xs.shape != ys.shape:
             raise InputError("x and y must be two columns of the same length.")
         found = np.empty(len(xs), np.int64)
-        for start in range(0, len(xs), _POINTS_AT_ONCE):
-            part = slice(start, start + _POINTS_AT_ONCE)
-            found[part] = self._places(xs[part].astype(np.float64, copy=False), ys[part].astype(np.float64, copy=False))
+        for part in _slices(len(xs), _LOOKED_UP_AT_ONCE):
+            found[part] = self._looked_up(xs[part].astype(np.float64, copy=False), ys[part].astype(np.float64, copy=False))
+        for part in _slices(len(xs), _TESTED_AT_ONCE):
+            near = np.flatnonzero(found[part] < BAD) + part.start
+            found[near] = self._tested(_LISTS - found[near], xs[near].astype(np.float64), ys[near].astype(np.float64))
         return found
 
-    def _places(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
+    def _looked_up(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
+        """(n,) what the table says of points, BAD for those that are nowhere."""
         found = self.table.take(self.lattice.cells(x, y))
-        bad = ~(np.isfinite(x) & np.isfinite(y))
-        found[bad] = OUTSIDE
-        near = np.flatnonzero(found < OUTSIDE)
-        found[near] = self._tested(-2 - found[near], x[near], y[near])
-        found[bad] = BAD
+        found[~(np.isfinite(x) & np.isfinite(y))] = BAD
         return found
 
-    def _tested(self, lists: NDArray[np.int32], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
-        """(n,) places of points in cells that borders may cross: the first candidate that holds the point."""
+    def _tested(self, lists: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
+        """(n,) places of points in cells that borders may cross: the first candidate that holds the point.
+
+        Points are asked polygon by polygon, which takes less than half the time that a random order does.
+        """
         found = self.otherwise[lists]
         left, at, stop = np.arange(len(lists)), self.first[lists], self.first[lists + 1]
         while len(left):
             leaf = self.candidates[at[left]]
+            ranked = np.argsort(leaf)
+            left, leaf = left[ranked], leaf[ranked]
             holds = shapely.intersects_xy(self.leaves[leaf], x[left], y[left])
             found[left[holds]] = leaf[holds]
             at[left] += 1
             left = left[~holds & (at[left] < stop[left])]
         return found
+
+
+def _slices(number: int, most: int) -> Iterator[slice]:
+    """Slices of that many entries, of at most `most` each."""
+    return (slice(start, start + most) for start in range(0, number, most))
 
 
 def _listed(filled_by: NDArray[np.uint32], pairs: NDArray[np.int64], lattice: LeafLattice) -> dict[str, Any]:
@@ -143,7 +157,7 @@ def _listed(filled_by: NDArray[np.uint32], pairs: NDArray[np.int64], lattice: Le
     starts = np.flatnonzero(np.diff(cell, prepend=-1))
     table = filled_by.view(np.int32)
     otherwise = table[cell[starts]]
-    table[cell[starts]] = -2 - np.arange(len(starts), dtype=np.int32)
+    table[cell[starts]] = _LISTS - np.arange(len(starts), dtype=np.int32)
     return {"table": table, "first": np.append(starts, len(cell)), "candidates": leaf, "otherwise": otherwise}
 
 
