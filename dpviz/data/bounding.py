@@ -181,18 +181,33 @@ def holdings(owners: People, places: Integers, records: Integers, bound: Bound) 
     """What people have before the bound; arguments as for `bounded`."""
     codes, texts = _by_text(owners)
     rows = np.flatnonzero((codes >= 0) & (places >= 0) & (records > 0))
-    place, where = pd.factorize(places[rows], sort=True)
-    pair = codes[rows] * np.int64(max(len(where), 1)) + place
-    few = np.minimum(records[rows], bound.cap)
-    if bound.distinct or not len(rows) or few.max() == 1:
-        pairs, number = np.unique(pair, return_counts=True)
-        number = np.ones(len(pairs), np.int64) if bound.distinct else number.astype(np.int64)
+    where, place = _narrow(places[rows], len(texts))
+    width = np.int64(len(where) if where is not None else place.max(initial=0) + 1)
+    pair, few = codes[rows] * width + place, np.minimum(records[rows], bound.cap)
+    if bound.distinct or few.max(initial=1) == 1:
+        pair.sort()
+        first = _starts(pair)
+        number = np.ones(len(first), np.int64) if bound.distinct else np.diff(first, append=len(pair))
     else:
         order = np.argsort(pair)
-        pairs, first = np.unique(pair[order], return_index=True)
+        pair = pair[order]
+        first = _starts(pair)
         number = np.add.reduceat(few[order], first)
-    person, spot = np.divmod(pairs, max(len(where), 1))
-    return Holdings(codes=person, texts=texts, places=where[spot], records=number)
+    person, spot = np.divmod(pair[first], width)
+    return Holdings(codes=person, texts=texts, places=spot if where is None else where[spot], records=number)
+
+
+def _narrow(places: Integers, people: int) -> tuple[Integers | None, Integers]:
+    """Places that can be put beside people in 64 bits: as they are, or (n,) as indices into their distinct values."""
+    if (int(places.max(initial=0)) + 1) * max(people, 1) < 2**63:
+        return None, places
+    index, where = pd.factorize(places, sort=True)
+    return where, index
+
+
+def _starts(groups: Integers) -> Integers:
+    """Where each run of equal values begins."""
+    return np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]][: len(groups)])
 
 
 def _by_text(owners: People) -> tuple[Integers, list[bytes]]:
@@ -222,20 +237,32 @@ def kept_of(held: Holdings, bound: Bound) -> Integers:
     much = np.flatnonzero(total[held.codes] > bound.most)
     if len(much):
         rows = np.repeat(much, held.records[much])
-        person, place, number = held.codes[rows], held.places[rows], _number_within(rows)
-        priority = mixed_priorities(person_hashes(held.texts, bound.key)[person], place, number, bound.key)
-        order = np.lexsort((number, place, priority, person))
-        chosen = rows[order[_number_within(person[order]) < bound.most]]
+        order = _by_priority(rows, held, bound.key)
+        chosen = rows[order[_number_within(held.codes[rows[order]]) < bound.most]]
         kept[much] = np.bincount(chosen, minlength=len(kept))[much]
     return kept
+
+
+def _by_priority(rows: Integers, held: Holdings, key: bytes) -> Integers:
+    """(n,) order of records by person, then by (priority, place, number).
+
+    Sorts by the person and the priority's first bits in one word; only where two of those are the same by all of them.
+    """
+    person, place, number = held.codes[rows], held.places[rows], _number_within(rows)
+    priority = mixed_priorities(person_hashes(held.texts, key)[person], place, number, key)
+    bits = np.uint64(len(held.texts).bit_length())
+    word = (person.astype(np.uint64) << (np.uint64(64) - bits)) | (priority >> bits)
+    order = np.argsort(word)
+    word = word[order]
+    return order if (word[1:] != word[:-1]).all() else np.lexsort((number, place, priority, person))
 
 
 def _number_within(groups: Integers) -> Integers:
     """(n,) 0, 1, 2, ... within each run of equal values."""
     if not len(groups):
         return groups
-    first = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
-    return np.asarray(np.arange(len(groups)) - np.repeat(first, np.diff(np.r_[first, len(groups)])))
+    first = _starts(groups)
+    return np.asarray(np.arange(len(groups)) - np.repeat(first, np.diff(first, append=len(groups))))
 
 
 def _secret(key: bytes) -> bytes:

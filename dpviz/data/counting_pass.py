@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
 from dpviz.data.arrays import MOST_RECORDS
 from dpviz.data.bounding import Bound, canonical
-from dpviz.data.columns import WEIGHTS_REFUSED, readable_numbers
+from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, readable_numbers
 from dpviz.data.flow_rows import counts_of
 from dpviz.data.placing import GeometryCells, IdPairs, Placing
 from dpviz.errors import DpvizError, InputError
@@ -80,14 +81,17 @@ class CountingPass:
 def person_texts(column: pa.ChunkedArray, *, words: bool) -> pa.ChunkedArray:
     """Canonical texts of people, null where missing; `words` says that NA, null, NaN and the like are missing, as in text tables."""
     column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    encoded = column.combine_chunks().dictionary_encode()
-    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    missing = encoded.dictionary.is_null(nan_is_null=True).to_pylist()
-    texts = [None if absent else canonical(value).decode() for value, absent in zip(encoded.dictionary.to_pylist(), missing, strict=True)]
+    column = column.cast(_plain(column.type))
     nobody = _MISSING_WORDS if words else ()
-    known = [None if text is None or not text.strip() or text in nobody else text for text in texts]
+    if is_text(column.type):
+        texts = column.cast(pa.large_string())
+        blank = pc.or_(pc.equal(pc.utf8_trim_whitespace(texts), ""), pc.is_in(texts, value_set=pa.array(nobody, pa.large_string())))
+        return pc.if_else(blank, pa.scalar(None, pa.large_string()), texts)
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.large_string())
+    encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
+    missing = encoded.dictionary.is_null(nan_is_null=True).to_pylist()
+    known = [None if absent else canonical(value).decode() for value, absent in zip(encoded.dictionary.to_pylist(), missing, strict=True)]
     return pa.chunked_array([pa.array(known, pa.large_string()).take(encoded.indices)])
 
 
@@ -96,6 +100,7 @@ class Faults:
     """How many rows break which rule; a row with several faults is counted by the first of them. PRIVATE.
 
     Attributes:
+        rows: all that were read, ragged ones left out; 0 where that is not known.
         ragged: rows of a text table that have more or fewer cells than the header.
         place: rows without a readable place.
         count: rows without a readable count.
@@ -103,6 +108,7 @@ class Faults:
         outside: good rows outside the domain or the regions.
     """
 
+    rows: int = field(default=0, repr=False)
     ragged: int = field(default=0, repr=False)
     place: int = field(default=0, repr=False)
     count: int = field(default=0, repr=False)
@@ -110,12 +116,13 @@ class Faults:
     outside: int = field(default=0, repr=False)
 
     def refuse(self, asked: CountingPass) -> None:
-        """Raise what the rows break, unless bad rows are dropped.
+        """Raise what the rows break; where bad rows are dropped, only that a column has not one good cell.
 
         Raises:
             InputError: names the columns and the rule, never a cell or a number of rows.
         """
         if asked.drop:
+            self._refuse_hopeless(asked)
             return
         if self.ragged:
             raise InputError(f"A row has more or fewer cells than the header has names (a decimal comma makes two cells). {_REMEDY}")
@@ -128,6 +135,18 @@ class Faults:
         if self.outside and asked.unknown_refused:
             listed = " or ".join(map(repr, asked.placing.columns))
             raise InputError(f"Column {listed} has an id that is no leaf region; ids are compared letter by letter. {_REMEDY}")
+
+    def _refuse_hopeless(self, asked: CountingPass) -> None:
+        """Refuse columns of texts without a single number, and counts without a whole one."""
+        texts = [name for name in asked.placing.columns if is_text(_plain(asked.schema.field(name).type))]
+        if self.rows and self.place == self.rows and texts and not isinstance(asked.placing, IdPairs):
+            raise no_number(" or ".join(texts))
+        if self.rows and self.count == self.rows:
+            raise InputError(f"Column {asked.count!r} holds no whole number. {WEIGHTS_REFUSED}")
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _place_fault(placing: Placing) -> str:
