@@ -19,7 +19,8 @@ from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
 from dpviz.publishing.opening import PrivateData
-from dpviz.publishing.sections import DataPart, DomainPart, RegionsPart
+from dpviz.publishing.data_part import DataPart
+from dpviz.publishing.sections import DomainPart, RegionsPart
 
 MOST_KEPT = 12
 Draws = Sequence[tuple[Any, Budget]]

@@ -12,7 +12,8 @@ from dpviz.app.state import CURATE, LARGEST_ORDER, POINTS, SOURCES, Data, config
 from dpviz.data.load import PointsFile
 from dpviz.data.samples import SAMPLES
 from dpviz.errors import DpvizError, InputError
-from dpviz.publishing.sections import PLAIN, DataPart, DomainPart
+from dpviz.publishing.data_part import DataPart
+from dpviz.publishing.sections import PLAIN, DomainPart
 from dpviz.space.domain import Domain
 
 TYPES = ("csv", "tsv", "geojson", "json", "gpkg", "parquet", "geoparquet", "zip")

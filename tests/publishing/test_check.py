@@ -17,7 +17,7 @@ from dpviz.mechanisms import Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.check import check, lines
-from dpviz.publishing.opening import marks_of
+from dpviz.publishing.marks import marks_of
 from dpviz.publishing.publish import Order, Words, publish
 from dpviz.release.export import zipped
 from dpviz.space.domain import Domain
