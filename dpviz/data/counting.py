@@ -12,7 +12,7 @@ from dpviz.data.count_numpy import coordinate_trips_of, rows_of, trips_of
 from dpviz.data.counting_pass import Watch
 from dpviz.data.engines import AUTO, ENGINES, NUMPY, engine_for, run
 from dpviz.data.flow_columns import FlowColumns, FlowsQuestion
-from dpviz.data.flows import Flows, check_rule
+from dpviz.data.flows import Flows, check_rule, matched
 from dpviz.data.found_files import FoundFiles, Sources, found_files
 from dpviz.data.frames import same_crs
 from dpviz.data.load import DEFAULT_LIMITS, PointsQuestion, points_of
@@ -172,7 +172,7 @@ def count_flows(
     check_rule(bad_rows)
     refuse_unenforced(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
-    sides, columns = (regions, destinations or regions), PointColumns(count=count, person=person)
+    sides, columns = matched(regions, destinations or regions), PointColumns(count=count, person=person)
     if isinstance(origin, tuple) and isinstance(destination, tuple):
         placing = _between(origin, destination, sides)
         question = PointsQuestion(target=placing.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits)

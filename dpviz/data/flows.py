@@ -78,8 +78,7 @@ class Flows:
         self._check_pairs()
 
     def _check_pairs(self) -> None:
-        if self.regions.depth != self.ends.depth:
-            raise InputError("Origins and destinations need hierarchies of the same depth.")
+        matched(self.regions, self.ends)
         if not len(self.origin) == len(self.destination) == len(self.count):
             raise InputError("origin, destination and count must have the same length.")
         if not len(self.count):
@@ -207,6 +206,13 @@ class Flows:
             over=counted.over,
             **held,
         )
+
+
+def matched(regions: Regions, destinations: Regions) -> tuple[Regions, Regions]:
+    """Both hierarchies, if they are of one depth."""
+    if regions.depth != destinations.depth:
+        raise InputError("Origins and destinations need hierarchies of the same depth.")
+    return regions, destinations
 
 
 def check_rule(bad_rows: str) -> None:
