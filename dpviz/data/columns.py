@@ -174,10 +174,10 @@ def numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> Numbers
     return found
 
 
-def no_number(name: str) -> InputError:
-    """The error for a column that has cells, and not one is a number."""
+def no_number(*names: str) -> InputError:
+    """The error for a column that has cells, and not one is a number; or for one of several."""
     return InputError(
-        f"Column {name!r} holds no number. A number is written in digits, with a point before decimals,"
+        f"Column {' or '.join(map(repr, names))} holds no number. A number is written in digits, with a point before decimals,"
         " without thousands separators, units or degree signs."
     )
 

@@ -140,7 +140,7 @@ class Faults:
         """Refuse columns of texts without a single number, and counts without a whole one."""
         texts = [name for name in asked.placing.columns if is_text(_plain(asked.schema.field(name).type))]
         if self.rows and self.place == self.rows and texts and not isinstance(asked.placing, IdPairs):
-            raise no_number(" or ".join(texts))
+            raise no_number(*texts)
         if self.rows and self.count == self.rows:
             raise InputError(f"Column {asked.count!r} holds no whole number. {WEIGHTS_REFUSED}")
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import BAD, OUTSIDE
 
-__all__ = ["BAD", "OUTSIDE", "cells_of", "pairs_of"]
+__all__ = ["BAD", "OUTSIDE", "cells_of", "pairs_of", "xy_of"]
 
 _CHUNK = 1 << 16
 _NOWHERE = np.zeros(0, np.int64)
@@ -26,6 +27,12 @@ def cells_of(x: Floats, y: Floats, domain: Domain) -> Integers:
         odd = np.flatnonzero(cells < 0)
         cells[odd[~(np.isfinite(x[odd]) & np.isfinite(y[odd]))]] = BAD
     return cells
+
+
+def xy_of(shapes: NDArray[np.object_]) -> tuple[Floats, Floats]:
+    """(n,) x and (n,) y of points; NaN where a geometry is missing, empty or no point."""
+    points = np.where(shapely.is_empty(shapes), None, shapes)
+    return shapely.get_x(points), shapely.get_y(points)
 
 
 def pairs_of(origin: NDArray[np.signedinteger[Any]], destination: NDArray[np.signedinteger[Any]], width: int) -> Integers:

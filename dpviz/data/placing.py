@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dpviz.data.columns import readable_numbers
 from dpviz.data.flow_rows import BLOCK_CODE, ids_of
-from dpviz.data.places import BAD, cells_of, pairs_of
+from dpviz.data.places import BAD, cells_of, pairs_of, xy_of
 from dpviz.space.domain import Domain
 
 if TYPE_CHECKING:
@@ -116,8 +116,7 @@ class GeometryCells:
         if self.encoding == "point":
             x, y = (readable_numbers(pc.struct_field(cells, axis)) for axis in "xy")
         else:
-            shapes = shapely.from_wkb(cells.to_numpy(zero_copy_only=False), on_invalid="ignore")
-            x, y = shapely.get_x(shapes), shapely.get_y(shapes)
+            x, y = xy_of(shapely.from_wkb(cells.to_numpy(zero_copy_only=False), on_invalid="ignore"))
         return cells_of(x, y, self.domain)
 
 
