@@ -66,11 +66,18 @@ def count_with_dask(asked: CountingPass, watch: Watch | None = None, cluster: Da
     watch = watch or Watch()
     watch.at(0.0)
     with connected(cluster or DaskCluster()) as client:
-        threads = check_workers(client, watch)
-        parts, rows = _parts(client, asked, watch, threads)
+        return counted_by(client, asked, watch)
+
+
+def counted_by(client: Client, asked: CountingPass, watch: Watch) -> Counted:
+    """Count records per place with the workers of a client; otherwise as `count_with_dask`."""
+    threads = check_workers(client, watch)
+    parts, rows = _parts(client, asked, watch, threads)
+    found = EMPTY
+    if parts:
         spread = max(min(len(parts), 2 * threads), -(-rows // _ROWS_PER_PARTITION))
-        work = _planned(asked, parts, spread)
-        found = result_of(client, client.compute(work, retries=_RETRIES), watch)  # type: ignore[no-untyped-call]
+        work = client.compute(_planned(asked, parts, spread), retries=_RETRIES)  # type: ignore[no-untyped-call]
+        found = result_of(client, work, watch)
     watch.at(1.0)
     return _counted(found, asked)
 
@@ -78,12 +85,12 @@ def count_with_dask(asked: CountingPass, watch: Watch | None = None, cluster: Da
 def _planned(asked: CountingPass, parts: list[Part], spread: int) -> Any:
     """The tables of all parts, bounded in `spread` partitions where people are known, and added up."""
     task = delayed(replace(asked, files=()), pure=False)
-    frame = dd.from_map(part_frame, parts or [Part("", 0, 0)], meta=part_frame(Part("", 0, 0)), enforce_metadata=False)  # type: ignore[no-untyped-call]
+    frame = dd.from_map(part_frame, parts, meta=part_frame(Part("", 0, 0)), enforce_metadata=False)  # type: ignore[no-untyped-call]
     if asked.bound is None:
         tables = frame.map_partitions(count_part, task, meta=EMPTY, enforce_metadata=False)
     else:
         people = frame.map_partitions(people_of_part, task, meta=NOBODY, enforce_metadata=False)
-        apart = people.shuffle(on="hash", npartitions=max(spread, 1), ignore_index=True)
+        apart = people.shuffle(on="hash", npartitions=max(spread, 1), shuffle_method="p2p", ignore_index=True)
         tables = apart.map_partitions(keep_bounded, asked.bound, asked.placing.size, meta=EMPTY, enforce_metadata=False)
     return tables.reduction(as_it_is, aggregate=add_up, combine=add_up, meta=EMPTY, split_every=_TABLES_AT_ONCE)
 

@@ -49,8 +49,8 @@ def check_workers(client: Client, watch: Watch) -> int:
     there = _asked(client, _everywhere(client, find_spec, "dpviz"))
     if not all(there.values()):
         raise InputError(_NO_DPVIZ)
-    code = _asked(client, _everywhere(client, code_digest))
-    if any(digest != code_digest() for digest in code.values()):
+    code, own = _asked(client, _everywhere(client, code_digest)), _own_digest()
+    if any(digest != own for digest in code.values()):
         raise InputError(_OTHER_DPVIZ)
     return sum(threads.values())
 
@@ -60,6 +60,9 @@ def code_digest() -> str:
     rooms = Path(__file__).parents[1]
     texts = [path.read_bytes() for room in ("data", "space") for path in sorted((rooms / room).glob("*.py"))]
     return hashlib.blake2b(b"\0".join(texts), digest_size=16).hexdigest()
+
+
+_own_digest = code_digest  # a name of its own, which no worker looks up
 
 
 def _asked(client: Client, question: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
