@@ -44,14 +44,16 @@ def counted_rows(places: Integers, weight: Integers | None, owners: People | Non
         bound: of each person's records; None without `owners`.
         size: how many places there are.
     """
-    if weight is None and owners is None and (not len(places) or places.min() >= 0):
-        some, counts = _summed(places, None, size)
-        return Counted(places=some, counts=counts)
+    if weight is None and owners is None:
+        inside = places >= 0
+        some, counts = _summed(places if inside.all() else places[inside], None, size)
+        bad = int(np.count_nonzero(places == BAD))
+        return Counted(places=some, counts=counts, bad=bad, outside=len(places) - int(np.count_nonzero(inside)) - bad)
     amount = np.ones(len(places), np.int64) if weight is None else np.abs(weight)
     faulty = _faulty(places, weight, owners)
     inside = ~faulty & (places >= 0)
     if owners is None or bound is None:
-        kept, records = places[inside], None if weight is None else weight[inside]
+        kept, records = places[inside], amount[inside]
     else:
         held = bounded(owners, np.where(inside, places, OUTSIDE), amount, bound)
         kept, records = held.places, held.records

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 from pyproj import CRS, Transformer
 
 from dpviz.data.columns import Numbers, RawPoints
 from dpviz.data.files import guarded
 from dpviz.errors import InputError
 from dpviz.space.domain import is_horizontal
+
+_FAR = np.finfo(np.float64).max
 
 
 def frame_of(kind: str, declared: CRS | None, crs: object, target: object) -> CRS | None:
@@ -45,11 +48,13 @@ def same_crs(one: CRS, other: CRS) -> bool:
 
 
 def reprojected(raw: RawPoints, frame: CRS | None, crs: object) -> tuple[Numbers, Numbers]:
-    """(n,) x and y in another CRS; infinite where there is no such place."""
+    """(n,) x and y in another CRS; beyond all bounds where there is no such place."""
     target = None if crs is None else CRS.from_user_input(crs)
     if frame is None or target is None or same_crs(frame, target):
         return raw.x, raw.y
-    return guarded(
+    x, y = guarded(
         "The coordinates cannot be reprojected from the file's CRS to the domain's.",
         lambda: Transformer.from_crs(frame, target, always_xy=True).transform(raw.x, raw.y),
     )
+    nowhere = np.isfinite(raw.x) & np.isfinite(raw.y) & ~(np.isfinite(x) & np.isfinite(y))
+    return np.where(nowhere, _FAR, x), np.where(nowhere, _FAR, y)

@@ -116,6 +116,12 @@ def test_files_of_every_format_are_counted(tmp_path):
     assert count_points(tmp_path / "a.parquet", domain=mercator).outside == 1
 
 
+def test_places_that_another_crs_does_not_know_are_outside():
+    mercator = Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3)
+    points = count_points(text("x,y\n5,5\n5,90\n5,-90\n"), domain=mercator, crs="EPSG:4326")
+    assert counters(points) == (2, 2, 0, 0)
+
+
 def test_the_counters_say_why_records_are_left_out():
     rows = "x,y,n,who\n1,1,5,a\n9,1,3,a\nzz,1,2,a\n1,1,-4,a\n1,1,7,\n9,1,6,\n1,1,2,3,4\n"
     points = count_points(text(rows), domain=PLANE, count="n", person="who", contributions=2, bad_rows="drop")
