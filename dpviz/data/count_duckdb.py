@@ -13,7 +13,7 @@ from dpviz.data.count_duckdb_bound import SATURATED, bounded, hold
 from dpviz.data.count_duckdb_session import DuckDBSettings, Session, connected, private_folder, quoted_list
 from dpviz.data.count_duckdb_sql import BAD_COUNT, NOBODY, Expressions, Function
 from dpviz.data.count_duckdb_text import NOT_CUT, TextRows
-from dpviz.data.counted import Counted, counted_rows
+from dpviz.data.counted import Counted
 from dpviz.data.counting_pass import CountingPass, Faults, Watch
 from dpviz.data.places import BAD, OUTSIDE
 from dpviz.errors import InputError
@@ -24,6 +24,7 @@ DEFAULT_SETTINGS = DuckDBSettings()
 _DAMAGED = "The files cannot be read as Parquet: one is damaged or cut short, or was changed while it was read."
 _TOO_MANY = "The counts column adds up to more than 2**53 records."
 _TEXT = "lines"
+_DENSE_PLACES, _SPARSE = 2**22, 4
 
 
 def count_with_duckdb(asked: CountingPass, watch: Watch, settings: DuckDBSettings = DEFAULT_SETTINGS) -> Counted:
@@ -76,7 +77,8 @@ class _Places(NamedTuple):
         return cls(place, records, np.asarray(columns.get("rows", records)).astype(np.int64, copy=False))
 
     def inside(self) -> _Places:
-        return _Places(*(column[self.place >= 0] for column in self)) if (self.place < 0).any() else self
+        some = self.place >= 0
+        return _Places(*(column[some] for column in self))
 
     def at(self, fault: int) -> tuple[int, int]:
         """Records and rows at a fault."""
@@ -90,7 +92,7 @@ def _ragged(text: TextRows | None) -> int:
 
 def _refuse(asked: CountingPass, found: _Places, ragged: int) -> None:
     rows = {name: found.at(fault)[1] for name, fault in _FAULTS.items()}
-    Faults(ragged=ragged, **rows).refuse(asked)
+    Faults(rows=int(found.rows.sum()), ragged=ragged, **rows).refuse(asked)
     if found.records.sum(dtype=np.float64) > MOST_RECORDS or found.records.sum() > MOST_RECORDS:
         raise InputError(_TOO_MANY)
 
@@ -101,11 +103,23 @@ _FAULTS = {"place": BAD, "count": BAD_COUNT, "person": NOBODY, "outside": OUTSID
 def _result(asked: CountingPass, found: _Places, kept: _Places, ragged: int) -> Counted:
     """The records that are kept, and the curator's counters of all that were found."""
     _refuse(asked, found, ragged)
-    summed = counted_rows(kept.place, kept.records, None, None, asked.placing.size)
+    places, counts = _ordered(kept, asked.placing.size)
     bad = sum(found.at(fault)[0] for fault in (BAD, BAD_COUNT, NOBODY))
     inside = int(found.records[found.place >= 0].sum())
-    over = inside - int(summed.counts.sum())
-    return Counted(places=summed.places, counts=summed.counts, outside=found.at(OUTSIDE)[0], bad=bad + ragged, over=over)
+    over = inside - int(counts.sum())
+    return Counted(places=places, counts=counts, outside=found.at(OUTSIDE)[0], bad=bad + ragged, over=over)
+
+
+def _ordered(kept: _Places, size: int) -> tuple[Integers, Integers]:
+    """Places with records, ascending, and the records of each."""
+    if size <= max(_DENSE_PLACES, _SPARSE * len(kept.place)):
+        total = np.zeros(size, np.int64)
+        total[kept.place] = kept.records
+        places = np.flatnonzero(total)
+        return places, total[places]
+    some = np.flatnonzero(kept.records)
+    order = some[np.argsort(kept.place[some])]
+    return kept.place[order], kept.records[order]
 
 
 def _rows(asked: CountingPass, session: Session, text: TextRows | None) -> str:

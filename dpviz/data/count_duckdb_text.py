@@ -97,16 +97,20 @@ class _Utf8(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         """At most `size` bytes; none at the end."""
-        while not self._left:
-            raw = self._file.read(_BLOCK if size < 0 else size)
-            self._rows.read += len(raw)
-            text = guarded(NOT_UTF8, lambda raw=raw: self._decoder.decode(raw, final=not raw)).encode()  # type: ignore[misc]
-            self._left = text if self._last else text.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
-            if not raw:
-                self._left += b"\n" if self._last not in b"\r\n" else b""
-                self._last = b"\n"
-                break
-            self._last = self._left[-1:] or self._last
-        size = len(self._left) if size < 0 else size
+        size = _BLOCK if size < 0 else size
+        while len(self._left) < size and self._more(size):
+            pass
         piece, self._left = self._left[:size], self._left[size:]
         return piece
+
+    def _more(self, size: int) -> bool:
+        """Take in some more bytes; the last ones end with a line's end. False where there are none."""
+        raw = self._file.read(size)
+        self._rows.read += len(raw)
+        text = guarded(NOT_UTF8, lambda: self._decoder.decode(raw, final=not raw)).encode()
+        text = text if self._last else text.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
+        if not raw and self._last not in b"\r\n":
+            text += b"\n"
+        self._last = text[-1:] or self._last
+        self._left += text
+        return bool(raw)
