@@ -35,9 +35,16 @@ def marks_of(data: PointCounts | Flows, content: bytes | None = None, *, files: 
         Hex digests (SHA-256), at least one. For the ledger only, which keeps them under a key of its own: they are never shown.
     """
     enforced = data.enforced if isinstance(data, Flows) else data.unit == "person"
-    marks = [*files] if content is None else [*files, hashlib.sha256(_FILE + content).hexdigest()]
+    marks = [*files] if content is None else [*files, content_mark(content)]
     telling = len(data.count) > 0 and not enforced
     return tuple([*marks, _counts_mark(data)] if telling or not marks else marks)
+
+
+def content_mark(content: bytes) -> str:
+    """The mark of a file's whole content."""
+    digest = hashlib.sha256(_FILE)
+    digest.update(content)
+    return digest.hexdigest()
 
 
 def file_marks(paths: Sequence[Path], watch: Watch = _UNWATCHED) -> tuple[str, ...]:
