@@ -40,7 +40,8 @@ class DaskCluster:
 
     Attributes:
         address: of a running scheduler, such as tcp://10.0.0.5:8786; None for workers of this machine. Whoever runs that cluster
-            sees the private data, and where its workers spill. With tls:// the certificates are those of Dask's own configuration.
+            sees the private data, also what its workers spill, and can run code here: take only one that you trust. With tls:// the
+            certificates are those of Dask's own configuration.
         workers: processes of this machine, of one thread each; as many as it has processors if None.
 
     Raises:

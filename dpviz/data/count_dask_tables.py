@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dpviz.data.arrays import MOST_RECORDS
+from dpviz.data.arrays import too_many
 from dpviz.data.bounding import KEEP, REFUSE, Bound, Holdings, kept_of, person_hashes
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def summed(frame: pd.DataFrame) -> pd.DataFrame:
     places, counts = frame["place"].to_numpy(), frame["count"].to_numpy()
     if not len(places):
         return EMPTY
-    records = np.isin(places, (Tally.OUTSIDE, Tally.BAD, Tally.INSIDE))
-    if counts[records].sum(dtype=np.float64) > MOST_RECORDS:
+    records = (places <= Tally.OUTSIDE) & (places >= Tally.INSIDE)
+    if too_many(counts[records]):
         return tallies({Tally.TOO_MANY: 1})
     order = np.argsort(places, kind="stable")  # merges what is in order already
     places = places[order]

@@ -278,6 +278,12 @@ def test_an_address_that_refuses_is_one_line(file, monkeypatch):
     assert caught.value.__cause__ is None
 
 
+def test_a_worker_without_dpviz_is_refused(where, file, monkeypatch):
+    monkeypatch.setattr(count_dask_watch, "find_spec", lambda _name: None)
+    with pytest.raises(InputError, match="A Dask worker has no dpviz"):
+        count_with_dask(asked_of(file), cluster=where)
+
+
 def test_a_worker_with_other_code_is_refused(where, file, monkeypatch):
     monkeypatch.setattr(count_dask_watch, "_own_digest", lambda: "other")
     with pytest.raises(InputError, match="another version of dpviz"):

@@ -1,5 +1,6 @@
 """Workers of this machine are shut off from the network and leave nothing behind; a scheduler that is lost is one clear line."""
 
+import logging
 import os
 import signal
 import socket
@@ -12,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from distributed import LocalCluster
 
-from dpviz.data import count_dask, count_dask_cluster
+from dpviz.data import count_dask, count_dask_cluster, count_dask_watch
 from dpviz.data.count_dask import DaskCluster, count_with_dask, counted_by
 from dpviz.data.count_dask_cluster import connected
 from dpviz.data.counting_pass import CountingPass, Watch
@@ -74,6 +76,34 @@ def test_own_workers_are_shut_off_and_a_lost_scheduler_is_one_line_that_leaves_n
     assert gone(worker)
     assert gone(scheduler)
     assert not folder.exists()
+
+
+def test_a_scheduler_without_workers_is_one_line(asked, monkeypatch):
+    monkeypatch.setattr(count_dask_watch, "SILENT_SECONDS", 0.5)
+    options = {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}, "silence_logs": logging.CRITICAL}
+    with (
+        LocalCluster(n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", **options) as cluster,
+        pytest.raises(InputError, match="has had no worker for"),
+    ):
+        count_with_dask(asked, cluster=DaskCluster(address=cluster.scheduler_address))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="stops a process")
+def test_a_scheduler_that_falls_silent_is_one_line(asked, monkeypatch):
+    monkeypatch.setattr(count_dask, "_MOST_ROWS", 100)
+    monkeypatch.setattr(count_dask, "_LEAST_ROWS", 100)
+    with connected(DaskCluster(workers=1)) as client:
+        scheduler = client.run_on_scheduler(os.getpid)
+        counted_by(client, asked, Watch())
+        monkeypatch.setattr(count_dask_watch, "SILENT_SECONDS", 5.0)
+        started = time.monotonic()
+        try:
+            with pytest.raises(InputError, match="connection to the Dask scheduler was lost"):
+                counted_by(client, asked, Watch(progress=lambda done: os.kill(scheduler, signal.SIGSTOP)))
+        finally:
+            os.kill(scheduler, signal.SIGCONT)
+        assert time.monotonic() - started < 30
 
 
 def test_workers_that_do_not_start_are_one_line(asked, monkeypatch):
