@@ -31,7 +31,8 @@ def cells_of(x: Floats, y: Floats, domain: Domain) -> Integers:
 
 def xy_of(shapes: NDArray[np.object_]) -> tuple[Floats, Floats]:
     """(n,) x and (n,) y of points; NaN where a geometry is missing, empty or no point."""
-    points = np.where(shapely.is_empty(shapes), None, shapes)
+    points = shapes.copy()
+    points[shapely.is_empty(shapes)] = None
     return shapely.get_x(points), shapely.get_y(points)
 
 
