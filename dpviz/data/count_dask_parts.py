@@ -12,13 +12,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from dpviz.data.columns import is_number
 from dpviz.data.count_dask_tables import Tally
 from dpviz.data.counting_pass import CountingPass
 from dpviz.data.files import attempt, guarded
 from dpviz.data.text_formats import open_text
 
 TEXT_BYTES = 2**26
-_BATCH_ROWS = 2**20
+_NUMBERS_AT_ONCE, _CELLS_AT_ONCE = 2**22, 2**20  # rows of numbers alone, and of texts or geometries
 _SEPARATORS = {"CSV": ",", "TSV": "\t"}
 _ONE_BLOCK = 2**31 - 1
 _PIECE = 2**20
@@ -92,7 +93,8 @@ def _parquet_batches(part: Part, asked: CountingPass) -> Iterator[Batch]:
         if any(name not in stored.names or stored.field(name).type != asked.schema.field(name).type for name in names):
             raise Fault(Tally.DIFFERENT)
         groups = list(range(part.first, part.last))
-        for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=names, use_threads=False):
+        rows = _NUMBERS_AT_ONCE if all(is_number(stored.field(name).type) for name in names) else _CELLS_AT_ONCE
+        for batch in file.iter_batches(rows, row_groups=groups, columns=names, use_threads=False):
             yield Batch({name: pa.chunked_array([batch.column(name)]) for name in names}, batch.num_rows)
 
 

@@ -58,7 +58,7 @@ EMPTY = table(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 def tallies(numbers: Mapping[Tally, int]) -> pd.DataFrame:
     """A table of counters alone; those that are 0 are left out."""
-    some = {int(kind): number for kind, number in numbers.items() if number}
+    some = {int(kind): number for kind, number in sorted(numbers.items()) if number}
     return table(np.fromiter(some.keys(), np.int64, len(some)), np.fromiter(some.values(), np.int64, len(some)))
 
 
@@ -92,11 +92,23 @@ def summed(frame: pd.DataFrame) -> pd.DataFrame:
     records = (places <= Tally.OUTSIDE) & (places >= Tally.INSIDE)
     if too_many(counts[records]):
         return tallies({Tally.TOO_MANY: 1})
+    if (places[1:] > places[:-1]).all() and counts.min() > 0:
+        return frame
+    if 0 < places.max() < max(_DENSE_PLACES, len(places)):
+        return _summed_densely(places, counts)
     order = np.argsort(places, kind="stable")  # merges what is in order already
     places = places[order]
     first = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
     totals = np.add.reduceat(counts[order], first)
     return table(places[first][totals > 0], totals[totals > 0])
+
+
+def _summed_densely(places: Integers, counts: Integers) -> pd.DataFrame:
+    """Sums of places that are few; float64 holds each of them exactly."""
+    good = places >= 0
+    total = np.bincount(places[good], weights=counts[good]).astype(np.int64)
+    some = np.flatnonzero(total)
+    return joined([summed(table(places[~good], counts[~good])), table(some, total[some])])
 
 
 def by_person(owners: pa.Array, places: Integers, records: Integers, bound: Bound) -> pd.DataFrame:

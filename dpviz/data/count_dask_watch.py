@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dpviz.data.counting_pass import Watch
 
 SILENT_SECONDS = 60
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.05
 _BEAT_SECONDS = 2.0
 LOST = "The connection to the Dask scheduler was lost, and nothing was kept: look after the cluster, then count again."
 NO_WORKERS = f"The Dask cluster has had no worker for {SILENT_SECONDS} seconds: start workers, then count again."

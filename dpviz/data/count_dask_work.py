@@ -99,7 +99,7 @@ def _parts(frame: pd.DataFrame) -> Iterator[Part]:
 def _tables(frame: pd.DataFrame, asked: CountingPass) -> Iterator[pd.DataFrame]:
     for part in _parts(frame):
         for batch in batches(part, asked):
-            yield from _counted(batch, asked)
+            yield from reversed(_counted(batch, asked))  # counters stand first, as their places do
 
 
 def _few(tables: Iterable[pd.DataFrame]) -> list[pd.DataFrame]:

@@ -26,6 +26,7 @@ def test_sums_are_of_each_place_and_of_each_counter():
     some = table(np.array([3, 9]), np.array([1, 2**53 - 1]))
     more = joined([some, tallies({Tally.BAD: 2, Tally.OUTSIDE: 0}), table(np.array([3]), np.array([4]))])
     assert of(summed(more)) == {-2: 2, 3: 5, 9: 2**53 - 1}
+    assert of(summed(table(np.array([3, 9]), np.array([0, 1])))) == {9: 1}
     assert of(summed(EMPTY)) == {}
 
 
