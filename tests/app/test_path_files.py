@@ -135,7 +135,7 @@ def test_large_files_are_counted_in_the_background_and_can_be_cancelled(homes, m
     assert "The count was cancelled; nothing of it was kept." in captions(good(app.run()))
     monkeypatch.setattr(path_controls, "count_files", counted)
     fine(app.button(key="count").click().run())
-    until(app, lambda app: not app.button(key="draw").disabled)
+    until(app, lambda app: "Name of the dataset" in [each.label for each in app.text_input])
     assert drawn(fine(press_draw(app))).data.points.count.sum() == 4
 
 
