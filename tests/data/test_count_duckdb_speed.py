@@ -1,6 +1,7 @@
 """How much the pass in DuckDB costs beside the bare query of the same DuckDB, and that millions of records give the same counts."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -77,7 +78,11 @@ def spent(which, path, folder):
     """Seconds of clock and of processors, records, and the most memory, of a process of its own."""
     asked = json.dumps([which, str(path), str(folder), BOUNDS, ORDER, MEMORY])
     root = Path(dv.__file__).parents[1]
-    done = subprocess.run([sys.executable, "-c", _RUN, asked], check=True, capture_output=True, text=True, cwd=root)
+    script = folder / "run.py"  # with -c, DuckDB takes the process for a console, and draws its progress there
+    script.write_text(_RUN)
+    done = subprocess.run(
+        [sys.executable, str(script), asked], check=True, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(root)}
+    )
     return json.loads(done.stdout)
 
 
