@@ -94,7 +94,7 @@ def _engine(page: str) -> tuple[str, str | None]:
     )
     if engine != DASK:
         return engine, None
-    seen = "Left empty: workers of this computer. Scheduler and workers see the private records: use TLS, and a cluster of your own."
+    seen = "Left empty: workers of this computer. Scheduler and workers see the private records: use TLS, and a cluster that you trust."
     address = st.text_input(
         "Address of a Dask scheduler", placeholder="tls://host:8786", key=f"{page}address", persist_state="session", help=seen
     )
