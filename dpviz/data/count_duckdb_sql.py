@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+from numpy.typing import NDArray
 
 from dpviz.data.arrays import MOST_RECORDS
 from dpviz.data.columns import is_text, readable_numbers
 from dpviz.data.count_duckdb_session import quoted, quoted_list
-from dpviz.data.places import BAD, OUTSIDE
+from dpviz.data.places import BAD, OUTSIDE, cells_of
 from dpviz.data.placing import GeometryCells, IdPairs, LeafIds, Placing, XyCells, XyPairs
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ BAD_COUNT, NOBODY = -3, -4
 _INT32 = 2**31
 _MISSING_WORDS = list(pyarrow.csv.ConvertOptions().null_values)
 
+_POINT_HEAD, _POINT_BYTES = b"\x01\x01\x00\x00\x00", 21  # little-endian, a point
+
+Floats = NDArray[np.float64]
 Work = Callable[..., pa.Array]
 
 
@@ -113,6 +117,10 @@ class Expressions:
         return self._call("places", self._placed, placing.columns, "BIGINT")
 
     def _placed(self, *columns: pa.ChunkedArray) -> pa.Array:
+        placing = self.asked.placing
+        points = plain_points(columns[0]) if isinstance(placing, GeometryCells) else None
+        if points is not None and isinstance(placing, GeometryCells):
+            return pa.array(cells_of(*points, placing.domain))
         return pa.array(self.asked.placing.places(dict(zip(self.asked.placing.columns, columns, strict=True))))
 
     def _xy_pairs(self, placing: XyPairs) -> str:
@@ -185,6 +193,22 @@ class Expressions:
     def _kind(self, name: str) -> pa.DataType:
         kind = self.asked.schema.field(self.asked.schema.names.index(name)).type
         return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def plain_points(cells: pa.ChunkedArray) -> tuple[Floats, Floats] | None:
+    """(n,) x and y of geometries in WKB that all are little-endian points in two dimensions, as most files have them; else None."""
+    whole = pa.concat_arrays(cells.chunks or [pa.array([], cells.type)])
+    if not pa.types.is_binary(whole.type) or whole.null_count or not len(whole):
+        return None
+    _, offsets, content = whole.buffers()
+    begins = np.frombuffer(offsets, np.int32)[whole.offset : whole.offset + len(whole) + 1]
+    if (np.diff(begins) != _POINT_BYTES).any():
+        return None
+    signs = np.frombuffer(content, np.uint8)[begins[0] : begins[-1]].reshape(-1, _POINT_BYTES)
+    if (signs[:, : len(_POINT_HEAD)] != np.frombuffer(_POINT_HEAD, np.uint8)).any():
+        return None
+    xy = np.ascontiguousarray(signs[:, len(_POINT_HEAD) :]).view("<f8").astype(np.float64, copy=False)
+    return np.ascontiguousarray(xy[:, 0]), np.ascontiguousarray(xy[:, 1])
 
 
 def cell_sql(domain: Domain, size: int) -> str:

@@ -187,11 +187,13 @@ def test_short_and_strange_texts(tmp_path, text):
     same_points(tmp_path / "short.csv", bad_rows="refuse")
 
 
+@pytest.mark.parametrize("holes", [True, False])
 @pytest.mark.parametrize("encoding", ["WKB", "geoarrow"])
-def test_geometries(tmp_path, encoding):
+def test_geometries(tmp_path, encoding, holes):
     table = table_of(3_000)
     points = shapely.points(table["lon"].to_numpy(), table["LON "].to_numpy())
-    points[5], points[6] = None, shapely.Point()
+    if holes:
+        points[5], points[6] = None, shapely.Point()
     frame = gpd.GeoDataFrame({"who": table["who"].to_numpy(), "n": table["n"].to_numpy()}, geometry=points, crs="EPSG:4326")
     frame.to_parquet(tmp_path / "geo.parquet", geometry_encoding=encoding)
     for options in ({"bad_rows": "drop"}, {}, WHOLE | {"count": "n", "contributions": 2}):
