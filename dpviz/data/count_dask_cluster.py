@@ -175,6 +175,7 @@ def _serve(folder: str, workers: int) -> None:
     quiet: dict[str, Any] = {
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
+        "distributed.worker.profile.enabled": False,
         "distributed.comm.timeouts.connect": START_SECONDS,  # a worker that was killed may take long to come back on a busy machine
     }
     with dask.config.set(quiet):
