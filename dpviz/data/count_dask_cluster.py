@@ -139,6 +139,7 @@ def _started(folder: Path, workers: int) -> subprocess.Popen[str]:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
+            start_new_session=True,  # a signal to our group leaves it the time to clean up after us
             env=os.environ | {"PYTHONPATH": paths},
         )
     raise InputError(NOT_STARTED)

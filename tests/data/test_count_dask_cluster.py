@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import stat
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -86,6 +87,34 @@ def test_a_scheduler_without_workers_is_one_line(asked, monkeypatch):
         pytest.raises(InputError, match="has had no worker for"),
     ):
         count_with_dask(asked, cluster=DaskCluster(address=cluster.scheduler_address))
+
+
+_WAITS = """
+import os, time
+from dpviz.data.count_dask_cluster import DaskCluster, connected
+with connected(DaskCluster(workers=1)) as client:
+    (spill,) = client.run(lambda dask_worker: dask_worker.local_directory).values()
+    print(spill, client.run_on_scheduler(os.getpid), *client.run(os.getpid).values(), flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_end_with_whoever_started_them_however_that_ends(sign):
+    environment = os.environ | {"PYTHONPATH": str(Path(count_dask.__file__).parents[2])}
+    with subprocess.Popen(
+        [sys.executable, "-c", _WAITS], stdout=subprocess.PIPE, text=True, start_new_session=True, env=environment
+    ) as parent:
+        spill, *processes = parent.stdout.readline().split()
+        os.killpg(parent.pid, sign)
+    folder = next(above for above in Path(spill).parents if above.name.startswith("dpviz-dask-"))
+    end = time.monotonic() + 30
+    while (folder.exists() or not all(map(gone, processes))) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not folder.exists()
+    assert all(map(gone, processes))
 
 
 @pytest.mark.slow
