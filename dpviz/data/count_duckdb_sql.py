@@ -25,6 +25,7 @@ BAD_COUNT, NOBODY = -3, -4
 _INT32 = 2**31
 _MISSING_WORDS = list(pyarrow.csv.ConvertOptions().null_values)
 
+_MARGIN = 2.0**-30
 _POINT_HEAD, _POINT_BYTES = b"\x01\x01\x00\x00\x00", 21  # little-endian, a point
 
 Floats = NDArray[np.float64]
@@ -215,19 +216,25 @@ def cell_sql(domain: Domain, size: int) -> str:
     """SQL for the lattice cell of doubles x and y, with the arithmetic of `places.cells_of`."""
     west, south, east, north = domain.bounds
     kind = "INTEGER" if size < _INT32 else "BIGINT"
-    axes = [_axis("y", south, north, domain.side), _axis("x", west, east, domain.side)]
-    cell = f"CAST({axes[0]} * {_double(domain.side)} + {axes[1]} AS {kind})"
-    within = " AND ".join(
-        f"{axis} >= {_double(low)} AND {axis} {{below}} {_double(high)}" for axis, low, high in (("x", west, east), ("y", south, north))
-    )
+    row, column = (_floor(axis, low, high, domain.side) for axis, low, high in (("y", south, north), ("x", west, east)))
+    cell = f"CAST({row} * {_double(domain.side)} + {column} AS {kind})"
+    within = "x >= {west} AND x {sign} {east} AND y >= {south} AND y {sign} {north}"
+    start = {"west": _double(west), "south": _double(south)}
+    inner = within.format(sign="<", east=_double(_short_of(west, east)), north=_double(_short_of(south, north)), **start)
+    outer = within.format(sign="<=", east=_double(east), north=_double(north), **start)
     return (
-        f"CASE WHEN {within.format(below='<')} THEN {cell} WHEN {within.format(below='<=')} THEN {_on_edge(domain, kind)}"
+        f"CASE WHEN {inner} THEN {cell} WHEN {outer} THEN {_on_edge(domain, kind)}"
         f" WHEN isfinite(x) AND isfinite(y) THEN {OUTSIDE} ELSE {BAD} END"
     )
 
 
+def _short_of(low: float, high: float) -> float:
+    """A bound so little under the upper one that no place before it rounds up to the next one after the last."""
+    return high - (high - low) * _MARGIN
+
+
 def _on_edge(domain: Domain, kind: str) -> str:
-    """The cell of a point on the east or north edge, which is in the last column or row."""
+    """The cell of a point on or next to the east or north edge: on it, it is in the last column or row."""
     west, south, east, north = domain.bounds
     column, row = (
         f"CASE WHEN {axis} = {_double(high)} THEN {_double(domain.side - 1)} ELSE {_axis(axis, low, high, domain.side)} END"
@@ -237,7 +244,11 @@ def _on_edge(domain: Domain, kind: str) -> str:
 
 
 def _axis(axis: str, low: float, high: float, side: int) -> str:
-    return f"least(floor(({axis} - {_double(low)}) * {_double(side / (high - low))}), {_double(side - 1)})"
+    return f"least({_floor(axis, low, high, side)}, {_double(side - 1)})"
+
+
+def _floor(axis: str, low: float, high: float, side: int) -> str:
+    return f"floor(({axis} - {_double(low)}) * {_double(side / (high - low))})"
 
 
 def _double(value: float) -> str:
