@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
 from dpviz.app import cached
-from dpviz.app.counting_job import FAILED, RUNNING, STOPPED, CountingJob
+from dpviz.app.counting_job import FAILED, RUNNING, STOPPED, CountingJob, Counts
 from dpviz.app.presses import refusal
 from dpviz.data.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, engine_for
 from dpviz.data.files import Limits
@@ -144,16 +145,16 @@ def counted(page: str, files: PathFiles, asked: Asked, key: object) -> Opened | 
     job = counts.of(page, whole)
 
     def fresh() -> CountingJob:
-        return counts.take(page, CountingJob(whole, lambda watch: count_files(files.found, asked, watch)))
+        return CountingJob(whole, lambda watch: count_files(files.found, asked, watch))
 
     if files.at_once and (job is None or job.found is None):
+        job = fresh()
         with st.spinner("Counting ..."):
-            job = fresh()
-            job.wait()
+            counts.take(page, job).wait()
         if job.error:
             raise DpvizError(job.error)
     elif job is None or job.state in (FAILED, STOPPED):
-        _ask(page, job, fresh)
+        _ask(page, job, lambda: _begin(page, counts, fresh))
         return None
     if job.found is None:
         st.fragment(_progress, run_every=TICK)(page, job)
@@ -161,13 +162,18 @@ def counted(page: str, files: PathFiles, asked: Asked, key: object) -> Opened | 
     return job.found
 
 
-def _ask(page: str, job: CountingJob | None, begin: object) -> None:
+def _begin(page: str, counts: Counts, fresh: Callable[[], CountingJob]) -> None:
+    counts.take(page, fresh())
+
+
+def _ask(page: str, job: CountingJob | None, begin: Callable[[], None]) -> None:
     """Offer to count what takes a while, and say how the last try ended."""
     if job is not None and job.state == FAILED:
         refusal(job.error)
     elif job is not None:
         st.caption("The count was cancelled; nothing of it was kept.")
-    st.button("Count the records", key=f"{page}count", width="stretch", on_click=begin)  # type: ignore[arg-type]
+    told = "What takes a while is counted in the background, once you ask; the page stays usable, and it can be cancelled."
+    st.button("Count the records", key=f"{page}count", width="stretch", on_click=begin, help=told)
 
 
 def _progress(page: str, job: CountingJob) -> None:
