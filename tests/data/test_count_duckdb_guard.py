@@ -143,17 +143,24 @@ def test_spilling_gives_the_same_counts_in_a_private_folder(tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
-def test_a_count_that_is_cancelled(tmp_path, ending):
+def test_a_count_that_is_cancelled(tmp_path, ending, monkeypatch):
     path = tmp_path / f"points{ending}"
     if ending == ".parquet":
         points_in(path, 5_000_000)
     else:
         path.write_bytes(b"x,y\n" + b"1.5,2.5\n" * 4_000_000)
-    for after in (0.0, 1e-9):
-        cancel = threading.Event()
-        watch = Watch(progress=lambda done, cancel=cancel, after=after: done >= after and cancel.set(), cancel=cancel)
-        if after == 0.0:
+    monkeypatch.setattr(count_duckdb_session, "_TICK", 0.001)
+    for calls in (0, 1, 3):  # before it begins, before the query, and within it
+        cancel, told = threading.Event(), []
+
+        def progress(done, cancel=cancel, told=told, calls=calls):
+            told.append(done)
+            if len(told) == calls:
+                cancel.set()
+
+        if not calls:
             cancel.set()
+        watch = Watch(progress=progress, cancel=cancel)
         assert "cancelled" in refusal(asked_of(path), tmp_path, watch, dv.DpvizError, threads=1)
 
 
