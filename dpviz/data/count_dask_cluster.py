@@ -7,12 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 from distributed.utils import silence_logging_cmgr
 
+from dpviz.data.spill import private_folder
 from dpviz.errors import InputError
 
 CONNECT_SECONDS = 10
@@ -31,7 +30,6 @@ NOT_STARTED = (
     "Dask's workers could not be started on this machine: is there memory for them, and room in the folder for temporary files?"
     " Take fewer workers, or another engine."
 )
-_NO_FOLDER = "There is no folder for temporary files that can be written: set TMPDIR to one on a disk with free space."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,30 +102,20 @@ def _client(address: str, security: Security | None) -> Iterator[Client]:
 
 
 @contextmanager
-def _own_cluster(workers: int) -> Iterator[tuple[str, Security | None]]:
+def _own_cluster(workers: int) -> Iterator[tuple[str, Security]]:
     """Address and credentials of workers that a process of ours starts, and ends with us however we end.
 
     A process between keeps the callers' main module, their log and their signals apart from the workers.
     """
-    folder = _private_folder()
-    process = None
-    try:
+    with private_folder() as folder:
         process = _started(folder, workers)
-        facts = _first_line(process)
-        if facts is None:
-            raise InputError(NOT_STARTED)
-        security = None if facts["security"] is None else Security(require_encryption=True, **facts["security"])  # type: ignore[no-untyped-call]
-        yield facts["address"], security
-    finally:
-        if process is not None:
+        try:
+            facts = _first_line(process)
+            if facts is None:
+                raise InputError(NOT_STARTED)
+            yield facts["address"], Security(require_encryption=True, **facts["security"])  # type: ignore[no-untyped-call]
+        finally:
             _end(process)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _private_folder() -> Path:
-    with suppress(OSError):
-        return Path(tempfile.mkdtemp(prefix="dpviz-dask-"))  # 0700
-    raise InputError(_NO_FOLDER)
 
 
 def _started(folder: Path, workers: int) -> subprocess.Popen[str]:
@@ -198,14 +186,13 @@ def _serve(folder: str, workers: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _credentials() -> Security | None:
-    """Fresh certificates, so that nobody else on this machine can speak to the workers; None without `cryptography`."""
-    return Security.temporary() if find_spec("cryptography") is not None else None  # type: ignore[no-untyped-call]
+def _credentials() -> Security:
+    """Fresh certificates, so that nobody else on this machine can speak to the workers, which run what they are sent."""
+    return Security.temporary()  # type: ignore[no-untyped-call,no-any-return]
 
 
-def _shown(security: Security | None) -> dict[str, str] | None:
-    names = ("tls_ca_file", "tls_client_key", "tls_client_cert")
-    return None if security is None else {name: str(getattr(security, name)) for name in names}
+def _shown(security: Security) -> dict[str, str]:
+    return {name: str(getattr(security, name)) for name in ("tls_ca_file", "tls_client_key", "tls_client_cert")}
 
 
 if __name__ == "__main__":

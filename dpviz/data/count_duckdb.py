@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from dpviz.data.arrays import MOST_RECORDS
 from dpviz.data.count_duckdb_bound import SATURATED, bounded, hold
-from dpviz.data.count_duckdb_session import DuckDBSettings, Session, connected, private_folder, quoted_list
+from dpviz.data.count_duckdb_session import DuckDBSettings, Session, connected, quoted_list
 from dpviz.data.count_duckdb_sql import BAD_COUNT, NOBODY, Expressions, Function
 from dpviz.data.count_duckdb_text import NOT_CUT, TextRows
 from dpviz.data.counted import Counted
 from dpviz.data.counting_pass import CountingPass, Faults, Watch
 from dpviz.data.places import BAD, OUTSIDE
+from dpviz.data.spill import private_folder
 from dpviz.errors import InputError
 
 Integers = NDArray[np.int64]

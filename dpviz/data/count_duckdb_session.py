@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import glob
 import inspect
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
@@ -21,7 +19,6 @@ from dpviz.errors import DpvizError, InputError
 
 T = TypeVar("T")
 
-NO_FOLDER = "There is no folder for temporary files that can be written: set TMPDIR to one on a disk with free space."
 NO_ROOM = (
     "There is not enough memory and disk space to count these files: free some in the folder for temporary files, or set TMPDIR"
     " to a folder on a larger disk."
@@ -160,24 +157,6 @@ class Session:
         if spilling or isinstance(failed, duckdb.OutOfMemoryException | MemoryError):
             return InputError(NO_ROOM)
         return InputError(self.damaged)
-
-
-@contextmanager
-def private_folder(parent: Path | None) -> Iterator[Path]:
-    """A folder that nobody else can read, removed with all that is in it.
-
-    Raises:
-        InputError: none can be made.
-    """
-    folder = None
-    with suppress(OSError):
-        folder = Path(tempfile.mkdtemp(prefix="dpviz-duckdb-", dir=parent))  # 0700
-    if folder is None:
-        raise InputError(NO_FOLDER)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NUMPY, DUCKDB, DASK, AUTO = "numpy", "duckdb", "dask", "auto"
 ENGINES = (NUMPY, DUCKDB, DASK)
-_NEEDS = {NUMPY: (), DUCKDB: ("duckdb",), DASK: ("dask", "distributed")}
+_NEEDS = {NUMPY: (), DUCKDB: ("duckdb",), DASK: ("dask", "distributed", "cryptography")}
 _SCALE = "Engine {engine!r} is not installed: pip install 'dpviz[scale]'."
 
 

@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 from distributed import LocalCluster
 
-from dpviz.data import count_dask, count_dask_cluster, count_dask_watch
+from dpviz.data import count_dask, count_dask_cluster, count_dask_watch, spill
 from dpviz.data.count_dask import DaskCluster, count_with_dask, counted_by
 from dpviz.data.count_dask_cluster import connected
 from dpviz.data.counting_pass import CountingPass, Watch
 from dpviz.data.placing import XyCells
+from dpviz.data.spill import PREFIX
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 
@@ -64,7 +65,7 @@ def test_own_workers_are_shut_off_and_a_lost_scheduler_is_one_line_that_leaves_n
         scheduler = client.run_on_scheduler(os.getpid)
         (worker,) = client.run(os.getpid).values()
         (spill,) = client.run(lambda dask_worker: dask_worker.local_directory).values()
-        folder = next(parent for parent in Path(spill).parents if parent.name.startswith("dpviz-dask-"))
+        folder = next(parent for parent in Path(spill).parents if parent.name.startswith(PREFIX))
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert set(listening([scheduler, worker])) == {"127.0.0.1"}
         with pytest.raises(InputError, match="connection to the Dask scheduler was lost") as caught:
@@ -109,7 +110,7 @@ def test_workers_end_with_whoever_started_them_however_that_ends(sign):
     ) as parent:
         spill, *processes = parent.stdout.readline().split()
         os.killpg(parent.pid, sign)
-    folder = next(above for above in Path(spill).parents if above.name.startswith("dpviz-dask-"))
+    folder = next(above for above in Path(spill).parents if above.name.startswith(PREFIX))
     end = time.monotonic() + 30
     while (folder.exists() or not all(map(gone, processes))) and time.monotonic() < end:
         time.sleep(0.05)
@@ -145,7 +146,7 @@ def test_no_disk_for_spilling_is_one_line(asked, monkeypatch):
     def full(**_options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(count_dask_cluster.tempfile, "mkdtemp", full)
+    monkeypatch.setattr(spill.tempfile, "mkdtemp", full)
     with pytest.raises(InputError, match="no folder for temporary files") as caught:
         count_with_dask(asked)
     assert caught.value.__context__ is None

@@ -16,9 +16,10 @@ import dpviz as dv
 from dpviz.data import count_duckdb_session
 from dpviz.data.bounding import bound_of
 from dpviz.data.count_duckdb import count_with_duckdb
-from dpviz.data.count_duckdb_session import NO_FOLDER, NO_ROOM, DuckDBSettings, connected
+from dpviz.data.count_duckdb_session import NO_ROOM, DuckDBSettings, connected
 from dpviz.data.counting_pass import CountingPass, Watch
 from dpviz.data.placing import XyCells
+from dpviz.data.spill import NO_FOLDER
 
 DOMAIN = dv.Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
 CELL = "4.2424242"
