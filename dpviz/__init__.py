@@ -62,6 +62,7 @@ from dpviz.answers.matching import Blocking, Holders, block, made_up_holders
 from dpviz.answers.metrics import Errors, Evaluation, error_by_size, evaluate, expected_error, true_answers, workload_errors
 from dpviz.answers.study import Study
 from dpviz.answers.study_table import frontier, summary, tidy
+from dpviz.data.counting import ENGINES, count_flows, count_points
 from dpviz.data.files import Limits
 from dpviz.data.flow_samples import FLOW_SAMPLES, load_flow_sample
 from dpviz.data.flows import Flows
@@ -121,6 +122,7 @@ from dpviz.space.tree import Tree
 from dpviz.space.workloads import area_share, fixed_size, random_rectangles
 
 __all__ = [
+    "ENGINES",
     "FLOW_MECHANISMS",
     "FLOW_SAMPLES",
     "POINT_MECHANISMS",
@@ -192,6 +194,8 @@ __all__ = [
     "block",
     "cell_medians",
     "compare",
+    "count_flows",
+    "count_points",
     "describe",
     "discrete_gaussian",
     "discrete_laplace",

@@ -56,13 +56,20 @@ def _app(command: argparse.ArgumentParser) -> None:
 def _release(command: argparse.ArgumentParser) -> None:
     command.add_argument("config", help="a TOML file; see README")
     command.add_argument("--output", metavar="FOLDER", help="write there instead of where the configuration says")
+    _engine(command)
     command.add_argument("--dry-run", action="store_true", help="expected error from the mechanism alone; spends nothing")
     command.add_argument("--seed", help=argparse.SUPPRESS)  # understood so that its refusal can say why
+
+
+def _engine(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--engine", metavar="ENGINE", help="auto, numpy, duckdb or dask: what counts the records of files")
+    command.add_argument("--address", help="of a Dask scheduler, such as tls://host:8786 (default: workers of this computer)")
 
 
 def _compare(command: argparse.ArgumentParser) -> None:
     command.add_argument("config", help="a TOML file; see README")
     command.add_argument("--output", metavar="FILE", help="write the table to FILE (.csv or .json) instead of stdout")
+    _engine(command)
     command.add_argument("--workers", type=int, metavar="N", help="processes to work in (default: one per processor)")
     command.add_argument(
         "--resume", action="store_true", help="make only the runs that the --output file lacks; an interruption keeps them"

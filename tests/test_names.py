@@ -39,7 +39,8 @@ def test_every_error_raised_on_purpose_has_one_root():
     assert all(issubclass(error, dpviz.DpvizError) for error in errors)
 
 
-def test_the_library_imports_neither_streamlit_nor_pydeck():
-    code = "import sys, dpviz; print([name for name in ('streamlit', 'pydeck', 'altair') if name in sys.modules])"
+def test_the_library_imports_no_extra():
+    extras = ("streamlit", "pydeck", "altair", "duckdb", "dask", "distributed")
+    code = f"import sys, dpviz; print([name for name in {extras} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

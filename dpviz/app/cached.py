@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
+from dpviz.app.counting_job import Counts
 from dpviz.app.study_job import Keeper
+from dpviz.data.counting import count_flows, count_points
 from dpviz.data.flow_samples import load_flow_sample
 from dpviz.data.flows import Flows
-from dpviz.data.load import PointsFile, inspect_points, read_points
-from dpviz.data.load_flows import FlowsFile, inspect_flows, read_flows
+from dpviz.data.found_columns import found_flows, found_points
+from dpviz.data.found_files import found_files
+from dpviz.data.load import PointsFile
+from dpviz.data.load_flows import FlowsFile
 from dpviz.data.load_regions import RegionsFile, inspect_regions, read_regions
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES, load_sample
-from dpviz.publishing.opening import PrivateData, marks_of
+from dpviz.publishing.marks import content_mark, marks_of
+from dpviz.publishing.opening import PrivateData
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
@@ -39,7 +45,12 @@ class Frame:
 
 def digest_of(content: bytes) -> str:
     """A digest of a file's whole content; one changed byte gives another."""
-    return hashlib.blake2b(content, digest_size=16).hexdigest()
+    return digest_of_marks([content_mark(content)])
+
+
+def digest_of_marks(file_marks: Iterable[str]) -> str:
+    """The same of files, from the marks of each; it does not tell the marks."""
+    return hashlib.blake2b("".join(sorted(file_marks)).encode(), digest_size=16).hexdigest()
 
 
 @st.cache_resource(max_entries=6, show_spinner="Loading the sample ...")
@@ -52,13 +63,13 @@ def sample(key: str, size: int | None, order: int) -> PointCounts:
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
 def inspected(digest: str, name: str, _content: bytes) -> PointsFile:  # noqa: ARG001
     """What a file says about itself; `digest` stands for the content in the key."""
-    return inspect_points(named(name, _content))
+    return found_points(found_files(named(name, _content)))
 
 
 @st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the points ...")
 def counted(digest: str, name: str, _content: bytes, domain: Domain, options: Options) -> PointCounts:  # noqa: ARG001
     """A file's points on a domain; `digest` stands for the content in the key."""
-    return read_points(named(name, _content), domain=domain, **dict(options))  # type: ignore[arg-type]
+    return count_points(named(name, _content), domain=domain, **dict(options))  # type: ignore[arg-type]
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner=False)
@@ -96,14 +107,14 @@ def frame(digest: str, name: str, _content: bytes, levels: tuple[str, ...], pref
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
 def inspected_flows(digest: str, name: str, _content: bytes) -> FlowsFile:  # noqa: ARG001
     """What a file of trips says about itself."""
-    return inspect_flows(named(name, _content))
+    return found_flows(found_files(named(name, _content)))
 
 
 @st.cache_resource(max_entries=2, scope="session", show_spinner="Adding up the trips ...", hash_funcs={Frame: lambda frame: frame.key})
 def flows(digest: str, name: str, _content: bytes, frames: tuple[Frame, Frame], options: Options) -> Flows:  # noqa: ARG001
     """A file's trips from the regions of one frame to those of another."""
     origins, ends = (frame.regions for frame in frames)
-    return read_flows(named(name, _content), regions=origins, destinations=ends, **dict(options))  # type: ignore[arg-type]
+    return count_flows(named(name, _content), regions=origins, destinations=ends, **dict(options))  # type: ignore[arg-type]
 
 
 @st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.let_go)
@@ -112,7 +123,13 @@ def keeper() -> Keeper:
     return Keeper()
 
 
-PER_SESSION = (inspected, counted, marks, inspected_regions, frame, inspected_flows, flows, keeper)
+@st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Counts.let_go)
+def counts() -> Counts:
+    """Holds this session's counts of files by path; they end with the session, as its study does."""
+    return Counts()
+
+
+PER_SESSION = (inspected, counted, marks, inspected_regions, frame, inspected_flows, flows, keeper, counts)
 
 
 def forget() -> None:

@@ -18,8 +18,9 @@ from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
+from dpviz.publishing.data_part import DataPart
 from dpviz.publishing.opening import PrivateData
-from dpviz.publishing.sections import DataPart, DomainPart, RegionsPart
+from dpviz.publishing.sections import DomainPart, RegionsPart
 
 MOST_KEPT = 12
 Draws = Sequence[tuple[Any, Budget]]

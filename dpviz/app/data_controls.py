@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from dpviz.app import cached
 from dpviz.app.curate import Source
+from dpviz.app.path_controls import counted, path_files
 from dpviz.app.state import CURATE, LARGEST_ORDER, POINTS, SOURCES, Data, config
+from dpviz.data.engines import NUMPY
+from dpviz.data.found_columns import found_points
 from dpviz.data.load import PointsFile
 from dpviz.data.samples import SAMPLES
-from dpviz.errors import DpvizError, InputError
-from dpviz.publishing.sections import PLAIN, DataPart, DomainPart
+from dpviz.errors import DpvizError
+from dpviz.publishing.data_part import DataPart
+from dpviz.publishing.opening import Asked, Opened, left_out
+from dpviz.publishing.sections import PLAIN, DomainPart
 from dpviz.space.domain import Domain
 
 TYPES = ("csv", "tsv", "geojson", "json", "gpkg", "parquet", "geoparquet", "zip")
-LARGEST_FILE = 512 * 2**20
 FRAMES = {
     "Type the bounds": None,
     "Contiguous United States": (-125.0, 24.0, -66.0, 50.0),
@@ -42,12 +48,27 @@ def data_controls() -> Data | None:
     )
     if how.source == "sample":
         return _sample()
-    content = _uploaded() if how.source == "upload" else _from_path()
-    if content is None:
-        return None
-    name, body = content
-    digest = cached.digest_of(body)
-    return _file(name, body, digest, cached.inspected(digest, name, body))
+    given = _uploaded() if how.source == "upload" else _by_path()
+    return None if given is None else _file(given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """Files that a person has named, and how they are counted.
+
+    Attributes:
+        about: what they say about themselves.
+        digest: stands for them in the keys of widgets.
+        part: how a saved configuration names them: points, engine and address.
+        count: their counts and marks on a domain, by some options; None while they are being counted.
+        content: stands for their content, from their marks.
+    """
+
+    about: PointsFile
+    digest: str
+    part: dict[str, Any]
+    count: Callable[[Domain, cached.Options], Opened | None]
+    content: Callable[[Opened], str]
 
 
 def _sample() -> Data:
@@ -111,7 +132,7 @@ def _frame_text(domain: Domain) -> str:
     return f"Domain {west:g}, {south:g} to {east:g}, {north:g} ({crs}), {domain.side:,} x {domain.side:,} cells."
 
 
-def _uploaded() -> tuple[str, bytes] | None:
+def _uploaded() -> Given | None:
     formats = "CSV, GeoJSON, GeoPackage, GeoParquet or a zipped Shapefile."
     st.file_uploader("Points file", TYPES, key="file", on_change=_keep_upload, help=formats)
     kept: tuple[str, bytes] | None = st.session_state.get("uploaded")
@@ -119,7 +140,18 @@ def _uploaded() -> tuple[str, bytes] | None:
         st.info("Choose a file with one row per record: longitude and latitude columns, or point geometries.")
     elif st.session_state["file"] is None and st.button("Forget the uploaded file"):
         st.session_state["uploaded"] = kept = None
-    return kept
+    return None if kept is None else _of_upload(*kept)
+
+
+def _of_upload(name: str, body: bytes) -> Given:
+    digest = cached.digest_of(body)
+
+    def count(domain: Domain, options: cached.Options) -> Opened:
+        points = cached.counted(digest, name, body, domain, options)
+        return Opened(data=points, marks=cached.marks(digest, (domain, options), points, body), engine=NUMPY)
+
+    about = cached.inspected(digest, name, body)
+    return Given(about=about, digest=digest, part={"points": name}, count=count, content=lambda _: digest)
 
 
 def _keep_upload() -> None:
@@ -128,22 +160,26 @@ def _keep_upload() -> None:
     st.session_state["uploaded"] = None if file is None else (file.name, file.getvalue())
 
 
-def _from_path() -> tuple[str, bytes] | None:
-    text = st.text_input("Path on this computer", placeholder="for example data/homes.csv", key="path", persist_state="session")
-    if not text:
-        st.info("Type the path of a points file on the computer that runs this app.")
+def _by_path() -> Given | None:
+    files = path_files("", "Type the path of points files on the computer that runs this app.")
+    if files is None:
         return None
-    path = Path(text).expanduser()
-    if not path.is_file():
-        raise InputError("There is no file at this path.")
-    if path.suffix.lower().lstrip(".") not in TYPES:
-        raise InputError(f"The file's ending must be one of {', '.join(TYPES)}.")
-    if path.stat().st_size > LARGEST_FILE:
-        raise InputError(f"The file is larger than {LARGEST_FILE // 2**20} MiB.")
-    return path.name, path.read_bytes()
+
+    def count(domain: Domain, options: cached.Options) -> Opened | None:
+        asked = Asked(frame=domain, options=dict(options), engine=files.counting, address=files.address)
+        return counted("", files, asked, (domain, options))
+
+    return Given(
+        about=found_points(files.found),
+        digest=files.digest,
+        part={"points": files.written, "engine": files.engine, "address": files.address},
+        count=count,
+        content=files.content,
+    )
 
 
-def _file(name: str, body: bytes, digest: str, about: PointsFile) -> Data | None:
+def _file(given: Given) -> Data | None:
+    about, digest = given.about, given.digest
     options = _columns(about, digest)
     crs = about.crs
     if about.needs_crs:
@@ -164,27 +200,27 @@ def _file(name: str, body: bytes, digest: str, about: PointsFile) -> Data | None
         return None
     if needs_crs:
         options["crs"] = crs
-    options["bad_rows"] = "drop" if drop else "refuse"
-    given = tuple(sorted(options.items(), key=lambda item: item[0]))
-    points = cached.counted(digest, name, body, domain, given)
-    if points.dropped:
-        st.caption(f"Curator only: {points.dropped:,} records were left out (outside the domain, unreadable, or over the bound).")
-    unit = "people" if points.unit == "person" else "records"
-    options.pop("bad_rows")
-    place = str(Path(st.session_state["path"]).expanduser().absolute()) if config().source == "path" else name
+    opened = given.count(domain, (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
+    return None if opened is None else _loaded(given, opened, domain, options)
+
+
+def _loaded(given: Given, opened: Opened, domain: Domain, options: dict[str, Any]) -> Data:
+    """What is counted, with what the curator alone may know said."""
+    if told := left_out(opened.data):
+        st.caption(f"Curator only: {told}")
     return Data(
-        points=points,
-        digest=digest,
-        marks=cached.marks(digest, (domain, given), points, body),
+        points=opened.data,  # type: ignore[arg-type]
+        digest=given.content(opened),
+        marks=opened.marks,
         title="Uploaded points",
-        unit=unit,
-        source=Source(data=DataPart(points=place, **options), domain=_part(domain)),  # type: ignore[arg-type]
+        unit="people" if opened.data.unit == "person" else "records",
+        source=Source(data=DataPart(**given.part, **options), domain=_part(domain)),
     )
 
 
-def _columns(about: PointsFile, digest: str) -> dict[str, object]:
+def _columns(about: PointsFile, digest: str) -> dict[str, Any]:
     """Which columns to read: found by name, and every choice can be overridden."""
-    options: dict[str, object] = {}
+    options: dict[str, Any] = {}
     names = [NONE, *about.columns]
     with st.expander("Columns", expanded=not about.has_geometry and (about.x is None or about.y is None)):
         if not about.has_geometry:
@@ -196,13 +232,15 @@ def _columns(about: PointsFile, digest: str) -> dict[str, object]:
         if options["person"]:
             most = st.number_input("Records per person, at most", 1, 1000, 1, key="contributions", persist_state="session")
             options["contributions"] = int(most)
+            once = "However many records a person has in a cell, it counts one; at most that many cells are kept."
+            options["distinct"] = st.toggle("Each person once per cell", key="distinct", persist_state="session", help=once)
     for role, found, meaning in (
         ("person", about.person, "protect persons, not records"),
         ("count", about.count, "count several records per row"),
     ):
         if found is not None and options[role] is None:
             st.caption(f":orange[There is a column *{found}*: choose it under Columns to {meaning}.]")
-    return {name: value for name, value in options.items() if value is not None}
+    return {name: value for name, value in options.items() if value not in (None, False)}
 
 
 def pick(title: str, names: list[str], found: str | None, key: str, text: str | None = None) -> str | None:

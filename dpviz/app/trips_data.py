@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from dpviz.app import cached
 from dpviz.app.curate import Source
-from dpviz.app.data_controls import NONE, TYPES, pick
+from dpviz.app.data_controls import TYPES
+from dpviz.app.path_controls import counted, path_files
 from dpviz.app.state import CURATE
 from dpviz.app.texts import plain
+from dpviz.app.trips_columns import trips_columns
 from dpviz.app.trips_state import SOURCES, TRIPS, TripsData
+from dpviz.data.engines import NUMPY
 from dpviz.data.flow_samples import FLOW_SAMPLES
-from dpviz.data.flows import PERSON
-from dpviz.publishing.sections import DataPart, RegionsPart
+from dpviz.data.flows import PERSON, Flows
+from dpviz.data.found_columns import found_flows
+from dpviz.data.load_flows import FlowsFile
+from dpviz.publishing.data_part import DataPart
+from dpviz.publishing.opening import Asked, Opened, left_out
+from dpviz.publishing.sections import RegionsPart
 from dpviz.space.regions import Regions
 
 TABLES = ("csv", "tsv", "parquet")
+Frames = tuple[cached.Frame, cached.Frame]
 
 
 def trips_controls() -> TripsData | None:
@@ -67,39 +77,97 @@ def frame_text(regions: Regions) -> str:
     return f"Regions: {sizes}."
 
 
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """Trips files that a person has named, and how they are counted.
+
+    Attributes:
+        about: what they say about themselves.
+        digest: stands for them in the keys of widgets.
+        part: how a saved configuration names them: trips, engine and address.
+        count: their counts and marks between the regions of two frames, by some options; None while they are being counted.
+        content: stands for their content, from their marks.
+    """
+
+    about: FlowsFile
+    digest: str
+    part: dict[str, Any]
+    count: Callable[[Frames, cached.Options], Opened | None]
+    content: Callable[[Opened], str]
+
+
 def _files() -> TripsData | None:
     frame = _regions("regions", "Regions file")
     other = "Where trips end in another hierarchy than they begin in, of as many levels."
     apart = st.toggle("Destinations have regions of their own", key="trips apart", persist_state="session", help=other)
     ends = _regions("ends", "Regions of the destinations") if apart else frame
-    kept = _upload("Trips file", TABLES, "trips", "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix.")
-    if frame is None or ends is None or kept is None:
+    given = _uploaded() if TRIPS.config().source == "upload" else _by_path()
+    if frame is None or ends is None or given is None:
         st.info("Choose a public file of regions, and a file of trips between them: origin, destination, count.")
         return None
-    name, body = kept
-    digest = cached.digest_of(body)
-    options = _columns(name, body, digest)
-    public = f"public {digest}"
+    options = trips_columns(given.about, given.digest)
+    bad = "Rows with an unknown region, or a missing or unreadable cell. Off: the file is refused if there is one."
+    drop = st.toggle("Leave out bad rows", key="trips drop", persist_state="session", help=bad)
+    public = f"public {given.digest}"
     if TRIPS.config().mode != CURATE and not st.checkbox("These data are already public", key=public, persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return None
-    given = tuple(sorted(options.items()))
-    flows = cached.flows(digest, name, body, (frame, ends), given)
-    if flows.dropped:
-        st.caption(f"Curator only: {flows.dropped:,} trips were left out (unknown regions, unreadable, or over the bound).")
-    for note in flows.notes:
-        st.caption(f"Curator only: {note}")
-    unit = "trips of people" if flows.unit == PERSON else "trips"
-    options.pop("bad_rows")
+    opened = given.count((frame, ends), (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
+    return None if opened is None else _loaded(given, opened, (frame, ends if apart else None), options)
+
+
+def _loaded(given: Given, opened: Opened, frames: tuple[cached.Frame, cached.Frame | None], options: dict[str, Any]) -> TripsData:
+    """What is counted, with what the curator alone may know said."""
+    flows: Flows = opened.data  # type: ignore[assignment]
+    for told in filter(None, (left_out(flows), *flows.notes)):
+        st.caption(f"Curator only: {told}")
+    frame, ends = frames
     return TripsData(
         flows=flows,
-        digest=digest,
-        marks=cached.marks(digest, (frame.key, ends.key, given), flows, body),
+        digest=given.content(opened),
+        marks=opened.marks,
         title="Uploaded trips",
-        unit=unit,
+        unit="trips of people" if flows.unit == PERSON else "trips",
         source=Source(
-            data=DataPart(trips=name, **options), regions=_part("regions", frame), destinations=_part("ends", ends) if apart else None
+            data=DataPart(**given.part, **options),
+            regions=_part("regions", frame),
+            destinations=None if ends is None else _part("ends", ends),
         ),
+    )
+
+
+def _uploaded() -> Given | None:
+    kept = _upload("Trips file", TABLES, "trips", "CSV, TSV or Parquet: origin, destination and count, LODES, or a wide matrix.")
+    if kept is None:
+        return None
+    name, body = kept
+    digest = cached.digest_of(body)
+
+    def count(frames: Frames, options: cached.Options) -> Opened:
+        flows = cached.flows(digest, name, body, frames, options)
+        keys = tuple(frame.key for frame in frames)
+        return Opened(data=flows, marks=cached.marks(digest, (keys, options), flows, body), engine=NUMPY)
+
+    about = cached.inspected_flows(digest, name, body)
+    return Given(about=about, digest=digest, part={"trips": name}, count=count, content=lambda _: digest)
+
+
+def _by_path() -> Given | None:
+    files = path_files("trips ", "Type the path of trips files on the computer that runs this app.")
+    if files is None:
+        return None
+
+    def count(frames: Frames, options: cached.Options) -> Opened | None:
+        frame = (frames[0].regions, frames[1].regions)
+        asked = Asked(frame=frame, options=dict(options), engine=files.counting, address=files.address)
+        return counted("trips ", files, asked, (frames[0].key, frames[1].key, options))
+
+    return Given(
+        about=found_flows(files.found),
+        digest=files.digest,
+        part={"trips": files.written, "engine": files.engine, "address": files.address},
+        count=count,
+        content=files.content,
     )
 
 
@@ -161,40 +229,3 @@ def _regions(role: str, title: str) -> cached.Frame | None:
         return None
     prefixes = tuple(int(part) for part in parts)
     return cached.frame(digest, name, body, tuple(levels), prefixes)
-
-
-def _columns(name: str, body: bytes, digest: str) -> dict[str, Any]:
-    """Which columns to read: found by name, and every choice can be overridden."""
-    about = cached.inspected_flows(digest, name, body)
-    options: dict[str, Any] = {}
-    names = [NONE, *about.columns]
-    missing = not about.matrix and (about.origin is None or about.destination is None)
-    with st.expander("Columns", expanded=missing):
-        if not about.matrix:
-            for role, title, found in (("origin", "Origin", about.origin), ("destination", "Destination", about.destination)):
-                options[role] = pick(title, names, found, f"trips column {role} {digest}")
-            each = "Whole numbers; without it each row is one trip."
-            options["count"] = pick("Trips per row", names, about.count, f"trips column count {digest}", each)
-            one = "Protects each person instead of each trip."
-            options["person"] = pick("Person", names, None, f"trips column person {digest}", one)
-        most = st.number_input(
-            "Trips per person, at most",
-            1,
-            1000,
-            1,
-            key=f"trips bound {digest}",
-            persist_state="session",
-            help="With a person column it is enforced. Without one you vouch for it; at 1 the protected unit is one trip.",
-        )
-        if most > 1:
-            options["contributions"] = int(most)
-            declared = "Needed for bounded neighbours: replacing a person must leave the total as it is."
-            options["exactly"] = st.toggle(
-                "Everybody has exactly that many", key=f"trips exactly {digest}", persist_state="session", help=declared
-            )
-    if about.person is not None and options.get("person") is None:
-        st.caption(f":orange[There is a column *{about.person}*: choose it under Columns to protect persons, not trips.]")
-    bad = "Rows with an unknown region, or a missing or unreadable cell. Off: the file is refused if there is one."
-    drop = st.toggle("Leave out bad rows", key="trips drop", persist_state="session", help=bad)
-    options["bad_rows"] = "drop" if drop else "refuse"
-    return {role: value for role, value in options.items() if value is not None}

@@ -31,7 +31,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease
 from dpviz.view.trips_map import SHOWN_TRIPS
 
-SOURCES = ("sample", "upload")
+SOURCES = ("sample", "upload", "path")
 MOST_ARCS = 5000
 ALONE = "nothing"
 
@@ -42,7 +42,7 @@ class TripsConfig:
 
     Attributes:
         mode: "Teach" or "Curate".
-        source: "sample" or "upload"; a link always opens a sample.
+        source: "sample", "upload" or "path"; a link always opens a sample.
         sample: key of the sample.
         mechanism: key of the mechanism.
         settings: its settings that differ from the defaults.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpviz.data.bounding import People, people
@@ -29,6 +30,8 @@ WEIGHTS_REFUSED = (
     "Survey weights are refused: one row would move a count by its weight, more than the privacy guarantee covers."
     " Leave the column out to count one per row."
 )
+
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # of a text without blanks around it
 
 NOT_POINTS = "The geometries are not points. Explode multipoints, or take centroids, before loading."
 
@@ -158,31 +161,58 @@ def numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> Numbers
     Raises:
         InputError: the column is wholly text: it has cells, and not one is a number.
     """
-    cells = _plain_array(values) if isinstance(values, pa.ChunkedArray) else values
-    if cells.dtype.kind in "iuf":
-        return cells.astype(np.float64, copy=False)
-    texts = pd.Series(cells, dtype=object) if cells.dtype.kind in "OU" else None
-    found = np.full(len(cells), np.nan) if texts is None else np.asarray(pd.to_numeric(texts, errors="coerce"), np.float64)
-    filled = len(cells) > 0 if texts is None else bool((texts.notna() & (texts != "")).any())
+    if isinstance(values, pa.ChunkedArray):
+        found, filled = readable_numbers(values), _is_filled(values)
+    elif values.dtype.kind in "iuf":
+        return values.astype(np.float64, copy=False)
+    else:
+        texts = pd.Series(values, dtype=object)
+        found = np.asarray(pd.to_numeric(texts, errors="coerce"), np.float64) if values.dtype.kind in "OU" else np.full(len(values), np.nan)
+        filled = bool((texts.notna() & (texts != "")).any())
     if filled and np.isnan(found).all():
-        raise InputError(
-            f"Column {name!r} holds no number. A number is written in digits, with a point before decimals,"
-            " without thousands separators, units or degree signs."
-        )
+        raise no_number(name)
     return found
 
 
-def _plain_array(column: pa.ChunkedArray) -> NDArray[np.generic]:
-    """A column as NumPy holds it: floats for any kind of number, objects for text, other kinds as bytes without meaning."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
-        return np.asarray(column.to_numpy(zero_copy_only=False), object)
-    return np.zeros(len(column), np.bool_)
+def no_number(*names: str) -> InputError:
+    """The error for a column that has cells, and not one is a number; or for one of several."""
+    return InputError(
+        f"Column {' or '.join(map(repr, names))} holds no number. A number is written in digits, with a point before decimals,"
+        " without thousands separators, units or degree signs."
+    )
+
+
+def _is_filled(column: pa.ChunkedArray) -> bool:
+    """Whether a column that may hold numbers has cells that do not; one of stored numbers is never refused as a whole."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if is_number(kind):
+        return False
+    if is_text(kind):
+        return bool(pc.any(pc.not_equal(column.cast(kind), "")).as_py())
+    return len(column) > 0 and not pa.types.is_null(kind)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether cells of an Arrow type are numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether cells of an Arrow type are texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def readable_numbers(column: pa.ChunkedArray) -> Numbers:
+    """(n,) numbers of a column of numbers or texts, NaN where a cell holds none; each is a function of its cell alone."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if is_number(column.type):
+        return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), np.float64)
+    if not is_text(column.type):
+        return np.full(len(column), np.nan)
+    trimmed = pc.ascii_trim_whitespace(column)
+    written = pc.if_else(pc.match_substring_regex(trimmed, NUMBER), trimmed, pa.scalar(None, trimmed.type))
+    return np.asarray(written.cast(pa.float64()).to_numpy(), np.float64)
 
 
 def owners(values: NDArray[np.generic] | pa.ChunkedArray) -> People:

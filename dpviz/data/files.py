@@ -115,7 +115,7 @@ def checked_bytes(source: Source, limits: Limits) -> tuple[str, bytes]:
     name = os.fspath(source) if is_path else getattr(source, "name", None)  # type: ignore[arg-type]
     if not isinstance(name, str):
         raise InputError("A source must be a path, or an open binary file that has a name.")
-    kind = _format(name)
+    kind = format_of(name)
     if is_path:
         data = guarded("The file cannot be read: does it exist, and may you read it?", lambda: _from_path(Path(name), limits))
     else:
@@ -127,9 +127,9 @@ def checked_bytes(source: Source, limits: Limits) -> tuple[str, bytes]:
     return kind, data
 
 
-def _format(name: str) -> str:
-    if "://" in name or name.lower().startswith(("/vsi", "http:", "https:", "ftp:", "file:")):
-        raise InputError("A source must be a local file: URLs and GDAL's virtual paths are never opened.")
+def format_of(name: str) -> str:
+    """The format that a file's name declares."""
+    refuse_url(name)
     ending = PurePosixPath(name).suffix.lower()
     if ending == ".shp":
         raise InputError("A Shapefile is several files: put its .shp, .shx, .dbf and .prj into one .zip.")
@@ -138,6 +138,12 @@ def _format(name: str) -> str:
     if ending not in FORMATS:
         raise InputError(f"The file's ending is not known; it must be one of {', '.join(FORMATS)}.")
     return FORMATS[ending]
+
+
+def refuse_url(name: str) -> None:
+    """Refuse what would lead out of this machine's files."""
+    if "://" in name or name.lower().startswith(("/vsi", "http:", "https:", "ftp:", "file:")):
+        raise InputError("A source must be a local file: URLs and GDAL's virtual paths are never opened.")
 
 
 def _from_path(path: Path, limits: Limits) -> bytes:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dpviz.data.columns import PointColumns, candidates, folded, only_candidate, resolved
+from dpviz.data.files import Limits
 from dpviz.data.flow_rows import any_lost_zeros
 from dpviz.errors import InputError
 
@@ -42,6 +43,27 @@ class FlowColumns:
     destination: str | None = None
     count: str | None = None
     person: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowsQuestion:
+    """What is asked of each file of trips.
+
+    Attributes:
+        sides: where trips begin, and where they end.
+        columns: those that were named; origin, destination and count are found if they were not.
+        bad_rows: "refuse" or "drop".
+        limits: the most that a file may hold.
+    """
+
+    sides: tuple[Regions, Regions]
+    columns: FlowColumns
+    bad_rows: str = "refuse"
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if self.bad_rows not in ("refuse", "drop"):
+            raise InputError("bad_rows must be 'refuse' or 'drop'.")
 
 
 def proposed(names: Sequence[str]) -> FlowColumns:
@@ -124,3 +146,9 @@ def is_matrix(names: Sequence[str], asked: FlowColumns, sides: tuple[Regions, Re
 def headless(names: Sequence[str]) -> bool:
     """Whether a header starts with a number, as only data does; the header of a matrix starts with a word or a blank."""
     return bool(names) and folded(names[0]).replace(".", "", 1).lstrip("+-").isdecimal()
+
+
+def cut_of(name: str, side: Regions) -> int | None:
+    """The letters to which a column's block codes are cut: the length of the leaves' ids; None where LODES does not call it so."""
+    lengths = {len(text) for text in side.ids_of(side.depth)}
+    return lengths.pop() if folded(name) in LODES_NAMES and len(lengths) == 1 else None

@@ -15,6 +15,7 @@ import pyarrow as pa
 from dpviz.data.arrays import MOST_RECORDS
 from dpviz.data.columns import WEIGHTS_REFUSED, owners
 from dpviz.data.files import guarded
+from dpviz.data.places import BAD
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Trips:
     """Rows of trips, ready to be bounded and added up. PRIVATE.
 
     Attributes:
-        origin: (n,) places of leaf regions, -1 where a row is to be left out.
+        origin: (n,) places of leaf regions; OUTSIDE or BAD where a row is to be left out.
         destination: (n,) likewise.
         count: (n,) trips of each row, -1 where a row is to be left out.
         person: (n,) who a row belongs to; None without that.
@@ -110,7 +111,7 @@ def refuse_missing(ids: Ids) -> None:
 
 
 def leaf_places(ids: Ids, side: Regions, bad_rows: str) -> Places:
-    """(n,) places of ids among the leaves, found once per distinct id; -1 where a row is to be left out.
+    """(n,) places of ids among the leaves, found once per distinct id; where a row is to be left out, OUTSIDE, or BAD without an id.
 
     Raises:
         InputError: under "refuse", an id that is missing or no leaf region; under "drop", a column of numbers where the
@@ -121,16 +122,22 @@ def leaf_places(ids: Ids, side: Regions, bad_rows: str) -> Places:
     known = side.find(ids.texts, side.depth)
     other = np.flatnonzero(known < 0)
     known[other] = side.find([ids.texts[place].strip() for place in other.tolist()], side.depth)
-    places = np.append(known, np.int32(-1))[ids.codes]
+    places = np.append(known, np.int32(BAD))[ids.codes]
     if bad_rows == "drop":
-        if ids.numeric and _zero_led(side):
-            raise InputError(f"{ids.source} {_lost_zeros(side)}")
+        if ids.numeric:
+            refuse_lost_zeros(ids.source, side)
         return places
     if (unknown := np.unique(ids.codes[places < 0])).size:
         if _zero_led(side) and any_lost_zeros([ids.texts[code] for code in unknown.tolist()], side):
             raise InputError(f"{ids.source} {_lost_zeros(side)}")
         raise InputError(f"{ids.source} has an id that is no leaf region ({side.levels[-1]}); ids are compared letter by letter. {REMEDY}")
     return places
+
+
+def refuse_lost_zeros(source: str, side: Regions) -> None:
+    """Refuse a column of numbers where the leaves' ids have leading zeros."""
+    if _zero_led(side):
+        raise InputError(f"{source} {_lost_zeros(side)}")
 
 
 def any_lost_zeros(texts: list[str], side: Regions) -> bool:

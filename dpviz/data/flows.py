@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
-from dataclasses import KW_ONLY, dataclass
-from typing import NamedTuple
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.data.arrays import frozen, too_many
-from dpviz.data.bounding import kept_rows, people
+from dpviz.data.bounding import KEEP, People, bound_of, people, refuse_unenforced
+from dpviz.data.counted import Counted, counted_rows
 from dpviz.data.flow_rows import REMEDY, Trips, checked_counts, counts_of, ids_of, leaf_places
+from dpviz.data.places import pairs_of
 from dpviz.errors import InputError
 from dpviz.space.regions import Places, Regions
 
@@ -35,7 +36,10 @@ class Flows:
         unit: "trip", or "person" where m trips of one person are protected together.
         exactly: declared: every person has exactly m trips, so that replacing a person leaves the total as it is.
         enforced: whether the bound was enforced with a person column; else the curator vouches for it.
-        dropped: trips left out (unknown regions, over the bound; an unreadable row is one); for the curator only, never released.
+        dropped: trips left out; for the curator only, never released.
+        outside: those of them outside the regions.
+        bad: those of rows with a bad cell; one for a row whose count is bad or that cannot be cut into cells.
+        over: those over the bound.
         notes: what a reader left out on purpose, such as totals; for the curator only.
 
     Raises:
@@ -54,6 +58,9 @@ class Flows:
     exactly: bool = False
     enforced: bool = False
     dropped: int = 0
+    outside: int = 0
+    bad: int = 0
+    over: int = 0
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -66,11 +73,12 @@ class Flows:
             raise InputError("exactly must be True or False: it is a declaration.")
         if self.unit not in (TRIP, PERSON) or (self.unit == TRIP and self.contributions > 1):
             raise InputError("unit must be 'person', or 'trip' where contributions is 1.")
+        if self.outside + self.bad + self.over not in (0, self.dropped):
+            raise InputError("outside, bad and over must add up to dropped.")
         self._check_pairs()
 
     def _check_pairs(self) -> None:
-        if self.regions.depth != self.ends.depth:
-            raise InputError("Origins and destinations need hierarchies of the same depth.")
+        matched(self.regions, self.ends)
         if not len(self.origin) == len(self.destination) == len(self.count):
             raise InputError("origin, destination and count must have the same length.")
         if not len(self.count):
@@ -102,6 +110,7 @@ class Flows:
         destinations: Regions | None = None,
         person: str | ArrayLike | None = None,
         contributions: int = 1,
+        distinct: bool = False,
         exactly: bool = False,
         bad_rows: str = "refuse",
         key: bytes | None = None,
@@ -117,6 +126,7 @@ class Flows:
                 `contributions` trips, chosen at random. Without it and with contributions = 1, the protected unit is one
                 trip; with contributions > 1, the curator vouches that no person has more.
             contributions: m >= 1.
+            distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
             exactly: declare that every person has exactly m trips. With `person` it is enforced: people with fewer are refused
                 or dropped.
             bad_rows: "refuse" raises on an unknown id, a missing cell or a bad count, "drop" leaves the row out.
@@ -140,6 +150,7 @@ class Flows:
             regions=regions,
             destinations=ends,
             contributions=contributions,
+            distinct=distinct,
             exactly=exactly,
             bad_rows=bad_rows,
             key=key,
@@ -153,31 +164,55 @@ class Flows:
         regions: Regions,
         destinations: Regions,
         contributions: int = 1,
+        distinct: bool = False,
         exactly: bool = False,
         bad_rows: str = "refuse",
         key: bytes | None = None,
     ) -> Flows:
         """Bound each person's trips and add up those of each pair; as `from_table`, from places instead of ids."""
-        origin, destination, count = trips.origin, trips.destination, trips.count
-        weight = np.where((origin < 0) | (destination < 0), 0, np.maximum(count, 0))
-        if too_many(np.maximum(count, 0)):
+        most = _most(contributions)
+        refuse_unenforced(trips.person, 1, distinct=distinct)
+        if too_many(np.maximum(trips.count, 0)):
             raise InputError("The counts add up to more than 2**53 trips, which no longer are exact.")
-        if trips.person is not None:
-            bound = _Bound(most=_most(contributions), exactly=exactly, bad_rows=bad_rows, key=key)
-            rows = _bounded(trips.person, weight, bound)
-            origin, destination, weight = origin[rows], destination[rows], np.ones(len(rows), np.int64)
-        pairs = _summed(origin, destination, weight, destinations.size(destinations.depth))
-        return cls(
-            regions,
-            *pairs,
+        pair = pairs_of(trips.origin, trips.destination, destinations.size(destinations.depth))
+        fewer = KEEP if not exactly else bad_rows
+        bound = None if trips.person is None else bound_of(most, key, distinct=distinct, fewer=fewer)
+        owners = None if trips.person is None else _owners(trips.person, len(pair), bad_rows)
+        counted = counted_rows(pair, trips.count, owners, bound, regions.size(regions.depth) * destinations.size(destinations.depth))
+        return cls.from_counted(
+            replace(counted, bad=counted.bad + trips.ragged),
+            regions=regions,
             destinations=destinations,
-            contributions=contributions,
-            unit=TRIP if trips.person is None and _most(contributions) == 1 else PERSON,
+            contributions=most,
             exactly=exactly,
-            enforced=trips.person is not None,
-            dropped=int(np.abs(count).sum()) + trips.ragged - int(pairs[2].sum()),
+            enforced=bound is not None,
             notes=trips.notes,
         )
+
+    @classmethod
+    def from_counted(cls, counted: Counted, *, regions: Regions, destinations: Regions, **held: Any) -> Flows:
+        """Take the trips per pair that a pass counted; `held` says to which bound, and who vouches for it."""
+        origin, destination = np.divmod(counted.places, destinations.size(destinations.depth))
+        return cls(
+            regions,
+            origin.astype(np.int32),
+            destination.astype(np.int32),
+            counted.counts,
+            destinations=destinations,
+            unit=PERSON if held["enforced"] or held["contributions"] > 1 else TRIP,
+            dropped=counted.outside + counted.bad + counted.over,
+            outside=counted.outside,
+            bad=counted.bad,
+            over=counted.over,
+            **held,
+        )
+
+
+def matched(regions: Regions, destinations: Regions) -> tuple[Regions, Regions]:
+    """Both hierarchies, if they are of one depth."""
+    if regions.depth != destinations.depth:
+        raise InputError("Origins and destinations need hierarchies of the same depth.")
+    return regions, destinations
 
 
 def check_rule(bad_rows: str) -> None:
@@ -203,38 +238,10 @@ def _column(table: pd.DataFrame, name: str) -> pd.Series:
     return table.iloc[:, found[0]]
 
 
-class _Bound(NamedTuple):
-    """How many trips of a person are kept, and what happens to people with fewer."""
-
-    most: int
-    exactly: bool
-    bad_rows: str
-    key: bytes | None
-
-
-def _bounded(owner: ArrayLike, weight: Integers, bound: _Bound) -> Integers:
-    """Rows of the trips that people keep; of people with exactly m of them only, where that was declared."""
-    owners = people(owner)
-    if owners.codes.shape != weight.shape:
+def _owners(person: ArrayLike | People, length: int, bad_rows: str) -> People:
+    owners = people(person)
+    if owners.codes.shape != (length,):
         raise InputError("The person column must have one entry per row.")
-    if bound.key is not None and not isinstance(bound.key, bytes):
-        raise InputError("key must be bytes.")
-    if bound.bad_rows == "refuse" and (owners.codes < 0).any():
+    if bad_rows == "refuse" and (owners.codes < 0).any():
         raise InputError(f"The person column has a missing cell: every row must say whom it belongs to. {REMEDY}")
-    rows = kept_rows(owners, weight, bound.most, bound.key or secrets.token_bytes(16))
-    if bound.exactly:
-        number = np.bincount(owners.codes[rows], minlength=len(owners.distinct))
-        if bound.bad_rows == "refuse" and ((number > 0) & (number < bound.most)).any():
-            raise InputError(f"Somebody has fewer trips than were declared for everybody. {REMEDY}")
-        rows = rows[number[owners.codes[rows]] == bound.most]
-    return rows
-
-
-def _summed(origin: Places, destination: Places, weight: Integers, width: int) -> tuple[Places, Places, Integers]:
-    """Distinct pairs with trips, ordered by origin, then destination, and the trips of each."""
-    some = weight > 0
-    pair = origin[some] * np.int64(width) + destination[some]
-    pairs, place = np.unique(pair, return_inverse=True)
-    counts = np.bincount(place, weights=weight[some], minlength=len(pairs)).astype(np.int64)
-    one, other = np.divmod(pairs, width)
-    return one.astype(np.int32), other.astype(np.int32), counts
+    return owners

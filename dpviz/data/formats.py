@@ -20,6 +20,7 @@ from pyproj import CRS
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, raw_points
 from dpviz.data.files import Limits, attempt, checked_geopackage, guarded, repacked_shapefile
 from dpviz.data.parquet import open_parquet, read_columns
+from dpviz.data.places import xy_of
 from dpviz.data.text_formats import open_geojson, open_text
 from dpviz.errors import InputError
 
@@ -135,4 +136,5 @@ def _places(geometries: NDArray[np.object_]) -> dict[str, Any]:
     strangers = kinds > 0
     if strangers.any() and not (kinds == 0).any():
         raise InputError(NOT_POINTS)
-    return {"x": shapely.get_x(geometries), "y": shapely.get_y(geometries), "has_strangers": bool(strangers.any())}
+    x, y = xy_of(geometries)
+    return {"x": x, "y": y, "has_strangers": bool(strangers.any())}

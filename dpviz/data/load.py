@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pyproj import CRS, Transformer
 
-from dpviz.data.arrays import MOST_RECORDS
+from dpviz.data.arrays import MOST_RECORDS, whole_counts
+from dpviz.data.bounding import bound_of, refuse_unenforced
 from dpviz.data.columns import (
     COUNT_NAMES,
     PERSON_NAMES,
@@ -22,13 +22,18 @@ from dpviz.data.columns import (
     only_candidate,
     resolved,
 )
+from dpviz.data.counted import counted_rows
 from dpviz.data.files import Limits, Source, checked_bytes, guarded
 from dpviz.data.formats import open_format, too_many_rows
+from dpviz.data.frames import frame_of, on_a_map, reprojected
+from dpviz.data.places import cells_of
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
-from dpviz.space.domain import is_horizontal
 
 if TYPE_CHECKING:
+    from pyproj import CRS
+
+    from dpviz.data.bounding import Bound
     from dpviz.space.domain import Domain
 
 DEFAULT_LIMITS = Limits()
@@ -86,7 +91,7 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
     if through and not (tabular and (x is None or y is None)):
         columns = PointColumns(x=x, y=y)
-        frame = None if opened.crs is None else _on_a_map(opened.crs)
+        frame = None if opened.crs is None else on_a_map(opened.crs)
         _refuse_rows(_rows(opened, columns, "refuse", limits), columns, frame)
     return PointsFile(
         format=opened.format,
@@ -111,6 +116,7 @@ def read_points(
     count: str | None = None,
     person: str | None = None,
     contributions: int = 1,
+    distinct: bool = False,
     bad_rows: str = "refuse",
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
@@ -130,6 +136,7 @@ def read_points(
         person: column that says who a row belongs to; each person then keeps at most `contributions` records.
             Blank cells, and NA, null or NaN in text tables, are missing.
         contributions: m >= 1.
+        distinct: whether each person counts once in each cell, and keeps at most m distinct cells.
         bad_rows: "refuse" raises on a row with a missing or malformed cell, "drop" leaves it out; the result's `dropped`
             says how many. Under "drop" no single row raises; what concerns a whole file or column still does: damage, limits,
             CRS, a column of which not one cell is a number, geometries of which not one is a point, a counts column
@@ -152,21 +159,59 @@ def read_points(
     >>> read_points(upload, domain=domain, crs="EPSG:4326").count.sum()
     np.int64(2)
     """
-    if bad_rows not in ("refuse", "drop"):
-        raise InputError("bad_rows must be 'refuse' or 'drop'.")
-    asked = PointColumns(x=x, y=y, count=count, person=person)
-    opened = _open(source, limits, asked)
-    columns = resolved(opened.names, asked, has_geometry=opened.has_geometry)
-    frame = _frame(opened, crs, domain)
-    raw = _rows(opened, columns, bad_rows, limits)
-    _check_counts(raw, columns)
-    if bad_rows == "refuse":
-        _refuse_rows(raw, columns, frame)
-    east, north = _reprojected(raw, frame, domain)
-    points = PointCounts.from_xy(
-        east, north, domain=domain, count=raw.count, person=raw.person, contributions=contributions, bad_rows="drop", key=key
+    question = PointsQuestion(
+        target=domain.crs, columns=PointColumns(x=x, y=y, count=count, person=person), crs=crs, bad_rows=bad_rows, limits=limits
     )
-    return replace(points, dropped=points.dropped + raw.ragged)
+    refuse_unenforced(person, contributions, distinct=distinct)
+    bound = None if person is None else bound_of(contributions, key, distinct=distinct)
+    return points_of(read_rows(source, question), domain, bound)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointsQuestion:
+    """What is asked of each file of points.
+
+    Attributes:
+        target: the CRS into which coordinates are brought; None where they are taken as they are, on a plain plane.
+        columns: those that were named; x and y are found if they were not.
+        crs: of the files' coordinates, if the files do not say.
+        bad_rows: "refuse" or "drop".
+        limits: the most that a file may hold.
+    """
+
+    target: object
+    columns: PointColumns
+    crs: object = None
+    bad_rows: str = "refuse"
+    limits: Limits = DEFAULT_LIMITS
+
+    def __post_init__(self) -> None:
+        if self.bad_rows not in ("refuse", "drop"):
+            raise InputError("bad_rows must be 'refuse' or 'drop'.")
+
+
+def read_rows(source: Source, question: PointsQuestion) -> RawPoints:
+    """A file's rows in the target CRS, the bad ones refused, or marked to be dropped.
+
+    Raises:
+        InputError: as `read_points`.
+    """
+    opened = _open(source, question.limits, question.columns)
+    columns = resolved(opened.names, question.columns, has_geometry=opened.has_geometry)
+    frame = frame_of(opened.format, opened.crs, question.crs, question.target)
+    raw = _rows(opened, columns, question.bad_rows, question.limits)
+    _check_counts(raw, columns)
+    if question.bad_rows == "refuse":
+        _refuse_rows(raw, columns, frame)
+    east, north = reprojected(raw, frame, question.target)
+    return replace(raw, x=east, y=north)
+
+
+def points_of(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCounts:
+    """Count rows in the domain's CRS, bad ones left out; the unit is a record without a bound."""
+    weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
+    counted = counted_rows(cells_of(raw.x, raw.y, domain), weight, raw.person, bound, domain.side**2)
+    return PointCounts.from_counted(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
 
 
 def _open(source: Source, limits: Limits, asked: PointColumns) -> OpenFile:
@@ -187,41 +232,6 @@ def _is_number(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _frame(opened: OpenFile, crs: object, domain: Domain) -> CRS | None:
-    """The CRS of the file's coordinates; None if they are taken as they are, on a plain plane.
-
-    Raises:
-        InputError: nobody says it, two say different things, or it is not known.
-    """
-    if domain.crs is None:
-        if crs is not None:
-            raise InputError("The domain is a plain plane without a CRS: leave crs out, or give the domain one.")
-        return None
-    if crs is None:
-        if opened.crs is None:
-            raise InputError(
-                f"This {opened.format} file does not say its CRS, and it is never guessed: pass crs=..., such as crs='EPSG:4326'."
-            )
-        return _on_a_map(opened.crs)
-    given = guarded("The CRS is not known; give an EPSG code such as 'EPSG:4326'.", lambda: CRS.from_user_input(crs))
-    if opened.crs is not None and not _same(given, opened.crs):
-        raise InputError("The file declares another CRS than crs=...; leave crs out, or correct the file.")
-    return _on_a_map(given)
-
-
-def _on_a_map(crs: CRS) -> CRS:
-    if not is_horizontal(crs):
-        raise InputError(
-            "The CRS of the points has no place on a map (heights only, or geocentric); convert them to EPSG:4326, for instance."
-        )
-    return crs
-
-
-def _same(one: CRS, other: CRS) -> bool:
-    """Whether two CRS give a place the same x and y (longitude first in both)."""
-    return one.equals(other, ignore_axis_order=True) or (one.to_epsg() is not None and one.to_epsg() == other.to_epsg())
 
 
 def _check_counts(raw: RawPoints, columns: PointColumns) -> None:
@@ -267,14 +277,3 @@ def _refuse_bad_counts(counts: Numbers, name: str | None) -> None:
 def _refuse_swapped(raw: RawPoints, frame: CRS | None) -> None:
     if frame is not None and frame.is_geographic and (np.abs(raw.y) > 90).any() and (np.abs(raw.x) <= 90).all():
         raise InputError("A latitude lies beyond the poles, while no longitude is that large: are x and y swapped?")
-
-
-def _reprojected(raw: RawPoints, frame: CRS | None, domain: Domain) -> tuple[Numbers, Numbers]:
-    """(n,) x and y in the domain's CRS; infinite where there is no such place."""
-    if frame is None or domain.crs is None or _same(frame, CRS(domain.crs)):
-        return raw.x, raw.y
-    target = CRS(domain.crs)
-    return guarded(
-        "The coordinates cannot be reprojected from the file's CRS to the domain's.",
-        lambda: Transformer.from_crs(frame, target, always_xy=True).transform(raw.x, raw.y),
-    )

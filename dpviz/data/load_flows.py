@@ -10,12 +10,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from dpviz.data.columns import PERSON_NAMES, folded, only_candidate, owners
+from dpviz.data.columns import PERSON_NAMES, only_candidate, owners
 from dpviz.data.files import Limits, Source, checked_bytes
-from dpviz.data.flow_columns import HEADLESS, LODES_NAMES, FlowColumns, found_columns, headless, is_matrix, may_be_matrix, proposed
+from dpviz.data.flow_columns import (
+    HEADLESS,
+    FlowColumns,
+    FlowsQuestion,
+    cut_of,
+    found_columns,
+    headless,
+    is_matrix,
+    may_be_matrix,
+    proposed,
+)
 from dpviz.data.flow_rows import BLOCK_CODE, Counts, Ids, Trips, checked_counts, counts_of, ids_of, leaf_places, refuse_missing
 from dpviz.data.flow_totals import CHECKED, UNCHECKED, Pairs, are_totals, check_totals, total_words
-from dpviz.data.flows import Flows, check_rule
+from dpviz.data.flows import Flows
 from dpviz.data.tables import SEPARATORS, Cells, OpenTable, open_table
 from dpviz.errors import InputError
 
@@ -119,6 +129,7 @@ def read_flows(
     count: str | None = None,
     person: str | None = None,
     contributions: int = 1,
+    distinct: bool = False,
     exactly: bool = False,
     bad_rows: str = "refuse",
     limits: Limits = DEFAULT_LIMITS,
@@ -142,6 +153,7 @@ def read_flows(
             one trip if there is none. Survey weights are refused.
         person: column that says who a row belongs to; each person then keeps at most `contributions` trips.
         contributions: m >= 1; above 1 without `person`, the curator vouches that nobody has more.
+        distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
         exactly: declare that every person has exactly m trips; see `Flows.from_table`.
         bad_rows: "refuse" raises on an unknown id, a missing or malformed cell, and on totals that contradict the rest; "drop"
             leaves them out (the result's `dropped` counts trips, and one for each unreadable row or cell), and totals unchecked.
@@ -162,23 +174,39 @@ def read_flows(
     >>> flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist()
     ([0, 1], [2, 1], [8, 2])
     """
-    check_rule(bad_rows)
-    sides = (regions, destinations or regions)
-    opened = _open(source, limits)
-    asked = FlowColumns(origin=origin, destination=destination, count=count, person=person)
-    matrix = is_matrix(opened.names, asked, sides)
-    rows = _from_matrix(opened, bad_rows) if matrix else _from_table(opened, found_columns(opened.names, asked), sides, bad_rows)
-    if rows.ragged and bad_rows == "refuse":
-        raise InputError(_RAGGED)
+    question = FlowsQuestion(
+        sides=(regions, destinations or regions),
+        columns=FlowColumns(origin=origin, destination=destination, count=count, person=person),
+        bad_rows=bad_rows,
+        limits=limits,
+    )
     return Flows.from_trips(
-        _placed(rows, sides, bad_rows),
-        regions=sides[0],
-        destinations=sides[1],
+        read_trips(source, question),
+        regions=regions,
+        destinations=destinations or regions,
         contributions=contributions,
+        distinct=distinct,
         exactly=exactly,
         bad_rows=bad_rows,
         key=key,
     )
+
+
+def read_trips(source: Source, question: FlowsQuestion) -> Trips:
+    """A file's trips with places for ids, the bad rows refused, or marked to be dropped.
+
+    Raises:
+        InputError: as `read_flows`.
+    """
+    sides, bad_rows = question.sides, question.bad_rows
+    opened = _open(source, question.limits)
+    if is_matrix(opened.names, question.columns, sides):
+        rows = _from_matrix(opened, bad_rows)
+    else:
+        rows = _from_table(opened, found_columns(opened.names, question.columns), sides, bad_rows)
+    if rows.ragged and bad_rows == "refuse":
+        raise InputError(_RAGGED)
+    return _placed(rows, sides, bad_rows)
 
 
 def _open(source: Source, limits: Limits) -> OpenTable:
@@ -220,12 +248,8 @@ def _from_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, R
 
 def _block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
     """The ids in a column; Census block codes in a column that LODES calls so are cut to the length of the leaves' ids."""
-    ids = ids_of(cells, f"Column {name!r}")
-    lengths = {len(text) for text in side.ids_of(side.depth)}
-    if folded(name) not in LODES_NAMES or len(lengths) > 1:
-        return ids
-    length = lengths.pop()
-    return replace(ids, texts=[text[:length] if len(text) == BLOCK_CODE else text for text in ids.texts])
+    ids, length = ids_of(cells, f"Column {name!r}"), cut_of(name, side)
+    return ids if length is None else replace(ids, texts=[text[:length] if len(text) == BLOCK_CODE else text for text in ids.texts])
 
 
 def _without_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.data.arrays import array_of, coordinates, frozen, too_many, whole_counts
-from dpviz.data.bounding import People, kept_rows, people
+from dpviz.data.bounding import Bound, People, bound_of, people, refuse_unenforced
+from dpviz.data.counted import Counted, counted_rows
 from dpviz.data.files import guarded
+from dpviz.data.places import BAD, cells_of
 from dpviz.errors import DomainError, InputError
 from dpviz.space.domain import Domain
 
 if TYPE_CHECKING:
     import geopandas
 
-_DENSE_CELLS = 2**22
-_CHUNK = 1 << 16
-_NOWHERE = np.zeros(0, np.int64)
+_NOT_FINITE = "A coordinate is missing, NaN or infinite. Clean the columns, or pass bad_rows='drop' to leave such rows out."
 
 Integers = NDArray[np.int64]
 
@@ -36,11 +35,14 @@ class PointCounts:
         count: (k,) records in each, at least 1.
         contributions: m, the most records that one protected unit has here; mechanisms scale every sensitivity by it.
         unit: "record", or "person" when a person column was given and the bound was enforced with it.
-        dropped: rows left out (outside the domain, unreadable, over the bound); for the curator only, never released.
+        dropped: records left out; for the curator only, never released.
+        outside: those of them outside the domain.
+        bad: those of rows with a bad cell; one for a row whose count is bad or that cannot be cut into cells.
+        over: those over the bound.
 
     Raises:
         InputError: arrays that are not of one length, cells outside the lattice or out of order, counts under 1 or beyond
-            2**53 in all, an unknown unit.
+            2**53 in all, an unknown unit, parts of `dropped` that do not add up to it.
     """
 
     domain: Domain
@@ -50,12 +52,17 @@ class PointCounts:
     contributions: int = 1
     unit: str = "record"
     dropped: int = 0
+    outside: int = 0
+    bad: int = 0
+    over: int = 0
 
     def __post_init__(self) -> None:
         for name, kind in (("column", np.int32), ("row", np.int32), ("count", np.int64)):
             object.__setattr__(self, name, frozen(getattr(self, name), kind, name))
-        for name, least in (("contributions", 1), ("dropped", 0)):
+        for name, least in (("contributions", 1), ("dropped", 0), ("outside", 0), ("bad", 0), ("over", 0)):
             object.__setattr__(self, name, _whole(getattr(self, name), name, least))
+        if self.outside + self.bad + self.over not in (0, self.dropped):
+            raise InputError("outside, bad and over must add up to dropped.")
         if self.unit not in ("record", "person"):
             raise InputError("unit must be 'record' or 'person'.")
         self._check_cells()
@@ -87,6 +94,7 @@ class PointCounts:
         count: ArrayLike | None = None,
         person: ArrayLike | People | None = None,
         contributions: int = 1,
+        distinct: bool = False,
         bad_rows: str = "refuse",
         key: bytes | None = None,
     ) -> PointCounts:
@@ -100,6 +108,7 @@ class PointCounts:
             person: (n,) who a record belongs to; each person then keeps at most `contributions` of the records inside
                 the domain, chosen at random. Without it the protected unit is one record.
             contributions: m >= 1.
+            distinct: whether each person counts once in each cell, and keeps at most m distinct cells.
             bad_rows: "refuse" raises on a coordinate, count or person that is missing or not finite, "drop" leaves it out.
             key: bytes that decide which records a person keeps; fresh from the operating system if None.
 
@@ -113,21 +122,20 @@ class PointCounts:
         if bad_rows not in ("refuse", "drop"):
             raise InputError("bad_rows must be 'refuse' or 'drop'.")
         weight = None if count is None else whole_counts(count, len(x), bad_rows)
-        total = len(x) if weight is None else int(np.abs(weight).sum())
-        cells, inside = _cells(x, y, domain)
-        if not inside and bad_rows == "refuse":
-            _refuse_not_finite(x, y)
-        if person is not None:
-            records = np.where(cells < 0, 0, 1 if weight is None else weight)
-            cells, weight, inside = cells[_bounded(person, records, contributions, bad_rows, key)], None, True
-        elif contributions != 1:
-            raise InputError("contributions above 1 needs a person column to enforce it with; without one the unit is a record.")
-        if not inside or weight is not None:
-            good = cells >= 0 if weight is None else (cells >= 0) & (weight >= 0)
-            cells, weight = cells[good], None if weight is None else weight[good]
-        unit = "record" if person is None else "person"
-        occupied, counts = _occupied(cells, weight, domain.side**2)
-        return cls._from_cells(occupied, counts, domain, contributions=contributions, unit=unit, dropped=total - int(counts.sum()))
+        cells = cells_of(x, y, domain)
+        if bad_rows == "refuse" and (cells == BAD).any():
+            raise InputError(_NOT_FINITE)
+        refuse_unenforced(person, contributions, distinct=distinct)
+        bound = None if person is None else bound_of(contributions, key, distinct=distinct)
+        owners = None if person is None else _owners(person, len(x), bad_rows)
+        return cls.from_counted(counted_rows(cells, weight, owners, bound, domain.side**2), domain, bound)
+
+    @classmethod
+    def from_counted(cls, counted: Counted, domain: Domain, bound: Bound | None) -> PointCounts:
+        """Take the records per cell that a pass counted, with each person held to `bound`; the unit is a record without."""
+        rest = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
+        held = {} if bound is None else {"contributions": bound.most, "unit": "person"}
+        return cls._from_cells(counted.places, counted.counts, domain, dropped=sum(rest.values()), **rest, **held)
 
     @classmethod
     def from_geodataframe(cls, frame: geopandas.GeoDataFrame, *, domain: Domain, **options: Any) -> PointCounts:
@@ -198,69 +206,10 @@ def _whole(value: object, name: str, least: int) -> int:
     return int(value)
 
 
-def _refuse_not_finite(x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
-    if not (np.isfinite(x) & np.isfinite(y)).all():
-        raise InputError("A coordinate is missing, NaN or infinite. Clean the columns, or pass bad_rows='drop' to leave such rows out.")
-
-
-def _bounded(person: ArrayLike | People, records: Integers, most: int, bad_rows: str, key: bytes | None) -> Integers:
-    """Rows of the records that are kept; `records` is 0 or less where a row is left out."""
+def _owners(person: ArrayLike | People, length: int, bad_rows: str) -> People:
     owners = people(person)
-    if owners.codes.shape != records.shape:
+    if owners.codes.shape != (length,):
         raise InputError("The person column must have one entry per row.")
     if bad_rows == "refuse" and (owners.codes < 0).any():
         raise InputError("The person column has missing entries. Clean it, or pass bad_rows='drop'.")
-    if key is not None and not isinstance(key, bytes):
-        raise InputError("key must be bytes.")
-    return kept_rows(owners, np.maximum(records, 0), most, key or secrets.token_bytes(16))
-
-
-def _cells(x: NDArray[np.float64], y: NDArray[np.float64], domain: Domain) -> tuple[Integers, bool]:
-    """(n,) lattice cell numbers, row * side + column, -1 outside the domain or not finite; and whether all are inside.
-
-    Works in chunks that stay in cache, on floats (exact: cells are below 2**48) until the last step.
-    """
-    cells, buffers, inside = np.empty(len(x), np.int64), np.empty((2, _CHUNK)), True
-    west, south, east, north = domain.bounds
-    for start in range(0, len(x), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        column, row = buffers[:, : min(_CHUNK, len(x) - start)]
-        outside = _place(x[part], west, east, domain.side, column)
-        beyond = _place(y[part], south, north, domain.side, row)
-        row *= domain.side
-        row += column
-        row[outside] = -1
-        row[beyond] = -1
-        cells[part] = row
-        inside = inside and not (outside.size or beyond.size)
-    return cells, inside
-
-
-def _place(values: NDArray[np.float64], low: float, high: float, side: int, out: NDArray[np.float64]) -> Integers:
-    """Write lattice places along one axis to `out`; give the indices of those outside. The upper edge is in the last place."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        np.subtract(values, low, out=out)
-        np.multiply(out, side / (high - low), out=out)
-        np.floor(out, out=out)
-        np.minimum(out, side - 1, out=out)
-    if values.min() >= low and values.max() < high:
-        return _NOWHERE
-    odd = np.flatnonzero(~((values >= low) & (values < high)))
-    edge = values[odd] == high
-    out[odd] = np.where(edge, side - 1, 0)
-    return np.asarray(odd[~edge])
-
-
-def _occupied(cells: Integers, weight: Integers | None, size: int) -> tuple[Integers, Integers]:
-    """Distinct cell numbers, ascending, and the records in each."""
-    if size <= max(_DENSE_CELLS, 4 * len(cells)):
-        total = np.bincount(cells, minlength=size) if weight is None else _sums(cells, weight, size)
-        occupied = np.flatnonzero(total)
-        return occupied, total[occupied]
-    if weight is None:
-        occupied, counts = np.unique(cells, return_counts=True)
-        return occupied, counts.astype(np.int64)
-    occupied, place = np.unique(cells, return_inverse=True)
-    counts = _sums(place, weight, len(occupied))
-    keep = counts > 0
-    return occupied[keep], counts[keep]
+    return owners

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import shapely
 
+from dpviz.data.engines import AUTO, engine_for
 from dpviz.data.files import FORMATS, Limits, attempt, checked_bytes
-from dpviz.data.load import inspect_points
-from dpviz.data.load_flows import inspect_flows
+from dpviz.data.found_columns import Pair, coordinate_columns, found_flows, found_points
+from dpviz.data.found_files import TABLES, FoundFiles, found_files
+from dpviz.data.load import PointsFile, inspect_points
+from dpviz.data.load_flows import FlowsFile, inspect_flows
 from dpviz.data.load_regions import inspect_regions
 from dpviz.data.shapes import open_shapes
 from dpviz.data.tables import SEPARATORS
@@ -37,10 +42,11 @@ def check(path: Path) -> Facts:
     Every row is read where it is plain which columns are meant, so that damage and bad rows are found here and not in a release.
 
     Args:
-        path: a file of points, trips or regions, or a release as a folder or zip.
+        path: a file of points, trips or regions, a pattern or folder of such tables, or a release as a folder or zip.
 
     Returns:
-        kind ("data" or "release"). Of data also format, columns (the first 40) and uses as points, trips or regions, most likely
+        kind ("data" or "release"). Of several or large tables, of which not a row is read, the number of files and the engine that
+        would count them. Of data also format, columns (the first 40) and uses as points, trips or regions, most likely
         first, each with what was `found` and what is `missing`: what has to be said before it can be read. Of a release what its
         manifest and its receipt say.
 
@@ -49,15 +55,38 @@ def check(path: Path) -> Facts:
         DpvizError: a release that was changed, or is damaged.
     """
     folder = os.path.isdir(path)  # noqa: PTH112  (says no where a path may not be looked at; Path.is_dir raises)
-    if folder and not os.path.isfile(path / MANIFEST):  # noqa: PTH113
-        raise InputError(f"The folder holds no release: there is no {MANIFEST}. Name a file, or the folder of a release.")
-    if folder or _holds_manifest(path):
+    if (folder and os.path.isfile(path / MANIFEST)) or (not folder and _holds_manifest(path)):  # noqa: PTH113
         return _release(path)
-    uses, refusals = [], []
-    tabular = FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
-    for inspect in ([_as_trips] if tabular else []) + [_as_points, _as_regions]:
+    found = _several_or_large(path, folder=folder)
+    tabular = found is not None or FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
+    if found is None:
+        looks = [*([lambda: _as_trips(inspect_flows(path, through=True))] if tabular else [])]
+        looks += [lambda: _as_points(inspect_points(path, through=True), lambda: _shapes(path)), lambda: _as_regions(path)]
+        return _data(looks)
+    looks = [lambda: _as_trips(found_flows(found)), lambda: _as_points(found_points(found), lambda: {"point"})]
+    return {**_data(looks), "files": len(found.sources), "engine": engine_for(found, AUTO, None, _LIMITS)}
+
+
+def _several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
+    """Tables that are counted without being read into memory: those of a pattern or a folder, and a large one."""
+    if folder:
         try:
-            uses.append(inspect(path))
+            return found_files(path)
+        except InputError as error:
+            refusal = f"The folder holds no release: there is no {MANIFEST}. {error}"
+        raise InputError(refusal)
+    if not os.path.isfile(path):  # noqa: PTH113
+        return found_files(path) if glob.has_magic(str(path)) else None
+    large = path.stat().st_size > _LIMITS.file_bytes and FORMATS.get(path.suffix.lower()) in TABLES
+    return found_files(path) if large else None
+
+
+def _data(looks: Sequence[Callable[[], Facts]]) -> Facts:
+    """What can be made of data, as far as some looks at them tell."""
+    uses, refusals = [], []
+    for look in looks:
+        try:
+            uses.append(look())
         except DpvizError as error:
             refusals.append(str(error))
     fitting = sorted((use for use in uses if use.pop("fits")), key=lambda use: ("matrix" in use["found"], len(use["missing"])))
@@ -77,11 +106,13 @@ def _holds_manifest(path: Path) -> bool:
         return False
 
 
-def _as_trips(path: Path) -> Facts:
-    about = inspect_flows(path, through=True)
+def _as_trips(about: FlowsFile) -> Facts:
+    pairs = None if about.matrix else coordinate_columns(about.columns)
     found = {"origin": about.origin, "destination": about.destination, "count": about.count, "person": about.person}
     named = {role: name for role, name in found.items() if name is not None}
     ends = [role for role in ("origin", "destination") if role not in named and not about.matrix]
+    if pairs is not None and ends:
+        return _between_coordinates(about, pairs, named)
     return {
         "as": "trips",
         "fits": about.matrix or bool({"origin", "destination"} & set(named)),
@@ -91,9 +122,23 @@ def _as_trips(path: Path) -> Facts:
     }
 
 
-def _as_points(path: Path) -> Facts:
-    about = inspect_points(path, through=True)
-    kinds = _shapes(path) if about.has_geometry else set()
+def _between_coordinates(about: FlowsFile, pairs: tuple[Pair, Pair], named: Facts) -> Facts:
+    rest = {role: name for role, name in named.items() if role in ("count", "person")}
+    return {
+        "as": "trips",
+        "fits": True,
+        "found": {"origin": list(pairs[0]), "destination": list(pairs[1]), **rest},
+        "missing": [
+            "[data] origin and destination: the pairs of columns, if they are meant",
+            "[data] crs: which CRS the coordinates are in; it is never guessed",
+            "[regions] file: the public regions, with polygons",
+        ],
+        "about": _about(about.format, about.columns),
+    }
+
+
+def _as_points(about: PointsFile, shapes: Callable[[], set[str]]) -> Facts:
+    kinds = shapes() if about.has_geometry else set()
     found = {"x": about.x, "y": about.y, "count": about.count, "person": about.person}
     named = {role: name for role, name in found.items() if name is not None}
     missing = [f"[data] {role}: the column" for role in ("x", "y") if role not in named and not about.has_geometry]
@@ -161,6 +206,8 @@ def lines(facts: Facts) -> list[str]:
         ]
     more = f" and {facts['further_columns']:,} more" if facts["further_columns"] else ""
     told = [f"{facts['format']}; columns: {', '.join(facts['columns']) or 'none'}{more}."]
+    if "files" in facts:
+        told.append(f"{facts['files']:,} files in all, which engine {facts['engine']} would count; not a row was read now.")
     for use in facts["uses"]:
         found = ", ".join(name if value is True else f"{name} = {value}" for name, value in use["found"].items())
         told.append(f"As {use['as']}: {found}.")

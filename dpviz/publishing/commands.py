@@ -17,10 +17,10 @@ from dpviz.privacy.audit import AuditPlan
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import check, serve
 from dpviz.publishing.config import ReleaseConfig, read_config
-from dpviz.publishing.console import DONE, REFUSED, counted_bar, give, say
+from dpviz.publishing.console import DONE, REFUSED, counted_bar, followed, give, say
 from dpviz.publishing.expected import Expected, expected
 from dpviz.publishing.ledger_lines import account_facts, account_line, draws, entry_facts, entry_line
-from dpviz.publishing.opening import PrivateData, open_data, open_frame, placed
+from dpviz.publishing.opening import PrivateData, left_out, open_data, open_frame, placed
 from dpviz.publishing.order import Order, Words
 from dpviz.publishing.publish import amount_text, publish
 from dpviz.publishing.study_command import run_compare
@@ -41,15 +41,18 @@ def run_release(asked: Namespace) -> None:
     if asked.seed is not None:
         raise RefusedError(SEED_REFUSED)
     config = read_config(Path(asked.config))
+    config = replace(config, data=config.data.counted_by(asked.engine, asked.address))
     words = words_of(config) if asked.output is None else replace(words_of(config), folder=Path(asked.output))
     words.check()
     say("Reading the data.")
-    order = order_of(config)
-    for left_out in curator_only(order.data):
-        say(f"Curator only: {left_out}")
+    order, engine = order_of(config)
+    if engine is not None:
+        say(f"Counted by engine {engine}.")
+    for told in curator_only(order.data):
+        say(f"Curator only: {told}")
     if asked.dry_run:
         found = expected(order.mechanism, order.data, order.budget)
-        give(_dry_facts(order, found), _dry_lines(order, found), as_json=asked.json)
+        give({**_dry_facts(order, found), "engine": engine}, _dry_lines(order, found), as_json=asked.json)
         return
     done = publish(order, words, Ledger(), say=say)
     facts = {
@@ -57,6 +60,7 @@ def run_release(asked: Namespace) -> None:
         "release_id": done.manifest["identity"]["release_id"],
         "files": sorted(path.name for path in done.folder.iterdir()),
         "dataset": account_facts(done.account),
+        "engine": engine,
     }
     left = amount_text(done.account.left)
     published = f"Published in {done.folder}."
@@ -81,8 +85,8 @@ def words_of(config: ReleaseConfig) -> Words:
     )
 
 
-def order_of(config: ReleaseConfig) -> Order:
-    """What a configuration asks to be drawn; reads the data, leaving out bad rows.
+def order_of(config: ReleaseConfig) -> tuple[Order, str | None]:
+    """What a configuration asks to be drawn, and the engine that counted it; reads the data, leaving out bad rows.
 
     Raises:
         SettingError: the data's unit is another one than the configuration says.
@@ -90,23 +94,21 @@ def order_of(config: ReleaseConfig) -> Order:
     """
     mechanism, budget = config.mechanism.built(points=config.data.is_points), config.budget.budget()
     frame = open_frame(config)
-    opened = open_data(config, frame, bad_rows="drop")
+    opened = followed("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch))
     wanted = config.dataset.unit
     if wanted not in (None, opened.data.unit):
         raise SettingError(
             f"[dataset] unit says {wanted[:40]!r}, but [data] protects one {opened.data.unit}: name a person column, or none."
         )
-    return Order(
+    order = Order(
         data=opened.data, mechanism=mechanism, budget=budget, dataset=config.dataset.name, marks=opened.marks, cap=config.dataset.cap()
     )
+    return order, opened.engine
 
 
 def curator_only(data: PrivateData) -> list[str]:
     """What was left out on the way in; true numbers, for the curator's terminal and nothing else."""
-    notes = list(getattr(data, "notes", ()))
-    if data.dropped:
-        notes.append(f"left out {data.dropped:,} (outside the frame, unreadable, or over the bound).")
-    return notes
+    return [*getattr(data, "notes", ()), *filter(None, [left_out(data)])]
 
 
 def _dry_facts(order: Order, found: Expected) -> Facts:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.errors import SettingError
+from dpviz.publishing.data_part import DataPart
 from dpviz.publishing.sections import (
     BudgetPart,
-    DataPart,
     DatasetPart,
     DomainPart,
     MechanismPart,

@@ -10,11 +10,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
+from dpviz.data.counting_pass import Watch
 from dpviz.errors import DpvizError, RefusedError
 
+T = TypeVar("T")
+
 DONE, REFUSED, FAILED, INTERRUPTED = 0, 1, 2, 130
+PATIENCE = 30.0  # seconds in which interrupted work takes away what it has begun
 
 
 def say(text: str) -> None:
@@ -116,3 +120,46 @@ def counted_bar(total: int, what: str) -> Iterator[Callable[..., object]]:
 
     with tqdm(total=total, desc=what, unit="run", file=sys.stderr, disable=None, leave=False) as bar:
         yield bar.update
+
+
+@contextmanager
+def share_bar(what: str) -> Iterator[Callable[[float], object]]:
+    """The same for work that says which part of it is done, from 0 to 1."""
+    from tqdm import tqdm  # noqa: PLC0415
+
+    shape = "{l_bar}{bar}| {elapsed}<{remaining}"
+    with tqdm(total=100, desc=what, bar_format=shape, file=sys.stderr, disable=None, leave=False) as bar:
+        yield lambda done: bar.update(max(100 * done - bar.n, 0))
+
+
+def followed(what: str, work: Callable[[Watch], T]) -> T:
+    """What `work` gives, with a bar; an interruption ends it and waits until it has taken away what it began.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted; a second interruption does not wait.
+        BaseException: whatever `work` raises.
+    """
+    found: list[T] = []
+    failed: list[BaseException] = []
+    cancel, ended = threading.Event(), threading.Event()  # an interrupted Thread.join takes a running thread for ended
+
+    def run(progress: Callable[[float], object]) -> None:
+        try:
+            found.append(work(Watch(progress=progress, cancel=cancel)))
+        except BaseException as error:  # noqa: BLE001  (raised again where somebody listens)
+            failed.append(error)
+        finally:
+            ended.set()
+
+    with share_bar(what) as progress:
+        try:
+            threading.Thread(target=run, args=(progress,), name=what, daemon=True).start()
+            ended.wait()
+        except KeyboardInterrupt:
+            cancel.set()
+            ended.wait(PATIENCE)
+            failed.clear()
+            raise
+    if failed:
+        raise failed.pop()
+    return found[0]

@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
-import io
-from dataclasses import dataclass, replace
+import os
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpviz.data.files import Limits, checked_bytes
+from dpviz.data.counting import count_flows, count_points
+from dpviz.data.counting_pass import Watch
+from dpviz.data.engines import AUTO, engine_for
+from dpviz.data.files import Limits, attempt
 from dpviz.data.flow_samples import load_flow_sample
 from dpviz.data.flows import Flows
-from dpviz.data.load import read_points
-from dpviz.data.load_flows import read_flows
+from dpviz.data.found_files import FoundFiles, found_files
 from dpviz.data.load_regions import read_regions
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES, load_sample
 from dpviz.errors import InputError
+from dpviz.publishing.marks import file_marks, marks_of
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from dpviz.publishing.config import Sourced
     from dpviz.publishing.sections import RegionsPart
 
 PrivateData = PointCounts | Flows
 Frame = Domain | tuple[Regions, Regions]
+UNWATCHED = Watch()
 _LIMITS = Limits()
+_MARKS_SHARE = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +46,32 @@ class Opened:
     Attributes:
         data: the private counts.
         marks: hex digests that recognise them; never shown.
+        engine: that counted them; None of a sample.
     """
 
     data: PrivateData
     marks: tuple[str, ...]
+    engine: str | None = None
 
     def __repr__(self) -> str:
         return f"Opened({self.data!r})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """How files are counted.
+
+    Attributes:
+        frame: the public one.
+        options: of `count_points` or `count_flows`: columns, bound and rules.
+        engine: "auto", or one of ENGINES.
+        address: of a Dask scheduler; None for workers of this machine.
+    """
+
+    frame: Frame
+    options: dict[str, Any] = field(default_factory=dict)
+    engine: str = AUTO
+    address: str | None = None
 
 
 def open_frame(config: Sourced) -> Frame | None:
@@ -74,30 +101,95 @@ def placed(base: Path, text: str) -> Path:
     return base / Path(text).expanduser()
 
 
-def open_data(config: Sourced, frame: Frame | None, *, bad_rows: str) -> Opened:
+def sources_of(config: Sourced) -> list[str]:
+    """What [data] names, from the configuration's folder; only what is written there can be a pattern, never the folder's own name.
+
+    Raises:
+        InputError: a URL.
+    """
+    paths = [(placed(config.base, text), text) for text in config.data.files]
+    patterns = [os.path.join(glob.escape(str(config.base)), Path(text).expanduser()) for _, text in paths]  # noqa: PTH118
+    return [
+        pattern if glob.has_magic(text) and attempt(path.exists) is not True else str(path)
+        for (path, text), pattern in zip(paths, patterns, strict=True)
+    ]
+
+
+def open_data(config: Sourced, frame: Frame | None, *, bad_rows: str, watch: Watch = UNWATCHED) -> Opened:
     """Read the private data.
 
     Args:
-        config: where from.
+        config: where from, and which engine counts.
         frame: from `open_frame`.
         bad_rows: "drop" for a release, in which no single row may decide whether there is one; "refuse" for studies.
+        watch: who follows, and may end it.
 
     Raises:
-        InputError: the file or a column cannot be used; names the column and the rule, never a cell.
+        InputError: a file or a column cannot be used; names the column and the rule, never a cell.
+        DpvizError: it was ended.
     """
     part = config.data
     if part.sample is not None:
         data = load_sample(part.sample, domain=_domain(frame), size=part.size) if part.is_points else load_flow_sample(part.sample)
         return Opened(data=data, marks=(_sample_mark(part), *marks_of(data)))
-    path = placed(config.base, part.points or part.trips or "")
-    content = checked_bytes(path, _LIMITS)[1]
-    options: dict[str, Any] = {**part.options(), "bad_rows": bad_rows}
-    source = _named(path.name, content)
-    if isinstance(frame, tuple):
-        data = read_flows(source, regions=frame[0], destinations=frame[1], **options)
+    found = found_files(sources_of(config))
+    asked = Asked(frame=frame, options={**part.options(), "bad_rows": bad_rows}, engine=part.engine, address=part.address)  # type: ignore[arg-type]
+    return count_files(found, asked, watch)
+
+
+def count_files(found: FoundFiles, asked: Asked, watch: Watch = UNWATCHED) -> Opened:
+    """Count files, and what the ledger knows them by.
+
+    Args:
+        found: the files.
+        asked: in which frame, by which columns and by which engine.
+        watch: who follows, and may end it.
+
+    Raises:
+        InputError: a file or a column cannot be used, or a file has changed in the meantime.
+        DpvizError: it was ended.
+    """
+    engine = engine_for(found, asked.engine, asked.address, _LIMITS)
+    paths, sources = found.paths or (), list(found.sources)
+    before = stamps_of(paths)
+    marks = file_marks(paths, replace(watch, progress=_stretch(watch, 0.0, _MARKS_SHARE)))
+    told: dict[str, Any] = {**asked.options, "engine": engine, "address": asked.address}
+    told |= {"progress": _stretch(watch, _MARKS_SHARE, 1.0), "cancel": watch.cancel}
+    if isinstance(asked.frame, tuple):
+        data: PrivateData = count_flows(sources, regions=asked.frame[0], destinations=asked.frame[1], **told)
     else:
-        data = read_points(source, domain=frame, **options)  # type: ignore[arg-type]
-    return Opened(data=data, marks=marks_of(data, content))
+        data = count_points(sources, domain=asked.frame, **told)
+    if stamps_of(paths) != before:
+        raise InputError("A file was changed while it was read: nothing of it was kept. Try again once nobody writes to it.")
+    return Opened(data=data, marks=marks_of(data, files=marks), engine=engine)
+
+
+def stamps_of(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
+    """Path, size and time of change of each file: as long as they stay, so does what was counted.
+
+    Raises:
+        InputError: a file is not there any more.
+    """
+    facts = [(str(path), attempt(path.stat)) for path in paths]
+    if any(fact is None for _, fact in facts):
+        raise InputError("A file is not there any more.")
+    return tuple((name, fact.st_size, fact.st_mtime_ns) for name, fact in facts if fact is not None)
+
+
+def _stretch(watch: Watch, start: float, end: float) -> Callable[[float], object] | None:
+    """Progress of a part of the work, told as that of the whole."""
+    tell = watch.progress
+    return None if tell is None else lambda done: tell(start + (end - start) * done)
+
+
+def left_out(data: PrivateData) -> str:
+    """What was left out on the way in and why, in words; for the curator's eyes only. Empty if nothing was."""
+    if not data.dropped:
+        return ""
+    unknown = "in no region" if isinstance(data, Flows) else "outside the domain"
+    parts = [(data.outside, unknown), (data.bad, "unreadable"), (data.over, "over the bound")]
+    told = ", ".join(f"{number:,} {why}" for number, why in parts if number)
+    return f"left out {data.dropped:,}: {told}." if told else f"left out {data.dropped:,}."
 
 
 def _sample_mark(part: Any) -> str:
@@ -109,46 +201,9 @@ def _domain(frame: Frame | None) -> Domain | None:
     return frame if isinstance(frame, Domain) else None
 
 
-def _named(name: str, content: bytes) -> io.BytesIO:
-    """Bytes as an open file that has a name, whose ending tells the format."""
-    file = io.BytesIO(content)
-    file.name = name
-    return file
-
-
-def marks_of(data: PrivateData, content: bytes | None = None) -> tuple[str, ...]:
-    """What the ledger recognises data by: the file's bytes, and the counts themselves, whatever file they came from.
-
-    Args:
-        data: the counts. Where the records that a person keeps were chosen at random, counts differ each time and are no
-            mark; nor are those of no records, which all empty files share.
-        content: of the file.
-
-    Returns:
-        Hex digests (SHA-256), at least one. For the ledger only, which keeps them under a key of its own: they are never shown.
-    """
-    enforced = data.enforced if isinstance(data, Flows) else data.unit == "person"
-    marks = [] if content is None else [hashlib.sha256(b"file" + content).hexdigest()]
-    telling = len(data.count) > 0 and not enforced
-    return tuple([*marks, _counts_mark(data)] if telling or not marks else marks)
-
-
-def _counts_mark(data: PrivateData) -> str:
-    if isinstance(data, Flows):
-        text = repr(("trips", [[*side.ids[-1]] for side in (data.regions, data.ends)]))
-        arrays = (data.origin, data.destination, data.count)
-    else:
-        text = repr(("points", data.domain.bounds, data.domain.crs, data.domain.order))
-        arrays = (data.column, data.row, data.count)
-    digest = hashlib.sha256(text.encode())
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
 def emptied(data: PrivateData) -> PrivateData:
     """The same frame, unit and bounds without a single record: public, whatever the data are."""
     place, count = np.zeros(0, np.int32), np.zeros(0, np.int64)
     if isinstance(data, Flows):
-        return replace(data, origin=place, destination=place, count=count, dropped=0, notes=())
-    return replace(data, column=place, row=place, count=count, dropped=0)
+        return replace(data, origin=place, destination=place, count=count, dropped=0, outside=0, bad=0, over=0, notes=())
+    return replace(data, column=place, row=place, count=count, dropped=0, outside=0, bad=0, over=0)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from dpviz.data.flow_samples import FLOW_SAMPLES
-from dpviz.data.samples import SAMPLES
 from dpviz.errors import BudgetError, RefusedError, SettingError
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, REFERENCES
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
@@ -15,85 +13,6 @@ from dpviz.publishing.toml_tables import check_keys
 from dpviz.space.domain import Domain
 
 PLAIN = "none"
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataPart:
-    """[data]: one of points, trips and sample, and how its columns are called.
-
-    Attributes:
-        points: path of a points file, from the configuration's folder.
-        trips: path of a trips file, likewise.
-        sample: key of a bundled sample instead.
-        size: records of a made-up sample of points.
-        x: column of easting or longitude; found by its name if left out, as the next ones.
-        y: column of northing or latitude.
-        crs: of the points' coordinates, if the file does not say.
-        origin: column of the trips' origins.
-        destination: column of their destinations.
-        count: column of records or trips per row. Points count one record per row if it is left out.
-        person: column of whose record or trip a row is; protects persons.
-        contributions: the most records or trips of one person.
-        exactly: declares that everybody has exactly that many trips.
-    """
-
-    points: str | None = None
-    trips: str | None = None
-    sample: str | None = None
-    size: int | None = None
-    x: str | None = None
-    y: str | None = None
-    crs: str | None = None
-    origin: str | None = None
-    destination: str | None = None
-    count: str | None = None
-    person: str | None = None
-    contributions: int = 1
-    exactly: bool = False
-
-    def __post_init__(self) -> None:
-        given = [name for name in ("points", "trips", "sample") if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise SettingError("[data] needs exactly one of points, trips and sample.")
-        if self.sample is not None and self.sample not in (*SAMPLES, *FLOW_SAMPLES):
-            raise SettingError(f"[data] sample must be one of {', '.join((*SAMPLES, *FLOW_SAMPLES))}.")
-        only = {"points": ("x", "y", "crs"), "trips": ("origin", "destination", "exactly")}
-        known = {"size"} if self.sample in SAMPLES else set()
-        if self.sample is None:
-            known = {*only[given[0]], "count", "person", "contributions"}
-        checked = {"size", *only["points"], *only["trips"], "count", "person", "contributions"} - known
-        for each in fields(DataPart):
-            if each.name in checked and getattr(self, each.name) != each.default:
-                raise SettingError(f"[data] {each.name} has no meaning beside {given[0]}.")
-
-    @property
-    def is_points(self) -> bool:
-        """Whether these are points; else they are trips."""
-        return self.points is not None or self.sample in SAMPLES
-
-    def options(self) -> dict[str, Any]:
-        """What the readers are told about the columns."""
-        names = ("x", "y", "crs") if self.is_points else ("origin", "destination", "exactly")
-        return {name: getattr(self, name) for name in (*names, "count", "person", "contributions")}
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublicDataPart(DataPart):
-    """[data] of a study, which compares with the truth.
-
-    Attributes:
-        public: declares that a file's data are already public; samples are.
-    """
-
-    public: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.sample is None and not self.public:
-            raise RefusedError(
-                "A comparison shows errors against the truth, which would reveal private data: it takes samples, or data that you"
-                " declare to be already public with [data] public = true."
-            )
 
 
 @dataclass(frozen=True, kw_only=True)

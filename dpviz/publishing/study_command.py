@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import Namespace
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from dpviz.answers.study import Study
 from dpviz.answers.study_table import made_already, read_rows, tidy
 from dpviz.answers.workers import MOST_WORKERS
 from dpviz.errors import DpvizError, SettingError
-from dpviz.publishing.console import counted_bar, give, say
+from dpviz.publishing.console import counted_bar, followed, give, say
 from dpviz.publishing.study_config import read_study
 from dpviz.publishing.table_file import checked_target, write_table
 from dpviz.release.members import neutral
@@ -30,7 +31,9 @@ def run_compare(asked: Namespace) -> None:
     output = None if asked.output is None else checked_target(Path(asked.output))
     if asked.resume and output is None:
         raise SettingError("--resume needs the --output file that the table is in, or will be.")
-    study = read_study(Path(asked.config)).study()
+    config = read_study(Path(asked.config))
+    config = replace(config, data=config.data.counted_by(asked.engine, asked.address))
+    study = followed("counting", config.study)
     before = read_rows(output) if asked.resume and output is not None and output.exists() else None
     there = len(made_already(study, before))
     say(f"Making {len(study) - there:,} runs." + (f" {there:,} are there already." if there else ""))

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.answers.study import MOST_RUNS, Study
+from dpviz.data.counting_pass import Watch
 from dpviz.errors import SettingError
 from dpviz.publishing.config import Sourced
-from dpviz.publishing.opening import open_data, open_frame
-from dpviz.publishing.sections import DomainPart, MechanismPart, PublicDataPart, RegionsPart
+from dpviz.publishing.data_part import PublicDataPart
+from dpviz.publishing.opening import UNWATCHED, open_data, open_frame
+from dpviz.publishing.sections import DomainPart, MechanismPart, RegionsPart
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, value_of
 
 PARTS: dict[str, type[Any]] = {
@@ -99,14 +101,14 @@ class StudyConfig(Sourced):
                     raise SettingError(f"There are more than {MOST_RUNS:,} combinations of settings.")
         return made
 
-    def study(self) -> Study:
-        """The study on its data, which are read now.
+    def study(self, watch: Watch = UNWATCHED) -> Study:
+        """The study on its data, which are read now; `watch` follows that.
 
         Raises:
             DpvizError: whatever is wrong with the data, the frame or the mechanisms on it.
         """
         mechanisms = self.built()
-        data = open_data(self, open_frame(self), bad_rows="refuse").data
+        data = open_data(self, open_frame(self), bad_rows="refuse", watch=watch).data
         own = {each.name for each in fields(Study)} - {"data", "public", "mechanisms"}
         return Study(data=data, public=True, mechanisms=mechanisms, **{name: getattr(self, name) for name in own})
 

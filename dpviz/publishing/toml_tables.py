@@ -87,8 +87,14 @@ def tables(found: object, where: str) -> dict[str, Any]:
 
 
 def value_of(kind: str, value: object, what: str) -> Any:
-    """A value, checked against an annotation: str, int, bool, Fraction, tuple[...] and dict of these, each perhaps with None."""
+    """A value, checked against an annotation: str, int, bool, Fraction, tuple[...] and dict of these, each perhaps with None.
+
+    "str | tuple[str, ...]" takes one of something, or a list of it.
+    """
     plain = kind.removesuffix(" | None")
+    one, _, several = plain.partition(" | ")
+    if several:
+        plain = several if isinstance(value, list) else one
     if plain.startswith("tuple["):
         inner = plain.removeprefix("tuple[").removesuffix("]").partition(",")[0]
         if not isinstance(value, list):

@@ -136,7 +136,7 @@ def evenly(data: PointCounts, records: int) -> PointCounts:
     """Made-up records on the same frame, each in any lattice cell with equal chance, with the unit and bound of the data."""
     place, count = np.unique(np.random.default_rng(SEED).integers(0, 4**data.domain.order, records), return_counts=True)
     row, column = (part.astype(np.int32) for part in np.divmod(place, data.domain.side))
-    return replace(data, column=column, row=row, count=count.astype(np.int64), dropped=0)
+    return replace(data, column=column, row=row, count=count.astype(np.int64), dropped=0, outside=0, bad=0, over=0)
 
 
 def _added_up(release: FlowRelease, level: int) -> float:

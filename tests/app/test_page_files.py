@@ -161,7 +161,7 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("name", "content", "words"),
         [
-            (None, b"", "no file"),
+            (None, b"", "cannot be read: does it exist"),
             ("homes.txt", PLACES, "ending"),
             ("homes.csv", b"", "empty"),
             ("homes.csv", b"lon,lat,note\n", ""),

@@ -1,14 +1,12 @@
 """Which records a person keeps: at most m, evenly chosen, whatever the others have."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.bounding import People, kept_rows, people
+from dpviz.data.bounding import People, bound_of, bounded, people
 from dpviz.data.load import read_points
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
@@ -109,34 +107,13 @@ def test_the_whole_is_the_sum_of_everybody_alone():
 
 @few
 @given(st.data())
-def test_the_order_of_other_peoples_rows_changes_nothing(data):
+def test_the_order_of_rows_changes_nothing(data):
     person, most, key = histories(data.draw)
     x = np.arange(len(person)) % 8 + 0.5
-    order = np.arange(len(person))
-    others = np.flatnonzero(person != person[0])
-    order[others] = data.draw(st.permutations(list(others)))
-    options = {"domain": SQUARE, "contributions": most, "key": key}
-    only = person == person[0]
-    mine = dense(PointCounts.from_xy(x[only], x[only], person=person[only], **options))
-    rest = dense(PointCounts.from_xy(x[order][~only], x[order][~only], person=person[order][~only], **options))
-    np.testing.assert_array_equal(dense(PointCounts.from_xy(x[order], x[order], person=person[order], **options)), mine + rest)
-
-
-def test_the_choice_of_several_records_is_even_over_keys():
-    owners, runs = people(["b", "a", "a", "a", "a", "a"]), 6000
-    pairs = dict.fromkeys(itertools.combinations(range(1, 6), 2), 0)
-    for run in range(runs):
-        pairs[tuple(sorted(kept_rows(owners, np.ones(6, np.int64), 2, run.to_bytes(3, "big")))[1:])] += 1
-    seen = np.array(list(pairs.values()))  # row 0 is b's and always kept; chi-squared with 9 degrees: 33.7 is passed once in 10,000
-    assert ((seen - runs / 10) ** 2 / (runs / 10)).sum() < 33.7
-
-
-def test_the_choices_of_two_people_do_not_hang_together():
-    owners, runs, seen = people(["a", "a", "b", "b"]), 4000, np.zeros((2, 2))
-    for run in range(runs):
-        first, second = sorted(kept_rows(owners, np.ones(4, np.int64), 1, run.to_bytes(3, "big")))
-        seen[first, second - 2] += 1
-    assert ((seen - runs / 4) ** 2 / (runs / 4)).sum() < 21.1
+    order = data.draw(st.permutations(range(len(person))))
+    options = {"domain": SQUARE, "contributions": most, "key": key, "distinct": data.draw(st.booleans())}
+    sorted_rows = dense(PointCounts.from_xy(x, x, person=person, **options))
+    np.testing.assert_array_equal(dense(PointCounts.from_xy(x[order], x[order], person=person[order], **options)), sorted_rows)
 
 
 def test_rows_outside_the_domain_use_no_quota():
@@ -192,7 +169,10 @@ def test_hidden_people_are_missing():
 def test_nobody_is_named_in_a_repr():
     assert "zq17" not in repr(people(["zq17"]))
     assert people(people(["a"])).distinct == ["a"]
-    assert kept_rows(People(codes=np.zeros(0, np.int64), distinct=[]), np.zeros(0, np.int64), 1, b"k").tolist() == []
+    nobody = People(codes=np.zeros(0, np.int64), distinct=[])
+    held = bounded(nobody, np.zeros(0, np.int64), np.zeros(0, np.int64), bound_of(1, b"k"))
+    assert held.records.tolist() == []
+    assert "zq17" not in repr(held) + repr(bound_of(1, b"zq17"))
 
 
 def test_broken_text_names_people_too():

@@ -243,3 +243,12 @@ def test_heights_beside_a_place_do_no_harm(crs):
 def test_rows_of_a_file_print_no_private_number():
     rows = RawPoints(x=np.array([7.1]), y=np.array([7.1]), count=np.array([7.0]), person=people(["7"]), ragged=7)
     assert "7" not in repr(rows)
+
+
+@pytest.mark.parametrize("form", ["parquet", "geoarrow", "gpkg", "geojson"])
+def test_empty_points_are_left_out_like_other_bad_rows(form, tmp_path):
+    shapes = [shapely.Point(1.5, 2.5), shapely.Point(), shapely.Point(3, 4)]
+    assert "missing, empty or not finite" in refusal(
+        stored(gpd.GeoDataFrame({"n": [1, 2, 3]}, geometry=shapes, crs="EPSG:4326"), form, tmp_path)
+    )
+    assert left_out(stored(gpd.GeoDataFrame({"n": [1, 2, 3]}, geometry=shapes, crs="EPSG:4326"), form, tmp_path)) == (2, 1)

@@ -17,7 +17,7 @@ from dpviz.mechanisms import Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.check import check, lines
-from dpviz.publishing.opening import marks_of
+from dpviz.publishing.marks import marks_of
 from dpviz.publishing.publish import Order, Words, publish
 from dpviz.release.export import zipped
 from dpviz.space.domain import Domain
@@ -158,3 +158,25 @@ def test_long_headers_are_cut(tmp_path):
     found = check(tmp_path / "wide.csv")
     assert (len(found["columns"]), found["further_columns"]) == (40, 60)
     assert "and 60 more" in lines(found)[0]
+
+
+def test_a_pattern_and_a_folder_are_told_by_their_headers(tmp_path):
+    for number in (1, 2):
+        pd.DataFrame({"lon": [1.0], "lat": [2.0], "user": ["Rosa"]}).to_parquet(tmp_path / f"{number}.parquet")
+    for name in ("*.parquet", ""):
+        facts = check(tmp_path / name)
+        assert (facts["files"], facts["engine"], facts["format"]) == (2, "numpy", "Parquet")
+        (use,) = facts["uses"]
+        assert (use["as"], use["found"]) == ("points", {"x": "lon", "y": "lat", "person": "user"})
+        assert "2 files in all, which engine numpy would count; not a row was read now." in lines(facts)
+    pd.DataFrame({"a": [1.0]}).to_parquet(tmp_path / "3.parquet")
+    with pytest.raises(InputError, match="of different columns"):
+        check(tmp_path / "*.parquet")
+    with pytest.raises(InputError, match="No file fits"):
+        check(tmp_path / "*.csv")
+
+
+def test_trips_between_coordinates_are_recognised(tmp_path):
+    (tmp_path / "moves.csv").write_text("start_lng,start_lat,end_lng,end_lat\n1,2,3,4\n", "utf-8")
+    use = check(tmp_path / "moves.csv")["uses"][0]
+    assert (use["as"], use["found"]["origin"], use["found"]["destination"]) == ("trips", ["start_lng", "start_lat"], ["end_lng", "end_lat"])

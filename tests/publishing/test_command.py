@@ -48,7 +48,7 @@ def test_release_writes_what_a_fresh_process_opens(run, tmp_path, ledger):
     assert code == 0
     assert str(tmp_path / "out") in out
     assert "left: epsilon 0.5" in err
-    assert "Curator only: left out 1 (" in err
+    assert "Curator only: left out 1: 1 outside the domain." in err
     assert "left out" not in (tmp_path / "out" / "manifest.json").read_text("utf-8")
     asked = f"from dpviz.release.reading import read_release; print(read_release({str(tmp_path / 'out')!r}).answer([[0, 0, 16, 16]])[0])"
     fresh = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)

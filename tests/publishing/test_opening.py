@@ -9,7 +9,8 @@ from dpviz.data.flow_samples import load_flow_sample
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
 from dpviz.publishing.config import read_config
-from dpviz.publishing.opening import emptied, marks_of, open_data, open_frame
+from dpviz.publishing.marks import marks_of
+from dpviz.publishing.opening import emptied, open_data, open_frame
 from dpviz.space.domain import Domain
 from tests.publishing.configs import CROWD, FLOWS, POINTS, changed, written
 

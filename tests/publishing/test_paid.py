@@ -10,7 +10,7 @@ from dpviz.mechanisms import Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish as module
-from dpviz.publishing.opening import marks_of
+from dpviz.publishing.marks import marks_of
 from dpviz.publishing.publish import Order, Words, amount_text, draw, publish
 from dpviz.release.export import write_release
 from dpviz.release.reading import read_manifest, read_release

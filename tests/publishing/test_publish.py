@@ -11,7 +11,7 @@ from dpviz.errors import BudgetError, DpvizError, RefusedError, SettingError
 from dpviz.mechanisms import ExactKdtree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
-from dpviz.publishing.opening import marks_of
+from dpviz.publishing.marks import marks_of
 from dpviz.publishing.publish import Order, Words, draw, publish, write
 from dpviz.release.manifest import describe
 from dpviz.release.publication import Publication

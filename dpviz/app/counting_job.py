@@ -1,0 +1,101 @@
+"""Counting in the background of a page: a thread counts and says how far it is; stopping it leaves nothing behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event, Thread
+
+from dpviz.data.counting_pass import Watch
+from dpviz.errors import DpvizError
+from dpviz.publishing.opening import Opened
+
+RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
+PATIENCE = 30.0  # seconds in which a stopped count takes away what it has begun
+_MOST_KEPT = 2
+_NO_MEMORY = "There is not enough memory to count this: choose engine duckdb or dask, or a lower order of the lattice."
+
+Work = Callable[[Watch], Opened]
+
+
+class CountingJob:
+    """One count. Nothing in it knows the page: the page looks at it.
+
+    Args:
+        key: stands for the files and for how they are counted.
+        work: counts; told how to say how far it is, and when to end.
+    """
+
+    def __init__(self, key: object, work: Work) -> None:
+        self.key, self.done, self.error = key, 0.0, ""
+        self.found: Opened | None = None
+        self._work, self._cancel, self._ended = work, Event(), Event()
+        self._thread = Thread(target=self._run, name="counting", daemon=True)
+
+    def start(self) -> None:
+        """Begin; once."""
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Until it has ended."""
+        self._ended.wait()
+
+    def stop(self, *, wait: bool = True) -> None:
+        """End it; with `wait`, until nothing of it is left or some seconds have passed."""
+        self._cancel.set()
+        if wait and self._thread.is_alive():
+            self._ended.wait(PATIENCE)
+
+    @property
+    def state(self) -> str:
+        """Running, stopped, done or failed."""
+        if self.found is not None:
+            return DONE
+        if self._cancel.is_set():
+            return STOPPED
+        return FAILED if self.error else RUNNING
+
+    def _run(self) -> None:
+        try:
+            self.found = self._work(Watch(progress=self._tell, cancel=self._cancel))
+        except DpvizError as error:
+            self.error = str(error)
+        except MemoryError:
+            self.error = _NO_MEMORY
+        except Exception as error:  # noqa: BLE001  (a library's text could quote a cell)
+            self.error = f"The counting failed that should not ({type(error).__name__})."
+        finally:
+            self._ended.set()
+
+    def _tell(self, done: float) -> None:
+        self.done = done
+
+
+class Counts:
+    """The counts of a session, those of each page apart: one that runs, and the last few that are done.
+
+    Whoever keeps this ends what runs by letting go of it.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, list[CountingJob]] = {}
+
+    def of(self, page: str, key: object) -> CountingJob | None:
+        """The page's count of that key, however it ended; a running one of another key is ended, since nobody waits for it."""
+        jobs = self._jobs.get(page, [])
+        for job in jobs:
+            if job.key != key and job.state == RUNNING:
+                job.stop(wait=False)
+        return next((job for job in jobs if job.key == key), None)
+
+    def take(self, page: str, job: CountingJob) -> CountingJob:
+        """Keep a count and begin it."""
+        others = [each for each in self._jobs.get(page, []) if each.key != job.key and each.state == DONE]
+        self._jobs[page] = [*others, job][-_MOST_KEPT:]
+        job.start()
+        return job
+
+    def let_go(self) -> None:
+        """End what runs. Streamlit calls this where nothing may take long."""
+        for job in [job for jobs in self._jobs.values() for job in jobs]:
+            job.stop(wait=False)
+        self._jobs.clear()

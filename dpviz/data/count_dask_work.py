@@ -1,0 +1,143 @@
+"""What Dask's workers do: places and sums of a part of the files, and the bound of people who were brought together.
+
+Nothing here raises, for a worker would log what it was called with: what goes wrong is a tally, which the client raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.data.arrays import too_many
+from dpviz.data.count_dask_parts import Batch, Fault, Part, batches
+from dpviz.data.count_dask_tables import (
+    EMPTY,
+    Tally,
+    by_person,
+    counted,
+    joined,
+    kept,
+    nobodys,
+    summed,
+    tallies,
+)
+from dpviz.data.counting_pass import CountingPass
+from dpviz.data.places import BAD, OUTSIDE
+
+if TYPE_CHECKING:
+    from dpviz.data.bounding import Bound
+
+Integers = NDArray[np.int64]
+
+_TABLES_AT_ONCE = 8
+
+
+def part_frame(part: Part) -> pd.DataFrame:
+    """One row that names a part."""
+    return pd.DataFrame([part], columns=Part._fields)
+
+
+def count_part(frame: pd.DataFrame, asked: CountingPass) -> pd.DataFrame:
+    """Records per place of the parts that a frame names, and counters. PRIVATE."""
+    return _safely(lambda: summed(joined(_few(_tables(frame, asked)))))
+
+
+def people_of_part(frame: pd.DataFrame, asked: CountingPass) -> pd.DataFrame:
+    """Records per person and place of the parts that a frame names, and counters as rows of nobody. PRIVATE."""
+    held = []
+
+    def people() -> pd.DataFrame:
+        numbers = [EMPTY]
+        for part in _parts(frame):
+            for batch in batches(part, asked):
+                some, left = _counted(batch, asked)
+                held.append(some)
+                numbers.append(left)
+        return summed(joined(numbers))
+
+    left = _safely(people)
+    return pd.concat([*held, nobodys(left)], ignore_index=True)
+
+
+def keep_bounded(frame: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
+    """Records per place that the bound leaves of the people in a frame, who are in no other, and counters. PRIVATE."""
+    return _safely(lambda: kept(frame, bound, size))
+
+
+def add_up(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table with each place once."""
+    return _safely(lambda: summed(frame))
+
+
+def as_it_is(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same frame."""
+    return frame
+
+
+def _safely(work: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    """What the work gives, or why it gives nothing."""
+    try:
+        return work()
+    except Fault as fault:
+        kind = fault.kind
+    except MemoryError:
+        kind = Tally.MEMORY
+    except Exception:  # noqa: BLE001  (its text could quote a cell)
+        kind = Tally.FAILED
+    return tallies({kind: 1})
+
+
+def _parts(frame: pd.DataFrame) -> Iterator[Part]:
+    columns: list[list[Any]] = [frame[name].tolist() for name in Part._fields]
+    return map(Part, *columns)
+
+
+def _tables(frame: pd.DataFrame, asked: CountingPass) -> Iterator[pd.DataFrame]:
+    for part in _parts(frame):
+        for batch in batches(part, asked):
+            yield from reversed(_counted(batch, asked))  # counters stand first, as their places do
+
+
+def _few(tables: Iterable[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Tables of the same sums, few enough to be held together."""
+    held: list[pd.DataFrame] = []
+    for table in tables:
+        held.append(table)
+        if len(held) >= _TABLES_AT_ONCE:
+            held = [summed(joined(held))]
+    return held
+
+
+def _counted(batch: Batch, asked: CountingPass) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Records of the good rows inside, per place or per person and place; and the counters."""
+    places = asked.placing.places(batch.columns)
+    if asked.count is None and asked.person is None and not batch.ragged and len(places) and places.min() >= 0:
+        return counted(places, None, asked.placing.size), tallies({Tally.INSIDE: len(places), Tally.ROWS: len(places)})
+    weight = np.ones(len(places), np.int64) if asked.count is None else asked.weights(batch.columns[asked.count])
+    owners = None if asked.person is None else asked.persons(batch.columns[asked.person])
+    unplaced, miscounted = places == BAD, weight < 0
+    nobody = np.zeros(len(places), bool) if owners is None else owners.is_null().to_numpy()
+    bad, amount = unplaced | miscounted | nobody, np.abs(weight)
+    inside, outside = ~bad & (places >= 0), ~bad & (places == OUTSIDE)
+    if too_many(amount):
+        return EMPTY, tallies({Tally.TOO_MANY: 1})
+    left = tallies(
+        {
+            Tally.INSIDE: int(amount[inside].sum()),
+            Tally.OUTSIDE: int(amount[outside].sum()),
+            Tally.BAD: int(amount[bad].sum()) + batch.ragged,
+            Tally.ROWS: batch.rows,
+            Tally.RAGGED_ROWS: batch.ragged,
+            Tally.PLACE_ROWS: int(unplaced.sum()),
+            Tally.COUNT_ROWS: int((~unplaced & miscounted).sum()),
+            Tally.PERSON_ROWS: int((~unplaced & ~miscounted & nobody).sum()),
+            Tally.OUTSIDE_ROWS: int(outside.sum()),
+        }
+    )
+    if owners is None or asked.bound is None:
+        return counted(places[inside], None if asked.count is None else weight[inside], asked.placing.size), left
+    return by_person(owners.combine_chunks().filter(inside), places[inside], amount[inside], asked.bound), left

@@ -1,0 +1,147 @@
+"""[data]: where records come from, how their columns are called, and which engine counts them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+from dpviz.data.engines import AUTO, DASK, ENGINES
+from dpviz.data.flow_samples import FLOW_SAMPLES
+from dpviz.data.samples import SAMPLES
+from dpviz.errors import RefusedError, SettingError
+
+T = TypeVar("T", bound="DataPart")
+
+_ENGINE = ("engine", "address")
+_WHO = ("count", "person", "contributions", "distinct")
+_ONLY = {"points": ("x", "y", "crs"), "trips": ("origin", "destination", "crs", "exactly"), "sample": ("size",)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataPart:
+    """[data]: one of points, trips and sample, and how its columns are called.
+
+    Attributes:
+        points: points files, from the configuration's folder: a path, a glob such as "homes/*.parquet", a folder of Parquet files,
+            or a list of those.
+        trips: trips files, likewise.
+        sample: key of a bundled sample instead.
+        size: records of a made-up sample of points.
+        x: column of easting or longitude; found by its name if left out, as the next ones.
+        y: column of northing or latitude.
+        crs: of the coordinates, if the files do not say.
+        origin: column of the trips' origins; or two columns of coordinates, ["lon", "lat"].
+        destination: column of their destinations; or two columns likewise.
+        count: column of records or trips per row. Points count one record per row if it is left out.
+        person: column of whose record or trip a row is; protects persons.
+        contributions: the most records or trips of one person.
+        distinct: whether each person counts once per cell or pair.
+        exactly: declares that everybody has exactly that many trips.
+        engine: "numpy" in memory, "duckdb" beyond it, "dask" on a cluster; "auto" chooses by the files' size.
+        address: of a Dask scheduler; workers of this machine if left out.
+    """
+
+    points: str | tuple[str, ...] | None = None
+    trips: str | tuple[str, ...] | None = None
+    sample: str | None = None
+    size: int | None = None
+    x: str | None = None
+    y: str | None = None
+    crs: str | None = None
+    origin: str | tuple[str, ...] | None = None
+    destination: str | tuple[str, ...] | None = None
+    count: str | None = None
+    person: str | None = None
+    contributions: int = 1
+    distinct: bool = False
+    exactly: bool = False
+    engine: str = AUTO
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("points", "trips", "sample") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise SettingError("[data] needs exactly one of points, trips and sample.")
+        if self.sample is not None and self.sample not in (*SAMPLES, *FLOW_SAMPLES):
+            raise SettingError(f"[data] sample must be one of {', '.join((*SAMPLES, *FLOW_SAMPLES))}.")
+        self._check_meaning(given[0])
+        if () in (self.points, self.trips):
+            raise SettingError(f"[data] {given[0]} names no file: give a path, a glob, a folder, or a list of them.")
+        if self.distinct and self.person is None:
+            raise SettingError("[data] distinct counts each person once per place: name the person column, or leave distinct out.")
+        self._check_ends()
+        self._check_engine()
+
+    def _check_meaning(self, given: str) -> None:
+        """Refuse what is said about data of another kind."""
+        known = {"size"} if self.sample in SAMPLES else set()
+        if self.sample is None:
+            known = {*_ONLY[given], *_WHO, *_ENGINE}
+        rest = {name for names in _ONLY.values() for name in names} | {*_WHO, *_ENGINE}
+        for each in fields(DataPart):
+            if each.name in rest - known and getattr(self, each.name) != each.default:
+                raise SettingError(f"[data] {each.name} has no meaning beside {given}.")
+
+    def _check_ends(self) -> None:
+        """Refuse trips that begin in coordinates and end in ids, or the other way round."""
+        ends = (self.origin, self.destination)
+        pairs = [end for end in ends if isinstance(end, tuple)]
+        if pairs and (len(pairs) < len(ends) or any(len(pair) != 2 for pair in pairs)):
+            raise SettingError(
+                '[data] origin and destination are two columns of ids, or each a pair of coordinates: origin = ["lon", "lat"] and'
+                ' destination = ["lon2", "lat2"].'
+            )
+        if self.trips is not None and self.crs is not None and not pairs:
+            raise SettingError("[data] crs is that of coordinates, and trips between ids have none: leave it out.")
+
+    def _check_engine(self) -> None:
+        if self.engine not in (AUTO, *ENGINES):
+            raise SettingError(f"[data] engine must be one of {', '.join((AUTO, *ENGINES))}.")
+        if self.address is not None and self.engine not in (AUTO, DASK):
+            raise SettingError(f'[data] address is that of a Dask scheduler: say engine = "{DASK}", or leave the address out.')
+
+    @property
+    def is_points(self) -> bool:
+        """Whether these are points; else they are trips."""
+        return self.points is not None or self.sample in SAMPLES
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths, globs and folders, as they are written; none of a sample."""
+        named = self.points if self.points is not None else self.trips
+        return (named,) if isinstance(named, str) else named or ()
+
+    def options(self) -> dict[str, Any]:
+        """What the counting pass is told about the columns."""
+        names = ("x", "y") if self.is_points else ("origin", "destination", "exactly")
+        return {name: getattr(self, name) for name in (*names, "crs", *_WHO)}
+
+    def counted_by(self: T, engine: str | None, address: str | None) -> T:
+        """The same data with another engine, where one is named: what the command line says goes before what the file says.
+
+        Raises:
+            SettingError: no such engine, or an address that it has no use for.
+        """
+        if engine is None:
+            return self if address is None else replace(self, address=address)
+        kept = self.address if engine == DASK else None
+        return replace(self, engine=engine, address=kept if address is None else address)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicDataPart(DataPart):
+    """[data] of a study, which compares with the truth.
+
+    Attributes:
+        public: declares that a file's data are already public; samples are.
+    """
+
+    public: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sample is None and not self.public:
+            raise RefusedError(
+                "A comparison shows errors against the truth, which would reveal private data: it takes samples, or data that you"
+                " declare to be already public with [data] public = true."
+            )

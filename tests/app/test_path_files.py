@@ -1,0 +1,217 @@
+"""Files by path on the Points and Trips pages: globs, folders, engines, counts in the background, and what is refused."""
+
+import json
+import time
+import tomllib
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from dpviz.app import path_controls
+from dpviz.data.counting_pass import cancelled
+from dpviz.privacy.ledger import Ledger
+from dpviz.publishing.config import from_tables
+from dpviz.publishing.opening import open_data, open_frame
+from tests.app.test_saved_config import released, saved
+from tests.app.walk import CURATE, captions, drawn, errors, fine, good, infos, labelled, points_app, press_draw, trips_app, trips_drawn
+
+HOMES = pd.DataFrame({"lon": [-118.2, -80.25, -100.125, -100.125], "lat": [34.1, 25.5, 40.5, 40.5], "who": list("abcc")})
+FAR = pd.DataFrame({"lon": [10.0, -90.0], "lat": [50.0, None], "who": list("de")})
+
+
+@pytest.fixture
+def homes(tmp_path):
+    """A folder of two Parquet files."""
+    folder = tmp_path / "homes"
+    folder.mkdir()
+    HOMES.to_parquet(folder / "1.parquet", index=False)
+    FAR.to_parquet(folder / "2.parquet", index=False)
+    return folder
+
+
+def by_path(path, link=CURATE, **widgets):
+    """The Points page with a path, and the bounds and CRS declared."""
+    app = points_app(link)
+    app.segmented_control(key="source").set_value("path").run()
+    good(app.text_input(key="path").set_value(str(path)).run())
+    if not app.error:
+        app.selectbox(key="frame").set_value("Contiguous United States")
+        app.text_input(key="crs").set_value("EPSG:4326")
+        app.toggle(key="drop").set_value(True)
+        good(app.run())
+    return app
+
+
+def until(app, there):
+    """Look at the page as it looks at a running count, until something is there."""
+    end = time.monotonic() + 60
+    while not there(good(app.run())):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    return app
+
+
+def tables_of(app, key="config"):
+    """The saved configuration, read back."""
+    return from_tables(tomllib.loads(saved(app, key)))
+
+
+@pytest.mark.parametrize("pattern", ["*.parquet", ""])
+def test_a_glob_and_a_folder_are_counted_and_saved(homes, pattern, tmp_path, capsys):
+    app = fine(by_path(homes / pattern))
+    assert "2 files, " in captions(app)
+    assert "Automatic chose numpy: the files are not larger than an eighth of the memory" in captions(app)
+    assert "Curator only: left out 2: 1 outside the domain, 1 unreadable." in captions(app)
+    labelled(app.selectbox, "Person").set_value("who").run()
+    fine(app.toggle(key="distinct").set_value(True).run())
+    assert "left out 3: 1 outside the domain, 1 unreadable, 1 over the bound." in captions(app)
+    fine(press_draw(app))
+    assert drawn(app).data.points.count.sum() == 3
+    config = tables_of(app)
+    assert (config.data.points, config.data.distinct, config.data.engine) == (str(homes / pattern).rstrip("/"), True, "auto")
+    release, told = released(saved(app), tmp_path, capsys)
+    assert (told["engine"], release.receipt.unit) == ("numpy", "person")
+    assert [account.draws for account in Ledger().accounts()] == [2]
+
+
+def test_an_engine_can_be_chosen_and_is_saved(homes):
+    app = by_path(homes)
+    fine(app.selectbox(key="engine").set_value("duckdb").run())
+    assert "Engine duckdb, as chosen. It reads the files in parts" in captions(app)
+    assert drawn(fine(press_draw(app))).data.points.count.sum() == 4
+    config = tables_of(app)
+    assert config.data.engine == "duckdb"
+    again = open_data(config, open_frame(config), bad_rows="drop")
+    assert again.engine == "duckdb"
+    assert again.marks == drawn(app).data.marks
+
+
+def test_a_path_has_the_account_of_the_upload_and_of_each_file(homes):
+    app = press_draw(by_path(homes))
+    app.text_input(key="path").set_value(str(homes / "1.parquet")).run()
+    assert "ε 0.5. The next draw makes it ε 1," in captions(fine(app))
+    alone = app.session_state["loaded config"][0].digest
+    app.segmented_control(key="source").set_value("upload").run()
+    app.file_uploader(key="file").set_value(("renamed.parquet", (homes / "1.parquet").read_bytes(), "")).run()
+    assert "ε 0.5. The next draw makes it ε 1," in captions(fine(app))
+    assert app.session_state["loaded config"][0].digest == alone
+
+
+def test_dask_asks_for_an_address_and_waits_until_it_is_asked(homes):
+    app = by_path(homes)
+    app.selectbox(key="engine").set_value("dask").run()
+    app.text_input(key="address").set_value("tcp//nowhere").run()
+    assert "Count the records" in [button.label for button in fine(app).button]
+    assert app.button(key="draw").disabled
+    app.button(key="count").click().run()
+    until(app, errors)
+    assert "address must be that of a Dask scheduler" in errors(app)
+    assert "Count the records" in [button.label for button in app.button]
+
+
+def test_large_files_are_counted_in_the_background_and_can_be_cancelled(homes, monkeypatch):
+    asked = []
+
+    def slow(found, asked_for, watch):
+        asked.append(watch)
+        watch.at(0.25)
+        assert watch.cancel.wait(60)
+        raise cancelled()
+
+    counted = path_controls.count_files
+    monkeypatch.setattr(path_controls, "SMALL", 0)
+    monkeypatch.setattr(path_controls, "count_files", slow)
+    app = fine(by_path(homes))
+    assert not asked
+    fine(app.button(key="count").click().run())
+    assert app.button(key="cancel").label == "Cancel"
+    assert app.button(key="draw").disabled
+    fine(app.slider(key="order").set_value(7).run())
+    assert asked[0].cancelled, "a count that nobody waits for is ended"
+    fine(app.button(key="count").click().run())
+    fine(app.button(key="cancel").click().run())
+    assert asked[1].cancelled
+    assert "The count was cancelled; nothing of it was kept." in captions(good(app.run()))
+    monkeypatch.setattr(path_controls, "count_files", counted)
+    fine(app.button(key="count").click().run())
+    until(app, lambda app: "Name of the dataset" in [each.label for each in app.text_input])
+    assert drawn(fine(press_draw(app))).data.points.count.sum() == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("*.csv", "No file fits the pattern '*.csv'"),
+        ("other", "holds no Parquet file"),
+        ("[12]*", "of different columns"),
+        ("3.parquet", "is damaged or cut short"),
+        ("1.txt", "ending"),
+        ("http://127.0.0.1/a.parquet", "local file"),
+    ],
+)
+def test_what_cannot_be_counted_is_one_line(homes, name, told):
+    (homes / "other").mkdir()
+    (homes / "3.parquet").write_bytes((homes / "1.parquet").read_bytes()[:-20])
+    pd.DataFrame({"x": [1]}).to_parquet(homes / "2b.parquet")
+    app = by_path(name if "://" in name else homes / name)
+    assert told in errors(app)
+    assert len(app.error) == 1
+    assert str(homes) not in errors(app)
+    assert app.button(key="draw").disabled
+
+
+def test_too_large_for_memory_names_the_engines_that_take_it(homes, monkeypatch):
+    monkeypatch.setattr(path_controls, "LIMITS", replace(path_controls.LIMITS, file_bytes=100))
+    app = by_path(homes)
+    assert "Automatic chose duckdb" in captions(fine(app))
+    app.selectbox(key="engine").set_value("numpy").run()
+    assert "Choose duckdb or dask." in errors(app)
+
+
+class TestTrips:
+    SQUARES = json.dumps(
+        {
+            "type": "FeatureCollection",
+            "features": [
+                {
+                    "type": "Feature",
+                    "properties": {"id": name},
+                    "geometry": {
+                        "type": "Polygon",
+                        "coordinates": [[[west, 0], [west + 1, 0], [west + 1, 1], [west, 1], [west, 0]]],
+                    },
+                }
+                for name, west in (("A", 0), ("B", 1))
+            ],
+        }
+    ).encode()
+
+    def page(self, path):
+        app = trips_app({"sample": "us_flights", "level": "1", "mode": "Curate"})
+        app.session_state["regions uploaded"] = ("squares.geojson", self.SQUARES)
+        fine(app.segmented_control(key="trips source").set_value("path").run())
+        return good(app.text_input(key="trips path").set_value(str(path)).run())
+
+    def test_a_glob_of_trips_between_ids(self, tmp_path):
+        for number in (1, 2):
+            pd.DataFrame({"origin": ["A"], "dest": ["B"], "count": [number * 100]}).to_csv(tmp_path / f"{number}.csv", index=False)
+        app = fine(self.page(tmp_path / "*.csv"))
+        flows = app.session_state["loaded trips config"][0].flows
+        assert (flows.origin.tolist(), flows.count.tolist()) == ([0], [300])
+
+    def test_trips_between_coordinates_are_found_and_saved(self, tmp_path):
+        moves = pd.DataFrame({"lon": [0.5, 0.5, 1.5, 9], "lat": 0.5, "lon2": [1.5, 1.5, 0.5, 0], "lat2": 0.5, "who": list("aabc")})
+        moves.to_parquet(tmp_path / "moves.parquet")
+        app = self.page(tmp_path / "moves.parquet")
+        assert app.error or "CRS" in infos(app)
+        app.text_input(key="trips crs").set_value("EPSG:4326").run()
+        assert "left out 1: 1 in no region." in captions(fine(app))
+        labelled(app.selectbox, "Person").set_value("who").run()
+        (once,) = [toggle for toggle in app.toggle if toggle.label == "Each person once per pair"]
+        fine(once.set_value(True).run())
+        data = app.session_state["loaded trips config"][0]
+        assert data.flows.count.tolist() == [1, 1]
+        part = data.source.data
+        assert (part.origin, part.destination, part.crs, part.distinct) == (("lon", "lat"), ("lon2", "lat2"), "EPSG:4326", True)
+        assert trips_drawn(fine(press_draw(app))) is not None
