@@ -105,6 +105,12 @@ def test_marks_or_names_that_point_to_two_accounts_are_refused(path):
     assert [account.name for account in ledger.accounts()] == ["visits", "trips"]
 
 
+def test_data_in_very_many_files_are_recognised_by_any_of_them(path):
+    ledger = opened(path)
+    ledger.open("visits", [MARK, *(f"{number:064x}" for number in range(100_000))], RECORDS)
+    assert ledger.recognised([OTHER_MARK, *(f"{number:064x}" for number in range(99_999, 250_000))]).name == "visits"
+
+
 def test_unknown_data_are_not_recognised(path):
     assert Ledger(path).recognised([MARK]) is None
     assert not path.exists(), "asking makes no ledger"
