@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
     from dpviz.data.counting_pass import CountingPass
 
-_MOST_ROWS, _LEAST_ROWS = 2**22, 2**17
+_MOST_ROWS, _LEAST_ROWS = 2**24, 2**17
 _ROWS_PER_PARTITION = 2**21  # of people, who are brought together
-_PARTS_PER_THREAD = 8
-_TABLES_AT_ONCE = 8
+_PARTS_PER_THREAD = 4
+_TABLES_AT_ONCE = 16
 _RETRIES = 3
 _QUOTES_SHARE = 0.1
 _REASONS = {
