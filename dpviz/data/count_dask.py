@@ -16,12 +16,13 @@ from dask.delayed import delayed
 
 from dpviz.data.bounding import FEWER
 from dpviz.data.count_dask_cluster import DaskCluster, connected
-from dpviz.data.count_dask_parts import Part, parquet_parts, quotes_in, row_groups, text_parts, text_stretches
+from dpviz.data.count_dask_parts import Part, Quotes, parquet_parts, quotes_in, row_groups, text_parts, text_stretches
 from dpviz.data.count_dask_tables import EMPTY, NOBODY, Tally
 from dpviz.data.count_dask_watch import FAILED, NO_MEMORY, check_workers, result_of
 from dpviz.data.count_dask_work import add_up, as_it_is, count_part, keep_bounded, part_frame, people_of_part
 from dpviz.data.counted import Counted
 from dpviz.data.counting_pass import Faults, Watch
+from dpviz.data.tables import SEPARATORS
 from dpviz.data.text_formats import NOT_UTF8
 from dpviz.errors import InputError
 
@@ -109,12 +110,15 @@ def _parts(client: Client, asked: CountingPass, watch: Watch, threads: int) -> t
 
 def _text_parts(client: Client, asked: CountingPass, watch: Watch) -> list[Part]:
     stretches = [stretch for path in asked.files for stretch in text_stretches(path)]
-    quotes = [0] * len(stretches)
+    quotes = [Quotes(0)] * len(stretches)
     if len(stretches) > len(asked.files):
-        work = client.compute(delayed(list)([delayed(quotes_in)(*stretch) for stretch in stretches]), retries=_RETRIES)  # type: ignore[no-untyped-call]
+        work = client.compute(
+            delayed(list)([delayed(quotes_in)(*stretch, SEPARATORS[asked.format]) for stretch in stretches]), retries=_RETRIES
+        )  # type: ignore[no-untyped-call]
         quotes = result_of(client, work, watch, share=0.1)
-    if min(quotes, default=0) < 0:
-        raise InputError(_REASONS[Tally(min(quotes))])
+    worst = min((each.number for each in quotes), default=0)
+    if worst < 0:
+        raise InputError(_REASONS[Tally(worst)])
     files = groupby(zip(stretches, quotes, strict=True), key=lambda pair: pair[0][0])
     return [part for _path, pairs in files for part in text_parts(*map(list, zip(*pairs, strict=True)))]
 

@@ -16,11 +16,11 @@ from dpviz.data.columns import is_number
 from dpviz.data.count_dask_tables import Tally
 from dpviz.data.counting_pass import CountingPass
 from dpviz.data.files import attempt, guarded
+from dpviz.data.tables import SEPARATORS
 from dpviz.data.text_formats import open_text
 
 TEXT_BYTES = 2**26
 _NUMBERS_AT_ONCE, _CELLS_AT_ONCE = 2**22, 2**20  # rows of numbers alone, and of texts or geometries
-_SEPARATORS = {"CSV": ",", "TSV": "\t"}
 _ONE_BLOCK = 2**31 - 1
 _PIECE = 2**20
 _BOM = b"\xef\xbb\xbf"
@@ -127,24 +127,55 @@ def text_stretches(path: Path) -> list[tuple[str, int, int]]:
     return [(str(path), first, min(first + TEXT_BYTES, size)) for first in range(0, size, TEXT_BYTES)]
 
 
-def quotes_in(path: str, first: int, last: int) -> int:
-    """How many quotation marks stand in a stretch of a file; below zero, a Tally, where it cannot be read."""
+class Quotes(NamedTuple):
+    """Quotation marks of a stretch of a text table. PRIVATE.
+
+    Attributes:
+        number: how many; below zero, a Tally, where the file cannot be read.
+        begin_cells: whether its first, third, ... mark begins a cell, or follows a mark; and its second, fourth, ...
+    """
+
+    number: int
+    begin_cells: tuple[bool, bool] = (True, True)
+
+
+def quotes_in(path: str, first: int, last: int, separator: str) -> Quotes:
+    """The quotation marks in a stretch of a file."""
+    number, begin = 0, [True, True]
+    starts = np.frombuffer(f'{separator}\r\n"'.encode(), np.uint8)
     try:
         with Path(path).open("rb") as file:
-            file.seek(first)
-            return sum(file.read(min(_PIECE, last - place)).count(b'"') for place in range(first, last, _PIECE))
+            before = _sign_before(file, first)
+            while piece := file.read(max(min(_PIECE, last - file.tell()), 0)):
+                signs = np.frombuffer(before + piece, np.uint8)
+                fits = np.isin(signs[np.flatnonzero(signs[1:] == ord('"'))], starts)
+                for parity in range(2):
+                    begin[(number + parity) % 2] &= bool(fits[parity::2].all())
+                number, before = number + len(fits), piece[-1:]
     except OSError:
-        return int(Tally.ABSENT)
+        return Quotes(int(Tally.ABSENT))
+    return Quotes(number, (begin[0], begin[1]))
 
 
-def text_parts(stretches: list[tuple[str, int, int]], quotes: list[int]) -> list[Part]:
+def _sign_before(file: BinaryIO, first: int) -> bytes:
+    """The byte before a stretch, which is read next; before a file's first cell, the end of a row."""
+    if first:
+        file.seek(first - 1)
+        return file.read(1)
+    if file.read(len(_BOM)) != _BOM:
+        file.seek(0)
+    return b"\n"
+
+
+def text_parts(stretches: list[tuple[str, int, int]], quotes: list[Quotes]) -> list[Part]:
     """Parts of one text table from its stretches and the quotation marks in each.
 
-    A quotation mark within a cell that does not begin with one leaves their number odd; such a file is one part.
+    Cells that begin with a mark are told from the rest by counting marks, unless one stands within a cell that does not begin
+    with one: where every other mark begins a cell, or follows a mark, none does. A file with one that does is one part.
     """
-    if sum(quotes) % 2:
+    inside = np.cumsum([0, *(each.number for each in quotes)]) % 2 == 1
+    if inside[-1] or not all(each.begin_cells[int(before)] for each, before in zip(quotes, inside[:-1], strict=True)):
         return [Part(stretches[0][0], 0, stretches[-1][2])]
-    inside = np.cumsum([0, *quotes]) % 2 == 1
     return [
         Part(path, first, last, bool(before), bool(after))
         for (path, first, last), before, after in zip(stretches, inside[:-1], inside[1:], strict=True)
@@ -185,7 +216,7 @@ def _row_begins(file: BinaryIO, place: int, quoted: bool) -> int:
 
 
 def _check_header(text: bytes, part: Part, asked: CountingPass) -> None:
-    if part.first == 0 and open_text(asked.format, text[:_PIECE], _SEPARATORS[asked.format]).names != tuple(asked.schema.names):
+    if part.first == 0 and open_text(asked.format, text[:_PIECE], SEPARATORS[asked.format]).names != tuple(asked.schema.names):
         raise Fault(Tally.DIFFERENT)
 
 
@@ -206,7 +237,7 @@ def _cells(text: bytes, part: Part, asked: CountingPass, block: int | None) -> B
             skip_rows_after_names=int(part.first == 0),
             block_size=block,
         ),
-        pyarrow.csv.ParseOptions(delimiter=_SEPARATORS[asked.format], newlines_in_values=True, invalid_row_handler=skip),
+        pyarrow.csv.ParseOptions(delimiter=SEPARATORS[asked.format], newlines_in_values=True, invalid_row_handler=skip),
         pyarrow.csv.ConvertOptions(
             column_types=dict.fromkeys(wanted.values(), pa.string()),
             include_columns=list(wanted.values()),

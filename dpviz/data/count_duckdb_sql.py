@@ -213,7 +213,11 @@ def plain_points(cells: pa.ChunkedArray) -> tuple[Floats, Floats] | None:
 
 
 def cell_sql(domain: Domain, size: int) -> str:
-    """SQL for the lattice cell of doubles x and y, with the arithmetic of `places.cells_of`."""
+    """SQL for the lattice cell of doubles x and y, with the arithmetic of `places.cells_of`.
+
+    NaN is asked for first: a Parquet file's largest and smallest values leave it out, and DuckDB leaves out comparisons
+    that they answer.
+    """
     west, south, east, north = domain.bounds
     kind = "INTEGER" if size < _INT32 else "BIGINT"
     row, column = (_floor(axis, low, high, domain.side) for axis, low, high in (("y", south, north), ("x", west, east)))
@@ -222,10 +226,8 @@ def cell_sql(domain: Domain, size: int) -> str:
     start = {"west": _double(west), "south": _double(south)}
     inner = within.format(sign="<", east=_double(_short_of(west, east)), north=_double(_short_of(south, north)), **start)
     outer = within.format(sign="<=", east=_double(east), north=_double(north), **start)
-    return (
-        f"CASE WHEN {inner} THEN {cell} WHEN {outer} THEN {_on_edge(domain, kind)}"
-        f" WHEN isfinite(x) AND isfinite(y) THEN {OUTSIDE} ELSE {BAD} END"
-    )
+    good = f"CASE WHEN {inner} THEN {cell} WHEN {outer} THEN {_on_edge(domain, kind)} ELSE {OUTSIDE} END"
+    return f"CASE WHEN isfinite(x) AND isfinite(y) THEN {good} ELSE {BAD} END"
 
 
 def _short_of(low: float, high: float) -> float:
@@ -257,9 +259,11 @@ def _double(value: float) -> str:
 
 
 def _whole(number: str) -> str:
-    """A count from 0 to 2**53, else -1."""
-    good = f"{number} >= 0 AND {number} <= {MOST_RECORDS} AND {number} = floor({number})"
-    return f"CASE WHEN {good} THEN CAST({number} AS BIGINT) ELSE -1 END"
+    """A count from 0 to 2**53, else -1; as `cell_sql`, NaN is asked for first."""
+    whole = (
+        f"CASE WHEN {number} >= 0 AND {number} <= {MOST_RECORDS} AND {number} = floor({number}) THEN CAST({number} AS BIGINT) ELSE -1 END"
+    )
+    return f"CASE WHEN isfinite(CAST({number} AS DOUBLE)) THEN {whole} ELSE -1 END"
 
 
 def _is_plain(kind: pa.DataType) -> bool:

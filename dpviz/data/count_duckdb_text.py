@@ -74,7 +74,7 @@ class TextRows:
             pa.PythonFile(file, "r"),
             pyarrow.csv.ReadOptions(column_names=places, skip_rows_after_names=1, block_size=_BLOCK),
             pyarrow.csv.ParseOptions(delimiter=SEPARATORS[self.asked.format], newlines_in_values=True, invalid_row_handler=skip),
-            pyarrow.csv.ConvertOptions(column_types=wanted, include_columns=list(wanted), strings_can_be_null=True),
+            pyarrow.csv.ConvertOptions(column_types=wanted, include_columns=list(wanted), strings_can_be_null=True, null_values=[""]),
         )
         for batch in reader:
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)

@@ -213,6 +213,8 @@ def _by_coordinates(placing: XyPairs, question: PointsQuestion) -> _Route:
 
 
 def _between(origin: tuple[str, str], destination: tuple[str, str], sides: tuple[Regions, Regions]) -> XyPairs:
+    if not len(origin) == len(destination) == 2:
+        raise InputError(_MIXED)
     starts = LeafLookup.from_regions(sides[0])
     ends = starts if sides[1] is sides[0] else LeafLookup.from_regions(sides[1])
     if not same_crs(starts.crs, ends.crs):

@@ -187,6 +187,7 @@ def _of_parquet(source: Source) -> _Facts:
         primary = geo["primary_column"]
         facts = geo["columns"][primary]
         geo = {"primary": primary, "encoding": facts["encoding"], "columns": sorted(geo["columns"]), "crs": facts.get("crs", "OGC:CRS84")}
+        geo["points"] = not facts.get("geometry_types") or any(kind.split()[0] == "Point" for kind in facts["geometry_types"])
     rows = file.metadata.num_rows
     if is_path(source):
         file.close()

@@ -29,6 +29,11 @@ _OTHER_CRS = (
     " take a {frame} in their CRS, or choose engine='numpy'."
 )
 _MATRIX = "The file is a matrix of trips, which only engine='numpy' reads."
+_NO_PERSON = "Column {name!r} does not say whom rows belong to by texts, numbers or dates: store them so, or choose engine='numpy'."
+_PERSONS = (
+    *(is_text, is_number, pa.types.is_null, pa.types.is_boolean, pa.types.is_decimal128, pa.types.is_date),
+    *(pa.types.is_binary, pa.types.is_large_binary),
+)
 _NESTED = "A column that is needed holds lists or records; store one text or number per cell."
 
 
@@ -46,7 +51,7 @@ def points_pass(found: FoundFiles, question: PointsQuestion, domain: Domain, bou
     _refuse_other_crs(frame_of(kind, _declared(geo), question.crs, question.target), domain.crs, "domain")
     if geo is None:
         placing: Placing = XyCells(x=str(columns.x), y=str(columns.y), domain=domain)
-    elif geo["encoding"] in ("WKB", "point"):
+    elif geo["points"] and geo["encoding"] in ("WKB", "point"):
         placing = GeometryCells(geometry=geo["primary"], encoding=geo["encoding"], domain=domain)
     else:
         raise InputError(NOT_POINTS)
@@ -93,6 +98,8 @@ def _pass(found: FoundFiles, placing: Placing, rest: tuple[str | None, str | Non
     plain = [name for name in (*(placing.columns if by_id else ()), person) if name is not None]
     if any(pa.types.is_nested(_kind(found, name)) for name in plain):
         raise InputError(_NESTED)
+    if person is not None and not any(test(_kind(found, person)) for test in _PERSONS):
+        raise InputError(_NO_PERSON.format(name=person))
     return CountingPass(
         files=found.paths,
         format=found.format,

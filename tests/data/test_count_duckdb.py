@@ -1,6 +1,7 @@
 """The counting pass in DuckDB gives what the one in memory gives, to the last record."""
 
 from decimal import Decimal
+from functools import partial
 
 import geopandas as gpd
 import numpy as np
@@ -165,6 +166,39 @@ def test_faults_are_counted_alike(tmp_path):
         _, _, bad, *_ = same_points(source, bad_rows="drop", **options)
         assert bad > 0
         same_points(source, bad_rows="refuse", **options)
+
+
+@pytest.mark.parametrize("largest", [8.0, 7.0, 180.0])
+def test_nan_is_bad_whatever_the_files_smallest_and_largest_values_are(tmp_path, largest):
+    """A Parquet file's statistics leave NaN out."""
+    x = np.r_[np.full(500, np.nan), np.linspace(0.0, largest, 1000)]
+    table = pa.table({"x": x, "y": np.r_[np.linspace(0.0, 8.0, 1499), np.nan], "n": np.r_[np.ones(1499), np.nan]})
+    pq.write_table(table, tmp_path / "points.parquet")
+    domain = dv.Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
+    for options in ({}, {"count": "n"}):
+        ask = partial(dv.count_points, tmp_path / "points.parquet", domain=domain, **options)
+        found, known = (ask(engine=engine, bad_rows="drop") for engine in ("duckdb", "numpy"))
+        assert (found.bad, found.outside) == (known.bad, known.outside)
+        assert found.bad == 501
+        assert (found.count == known.count).all()
+        with pytest.raises(dv.InputError, match="no finite number"):
+            ask(engine="duckdb")
+
+
+def test_polygons_are_refused_at_once(tmp_path):
+    """What the file declares decides, not a row of it."""
+    boxes = gpd.GeoDataFrame(geometry=[shapely.box(0, 0, 1, 1)] * 4, crs="EPSG:4326")
+    boxes.to_parquet(tmp_path / "boxes.parquet")
+    for engine in dv.ENGINES:
+        with pytest.raises(dv.InputError, match="not points"):
+            dv.count_points(tmp_path / "boxes.parquet", domain=DOMAIN, engine=engine, bad_rows="drop")
+
+
+def test_persons_of_odd_types_are_refused(tmp_path):
+    whose = pa.array([1, 2], pa.duration("s"))
+    pq.write_table(pa.table({"lon": [-100.0, -90.0], "lat": [30.0, 31.0], "who": whose}), tmp_path / "odd.parquet")
+    with pytest.raises(dv.InputError, match="'who' does not say whom"):
+        dv.count_points(tmp_path / "odd.parquet", domain=DOMAIN, crs="EPSG:4326", person="who", engine="duckdb")
 
 
 def test_rows_that_cannot_be_cut_are_bad_rows(tmp_path):

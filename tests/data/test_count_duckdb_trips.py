@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
@@ -51,6 +52,23 @@ def trips_of(rows=5_000, kind=str):
     start, end = rng.choice(ids, rows, p=[0.3, 0.2, 0.2, 0.1, 0.1, 0.05, 0.04, 0.01]), rng.choice(ids[:5], rows)
     count = rng.choice(np.array(["1", "2", "3.0", "1e1", "x", "-1", "9007199254740993", "1.00000000000000000001"], object), rows)
     return pa.table({"from": start, "to": end, "trips": count.tolist(), "who": rng.integers(0, 900, rows).astype(str)})
+
+
+def test_namibia_is_a_region_like_any_other(tmp_path):
+    """A cell that reads NA, null or nan is an id."""
+    regions = dv.Regions.from_table(pd.DataFrame({"land": ["NA", "US", "nan", "null"]}), levels=["land"])
+    (tmp_path / "trips.csv").write_text("from,to\nNA,US\nUS,nan\nnull,NA\nN/A,US\n")
+    lists, outside, bad, _over = same_flows(str(tmp_path / "trips.csv"), regions, bad_rows="drop")
+    assert (sum(lists[2]), outside, bad) == (3, 1, 0)
+
+
+def test_coordinates_come_in_pairs(tmp_path, regions):
+    (tmp_path / "trips.csv").write_text("a,b,c,d,e\n1,2,3,4,5\n")
+    for engine in dv.ENGINES:
+        with pytest.raises(dv.InputError, match="pair of columns"):
+            dv.count_flows(
+                tmp_path / "trips.csv", regions=regions, origin=("a", "b", "c"), destination=("d", "e"), crs="EPSG:4326", engine=engine
+            )
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
