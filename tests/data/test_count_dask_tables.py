@@ -88,7 +88,7 @@ def test_marks_within_cells_leave_a_table_in_one_part(tmp_path, monkeypatch, not
         stretches = text_stretches(path)
         parts = text_parts(stretches, [quotes_in(*stretch, ",") for stretch in stretches])
         assert len(parts) == 1
-        assert {cell for cell in cells_of(parts[0], asked)} == whole
+        assert set(cells_of(parts[0], asked)) == whole
 
 
 def cells_of(part, asked):
