@@ -20,7 +20,7 @@ from dpviz.app.forget import forget_button, forgotten
 from dpviz.app.presses import said, serve, settle
 from dpviz.app.study_job import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.errors import DpvizError
-from dpviz.view.study_charts import FIGURES, PICKED, error_by_epsilon
+from dpviz.view.study_charts import FIGURES, PICKED, error_by_epsilon, under_axis
 
 TICK = 1.0  # seconds between looks at a running study
 FIRST_ROWS = 1.2  # seconds to wait for them before the page is drawn: with them it has its chart at once
@@ -166,7 +166,7 @@ def _progress_and_chart(made: StudyJob, data: CompareData, state: str, seen: int
     chosen = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
     st.html(
         '<div class="dpviz-note">Bands: the middle 80 % of the repeats. Grey behind: the frontier, which no private configuration beats'
-        " with as small an ε. Click a point to see that release.</div>"
+        f" with as small an ε. Click a point to see that release.{under_axis(rows)}</div>"
     )
     pick(made, _clicked(chosen))
     if COMPARE.config() != st.session_state.get(SEEN):

@@ -11,7 +11,7 @@ from dpviz.app.trips_state import TripsConfig
 from tests.app.test_compare_page import answered, charts, finished, started
 from tests.app.walk import PLACES, account, fine, go, good, infos, labelled, press_draw
 
-REGIONS = b"region,x,y\nA1,0,0\nA2,1,0\nB1,0,5\nB2,1,5\n"
+REGIONS = b"id,lat,lon,name\nA1,50,8,a\nA2,51,8,b\nB1,50,9,c\nB2,51,9,d\n"
 JOURNEYS = b"origin,destination,count\nA1,A2,70\nA1,B1,9\nB2,B1,33\nB2,A2,4\n"
 
 
@@ -45,7 +45,6 @@ def trips_uploaded(mode="Curate"):
     app = at("trips", trips_config=TripsConfig(mode=mode, source="upload"))
     good(app.file_uploader(key="regions file").set_value(("regions.csv", REGIONS, "text/csv")).run())
     good(app.file_uploader(key="trips file").set_value(("trips.csv", JOURNEYS, "text/csv")).run())
-    good(labelled(app.multiselect, "Columns of ids, coarsest level first").set_value(["region"]).run())
     return good(labelled(app.text_input, "Group by the first characters of the id").set_value("1").run())
 
 
