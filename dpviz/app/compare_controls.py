@@ -21,13 +21,14 @@ from dpviz.app.compare_state import (
     CompareData,
 )
 from dpviz.app.controls import DELTAS, EPSILONS
-from dpviz.app.state import POINTS
-from dpviz.app.trips_state import TRIPS
 from dpviz.data.flow_samples import FLOW_SAMPLES
-from dpviz.data.samples import SAMPLES
+from dpviz.data.flows import Flows
+from dpviz.data.points import PointCounts
+from dpviz.data.samples import SAMPLES, About
 from dpviz.mechanisms.base import Rule
 
 NOTHING = "nothing"
+USUAL_SIZE = None  # of a sample that is made up
 _OWN = {SAMPLE: "Sample", OWN: "As loaded in Teach"}
 
 
@@ -52,20 +53,26 @@ def compare_data() -> CompareData | None:
     about = known[how.chosen_sample]
     st.caption(about.description, help=f"Source: {about.source} Licence: {about.licence}.")
     if how.kind == TRIPS_KIND:
-        return CompareData(data=cached.flow_sample(about.key), key=about.key, title=about.title, unit=about.unit)
+        return _sampled(about, cached.flow_sample(about.key), f"trips {about.key}")
     _number("order", "Order of the lattice", 1, LARGEST_ORDER, "The domain is cut into 2^order cells per side.")
-    points = cached.sample(about.key, None, how.order)
-    return CompareData(data=points, key=f"{about.key} {how.order}", title=about.title, unit=about.unit)
+    points = cached.sample(about.key, USUAL_SIZE, how.order)
+    return _sampled(about, points, f"{about.key} {USUAL_SIZE}", (how.order,))
+
+
+def _sampled(about: About, data: PointCounts | Flows, digest: str, frame: tuple[int, ...] = ()) -> CompareData:
+    """A sample with the digest and the marks that it has on the page of its kind."""
+    marks = cached.marks(digest, frame, data, f"sample {digest}".encode())
+    return CompareData(data=data, key=f"{digest} {frame}", digest=digest, marks=marks, title=about.title, unit=about.unit)
 
 
 def _own(how: CompareConfig) -> CompareData | None:
     """Data that were declared public on the page of their kind."""
-    found = (POINTS if how.kind == POINTS_KIND else TRIPS).offered_data()
+    found = how.desk.offered_data()
     if found is None:
         st.info(f"Load a file on the {how.kind} page in Teach, and confirm there that it is public: then it can be compared on here.")
         return None
     st.caption(f"{found.title}: declared to be already public.")
-    return CompareData(data=found.private, key=found.digest, title=found.title, unit=found.unit)
+    return CompareData(data=found.private, key=found.digest, digest=found.digest, marks=found.marks, title=found.title, unit=found.unit)
 
 
 def study_controls() -> None:
@@ -153,27 +160,33 @@ def _budgets() -> None:
     st.markdown("##### 3 Budgets and repeats")
     left, right = st.columns(2)
     with left:
-        _nearest("low", "Smallest ε", EPSILONS)
+        _listed("low", "Smallest ε", EPSILONS)
     with right:
-        _nearest("high", "Largest ε", EPSILONS)
+        _listed("high", "Largest ε", EPSILONS)
     left, right = st.columns(2)
     with left:
-        _number("steps", "How many ε", 1, MOST_STEPS, "Evenly on a logarithmic scale.")
+        _number("steps", "How many ε", 1, MOST_STEPS, "Evenly on a logarithmic scale; 1 takes the smallest.")
     with right:
         _number("repeats", "Repeats of each", 1, MOST_REPEATS, "The noise of every release differs: 30 repeats make steady means.")
     with left:
         _number("seed", "Seed", 0, 2**53 - 1, "The same seed gives the same table, but for the seconds.")
     with right:
-        _nearest("delta", "δ", DELTAS, "For mechanisms that need one.")
+        _listed("delta", "δ", DELTAS, "For mechanisms that need one.")
 
 
-def _nearest(name: str, title: str, options: list[float], text: str | None = None) -> None:
-    """One of a list of numbers, on a logarithmic scale; what a link says in between is shown as the nearest."""
+def _listed(name: str, title: str, options: list[float], text: str | None = None) -> None:
+    """One of a list of numbers, and what a link says beside it."""
     key = f"compare {name}"
     now = getattr(COMPARE.config(), name)
-    st.session_state[key] = min(options, key=lambda option: abs(math.log(option / now)))
+    shown = next((option for option in options if math.isclose(option, now)), now)
+    st.session_state[key] = shown
     st.selectbox(
-        title, options, key=key, format_func="{:g}".format, help=text, on_change=lambda: COMPARE.change(**{name: st.session_state[key]})
+        title,
+        sorted({*options, shown}),
+        key=key,
+        format_func="{:.12g}".format,
+        help=text,
+        on_change=lambda: COMPARE.change(**{name: st.session_state[key]}),
     )
 
 

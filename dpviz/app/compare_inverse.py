@@ -10,6 +10,7 @@ import streamlit as st
 from dpviz.app.cached import keeper
 from dpviz.app.compare_state import COMPARE, CompareData
 from dpviz.app.compare_words import of_points
+from dpviz.app.curate import note_teach_look
 from dpviz.app.inverse_job import InverseJob
 from dpviz.data.flows import Flows
 from dpviz.publishing.wanted_epsilon import Wanted
@@ -34,18 +35,22 @@ def inverse_block(data: CompareData, mechanisms: dict[str, Any]) -> None:
         20.0,
         key="wanted error",
         persist_state="session",
-        help="Root mean square error of one block or pair.",
+        help="Root mean square error of one block or pair, from noise alone.",
     )
     with middle:
         level = _level(data)
     asked = _asked(data, mechanisms, error, level)
     if right.button("Find ε", key="find epsilon", width="stretch"):
         with st.spinner("Looking for ε ..."):
-            _start(asked, data, mechanisms, _wanted(data, error, level))
+            wanted = _wanted(data, error, level)
+            if wanted.records is not None:
+                note_teach_look(data)
+            _start(asked, data, mechanisms, wanted)
     made: InverseJob | None = st.session_state.get(FOUND)
     if made is not None and made.asked == asked:
         st.fragment(_answers, run_every=TICK if made.running else None)(made, data, made.running)
-    st.caption("From the mechanisms alone, on the public frame: no record is looked at, nothing is spent, and no study is needed.")
+    looked = "of the data only the number of records is used, rounded to one digit" if of_points(data) else "no trip is looked at"
+    st.caption(f"Noise alone, from the mechanisms on the public frame: {looked}. Nothing is spent, and no study is needed.")
 
 
 def _level(data: CompareData) -> int:
@@ -101,7 +106,7 @@ def _answers(made: InverseJob, data: CompareData, ran: bool) -> None:
 
 def _found(rows: pd.DataFrame, data: CompareData) -> None:
     """The table, and under it how each answer was found: notes are long, and shared by several."""
-    shown = rows.drop(columns="note").rename(columns={"error": f"typical error there ({data.unit})"})
+    shown = rows.drop(columns="note").rename(columns={"error": f"typical error there, noise alone ({data.unit})"})
     st.dataframe(shown.round(2), hide_index=True, width="stretch")
     for note, same in rows.groupby("note", sort=False):
         st.caption(f"**{', '.join(same['Configuration'])}**: {note}")

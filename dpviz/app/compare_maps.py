@@ -11,10 +11,12 @@ import numpy as np
 import streamlit as st
 
 from dpviz.answers.flow_metrics import evaluate_flows
+from dpviz.answers.study import Run
 from dpviz.app.compare_state import COMPARE, MOST_PICKED, CompareData, Pick, pickable, picks
 from dpviz.app.compare_words import of_points, pick_words
 from dpviz.app.study_job import StudyJob
 from dpviz.data.flows import Flows
+from dpviz.errors import DpvizError
 from dpviz.release.release import Release
 from dpviz.space.regions import Regions
 from dpviz.view.points_map import SHOWN, points_map, scale_top
@@ -42,11 +44,24 @@ def side_by_side(made: StudyJob, data: CompareData) -> None:
     with right:
         repeat = _repeat(made.study.repeats)
     runs = {(run.label, float(run.budget.epsilon)): run for run in made.study.runs() if run.repeat == repeat}
-    releases = {pick: made.release(runs[pick]) for pick in chosen}
+    releases = _drawn_again(made, {pick: runs[pick] for pick in chosen})
+    if not releases:
+        return
     st.html(_STYLE)
     with st.container(key="multiples"):
         (_points if of_points(data) else _trips)(data, releases)
     st.caption("Simulations with seeded noise: the very releases that the study measured, drawn again.")
+
+
+def _drawn_again(made: StudyJob, runs: dict[Pick, Run]) -> dict[Pick, Any]:
+    """The releases of some runs; those that failed in the study fail here, and are said."""
+    releases = {}
+    for pick, run in runs.items():
+        try:
+            releases[pick] = made.release(run)
+        except DpvizError as error:
+            st.error(f"{pick_words(pick)}: {error}")
+    return releases
 
 
 def _chosen(made: StudyJob) -> list[Pick]:

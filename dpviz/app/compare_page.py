@@ -12,14 +12,15 @@ from dpviz.app.cached import keeper
 from dpviz.app.compare_controls import compare_data, study_controls
 from dpviz.app.compare_inverse import inverse_block
 from dpviz.app.compare_maps import side_by_side
-from dpviz.app.compare_state import COMPARE, JOB, MOST_PICKED, CompareConfig, CompareData, Pick, job, pickable, study_of
+from dpviz.app.compare_state import COMPARE, JOB, MOST_PICKED, CompareConfig, CompareData, Pick, job, pickable, still_public, study_of
 from dpviz.app.compare_tabs import compare_tabs
 from dpviz.app.compare_words import usual_workload, workload_words
+from dpviz.app.curate import note_teach_look
 from dpviz.app.forget import forget_button, forgotten
 from dpviz.app.presses import said, serve, settle
 from dpviz.app.study_job import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.errors import DpvizError
-from dpviz.view.study_charts import FIGURES, PICKED, error_by_epsilon
+from dpviz.view.study_charts import FIGURES, PICKED, error_by_epsilon, under_axis
 
 TICK = 1.0  # seconds between looks at a running study
 FIRST_ROWS = 1.2  # seconds to wait for them before the page is drawn: with them it has its chart at once
@@ -47,8 +48,10 @@ def compare_page() -> None:
     made = job()
     if made is None:
         _nothing_yet(data)
-    else:
+    elif still_public(made):
         _results(made)
+    else:
+        _hidden(made)
     settle("compare")
 
 
@@ -77,9 +80,8 @@ def _buttons(study: Study | None, data: CompareData | None) -> None:
     done = made is not None and state == DONE and made.config[0].same_study(COMPARE.config())
     label = "Start the study"
     if study is not None:
-        there = _rows_for(study)
         st.caption(f"{len(study):,} releases: {len(study.mechanisms)} configurations x {len(study.epsilons)} ε x {study.repeats} repeats.")
-        label = "Resume the study" if state == STOPPED and there else label
+        label = "Resume the study" if state in (STOPPED, FAILED) and _rows_for(study) else label
     if done:
         st.caption("All of them are there. Another seed draws new noise.")
     pressed = st.button(label, type="primary", width="stretch", disabled=study is None or state == RUNNING or done, key="draw")
@@ -115,9 +117,20 @@ def _nothing_yet(data: CompareData | None) -> None:
         inverse_block(data, COMPARE.config().built())
 
 
+def _hidden(made: StudyJob) -> None:
+    """A study of data that are not open as public ones any more; it is stopped, and its rows are there when they are opened again."""
+    made.stop(wait=False)
+    how, data = made.config
+    st.info(
+        f"The study of {data.title} is not shown any more: these data are no longer open in Teach as public ones. Open them there on the"
+        f" {how.kind} page to see it again, or start another study."
+    )
+
+
 def _results(made: StudyJob) -> None:
     """The chart, which follows a running study, and what can be asked about it."""
     how, data = made.config
+    note_teach_look(data)
     if not how.same_study(COMPARE.config()):
         st.caption(":orange[Data, mechanisms or budgets on the left have changed since this study: press the button to make what is new.]")
     state, table = made.state, made.table()
@@ -143,7 +156,7 @@ def _progress_and_chart(made: StudyJob, data: CompareData, state: str, seen: int
     _progress(made, data)
     table = made.table()
     if not len(table):
-        st.caption("The first releases are being drawn ...")
+        st.caption("The first releases are being drawn ..." if made.state == RUNNING else "Nothing was drawn yet.")
         return
     figure, workload = _looks(made)
     rows = summary(table[table["workload"] == workload])
@@ -153,7 +166,7 @@ def _progress_and_chart(made: StudyJob, data: CompareData, state: str, seen: int
     chosen = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
     st.html(
         '<div class="dpviz-note">Bands: the middle 80 % of the repeats. Grey behind: the frontier, which no private configuration beats'
-        " with as small an ε. Click a point to see that release.</div>"
+        f" with as small an ε. Click a point to see that release.{under_axis(rows)}</div>"
     )
     pick(made, _clicked(chosen))
     if COMPARE.config() != st.session_state.get(SEEN):
@@ -161,11 +174,11 @@ def _progress_and_chart(made: StudyJob, data: CompareData, state: str, seen: int
 
 
 def _progress(made: StudyJob, data: CompareData) -> None:
-    left, right = st.columns([6, 1], vertical_alignment="center")
     state = made.state
     text = f"{_SAID.get(state, 'Running')}: {made.made:,} of {made.total:,} releases, {data.title}"
+    left, right = st.columns([6, 1], vertical_alignment="center") if state == RUNNING else (st.container(), None)
     left.progress(min(made.made / made.total, 1.0), text)
-    if state == RUNNING and right.button("Stop", key="stop study", width="stretch"):
+    if right is not None and right.button("Stop", key="stop study", width="stretch"):
         with st.spinner("Stopping ..."):
             made.stop()
         st.rerun()

@@ -14,8 +14,9 @@ import streamlit as st
 from dpviz.answers.questions import LEVELS, POINT_WORKLOADS, SIZES
 from dpviz.answers.study import Study
 from dpviz.app.link import Reader, number, one_of, settings
-from dpviz.app.state import CHOICES, LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, SMALLEST_EPSILON, Desk
+from dpviz.app.state import CHOICES, LARGEST_DELTA, LARGEST_EPSILON, POINTS, SMALLEST_DELTA, SMALLEST_EPSILON, Desk
 from dpviz.app.study_job import StudyJob
+from dpviz.app.trips_state import TRIPS
 from dpviz.data.flow_samples import FLOW_SAMPLES
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
@@ -75,6 +76,11 @@ class CompareConfig:
     picked: tuple[Pick, ...] = ()
 
     @property
+    def desk(self) -> Desk:
+        """Of the page where data of this kind are loaded."""
+        return POINTS if self.kind == POINTS_KIND else TRIPS
+
+    @property
     def offered(self) -> dict[str, type[Any]]:
         """Mechanisms for this kind of data."""
         return CHOICES if self.kind == POINTS_KIND else FLOW_MECHANISMS
@@ -91,12 +97,14 @@ class CompareConfig:
         return self.sample if self.sample in known else USUAL_SAMPLE[self.kind]
 
     def epsilons(self) -> tuple[Fraction, ...]:
-        """Evenly on a logarithmic scale, to two digits.
+        """Evenly on a logarithmic scale, to two digits; of one step the smallest.
 
         >>> [float(epsilon) for epsilon in CompareConfig(low=0.1, high=1.0, steps=3).epsilons()]
         [0.1, 0.32, 1.0]
         """
         low, high = min(self.low, self.high), max(self.low, self.high)
+        if self.steps == 1:
+            return (Fraction(repr(low)),)
         steps = self.steps if high > low else 1
         middle = [f"{epsilon:.2g}" for epsilon in np.geomspace(low, high, steps)[1:-1]]
         return tuple(sorted({Fraction(text) for text in (repr(low), *middle, repr(high))}))
@@ -157,13 +165,17 @@ class CompareData:
 
     Attributes:
         data: samples, made up, or declared public.
-        key: stands for their content.
+        key: stands for their content and frame.
+        digest: stands for their content, as on the page of their kind.
+        marks: what the ledger recognises them by; never shown.
         title: for the screen.
         unit: what one record or trip is.
     """
 
     data: PointCounts | Flows
     key: str
+    digest: str
+    marks: tuple[str, ...]
     title: str
     unit: str
 
@@ -187,6 +199,13 @@ def study_of(data: CompareData) -> Study:
 def job() -> StudyJob | None:
     """The study of this session, running or not."""
     return st.session_state.get(JOB)
+
+
+def still_public(made: StudyJob) -> bool:
+    """Whether what a study compares on is a sample, or as loaded in Teach still."""
+    how, data = made.config
+    found = how.desk.offered_data() if how.source == OWN else data
+    return found is not None and found.digest == data.digest
 
 
 def picks(made: StudyJob) -> list[Pick]:

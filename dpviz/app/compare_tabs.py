@@ -12,7 +12,7 @@ from dpviz.app.compare_state import COMPARE, CompareData
 from dpviz.app.compare_words import of_points, size_words, usual_workload, workload_words
 from dpviz.app.study_job import StudyJob
 from dpviz.view.htf_charts import lines_with_spread
-from dpviz.view.study_charts import FIGURES, PARTS, parts_by_label, seconds_by_label
+from dpviz.view.study_charts import FIGURES, PARTS, legend_height, parts_by_label, seconds_by_label, under_axis
 
 MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
     "On the map",
@@ -110,8 +110,11 @@ def _by_size(data: CompareData, rows: pd.DataFrame) -> None:
 
 def _lines(rows: pd.DataFrame, title: str, what: str, heading: str) -> None:
     names = {"label": "configuration", "place": title, "mean": what, "stddev": "spread over runs", "runs": "runs"}
-    chart = lines_with_spread(rows.reset_index(drop=True), ("place", "label", "mean", "stddev"), names, heading, HEIGHT)
+    height = legend_height(rows["label"].unique().tolist(), HEIGHT)
+    chart = lines_with_spread(rows.reset_index(drop=True), ("place", "label", "mean", "stddev"), names, heading, height)
     st.altair_chart(chart, width="stretch")
+    if told := under_axis(rows):
+        st.caption(told.strip())
 
 
 def _parts(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:

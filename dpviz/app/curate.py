@@ -43,13 +43,8 @@ class Source:
     destinations: RegionsPart | None = None
 
 
-class Loaded(Protocol):
-    """Private data as a page has loaded them: points or trips."""
-
-    @property
-    def private(self) -> PrivateData:
-        """The counts."""
-        ...
+class Recognised(Protocol):
+    """Data that can be told from others."""
 
     @property
     def digest(self) -> str:
@@ -59,6 +54,15 @@ class Loaded(Protocol):
     @property
     def marks(self) -> tuple[str, ...]:
         """What the ledger recognises them by."""
+        ...
+
+
+class Loaded(Recognised, Protocol):
+    """Private data as a page has loaded them: points or trips."""
+
+    @property
+    def private(self) -> PrivateData:
+        """The counts."""
         ...
 
     @property
@@ -190,8 +194,8 @@ def looked_at() -> set[str]:
     return st.session_state.setdefault("looked_at", set())  # type: ignore[no-any-return]
 
 
-def note_teach_look(data: Loaded) -> None:
-    """Teach shows the truth: remember it, and tell the ledger if it knows these data. Teach works without a ledger, too."""
+def note_teach_look(data: Recognised) -> None:
+    """Teach and Compare show the truth: remember it, and tell the ledger if it knows these data. Teach works without a ledger, too."""
     if data.digest in looked_at():
         return
     looked_at().add(data.digest)

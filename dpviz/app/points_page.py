@@ -7,6 +7,7 @@ import streamlit as st
 
 from dpviz.answers.metrics import Evaluation
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
+from dpviz.app.curate import note_teach_look
 from dpviz.app.data_controls import data_controls
 from dpviz.app.dataset_block import dataset_block
 from dpviz.app.forget import forgotten
@@ -104,6 +105,7 @@ def _before_the_first_draw(data: Data | None) -> None:
         st.info("Set the mechanism and the budget on the left, then press *Draw a release*. Nothing has been spent yet.")
         return
     st.markdown(f"**{data.title}**: the true data, which are public. Press *Draw a release* to see what could be published instead.")
+    note_teach_look(data)
     picture = truth_map(data.points.domain, _truth_zoom(data), data.points.blocks, unit=data.unit, dark=_dark())
     st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key="map before", alt=picture.description)
     st.html(picture.legend)

@@ -22,11 +22,17 @@ from dpviz.release.flow_release import FlowRelease
 SMALLEST, LARGEST = 0.001, 100.0
 STRIDES = 10  # from the largest epsilon downwards, each to a third of the one before
 STEPS = 9  # halvings of the last stride: epsilon to some thousandths of itself
-MOST_LOOKS = 1 + STRIDES + STEPS + 1
+ROUNDINGS = 10  # epsilons of three digits that are tried, upwards
+MOST_LOOKS = 1 + STRIDES + STEPS + ROUNDINGS
 NOWHERE = "With this mechanism no ε from 0.001 to 100 gives so small an error there: choose a coarser level, or a larger error."
 EVEN = (
     "This mechanism chooses partitions by the data. They are approximated by those of {records:,} made-up records, spread evenly: on real"
     " data, which are not, dense places have finer partitions and more noise, empty ones coarser partitions and less."
+)
+SUPPRESSED = "Pairs that are not released count as 0. What they lose is not in this figure, and can be far more: a study shows it."
+ADDED_UP = (
+    "Refused: this mechanism leaves small pairs out, and this level only adds up those that are released. What is missing there weighs far"
+    " more than the noise, and depends on the data: choose the finest level, or make a study."
 )
 ALWAYS = "Even at ε 0.001 the error is smaller than that."
 
@@ -90,6 +96,8 @@ def wanted_epsilon(mechanism: Any, data: PrivateData, wanted: Wanted, *, look: C
 
     if not (math.isfinite(wanted.error) and wanted.error > 0):
         raise SettingError("The wanted error must be a finite number above 0.")
+    if _suppressed_sums(mechanism, data, wanted):
+        return Answer(epsilon=None, error=math.nan, note=ADDED_UP)
     if not error(LARGEST) <= wanted.error:
         return Answer(epsilon=None, error=math.nan, note=f"{NOWHERE} {_note(mechanism, data, wanted)}")
     note, high = _note(mechanism, data, wanted), math.log(LARGEST)
@@ -106,8 +114,19 @@ def wanted_epsilon(mechanism: Any, data: PrivateData, wanted: Wanted, *, look: C
         middle = (low + high) / 2
         enough = error(math.exp(middle)) <= wanted.error
         low, high = (low, middle) if enough else (middle, high)
-    epsilon = _rounded_up(math.exp(high))
-    return Answer(epsilon=epsilon, error=error(epsilon), note=note)
+    epsilon, found = _rounded(math.exp(high), wanted, error)
+    return Answer(epsilon=epsilon, error=found, note=note)
+
+
+def _rounded(epsilon: float, wanted: Wanted, error: Callable[[float], float]) -> tuple[float, float]:
+    """The next epsilon of three digits that is enough, and its error; where noise depends on partitions, not each is."""
+    tried = epsilon
+    for _ in range(ROUNDINGS):
+        tried = _rounded_up(tried)
+        if (found := error(tried)) <= wanted.error:
+            return tried, found
+        tried *= 1.000_01
+    return epsilon, error(epsilon)
 
 
 def error_at(mechanism: Any, data: PrivateData, wanted: Wanted, epsilon: float) -> float:
@@ -149,14 +168,34 @@ def _added_up(release: FlowRelease, level: int) -> float:
 
 
 def _note(mechanism: Any, data: PrivateData, wanted: Wanted) -> str:
-    budget = ApproxBudget("1", repr(wanted.delta)) if mechanism.needs_delta else PureBudget("1")
-    release = dry_run(mechanism, data, budget)
+    release = _at_one(mechanism, data, wanted)
     notes = []
-    if from_data(mechanism, release, data):
-        notes.append(EVEN.format(records=wanted.records) if wanted.records and isinstance(data, PointCounts) else FROM_DATA)
-    if isinstance(data, Flows) and isinstance(release, FlowRelease) and not np.isfinite(release.stages[2 * wanted.level].variance):
+    if isinstance(release, FlowRelease):
+        notes += [] if release.every_pair else [SUPPRESSED]
+    elif from_data(mechanism, release, data):
+        notes.append(EVEN.format(records=wanted.records) if wanted.records else FROM_DATA)
+    if _adds_up(release, wanted.level):
         notes.append("This level only adds up finer pairs; all of them are counted in, and a release of fewer pairs has less noise there.")
     return " ".join([*notes, ONLY_NOISE])
+
+
+def _at_one(mechanism: Any, data: PrivateData, wanted: Wanted) -> Any:
+    """A release of no records at epsilon 1."""
+    return dry_run(mechanism, data, ApproxBudget("1", repr(wanted.delta)) if mechanism.needs_delta else PureBudget("1"))
+
+
+def _adds_up(release: Any, level: int) -> bool:
+    """Whether a level of trips is not measured."""
+    known = isinstance(release, FlowRelease) and 1 <= level <= release.depth
+    return known and not np.isfinite(release.stages[2 * level].variance)
+
+
+def _suppressed_sums(mechanism: Any, data: PrivateData, wanted: Wanted) -> bool:
+    """Whether the level adds up what a mechanism of trips releases after leaving pairs out."""
+    if not isinstance(data, Flows):
+        return False
+    release = _at_one(mechanism, data, wanted)
+    return _adds_up(release, wanted.level) and not release.every_pair
 
 
 def _rounded_up(epsilon: float) -> float:

@@ -16,7 +16,8 @@ GREY = "#8a8f94"
 ROW, FRAME = 22, 100
 FORMAT = ",.6~r"
 AXIS = alt.Axis(format=FORMAT, tickCount=5)
-_LEGEND_ENTRY = 155  # pixels of an entry, more or less
+_LEGEND_ENTRY, _LETTER, _SYMBOL = 155, 6, 45  # pixels of an entry, more or less, of its letters, and of what else is in it
+LEAST_SHARE = 1e-6  # of the largest value: what is less is drawn at the lower end of a log axis
 POINT = alt.OverlayMarkDef(size=55, filled=True)
 
 
@@ -42,16 +43,23 @@ def legend(symbol: str = "stroke") -> alt.Legend:
 
 def told_apart(channel: Any, field: str, order: Sequence[str], ways: Sequence[Any]) -> Any:
     """A channel that gives each of a few names a look of its own, with a legend."""
-    shown = legend()
-    shown["columns"] = alt.ExprRef(f"clamp(floor(width / {_LEGEND_ENTRY}), 1, {4 if len(order) <= 4 else 3})")
+    shown, entry = legend(), entry_width(order)
+    shown["columns"] = alt.ExprRef(f"clamp(floor(width / {entry}), 1, {4 if len(order) <= 4 else 3})")
+    shown["labelLimit"] = alt.ExprRef(f"max(width - {_SYMBOL}, {_LEGEND_ENTRY})")
     return channel(field=field, type="nominal", scale=alt.Scale(domain=list(order), range=list(ways[: len(order)])), legend=shown)
 
 
+def entry_width(names: Sequence[str]) -> int:
+    """Pixels that the longest name takes in a legend, more or less."""
+    return max(_LEGEND_ENTRY, _SYMBOL + _LETTER * max(map(len, names), default=0))
+
+
 def on_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, list[float]]:
-    """The table with a drawable copy of each column, zeros raised to the axis' lower end, and the ticks from there on."""
+    """The table with a drawable copy of each column, zeros and next to nothing raised to the axis' lower end, and the ticks from there."""
     values = table[list(columns)].to_numpy(np.float64)
     positive = values[np.isfinite(values) & (values > 0)]
-    low, high = (math.floor(math.log10(end)) for end in (positive.min(), positive.max())) if positive.size else (-1, 0)
+    ends = (max(positive.min(), positive.max() * LEAST_SHARE), positive.max()) if positive.size else (0.1, 1.0)
+    low, high = (math.floor(math.log10(end)) for end in ends)
     steps = (1, 2, 5) if high - low < 2 else (1,)
     ticks = [step * 10.0**power for power in range(low, high + 1) for step in steps]
     return table.assign(**{f"{column} drawn": np.maximum(table[column], ticks[0]) for column in columns}), ticks

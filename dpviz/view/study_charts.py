@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from dpviz.view.chart_parts import (
@@ -12,7 +14,9 @@ from dpviz.view.chart_parts import (
     FORMAT,
     FRAME,
     GREY,
+    LEAST_SHARE,
     ROW,
+    entry_width,
     finish,
     legend,
     log_y,
@@ -37,6 +41,22 @@ PICKED = "picked"
 PARTS = {"noise": "noise", "uniformity": "uniformity", "suppression": "suppression"}
 
 _MOST_TICKS = 12
+_USUAL_WIDTH, _MOST_COLUMNS = 900, 3
+_LEGEND_ROW, _ROWS_INCLUDED = 20, 2
+
+
+def legend_height(labels: list[str], height: int) -> int:
+    """The height of a chart whose plot stays as large, however many rows its legend has on a page of the usual width."""
+    columns = min(max(_USUAL_WIDTH // entry_width(labels), 1), _MOST_COLUMNS)
+    return height + _LEGEND_ROW * max(math.ceil(len(labels) / columns) - _ROWS_INCLUDED, 0)
+
+
+def under_axis(rows: pd.DataFrame) -> str:
+    """What a caption says of means that are too small for the logarithmic axis; empty without any."""
+    means = rows["mean"][np.isfinite(rows["mean"])]
+    if not len(means) or means.min() >= means.max() * LEAST_SHARE:
+        return ""
+    return " Errors of 0, and those under a millionth of the largest, are drawn at the lower end of the axis."
 
 
 def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, about: str, *, height: int = 400) -> alt.LayerChart:
@@ -47,7 +67,7 @@ def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, about: s
         best: those of them that nothing beats, from `frontier`.
         what: the figure with its unit.
         about: the workload, for the title.
-        height: of the whole chart, in pixels.
+        height: of the whole chart, in pixels; more where the legend is long.
     """
     drawn, ticks = on_log_axis(rows, ["mean", "p10", "p90"])
     names = {"label": "configuration", "epsilon": "ε", "mean": what, "low": "mean: 95 % from", "high": "mean: 95 % to"}
@@ -67,8 +87,8 @@ def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, about: s
     front = alt.Chart(drawn.loc[drawn.index.intersection(best.index)].sort_values("epsilon"))
     front = front.mark_line(strokeWidth=9, color=GREY, opacity=0.35, strokeCap="round", strokeJoin="round", aria=False)
     front = front.encode(x=_epsilon(rows), y=log_y(what, ticks, "mean drawn"))
-    told = f"{what}: {_told(rows, 'epsilon')}. On the frontier: {_named(best)}."
-    return finish(alt.layer(front, band, line, marks.add_params(picked)), f"Error against ε, {about}", told, height)
+    told = f"{what}: {_told(rows, 'epsilon')}. On the frontier: {_named(best)}.{under_axis(rows)}"
+    return finish(alt.layer(front, band, line, marks.add_params(picked)), f"Error against ε, {about}", told, legend_height(order, height))
 
 
 def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, about: str) -> alt.LayerChart:
@@ -119,7 +139,7 @@ def _epsilon(rows: pd.DataFrame) -> Any:
 
 
 def _labels(order: list[str]) -> Any:
-    return alt.Y(field="label", type="ordinal", sort=order, title=None, axis=alt.Axis(labelLimit=260))
+    return alt.Y(field="label", type="ordinal", sort=order, title=None, axis=alt.Axis(labelLimit=320))
 
 
 def _apart(parts: list[str]) -> Any:
@@ -146,4 +166,4 @@ def _named(best: pd.DataFrame) -> str:
     return ", ".join(f"{label} at {readable(epsilon)}" for label, epsilon in pairs) or "none"
 
 
-__all__ = ["FIGURES", "PARTS", "PICKED", "error_by_epsilon", "parts_by_label", "seconds_by_label"]
+__all__ = ["FIGURES", "PARTS", "PICKED", "error_by_epsilon", "legend_height", "parts_by_label", "seconds_by_label", "under_axis"]

@@ -104,7 +104,19 @@ class TestBefore:
         found = fine(app).dataframe[0].value
         assert found["Configuration"].tolist() == ["Quadtree", "Every cell (Identity)"]
         assert (found.iloc[:, 2] <= 20).all()
-        assert "no record is looked at" in captions(app)
+        assert found.columns[2] == "typical error there, noise alone (records)"
+        assert "of the data only the number of records is used, rounded to one digit" in captions(app)
+
+    def test_of_trips_no_number_is_used(self):
+        assert "no trip is looked at" in captions(compare_app({"kind": "Trips", "sample": "us_flights"}))
+
+    def test_what_a_link_says_is_what_is_shown_and_run(self):
+        app = compare_app(LINK | {"low": "0.001", "high": "100", "delta": "3.5e-7"})
+        shown = [labelled(app.selectbox, title).value for title in ("Smallest ε", "Largest ε", "δ")]
+        assert shown == [0.001, 100.0, 3.5e-7]
+        assert [float(epsilon) for epsilon in app.session_state["compare config"].epsilons()] == shown[:2]
+        good(labelled(app.selectbox, "Largest ε").set_value(10.0).run())
+        assert app.session_state["compare config"].epsilons()[-1] == 10
 
 
 class TestLinks:
@@ -136,6 +148,7 @@ class TestLinks:
     def test_epsilons_are_exact_and_ends_may_be_swapped(self):
         assert CompareConfig(low=2.0, high=0.1, steps=3).epsilons() == (Fraction("0.1"), Fraction("0.45"), Fraction(2))
         assert CompareConfig(low=1.0, high=1.0).epsilons() == (1,)
+        assert CompareConfig(low=2.0, high=0.1, steps=1).epsilons() == (Fraction("0.1"),)
 
     def test_more_configurations_than_can_be_told_apart_are_refused(self):
         with pytest.raises(SettingError, match="At most 24"):

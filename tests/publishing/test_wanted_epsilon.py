@@ -9,7 +9,7 @@ from dpviz.answers.metrics import evaluate
 from dpviz.data.flow_samples import load_flow_sample
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
-from dpviz.mechanisms import FlatGaussian, Identity, PathTree, Quadtree, TopDown
+from dpviz.mechanisms import FlatGaussian, Htf, Identity, PathTree, Quadtree, StabilityHistogram, TopDown
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing import wanted_epsilon as module
@@ -83,6 +83,32 @@ def test_trips_by_level():
     coarse = wanted_epsilon(FlatGaussian(), COMMUTERS, Wanted(error=20, level=1))
     assert coarse.epsilon > fine.epsilon
     assert "only adds up finer pairs" in coarse.note
+
+
+def test_mechanisms_that_leave_pairs_out_say_so_or_refuse():
+    told = wanted_epsilon(StabilityHistogram(), COMMUTERS, Wanted(error=20, level=3))
+    assert told.error <= 20
+    assert "Pairs that are not released count as 0" in told.note
+    refused = wanted_epsilon(StabilityHistogram(), COMMUTERS, Wanted(error=20, level=1))
+    assert refused.epsilon is None
+    assert "leaves small pairs out" in refused.note
+    assert "leaves small pairs out" not in wanted_epsilon(FlatGaussian(), COMMUTERS, Wanted(error=20, level=1)).note
+
+
+@pytest.mark.parametrize("error", [5, 20, 35])
+def test_the_rounded_epsilon_is_enough(error):
+    wanted = Wanted(error=error, level=3, records=3000)
+    found = wanted_epsilon(Htf(), CROWD, wanted)
+    assert found.error == error_at(Htf(), CROWD, wanted, found.epsilon) <= error
+
+
+def test_where_the_next_round_ones_are_not_enough_they_are_passed_over():
+    def jumping(epsilon):
+        return 3.0 if 0.5 < epsilon < 0.5035 else 1.0
+
+    assert module._rounded(0.49999, Wanted(error=2, level=1), jumping) == (0.5, 1.0)
+    assert module._rounded(0.50001, Wanted(error=2, level=1), jumping) == (0.504, 1.0)
+    assert module._rounded(0.1, Wanted(error=2, level=1), lambda epsilon: 1.0 if epsilon == 0.1 else 9.0)[1] == 1.0
 
 
 def test_what_cannot_be_or_always_is():

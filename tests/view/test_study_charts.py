@@ -7,7 +7,7 @@ from dpviz.answers.compare import compare
 from dpviz.answers.study_table import frontier, summary, tidy
 from dpviz.app.compare_state import MOST_CONFIGURATIONS
 from dpviz.view.htf_charts import lines_with_spread
-from dpviz.view.study_charts import PARTS, PICKED, error_by_epsilon, parts_by_label, seconds_by_label
+from dpviz.view.study_charts import PARTS, PICKED, error_by_epsilon, legend_height, parts_by_label, seconds_by_label, under_axis
 from tests.answers.test_compare import study
 
 
@@ -42,6 +42,30 @@ def test_many_configurations_have_looks_and_one_epsilon_has_an_axis(rows):
     scale = chart["layer"][-1]["encoding"]["shape"]["scale"]
     assert len(scale["domain"]) == len(scale["range"]) == 16
     assert chart["layer"][1]["encoding"]["x"]["scale"]["domain"] == [1.0, 4.0]
+
+
+def test_a_long_legend_makes_the_chart_higher_and_its_labels_are_whole(rows):
+    many = rows[(rows["figure"] == "mae") & (rows["epsilon"] == 2)]
+    many = many.loc[many.index.repeat(12)].reset_index(drop=True)
+    many["label"] = [f"Quadtree (split=uniform, height={place})" for place in range(len(many))]
+    chart = error_by_epsilon(many, frontier(many), "error", "boxes").to_dict()
+    legend = chart["layer"][-1]["encoding"]["shape"]["legend"]
+    assert chart["height"] == 400 + 20 * (8 - 2)
+    assert "width" in legend["labelLimit"]["expr"]
+    assert legend["columns"]["expr"] == "clamp(floor(width / 255), 1, 3)"
+    assert legend_height(["a", "b"], 340) == 340
+
+
+def test_next_to_nothing_does_not_stretch_the_axis(rows):
+    few = rows[(rows["figure"] == "mae") & (rows["label"] == "tree")].reset_index(drop=True)
+    assert under_axis(few) == ""
+    few = few.assign(mean=[1e-15, 50.0], p10=[1e-15, 40.0], p90=[1e-15, 60.0])
+    chart = error_by_epsilon(few, frontier(few), "error", "boxes").to_dict()
+    assert chart["layer"][-1]["encoding"]["y"]["scale"]["domainMin"] == pytest.approx(1e-5)
+    assert "at the lower end of the axis" in chart["description"]
+    shown = chart["datasets"][chart["layer"][-1]["data"]["name"]]
+    assert (shown[0]["mean"], shown[0]["mean drawn"], shown[0]["mean shown"]) == (1e-15, pytest.approx(1e-5), "1e-15")
+    assert under_axis(few.assign(mean=float("nan"))) == ""
 
 
 def test_lines_by_level_have_looks_for_as_many_configurations_as_the_page_takes():
