@@ -40,10 +40,13 @@ def run_compare(asked: Namespace) -> None:
     there = len(made_already(study, before))
     say(f"Making {len(study) - there:,} runs." + (f" {there:,} are there already." if there else ""))
     table = _Table(study, output, before, as_json=asked.json)
-    with _kept(table), redirect_stdout(sys.stderr):  # a mechanism that prints must not write into the table
+    with _kept(table):
         _make(table, before, _workers(asked.workers, len(study) - there))
-    table.write()
-    if output is not None:
+        if output is not None:
+            table.write()
+    if output is None:
+        table.write()
+    else:
         give({"table": str(output), "runs": len(study)}, [f"{len(study):,} runs in {output}."], as_json=asked.json)
 
 
@@ -138,7 +141,8 @@ def _make(table: _Table, before: pd.DataFrame | None, workers: int) -> None:
             step(made - last)
             last = made
 
-        with closing(compare(table.study, workers=workers, done=before, progress=progress)) as found:
+        found = compare(table.study, workers=workers, done=before, progress=progress)
+        with closing(found), redirect_stdout(sys.stderr):  # a mechanism that prints must not write into the table
             for row in found:
                 table.add(row)
 
