@@ -1,6 +1,9 @@
 """Run a study: rows stream as they come, from this process or from workers; stop it, resume it, get the same table.
 
-Beyond drawing releases and asking them the study's questions, a study costs about 0 to 3 % (see tests/benchmarks/test_studies.py).
+Three things take time: drawing the releases, asking them the study's questions and measuring the errors, and the engine, which is the
+rest: rows, order, progress. The engine costs about 0 to 3 % of the other two. Draws and questions are what a study asks for; a row's
+`seconds` are those of its draw alone, so that rows need not add up to the time that a study takes. tests/benchmarks/test_studies.py
+measures all three.
 """
 
 from __future__ import annotations
