@@ -53,7 +53,7 @@ def rows_of(study: Study, run: Run) -> list[Row]:
 
 def attempt(study: Study, run: Run) -> list[Row] | Failure:
     """The rows of a run, or why there are none."""
-    where = f"{run.label[:80]}, epsilon {float(run.budget.epsilon):g}, repeat {run.repeat}"
+    where = named(run)
     try:
         return rows_of(study, run)
     except DpvizError as error:
@@ -62,6 +62,11 @@ def attempt(study: Study, run: Run) -> list[Row] | Failure:
         return Failure(text=f"{where}: there is not enough memory.")
     except Exception as error:  # noqa: BLE001  (a mechanism of another package may raise anything)
         return Failure(text=f"{where}: failed with {type(error).__name__}: {str(error)[:300]}")
+
+
+def named(run: Run) -> str:
+    """What a run is called where it failed."""
+    return f"{run.label[:80]}, epsilon {float(run.budget.epsilon):g}, repeat {run.repeat}"
 
 
 @cache

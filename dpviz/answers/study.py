@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,7 +16,8 @@ import numpy as np
 from dpviz.answers.questions import PointQuestions, TripQuestions
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError, RefusedError, SettingError
+from dpviz.errors import BudgetError, InputError, RefusedError, SettingError
+from dpviz.mechanisms.base import Settings
 from dpviz.privacy.budget import ApproxBudget, PureBudget, exact
 from dpviz.privacy.entropy import Entropy
 
@@ -25,6 +27,11 @@ NOT_PUBLIC = (
     "A comparison shows errors against the truth, which would reveal private data: it takes samples and made-up data, or data that you"
     " declare to be already public with public=True."
 )
+_NO_DATA = (
+    "data must be counted points, as from read_points or load_sample, or trips, as from read_flows or load_flow_sample; not {kind}. A"
+    " release is no data: it is what a study makes."
+)
+_BUILT = '{"tree": dpviz.Quadtree()}'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +73,7 @@ class Study:
         public: the declaration that the data are public.
         mechanisms: by label, built.
         epsilons: of the budgets.
-        delta: of the budgets of mechanisms that need one; None if none does.
+        delta: of the budgets of mechanisms that need one, at least 0 and below 1; None if none does.
         repeats: runs per mechanism and epsilon, at least 1.
         seed: a whole number of at least 0; the same seed gives the same table, but for the seconds.
         queries: how many boxes points are asked in each list of random boxes; at least 1.
@@ -77,8 +84,9 @@ class Study:
 
     Raises:
         RefusedError: data that are not declared public.
-        SettingError: nothing to compare, an unknown workload, too many runs, the same mechanism with the same settings twice, or
-            numbers out of range.
+        InputError: data that are neither counted points nor trips.
+        SettingError: nothing to compare, an unknown workload, too many runs, the same mechanism with the same settings twice, numbers out
+            of range, no list where one is needed, or mechanisms that are not built or are for the other kind of data.
         BudgetError: an epsilon or delta out of range, or no delta where one is needed.
         DomainError: a mechanism that does not fit the frame.
     """
@@ -97,11 +105,17 @@ class Study:
     def __post_init__(self) -> None:
         if self.public is not True:
             raise RefusedError(NOT_PUBLIC)
+        if not isinstance(self.data, PointCounts | Flows):
+            raise InputError(_NO_DATA.format(kind=type(self.data).__name__[:40]))
+        _check_built(self.mechanisms, trips=isinstance(self.data, Flows))
         for name, low, high in (("repeats", 1, MOST_RUNS), ("queries", 1, 10**6), ("seed", 0, LARGEST_SEED)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
                 raise SettingError(f"{name} must be a whole number from {low:,} to {high:,}.")
-        object.__setattr__(self, "epsilons", tuple(exact(epsilon, "epsilon") for epsilon in self.epsilons))
+        object.__setattr__(self, "epsilons", tuple(exact(epsilon, "epsilon") for epsilon in _listed(self.epsilons, "epsilons", "(0.5, 1)")))
+        object.__setattr__(self, "workloads", _listed(self.workloads, "workloads", '("random",)'))
+        if self.delta is not None:
+            object.__setattr__(self, "delta", ApproxBudget(1, self.delta).delta)
         if not self.mechanisms or not self.epsilons:
             raise SettingError("A comparison needs at least one mechanism and one epsilon.")
         if len(self) > MOST_RUNS:
@@ -110,7 +124,7 @@ class Study:
             )
         self._check_mechanisms()
         kind = TripQuestions if isinstance(self.data, Flows) else PointQuestions
-        object.__setattr__(self, "workloads", kind.checked(self.data, tuple(self.workloads)))  # type: ignore[arg-type]
+        object.__setattr__(self, "workloads", kind.checked(self.data, self.workloads))  # type: ignore[arg-type]
 
     def _check_mechanisms(self) -> None:
         plans = [run.id for run in self.runs() if run.repeat == 1]
@@ -163,6 +177,27 @@ class Study:
         """The release of a run; always the same one."""
         text = hashlib.blake2b(f"{self.seed}/{run.id}".encode(), digest_size=16).digest()
         return run.mechanism.release(self.data, run.budget, Entropy.seeded(int.from_bytes(text)))
+
+
+def _listed(values: Any, name: str, example: str) -> tuple[Any, ...]:
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise SettingError(f"{name} must be a list or tuple, such as {example}.")
+    return tuple(values)
+
+
+def _check_built(mechanisms: Any, *, trips: bool) -> None:
+    """Raise where these are no built mechanisms by label, for points or for trips."""
+    if not isinstance(mechanisms, Mapping) or not all(isinstance(label, str) for label in mechanisms):
+        raise SettingError(f"mechanisms must be a dict of built mechanisms by label, such as {_BUILT}.")
+    for label, mechanism in mechanisms.items():
+        where = f"mechanisms, {label[:80]!r}"
+        if isinstance(mechanism, type):
+            raise SettingError(f"{where}: give a built mechanism, {mechanism.__name__[:40]}(), not its class.")
+        if not isinstance(mechanism, Settings):
+            raise SettingError(f"{where}: give a built mechanism, such as {_BUILT}, not {type(mechanism).__name__[:40]}.")
+        if trips != hasattr(mechanism, "check_flows"):
+            made, given = ("points", "trips") if trips else ("trips", "points")
+            raise SettingError(f"{where}: {mechanism.title} is a mechanism for {made}, and the data are {given}.")
 
 
 def version_of(package: str) -> str:

@@ -68,9 +68,13 @@ def made_already(study: Study, rows: pd.DataFrame | None) -> set[str]:
     """Ids of the runs that are complete in a table.
 
     Raises:
-        SettingError: rows of another study, which do not belong in one table with this one's.
+        SettingError: no table, or rows of another study, which do not belong in one table with this one's.
     """
-    if rows is None or not len(rows):
+    if rows is None:
+        return set()
+    if not isinstance(rows, pd.DataFrame):
+        raise SettingError("The rows to resume from (done) must be a table: give pd.DataFrame(rows), or what read_rows gives.")
+    if not len(rows):
         return set()
     if not {"study", "run", "workload"} <= set(rows.columns) or not set(METRICS) <= set(rows.columns):
         raise SettingError("The rows to resume from are none of a study: columns study, run, workload and the figures are needed.")

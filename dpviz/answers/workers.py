@@ -12,10 +12,10 @@ import subprocess
 import sys
 from collections import deque
 from queue import Empty, SimpleQueue
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any, Self
 
-from dpviz.answers.rows import Failure, Row, attempt
+from dpviz.answers.rows import Failure, Row, attempt, named
 from dpviz.answers.study import Study
 from dpviz.errors import SettingError
 
@@ -26,9 +26,9 @@ _START = (
     " from dpviz.answers.workers import serve; serve()"
 )
 _ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-_ENDED = (
-    "A worker of the study ended unexpectedly; perhaps there is not enough memory. What was made so far is kept: resume with fewer workers."
-)
+_AGAIN = "perhaps there is not enough memory: resume with fewer workers."
+_UNSTARTED = f"A worker of the study ended unexpectedly before its first run; {_AGAIN}"
+NOBODY = -1  # the place of what befell no run
 
 Result = list[Row] | Failure
 
@@ -36,22 +36,28 @@ Result = list[Row] | Failure
 class Crew:
     """Some workers and the runs that are left for them. Leaving it as a context ends them at once, whatever they are doing.
 
+    A worker that ends in the middle of a run is replaced by a fresh one; that run counts as failed.
+
     Args:
         study: pickled once and sent to each worker.
         left: places in `study.runs()`; workers take from its left end, and so may anybody else.
         workers: how many.
+        skipped: places that are not made when their turn comes; others may add to it.
 
     Raises:
         SettingError: a mechanism that no other process can import.
     """
 
-    def __init__(self, study: Study, left: deque[int], workers: int) -> None:
+    def __init__(self, study: Study, left: deque[int], workers: int, skipped: set[int]) -> None:
         self.ready = Event()
-        self._left, self._found = left, SimpleQueue[tuple[int, Result]]()
+        self._left, self._skipped, self._found = left, skipped, SimpleQueue[tuple[int, Result | None]]()
         _refuse_local(study)
+        self._names = [named(run) for run in study.runs()]
+        self._lock, self._closed = Lock(), False
+        self._processes: list[subprocess.Popen[bytes]] = []
         sent = pickle.dumps(study, pickle.HIGHEST_PROTOCOL)
-        self._processes = [_started() for _ in range(min(workers, MOST_WORKERS, max(len(left), 1)))]
-        self._threads = [Thread(target=self._feed, args=(each, sent), daemon=True) for each in self._processes]
+        many = min(workers, MOST_WORKERS, max(len(left), 1))
+        self._threads = [Thread(target=self._serve_one, args=(self._started(), sent), daemon=True) for _ in range(many)]
         for thread in self._threads:
             thread.start()
 
@@ -59,6 +65,8 @@ class Crew:
         return self
 
     def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._closed = True
         self._left.clear()
         for process in self._processes:
             process.kill()
@@ -66,33 +74,61 @@ class Crew:
             thread.join()
         for process in self._processes:
             process.wait()
-            _closed(process)
+            _close_pipes(process)
 
     @property
     def pids(self) -> list[int]:
         """Of the processes that are alive."""
         return [process.pid for process in self._processes if process.poll() is None]
 
-    def next(self, seconds: float) -> tuple[int, Result] | None:
-        """A run's place and what came of it; None if nothing came within some seconds."""
+    def next(self, seconds: float) -> tuple[int, Result | None] | None:
+        """A run's place and what came of it, nothing if it was skipped; None if nothing came within some seconds."""
         try:
             return self._found.get(timeout=seconds)
         except Empty:
             return None
 
-    def _feed(self, process: subprocess.Popen[bytes], sent: bytes) -> None:
-        """Hand one worker its data, then runs, and take the results; ends when nothing is left or the worker is gone."""
-        held: deque[int] = deque()
-        try:
-            _send(process, sys.path)
-            process.stdin.write(sent)  # type: ignore[union-attr]
-            _receive(process)
-            self.ready.set()
-            while self._take(process, held):
-                self._found.put((held[0], _receive(process)))
-                held.popleft()
-        except (OSError, EOFError, pickle.UnpicklingError, ValueError):  # it was killed, by us or by the system
-            self._found.put((held[0] if held else -1, Failure(text=_ENDED)))
+    def _started(self) -> subprocess.Popen[bytes] | None:
+        """A fresh worker; none once the crew is left, or where the system has no room for one."""
+        with self._lock:
+            if self._closed:
+                return None
+            try:
+                self._processes.append(_started())
+            except OSError:
+                self._found.put((NOBODY, Failure(text=_UNSTARTED)))
+                return None
+            return self._processes[-1]
+
+    def _serve_one(self, process: subprocess.Popen[bytes] | None, sent: bytes) -> None:
+        """Keep one worker at work, and after its unexpected end another one, until nothing is left."""
+        while process is not None:
+            held: deque[int] = deque()
+            try:
+                self._feed(process, sent, held)
+                process = None
+            except (OSError, EOFError, pickle.UnpicklingError, ValueError):  # it was killed, by us or by the system
+                process = self._started() if self._give_back(held) else None
+
+    def _give_back(self, held: deque[int]) -> bool:
+        """What a worker held when it ended: the first of these runs has failed; whether another worker may do the rest."""
+        if not held:
+            self._found.put((NOBODY, Failure(text=_UNSTARTED)))
+            return False
+        place = held.popleft()
+        self._found.put((place, Failure(text=f"{self._names[place]}: its worker ended unexpectedly; {_AGAIN}")))
+        self._left.extendleft(reversed(held))
+        return True
+
+    def _feed(self, process: subprocess.Popen[bytes], sent: bytes, held: deque[int]) -> None:
+        """Hand one worker its data, then runs, and take the results."""
+        _send(process, sys.path)
+        process.stdin.write(sent)  # type: ignore[union-attr]
+        _receive(process)
+        self.ready.set()
+        while self._take(process, held):
+            found = _receive(process)
+            self._found.put((held.popleft(), found))
 
     def _take(self, process: subprocess.Popen[bytes], held: deque[int]) -> bool:
         """Send runs until the worker holds as many as it may; whether it holds any."""
@@ -101,6 +137,9 @@ class Crew:
                 place = self._left.popleft()
             except IndexError:
                 break
+            if place in self._skipped:
+                self._found.put((place, None))
+                continue
             held.append(place)
             _send(process, place)
         return bool(held)
@@ -143,7 +182,7 @@ def _receive(process: subprocess.Popen[bytes]) -> Any:
     return pickle.load(process.stdout)  # type: ignore[arg-type]  # noqa: S301
 
 
-def _closed(process: subprocess.Popen[bytes]) -> None:
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
     for stream in (process.stdin, process.stdout):
         try:
             stream.close()  # type: ignore[union-attr]

@@ -1,11 +1,13 @@
-"""The compare command: a study from a configuration, in worker processes, into one table; an interrupted one can be resumed."""
+"""The compare command: a study from a configuration, in worker processes, into one table; one that ended early can be resumed."""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from argparse import Namespace
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,39 +26,114 @@ from dpviz.publishing.table_file import checked_target, write_table
 from dpviz.release.members import neutral
 
 FEW_RUNS = 20  # workers would take longer to start than these take
+PAUSE = 10.0  # seconds between two writings of the table
+LEAST_REST = 20  # times as long as a writing took, until the next
 
 
 def run_compare(asked: Namespace) -> None:
     """Make a study and give its table."""
-    output = None if asked.output is None else checked_target(Path(asked.output))
-    if asked.resume and output is None:
-        raise SettingError("--resume needs the --output file that the table is in, or will be.")
+    output = _target(asked)
     config = read_study(Path(asked.config))
     config = replace(config, data=config.data.counted_by(asked.engine, asked.address))
     study = followed("counting", config.study)
     before = read_rows(output) if asked.resume and output is not None and output.exists() else None
     there = len(made_already(study, before))
     say(f"Making {len(study) - there:,} runs." + (f" {there:,} are there already." if there else ""))
-    rows: list[dict[str, Any]] = [] if before is None else before.to_dict("records")  # type: ignore[assignment]
-    try:
-        _make(study, rows, before, _workers(asked.workers, len(study) - there))
-    except (KeyboardInterrupt, DpvizError):
-        if asked.resume and output is not None and rows:
-            write_table(output, _text(tidy(study, rows), output))
-            say(f"What was made is in {output}: the same command goes on from there.")
-        raise
-    table = tidy(study, rows)
+    table = _Table(study, output, before, as_json=asked.json)
+    with _kept(table):
+        _make(table, before, _workers(asked.workers, len(study) - there))
+        if output is not None:
+            table.write()
     if output is None:
-        sys.stdout.write(_text(table, Path("table.json" if asked.json else "table.csv")))
-        sys.stdout.flush()
-        return
-    write_table(output, _text(table, output))
-    give({"table": str(output), "runs": len(study)}, [f"{len(study):,} runs in {output}."], as_json=asked.json)
+        table.write()
+    else:
+        give({"table": str(output), "runs": len(study)}, [f"{len(study):,} runs in {output}."], as_json=asked.json)
 
 
-def _make(study: Study, rows: list[dict[str, Any]], before: pd.DataFrame | None, workers: int) -> None:
+def _target(asked: Namespace) -> Path | None:
+    """The file for the table, if one is asked for.
+
+    Raises:
+        SettingError: it cannot be written, is there already, or is missing where one is resumed.
+    """
+    output = None if asked.output is None else checked_target(Path(asked.output))
+    if asked.resume and output is None:
+        raise SettingError("--resume needs the --output file that the table is in, or will be.")
+    if output is not None and not asked.resume and os.path.lexists(output):
+        raise SettingError(
+            "The table's file exists already; tables are never overwritten. Choose another one, or go on with what it holds: --resume."
+        )
+    return output
+
+
+class _Table:
+    """The rows of a study so far, and the file or the stream that they belong in.
+
+    Args:
+        study: whose rows.
+        output: None for stdout.
+        before: rows of an earlier call.
+        as_json: on stdout.
+    """
+
+    def __init__(self, study: Study, output: Path | None, before: pd.DataFrame | None, *, as_json: bool) -> None:
+        self.study, self.output = study, output
+        self._rows: list[dict[str, Any]] = [] if before is None else before.to_dict("records")  # type: ignore[assignment]
+        self._form = output or Path("table.json" if as_json else "table.csv")
+        self._written, self._next = len(self._rows), time.monotonic() + PAUSE
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Keep a row; now and then write the file, so that whoever is killed loses little."""
+        self._rows.append(row)
+        if self.output is None or time.monotonic() < self._next:
+            return
+        start = time.monotonic()
+        with suppress(DpvizError):  # the disk may have room again at the end, where it is told
+            self.write()
+        end = time.monotonic()
+        self._next = end + max(PAUSE, LEAST_REST * (end - start))
+
+    def write(self) -> None:
+        """Give the rows so far: all of them or, where the disk does not take them, nothing."""
+        text = _text(tidy(self.study, self._rows), self._form)
+        if self.output is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        else:
+            write_table(self.output, text)
+        self._written = len(self._rows)
+
+    def keep(self) -> str:
+        """Write what has come since the last time; what became of it, in words."""
+        if not self._rows:
+            return "No run was made."
+        if self.output is None:
+            self.write()
+            return "What was made was given; with --output it could be gone on from."
+        if len(self._rows) > self._written:
+            self.write()
+        return f"What was made is in {self.output}: the same command with --resume goes on from there."
+
+
+@contextmanager
+def _kept(table: _Table) -> Iterator[None]:
+    """However it ends early, what was made is kept, and the person told how to go on."""
+    try:
+        yield
+    except BaseException as error:
+        try:
+            told = table.keep()
+        except (DpvizError, OSError):
+            told = "What was made could not be written: is there room, and may you write there?"
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(f"Interrupted. {told}") from None
+        say(told)
+        raise
+
+
+def _make(table: _Table, before: pd.DataFrame | None, workers: int) -> None:
     """Add the rows of the runs that are left."""
-    with counted_bar(len(study), "compare") as step:
+    with counted_bar(len(table.study), "compare") as step:
         last = 0
 
         def progress(made: int, total: int) -> None:  # noqa: ARG001
@@ -64,8 +141,10 @@ def _make(study: Study, rows: list[dict[str, Any]], before: pd.DataFrame | None,
             step(made - last)
             last = made
 
-        with closing(compare(study, workers=workers, done=before, progress=progress)) as found:
-            rows.extend(found)
+        found = compare(table.study, workers=workers, done=before, progress=progress)
+        with closing(found), redirect_stdout(sys.stderr):  # a mechanism that prints must not write into the table
+            for row in found:
+                table.add(row)
 
 
 def _workers(asked: int | None, runs: int) -> int:

@@ -15,7 +15,7 @@ from dpviz.answers.rows import rows_of
 from dpviz.answers.study import Run, Study
 from dpviz.data.flow_samples import load_flow_sample
 from dpviz.data.points import PointCounts
-from dpviz.errors import BudgetError, RefusedError, SettingError
+from dpviz.errors import BudgetError, InputError, RefusedError, SettingError
 from dpviz.mechanisms import FlatGaussian, Identity, Kdtree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -127,6 +127,25 @@ def test_a_huge_budget_has_no_error_of_trips():
         ({"seed": True}, SettingError, "seed"),
         ({"queries": 0}, SettingError, "queries"),
         ({"epsilons": (0,)}, BudgetError, "greater than 0"),
+        ({"epsilons": 0.5}, SettingError, "epsilons must be a list"),
+        ({"epsilons": "12"}, SettingError, "epsilons must be a list"),
+        ({"epsilons": None}, SettingError, "epsilons must be a list"),
+        ({"epsilons": {1: 2}}, SettingError, "epsilons must be a list"),
+        ({"workloads": "random"}, SettingError, "workloads must be a list"),
+        ({"workloads": None}, SettingError, "workloads must be a list"),
+        ({"mechanisms": [Identity()]}, SettingError, "dict of built mechanisms by label"),
+        ({"mechanisms": None}, SettingError, "dict of built mechanisms by label"),
+        ({"mechanisms": {1: Identity()}}, SettingError, "dict of built mechanisms by label"),
+        ({"mechanisms": {"a": "quadtree"}}, SettingError, "'a': give a built mechanism, such as .*, not str"),
+        ({"mechanisms": {"a": Quadtree}}, SettingError, r"'a': give a built mechanism, Quadtree\(\), not its class"),
+        ({"mechanisms": {"a": TopDown()}, "delta": 0.1}, SettingError, "'a': .* is a mechanism for trips, and the data are points"),
+        ({"data": COMMUTERS}, SettingError, "'tree': .* is a mechanism for points, and the data are trips"),
+        ({"data": None}, InputError, "not NoneType"),
+        ({"data": Identity().release(CROWD, PureBudget(1), Entropy.seeded(1))}, InputError, "not Release. A release is no data"),
+        ({"data": pd.DataFrame()}, InputError, "not DataFrame"),
+        ({"delta": 2}, BudgetError, "delta must be at least 0 and below 1"),
+        ({"delta": -1}, BudgetError, "delta must be at least 0 and below 1"),
+        ({"delta": "much"}, BudgetError, "delta must be a number"),
         ({"mechanisms": {"medians": Kdtree(variant="smooth-sensitivity")}}, BudgetError, "needs a delta"),
         ({"mechanisms": {"tree": Quadtree(split="custom", weights=(1.0,))}}, (SettingError, BudgetError), "weights"),
     ],
@@ -134,3 +153,17 @@ def test_a_huge_budget_has_no_error_of_trips():
 def test_what_cannot_be_compared_is_refused_before_the_first_run(change, error, told):
     with pytest.raises(error, match=told):
         study(**change)
+
+
+@pytest.mark.parametrize("epsilons", [[0.5, 1], np.array([0.5, 1]), (each for each in ("1/2", 1))])
+def test_epsilons_are_any_list(epsilons):
+    assert study(epsilons=epsilons).epsilons == (Fraction(1, 2), 1)
+
+
+def test_only_a_study_is_compared_and_only_a_table_resumed():
+    with pytest.raises(SettingError, match="takes a Study"):
+        next(compare(CROWD))
+    for done in ([], [{"run": "a"}], "rows.csv"):
+        with pytest.raises(SettingError, match="must be a table"):
+            next(compare(study(), done=done))
+    assert len(list(compare(study(), done=pd.DataFrame()))) == 8

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from dpviz.answers import compare as compare_module
+from dpviz.answers import workers as workers_module
 from dpviz.answers.compare import compare
 from dpviz.answers.study_table import read_rows, tidy
 from dpviz.errors import DpvizError, InputError, SettingError
@@ -172,13 +173,49 @@ def test_a_stop_before_the_first_run_makes_none():
     assert list(compare(study(), workers=2, stop=stop)) == []
 
 
-def test_a_run_that_fails_is_named_and_workers_end(crews):
-    for epsilon, told in ((2, "failing, epsilon 2, repeat 1: there is too much budget"), ("1/2", "failed with KeyError: 'spent'")):
-        which = study(mechanisms={"failing": Failing()}, epsilons=(1, epsilon))
-        for workers in (1, 2):
-            with pytest.raises(DpvizError, match=told):
-                list(compare(which, workers=workers))
+def rows_and_error(which, **options):
+    rows = []
+    try:
+        for row in compare(which, **options):
+            rows.append(row)  # noqa: PERF402  (what comes before the error is wanted)
+    except DpvizError as error:
+        return rows, str(error)
+    return rows, None
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_study_goes_on_without_what_fails_and_names_it_at_the_end(workers, crews):
+    which = study(mechanisms={"failing": Failing(), "cells": Identity()}, epsilons=(1, 2, "1/2"), repeats=5)
+    rows, told = rows_and_error(which, workers=workers)
+    assert pd.DataFrame(rows).groupby(["label", "epsilon"]).size().to_dict() == {
+        ("cells", 0.5): 5,
+        ("cells", 1): 5,
+        ("cells", 2): 5,
+        ("failing", 1): 5,
+    }
+    assert told.startswith("2 configurations of the study failed")
+    assert told.count("failing, epsilon 2, repeat") == told.count("there is too much budget") == 1
+    assert told.count("failing, epsilon 0.5, repeat") == told.count("failed with KeyError: 'spent'") == 1
+    again, _ = rows_and_error(which, workers=workers, done=pd.DataFrame(rows))
+    assert again == []
     assert all(gone(crew) for crew in crews)
+
+
+def test_what_failed_is_not_tried_again_in_the_same_study(monkeypatch):
+    tried, real = [], Failing.release
+    monkeypatch.setattr(Failing, "release", lambda *given: tried.append(given[2].epsilon) or real(*given))
+    which, made = study(mechanisms={"failing": Failing()}, epsilons=(1, 2), repeats=9), []
+    with pytest.raises(DpvizError, match=r"One configuration .* repeat 1: there is too much budget"):
+        list(compare(which, progress=lambda *each: made.append(each)))
+    assert tried.count(2) == 1
+    assert made[-1] == (9, 18)
+
+
+def test_a_long_list_of_failures_is_cut():
+    which = study(mechanisms={"failing": Failing()}, epsilons=range(2, 40), repeats=1)
+    rows, told = rows_and_error(which)
+    assert rows == []
+    assert told.endswith("; and 18 more")
 
 
 def test_workers_may_print(patient):
@@ -186,11 +223,19 @@ def test_workers_may_print(patient):
     same(tidy(which, compare(which)), tidy(which, compare(which, workers=2)))
 
 
-def test_a_worker_that_dies_is_told(patient):
-    which = study(mechanisms={"dying": Dying()})
-    with pytest.raises(DpvizError, match="ended unexpectedly"):
-        list(compare(which, workers=2))
+def test_a_worker_that_dies_is_told_and_another_one_goes_on(patient):
+    which = study(mechanisms={"dying": Dying(), "cells": Identity()}, repeats=20)
+    rows, told = rows_and_error(which, workers=2)
+    assert len([row for row in rows if row["label"] == "cells"]) == len(rows) == 40
+    assert told.count("its worker ended unexpectedly") == 2
     assert gone(patient[0])
+
+
+def test_workers_that_cannot_start_are_told(monkeypatch):
+    monkeypatch.setattr(workers_module, "_START", "raise SystemExit")
+    monkeypatch.setattr(compare_module, "_popped", lambda left: None)
+    with pytest.raises(DpvizError, match="before its first run"):
+        list(compare(study(), workers=2))
 
 
 def test_a_mechanism_of_the_running_script_needs_one_process():

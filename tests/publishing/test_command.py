@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -297,50 +296,6 @@ def started(*words):
     """The command line in a process of its own."""
     line = [sys.executable, "-m", "dpviz", *map(str, words)]
     return subprocess.Popen(line, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_an_interrupted_comparison_leaves_nothing(tmp_path):
-    long = changed(changed(STUDY, "repeats", 5000), "data.size", 500)
-    process = started("compare", written(tmp_path, long, "study.toml"), "--output", tmp_path / "a.csv", "--json")
-    assert process.stderr.readline() == "Making 30,000 runs.\n"
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert (out, json.loads(err)["exit"]) == ("", 130)
-    assert [path.name for path in tmp_path.iterdir() if "a.csv" in path.name] == []
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_a_comparison_goes_on_where_it_was_interrupted(run, tmp_path):
-    config = written(tmp_path, changed(STUDY, "repeats", 300), "study.toml")
-    process = started("compare", config, "--output", tmp_path / "a.csv", "--resume", "--workers", 2)
-    assert process.stderr.readline() == "Making 1,800 runs.\n"
-    time.sleep(1)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "goes on from there" in err
-    made = len(pd.read_csv(tmp_path / "a.csv"))
-    assert 0 < made < 1800
-    code, out, err = run("compare", config, "--output", tmp_path / "a.csv", "--resume")
-    assert (code, out) == (0, f"1,800 runs in {tmp_path / 'a.csv'}.\n")
-    assert f"Making {1800 - made:,} runs. {made:,} are there already." in err
-    table = pd.read_csv(tmp_path / "a.csv")
-    assert len(table) == table["run"].nunique() == 1800
-    assert table["repeat"].is_monotonic_increasing
-
-
-def test_only_the_table_of_the_same_comparison_is_resumed(run, tmp_path):
-    config = written(tmp_path, STUDY, "study.toml")
-    assert "needs the --output file" in run("compare", config, "--resume")[2]
-    assert run("compare", config, "--output", tmp_path / "a.json", "--workers", 1)[0] == 0
-    other = written(tmp_path, changed(STUDY, "seed", 8), "other.toml")
-    found = run("compare", other, "--output", tmp_path / "a.json", "--resume")
-    assert found[0] == 2
-    assert "another study" in found[2]
-    assert "Making 0 runs. 12 are there already." in run("compare", config, "--output", tmp_path / "a.json", "--resume")[2]
-    assert "workers must be" in run("compare", config, "--workers", 0)[2]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

@@ -74,7 +74,7 @@ def test_being_told_to_end_is_an_interruption(tmp_path, name):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert (out, json.loads(err)["kind"]) == ("", "Interrupted")
-    assert [path.name for path in tmp_path.iterdir() if "a.csv" in path.name] == []
+    assert [path.name for path in tmp_path.iterdir() if "a.csv" in path.name] in ([], ["a.csv"])
 
 
 @POSIX
