@@ -216,10 +216,8 @@ def _named(db: sqlite3.Connection, name: str) -> sqlite3.Row:
 def _recognised(db: sqlite3.Connection, digests: list[str], name: str | None = None) -> sqlite3.Row | None:
     """The one dataset that marks or name belong to."""
     marked = "SELECT dataset FROM mark WHERE digest IN (SELECT value FROM json_each(?))"
-    found = db.execute(
-        f"SELECT * FROM dataset WHERE name = ? OR id IN ({marked}) ORDER BY id",  # noqa: S608  (our own text)
-        (name, json.dumps(digests)),
-    ).fetchall()
+    query = f"SELECT * FROM dataset WHERE name = ? OR id IN ({marked}) ORDER BY id"  # noqa: S608  (our own text)
+    found = db.execute(query, (name, json.dumps(digests))).fetchall()
     if len(found) > 1:
         names = " and ".join(f"'{row['name']}'" for row in found)
         raise RefusedError(
