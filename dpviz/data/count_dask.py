@@ -19,7 +19,7 @@ from dpviz.data.count_dask_cluster import DaskCluster, connected
 from dpviz.data.count_dask_parts import Part, Quotes, parquet_parts, quotes_in, row_groups, text_parts, text_stretches
 from dpviz.data.count_dask_tables import EMPTY, NOBODY, Tally
 from dpviz.data.count_dask_watch import FAILED, NO_MEMORY, check_workers, result_of
-from dpviz.data.count_dask_work import add_up, as_it_is, count_part, keep_bounded, part_frame, people_of_part
+from dpviz.data.count_dask_work import add_up, count_part, keep_bounded, part_frame, people_of_part
 from dpviz.data.counted import Counted
 from dpviz.data.counting_pass import Faults, Watch
 from dpviz.data.tables import SEPARATORS
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _MOST_ROWS, _LEAST_ROWS = 2**24, 2**17
 _ROWS_PER_PARTITION = 2**21  # of people, who are brought together
-_PARTS_PER_THREAD = 4
+_PARTS_PER_THREAD = 2
 _TABLES_AT_ONCE = 16
 _RETRIES = 3
 _QUOTES_SHARE = 0.1
@@ -93,7 +93,15 @@ def _planned(asked: CountingPass, parts: list[Part], spread: int) -> Any:
         people = frame.map_partitions(people_of_part, task, meta=NOBODY, enforce_metadata=False)
         apart = people.shuffle(on="hash", npartitions=max(spread, 1), shuffle_method="p2p", ignore_index=True)
         tables = apart.map_partitions(keep_bounded, asked.bound, asked.placing.size, meta=EMPTY, enforce_metadata=False)
-    return tables.reduction(as_it_is, aggregate=add_up, combine=add_up, meta=EMPTY, split_every=_TABLES_AT_ONCE)
+    return _added_up(tables.to_delayed(), asked.placing.size)
+
+
+def _added_up(tables: list[Any], size: int) -> Any:
+    """The sums of tables, a few at once."""
+    while len(tables) > 1:
+        some = [tables[first : first + _TABLES_AT_ONCE] for first in range(0, len(tables), _TABLES_AT_ONCE)]
+        tables = [delayed(add_up)(few, size) for few in some]
+    return tables[0]
 
 
 def _parts(client: Client, asked: CountingPass, watch: Watch, threads: int) -> tuple[list[Part], int]:

@@ -25,6 +25,11 @@ from dpviz.errors import InputError
 CONNECT_SECONDS = 10
 START_SECONDS = 60
 _END_SECONDS = 20
+_KEEP_MEMORY = {  # freed arrays are used again: asking the system for fresh pages costs more than counting
+    "MALLOC_TRIM_THRESHOLD_": 2**30,
+    "MALLOC_MMAP_THRESHOLD_": 2**25,
+    **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1),
+}
 _SCHEMES = ("tcp", "tls", "ws", "wss")
 NOT_STARTED = (
     "Dask's workers could not be started on this machine: is there memory for them, and room in the folder for temporary files?"
@@ -165,6 +170,7 @@ def _serve(folder: str, workers: int) -> None:
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
         "distributed.worker.profile.enabled": False,
+        "distributed.nanny.pre-spawn-environ": _KEEP_MEMORY,
         "distributed.comm.timeouts.connect": START_SECONDS,  # a worker that was killed may take long to come back on a busy machine
     }
     with dask.config.set(quiet):

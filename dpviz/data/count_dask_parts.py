@@ -20,7 +20,7 @@ from dpviz.data.tables import SEPARATORS
 from dpviz.data.text_formats import open_text
 
 TEXT_BYTES = 2**26
-_NUMBERS_AT_ONCE, _CELLS_AT_ONCE = 2**22, 2**20  # rows of numbers alone, and of texts or geometries
+_NUMBERS_AT_ONCE, _CELLS_AT_ONCE = 2**21, 2**20  # rows of numbers alone, and of texts or geometries
 _ONE_BLOCK = 2**31 - 1
 _PIECE = 2**20
 _BOM = b"\xef\xbb\xbf"

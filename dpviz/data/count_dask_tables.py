@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Integers = NDArray[np.int64]
 
-_DENSE_PLACES = 2**22
+DENSE_PLACES = 2**22
 _AT_ONCE = 2**22
 
 
@@ -72,7 +72,7 @@ def counted(places: Integers, weight: Integers | None, size: int) -> pd.DataFram
     """
     if weight is not None:
         return summed(table(places, weight))
-    if size <= max(_DENSE_PLACES, 4 * len(places)):
+    if size <= max(DENSE_PLACES, 4 * len(places)):
         total = np.bincount(places, minlength=size)
         some = np.flatnonzero(total)
         return table(some, total[some])
@@ -94,7 +94,7 @@ def summed(frame: pd.DataFrame) -> pd.DataFrame:
         return tallies({Tally.TOO_MANY: 1})
     if (places[1:] > places[:-1]).all() and counts.min() > 0:
         return frame
-    if 0 < places.max() < max(_DENSE_PLACES, len(places)):
+    if 0 < places.max() < max(DENSE_PLACES, len(places)):
         return _summed_densely(places, counts)
     order = np.argsort(places, kind="stable")  # merges what is in order already
     places = places[order]

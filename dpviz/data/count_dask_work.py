@@ -6,7 +6,7 @@ Nothing here raises, for a worker would log what it was called with: what goes w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpviz.data.arrays import too_many
 from dpviz.data.count_dask_parts import Batch, Fault, Part, batches
 from dpviz.data.count_dask_tables import (
+    DENSE_PLACES,
     EMPTY,
     Tally,
     by_person,
@@ -23,6 +24,7 @@ from dpviz.data.count_dask_tables import (
     kept,
     nobodys,
     summed,
+    table,
     tallies,
 )
 from dpviz.data.counting_pass import CountingPass
@@ -43,7 +45,7 @@ def part_frame(part: Part) -> pd.DataFrame:
 
 def count_part(frame: pd.DataFrame, asked: CountingPass) -> pd.DataFrame:
     """Records per place of the parts that a frame names, and counters. PRIVATE."""
-    return _safely(lambda: summed(joined(_few(_tables(frame, asked)))))
+    return _safely(lambda: _sums(_tables(frame, asked), asked.placing.size))
 
 
 def people_of_part(frame: pd.DataFrame, asked: CountingPass) -> pd.DataFrame:
@@ -55,7 +57,7 @@ def people_of_part(frame: pd.DataFrame, asked: CountingPass) -> pd.DataFrame:
         for part in _parts(frame):
             for batch in batches(part, asked):
                 some, left = _counted(batch, asked)
-                held.append(some)
+                held.append(cast("pd.DataFrame", some))
                 numbers.append(left)
         return summed(joined(numbers))
 
@@ -68,14 +70,9 @@ def keep_bounded(frame: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
     return _safely(lambda: kept(frame, bound, size))
 
 
-def add_up(frame: pd.DataFrame) -> pd.DataFrame:
-    """A table with each place once."""
-    return _safely(lambda: summed(frame))
-
-
-def as_it_is(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same frame."""
-    return frame
+def add_up(tables: list[pd.DataFrame], size: int) -> pd.DataFrame:
+    """One table of the sums of several, in each of which a place comes once."""
+    return _safely(lambda: _sums(tables, size))
 
 
 def _safely(work: Callable[[], pd.DataFrame]) -> pd.DataFrame:
@@ -96,27 +93,43 @@ def _parts(frame: pd.DataFrame) -> Iterator[Part]:
     return map(Part, *columns)
 
 
-def _tables(frame: pd.DataFrame, asked: CountingPass) -> Iterator[pd.DataFrame]:
+def _tables(frame: pd.DataFrame, asked: CountingPass) -> Iterator[pd.DataFrame | Integers]:
     for part in _parts(frame):
         for batch in batches(part, asked):
             yield from reversed(_counted(batch, asked))  # counters stand first, as their places do
 
 
-def _few(tables: Iterable[pd.DataFrame]) -> list[pd.DataFrame]:
-    """Tables of the same sums, few enough to be held together."""
+def _sums(tables: Iterable[pd.DataFrame | Integers], size: int) -> pd.DataFrame:
+    """One table of the sums of tables and of plain places, which are put down where they belong if there is room for all."""
     held: list[pd.DataFrame] = []
-    for table in tables:
-        held.append(table)
+    dense = np.zeros(size if size <= DENSE_PLACES else 0, np.int64)
+    for each in tables:
+        if not isinstance(each, pd.DataFrame):
+            if len(dense):
+                dense += np.bincount(each, minlength=size)
+                continue
+            held.append(counted(each, None, size))
+        else:
+            held.append(_put_down(each, dense) if len(dense) else each)
         if len(held) >= _TABLES_AT_ONCE:
             held = [summed(joined(held))]
-    return held
+    some = np.flatnonzero(dense)
+    return summed(joined([*held, table(some, dense[some])]))
 
 
-def _counted(batch: Batch, asked: CountingPass) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Records of the good rows inside, per place or per person and place; and the counters."""
+def _put_down(each: pd.DataFrame, dense: Integers) -> pd.DataFrame:
+    """Add a table's places, which come once and ascending, to the sums; its counters are left."""
+    places = each["place"].to_numpy()
+    begin = int(np.searchsorted(places, 0))
+    dense[places[begin:]] += each["count"].to_numpy()[begin:]
+    return each.iloc[:begin]
+
+
+def _counted(batch: Batch, asked: CountingPass) -> tuple[pd.DataFrame | Integers, pd.DataFrame]:
+    """Records of the good rows inside, a place for each, per place or per person and place; and the counters."""
     places = asked.placing.places(batch.columns)
     if asked.count is None and asked.person is None and not batch.ragged and len(places) and places.min() >= 0:
-        return counted(places, None, asked.placing.size), tallies({Tally.INSIDE: len(places), Tally.ROWS: len(places)})
+        return places, tallies({Tally.INSIDE: len(places), Tally.ROWS: len(places)})
     weight = np.ones(len(places), np.int64) if asked.count is None else asked.weights(batch.columns[asked.count])
     owners = None if asked.person is None else asked.persons(batch.columns[asked.person])
     unplaced, miscounted = places == BAD, weight < 0
@@ -139,5 +152,5 @@ def _counted(batch: Batch, asked: CountingPass) -> tuple[pd.DataFrame, pd.DataFr
         }
     )
     if owners is None or asked.bound is None:
-        return counted(places[inside], None if asked.count is None else weight[inside], asked.placing.size), left
+        return places[inside] if asked.count is None else counted(places[inside], weight[inside], asked.placing.size), left
     return by_person(owners.combine_chunks().filter(inside), places[inside], amount[inside], asked.bound), left
