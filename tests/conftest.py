@@ -1,4 +1,4 @@
-"""Tests run on two processors; what measures time or prints runs on one."""
+"""Tests run in three processes, for many wait rather than work; what measures time or prints runs in one."""
 
 import os
 
@@ -11,4 +11,4 @@ settings.load_profile("dpviz")
 def pytest_xdist_auto_num_workers(config):
     """Workers for `-n auto`: none with `-m benchmark` or `-s`."""
     alone = config.option.markexpr == "benchmark" or config.option.capture == "no"
-    return 0 if alone else min(2, os.cpu_count() or 1)
+    return 0 if alone else min(3, 1 + (os.cpu_count() or 1))

@@ -25,7 +25,7 @@ from dpviz.errors import DpvizError, InputError
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.reading import read_release
 
-MANIFEST = "manifest.json"
+MANIFEST, SCHEMA = "manifest.json", "manifest.schema.json"
 MOST_NAMED = 40
 NOTHING = (
     "The file opens, but nothing can be made of its columns: points need a longitude and a latitude or geometries, trips an origin and a"
@@ -70,6 +70,8 @@ def check(path: Path) -> Facts:
 def _several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
     """Tables that are counted without being read into memory: those of a pattern or a folder, and a large one."""
     if folder:
+        if os.path.isfile(path / SCHEMA):  # noqa: PTH113
+            raise InputError(f"The folder holds a release without its {MANIFEST}: nothing says what its tables are.")
         try:
             return found_files(path)
         except InputError as error:

@@ -37,6 +37,14 @@ def ledger_path(tmp_path, monkeypatch):
     return path
 
 
+@pytest.fixture(autouse=True)
+def main_module():
+    """Streamlit's tests leave a page in place of the main module, which processes that are started later would run."""
+    before = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = before
+
+
 @pytest.fixture(autouse=True, scope="session")
 def components_found_once():
     """Streamlit looks through all installed packages for components whenever a test starts a page; they stay the same."""

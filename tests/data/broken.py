@@ -240,7 +240,7 @@ def _damaged_folders(members, seed):
 def _paths():
     return [
         ("not there", "zq Kowalska.csv", lambda _: None),
-        ("a folder", "zq.csv", Path.mkdir),
+        ("a folder", "folder.csv", Path.mkdir),
         ("a folder without a release", "release", Path.mkdir),
         ("a pipe", "pipe.csv", os.mkfifo),
         ("a link to nothing", "link.csv", lambda path: path.symlink_to(path.parent / "zq Kowalska")),
