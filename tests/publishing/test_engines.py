@@ -249,7 +249,7 @@ def test_release_says_which_engine_counted(run, tmp_path, address, engine, ledge
     code, out, err = run("release", written(tmp_path, changed(POINTS, "data.points", "parts/*.parquet")), *words, "--json")
     assert (code, json.loads(out)["engine"]) == (0, engine)
     assert f"Counted by engine {engine}." in err
-    assert not any(word in out for word in ("outside", "bad", "over", "dropped"))
+    assert not any(word in json.loads(out) for word in ("outside", "bad", "over", "dropped"))
     assert "engine" not in (tmp_path / "out" / "manifest.json").read_text("utf-8")
     assert ledger.account("crowd").draws == 1
 
