@@ -70,7 +70,7 @@ def test_mechanisms_pass_a_short_audit(keys):
     assert len(rows) == len(table)
 
 
-@pytest.mark.slow
+@pytest.mark.benchmark
 @pytest.mark.timeout(900)
 def test_every_mechanism_and_variant_passes_a_long_audit_that_sees_much_of_what_plain_counts_spend():
     table = audit_all(plan=AuditPlan(runs=500)).set_index("mechanism")
