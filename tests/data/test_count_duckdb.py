@@ -6,12 +6,12 @@ from functools import partial
 import geopandas as gpd
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 import shapely
 
 import dpviz as dv
+from tests.data.tables_on_disk import written
 
 pytest.importorskip("duckdb")
 
@@ -34,18 +34,6 @@ def table_of(rows=20_000, seed=1, kind=np.float64):
     x[:6], y[:6] = [-125.0, -65.5, -65.5, -100.0, -125.0, -65.500001], [25.0, 50.0, 30.0, 50.0, 50.0, 26.0]
     who = (rng.pareto(1.0, rows) * 40).astype(np.int64)
     return pa.table({"lon": x, "LON ": y, "n": rng.integers(0, 7, rows), "who": who, "note": np.where(who % 2, "a,b", 'say "so"')})
-
-
-def written(table, path, parts=1):
-    """The table as files of the path's format."""
-    step = -(-table.num_rows // parts)
-    for number in range(parts):
-        part, file = table.slice(number * step, step), path.with_stem(f"{path.stem}-{number}")
-        if path.suffix == ".parquet":
-            pq.write_table(part, file, row_group_size=5_000)
-        else:
-            pacsv.write_csv(part, file)
-    return str(path.with_stem(f"{path.stem}-*"))
 
 
 def same_points(source, **options):

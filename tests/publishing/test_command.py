@@ -29,19 +29,6 @@ def ledger(tmp_path, monkeypatch):
     return Ledger()
 
 
-@pytest.fixture
-def run(capsys):
-    """Exit code, stdout and stderr of some words."""
-
-    def ran(*words):
-        code = main([str(word) for word in words])
-        told = capsys.readouterr()
-        assert "Traceback" not in told.err
-        return code, told.out, told.err
-
-    return ran
-
-
 def test_release_writes_what_a_fresh_process_opens(run, tmp_path, ledger):
     code, out, err = run("release", written(tmp_path, POINTS))
     assert code == 0

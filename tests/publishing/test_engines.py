@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.__main__ import main
 from dpviz.data.counting_pass import Watch
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.privacy.ledger import Ledger
@@ -40,19 +39,6 @@ def address():
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp", host="127.0.0.1"
     ) as cluster:
         yield cluster.scheduler_address
-
-
-@pytest.fixture
-def run(capsys):
-    """Exit code, stdout and stderr of some words."""
-
-    def ran(*words):
-        code = main([str(word) for word in words])
-        told = capsys.readouterr()
-        assert "Traceback" not in told.err
-        return code, told.out, told.err
-
-    return ran
 
 
 def parts(folder, ending="parquet"):

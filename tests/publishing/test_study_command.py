@@ -20,19 +20,6 @@ from tests.publishing.configs import STUDY, changed, written
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 
-@pytest.fixture
-def run(capsys):
-    """Exit code, stdout and stderr of some words."""
-
-    def ran(*words):
-        code = main([str(word) for word in words])
-        told = capsys.readouterr()
-        assert "Traceback" not in told.err
-        return code, told.out, told.err
-
-    return ran
-
-
 def started(*words):
     """The command line in a process of its own."""
     line = [sys.executable, "-m", "dpviz", *map(str, words)]
