@@ -33,7 +33,8 @@ class AdaptiveGrid(Settings[Domain]):
     """A grid of m1 x m1 noisy cells, each cut into m2 x m2 by its own noisy count, both layers reconciled by least squares.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one cell of
-    each layer, so the layers' epsilons add up.
+    each layer, so the layers' epsilons add up. A person's m records may lie in m cells of a layer: each record costs epsilon / m
+    there, wherever it lies, since both noises have scale m / epsilon.
 
     Source:
         Qardaji, Yang, Li, "Differentially private grids for geospatial data", ICDE 2013, Section IV-B:

@@ -36,7 +36,8 @@ class FlatGaussian(FlowSettings):
     """VanillaGauss: discrete Gaussian noise on every pair of leaves; larger regions are sums of noisy pairs.
 
     Protects: replacing one trip by another (with a person column or a declared bound: one person's m trips), or adding or
-    removing them. The squared sensitivity is 2 m**2 or m**2, as if all m trips were on one pair.
+    removing them. The squared sensitivity is 2 m**2 or m**2, as if all m trips were on one pair: on several pairs they change
+    the counts by less in squares.
 
     Source:
         Canonne, Kamath, Steinke, NeurIPS 2020, Theorem 4; "VanillaGauss" of Boninsegna, Silvestri, 2025, Section 5.

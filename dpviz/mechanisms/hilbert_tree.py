@@ -26,7 +26,8 @@ class HilbertTree(MedianTree):
     """A kd-tree in one dimension: along the Hilbert curve, whose pieces are then drawn as boxes.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one piece
-    per level, so the epsilons of the medians and of the counts add up along its path.
+    per level, so the epsilons of the medians and of the counts add up along its path. A person's m records may lie in m pieces of
+    a level: each costs the level's epsilon / m where it lies, for medians (whose exponent is epsilon / m) and for counts.
 
     Source:
         Kamel, Faloutsos, "Hilbert R-tree: an improved R-tree using fractals", VLDB 1994; privately Cormode, Procopiuc,

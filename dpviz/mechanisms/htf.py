@@ -80,7 +80,8 @@ class Level:
 class Htf(Settings[Domain]):
     """A binary tree that is split where both parts become evenly filled, and ends where noisy counts are small.
 
-    Protects: adding or removing one record (with a person column: one person's bounded records).
+    Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
+    may lie on m paths: each costs epsilon / m on its own, for scores and counts have m times the sensitivity of one record.
 
     Privacy:
         A noisy total finds the height. Given what was released before, the nodes with a given record form one path; a node there

@@ -22,7 +22,8 @@ from dpviz.space.grids import quadtree
 class Identity(Settings[Domain]):
     """Noise on every cell of a 2**order x 2**order grid: the simplest private histogram, unbiased everywhere.
 
-    Protects: adding or removing one record (with a person column: one person's bounded records).
+    Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
+    may lie in m cells: they change the counts by m in all, however they are spread, which is the sensitivity.
 
     Source:
         Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity", TCC 2006; "Singular" in Shaham et al., HTF, 2021.

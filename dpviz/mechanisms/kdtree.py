@@ -38,6 +38,8 @@ class Kdtree(MedianTree):
     Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one node
     per level, so what splits and counts spend adds up along its path. Splits may fall on any lattice line, and empty nodes
     are split too. The "smooth-sensitivity" variant is (epsilon, delta)-DP, all others are pure.
+    A person's m records may lie in m nodes of a level. Pure steps cost epsilon / m per record, wherever it lies. Smooth medians
+    have an epsilon and a delta for one record, from which `smooth_medians` proves those of m records in one node or in many.
 
     Source:
         Cormode, Procopiuc, Srivastava, Shen, Yu, "Differentially private spatial decompositions", ICDE 2012, Sections VI and
@@ -149,9 +151,9 @@ class Kdtree(MedianTree):
                 purpose="medians, in smooth sensitivities of the node",
                 amount=budget.epsilon,
                 delta=budget.delta,
-                sensitivity=Fraction(1),
+                sensitivity=Fraction(bound),
                 noise="Laplace, smooth sensitivity" + self.on_sample(budget.epsilon, inner),
-                scale=2 / inner,
+                scale=2 * bound / inner,
                 level=level,
                 counts=len(nodes.rectangles),
             )

@@ -67,7 +67,8 @@ class Measured:
 class PathTree(Settings[Domain]):
     """A quadtree that spends nothing on its structure: the counts that are released decide what is split.
 
-    Protects: adding or removing one record (with a person column: one person's bounded records).
+    Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
+    may lie on m paths: each costs epsilon / m on its own, since every noise has m times the scale of one record.
 
     Privacy:
         Every node has a rest R of the budget, the root epsilon. A measured node spends e = phi R, passes R - e on to its children,

@@ -28,7 +28,8 @@ from dpviz.space.tree import Tree
 class Privelet(Settings[Domain]):
     """Noise on the two-dimensional Haar wavelet of a 2**order x 2**order grid.
 
-    Protects: adding or removing one record (with a person column: one person's bounded records).
+    Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
+    may lie in m cells: each changes as many coefficients by as much, so that m times the sensitivity covers them all.
 
     Privacy:
         One more record changes (1 + order)**2 of the whole-number coefficients by 1 each: their sensitivity is (1 + order)**2.

@@ -32,7 +32,8 @@ Integers = NDArray[np.int64]
 class PrivTree(Settings[Domain]):
     """A quadtree that is split where records are, however deep: one budget pays for the splits of a whole path.
 
-    Protects: adding or removing one record (with a person column: one person's bounded records).
+    Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
+    may lie on m paths: lambda is m times that of one record, which then costs epsilon / m on its own path.
 
     Privacy:
         A node of depth d is split if b + X > theta, b = max(count - d delta, theta - delta), X discrete Laplace of scale lambda,

@@ -25,7 +25,8 @@ class Quadtree(Settings[Domain]):
     """A complete quadtree whose structure is public; each level gets its share of epsilon.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one
-    node per level, so the levels' epsilons add up along its path.
+    node per level, so the levels' epsilons add up along its path. A person's m records may lie in m nodes of a level: they change
+    its counts by m in all, however they are spread, which is the sensitivity.
 
     Source:
         Cormode, Procopiuc, Srivastava, Shen, Yu, "Differentially private spatial decompositions", ICDE 2012: Section IV

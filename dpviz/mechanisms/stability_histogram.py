@@ -28,7 +28,8 @@ THRESHOLDS = ("tight", "paper")
 class StabilityHistogram(FlowSettings):
     """SH: discrete Laplace noise on pairs of leaves with trips; noisy counts under a threshold are left out.
 
-    Protects: replacing one trip by another, or adding or removing one; one trip per unit.
+    Protects: replacing one trip by another, or adding or removing one; one trip per unit. More are refused: m trips on m pairs
+    could each show a pair that is empty without them, and delta would be paid m times.
 
     Proof, for the tight threshold and noise with P(k) proportional to exp(-|k| / scale): neighbours differ by 1 in at most
     two pairs (replace: scale 2 / epsilon) or in one (add/remove: scale 1 / epsilon). On pairs that are occupied in both,

@@ -41,7 +41,8 @@ class TopDown(FlowSettings):
     Protects: replacing one trip between the regions by another one (with a person column or a declared bound: one person's
     m trips), or adding or removing them. Only children of released nodes are measured, whether or not any trip lies
     there, so which numbers exist is a function of released ones; the stages compose adaptively, and what follows the
-    noise is post-processing.
+    noise is post-processing. A person's m trips may share a node or lie in m: the squared sensitivity 2 m**2 or m**2 of a stage is
+    that of sharing one, the worst, since squares of a spread add up to less.
 
     Source:
         Boninsegna, Silvestri, "Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown

@@ -24,6 +24,7 @@ class Tuned(Tuning):
     """Another mechanism, with one of its settings chosen privately by the error that it would have on random boxes.
 
     Protects: adding or removing one record (with a person column: one person's bounded records), in both phases.
+    A person's m records may lie anywhere: added one after the other, each moves the scores by one record's sensitivity at most.
 
     Privacy:
         The epsilons of the total, the choice and the release add up. Each candidate bounds its expected error on public boxes and

@@ -84,6 +84,7 @@ class TunedGrid(GridTuning):
     """E2EPriv: the size of a grid is chosen privately by its expected error on random boxes, then the grid is released.
 
     Protects: adding or removing one record (with a person column: one person's bounded records), in both phases.
+    A person's m records may lie anywhere: added one after the other, each moves the scores by one record's sensitivity at most.
 
     Privacy:
         Two phases, whose epsilons add up. By default rho is a public number, made from a noisy or a declared total, and errors

@@ -26,7 +26,8 @@ MOST_PER_SIDE = 4096
 class UniformGrid(Settings[Domain]):
     """UG: m x m cells with m = sqrt(N epsilon / c), which balances noise against the error of assuming uniformity.
 
-    Protects: adding or removing one record (with a person column: one person's bounded records).
+    Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
+    may lie in m cells: they change the counts, and the total, by m in all, which is the sensitivity.
 
     Source:
         Qardaji, Yang, Li, "Differentially private grids for geospatial data", ICDE 2013, Guideline 1. One cell is the

@@ -29,15 +29,20 @@ def smooth_medians(
 
     Args:
         nodes: the records; no two nodes share one.
-        budget: spent once for all nodes together.
+        budget: spent once for all nodes together, however a unit's records are spread over them.
         entropy: where randomness comes from.
         contributions: m, records per protected unit.
         outside: what becomes of a noisy median outside its node: "nearest" line, or "middle" of the node.
 
     Returns:
-        (n,) lines, low + 1 to high - 1: the one above median + noise.
+        (n,) lines, low + 1 to high - 1: the one above median + noise, whose scale is b = 2 m S / epsilon for m records.
 
     Privacy:
+        Several records of a unit: they may lie in one node or in m, where each moves a median of its own by almost all of S. So all
+        lines together are (e, d)-DP for one record, e = epsilon / m and d = delta / (m exp(epsilon)), and m records, added one after
+        the other, cost m e = epsilon and d (1 + exp(e) + ... + exp((m - 1) e)) <= delta. What follows is for one record, which lies
+        in one node, with e and d in place of epsilon and delta.
+
         Noise is rounded and cut, which is post-processing, and its law is exact for the floating-point b. Between neighbours
         the median moves by at most either S, a factor of exp(epsilon / 2), and b changes by a factor of exp(L), |L| <= xi. Let
         b be the larger scale, and change it first, at its own median: its density exceeds exp(epsilon / 2) times the other's only
@@ -47,25 +52,29 @@ def smooth_medians(
         t >= ln(1 / delta) if 2 r ln(2 / delta) <= xi; that is checked, and xi is cut at 1.
 
     Raises:
-        BudgetError: delta = 0, or so small an epsilon that rounding would not be covered.
+        BudgetError: delta = 0, or an epsilon so small, or for several records so large, that rounding would not be covered.
 
     Source:
-        Nissim, Raskhodnikova, Smith, STOC 2007; Cormode et al., ICDE 2012, Definition 4.
+        Nissim, Raskhodnikova, Smith, STOC 2007; Cormode et al., ICDE 2012, Definition 4, both for one record. Groups: Dwork, Roth,
+        2014, Theorem 2.2, and Vadhan, "The complexity of differential privacy", 2017, Lemma 2.2.
     """
-    xi = _xi(budget)
-    sensitivity = smooth_sensitivity(nodes, xi, contributions)
-    scale = sensitivity * (2 / float(budget.epsilon) * (1 + 2.0**-50))
+    sensitivity = smooth_sensitivity(nodes, _xi(budget, contributions))
+    scale = sensitivity * (float(2 * contributions / budget.epsilon) * (1 + 2.0**-50))
     noise = rounded_laplace(scale, nodes.high.astype(np.int64) - nodes.low, entropy)
     return brought_inside(nodes, _medians(nodes).value + noise + 1, outside)
 
 
-def _xi(budget: ApproxBudget) -> float:
+def _xi(budget: ApproxBudget, contributions: int) -> float:
+    """The rate xi of Definition 4, at most 1, for the e and d that are left for each of a unit's records."""
     if budget.delta == 0:
         raise BudgetError("Smooth sensitivity cannot meet delta = 0: give a delta greater than 0.")
     log = math.log(2) - math.log(budget.delta.numerator) + math.log(budget.delta.denominator)
-    xi = min(float(budget.epsilon) / (4 * (1 + log)), 1.0)
+    if contributions > 1:
+        log += math.log(contributions) + float(budget.epsilon)
+    xi = min(float(budget.epsilon / contributions) / (4 * (1 + log)), 1.0)
     if xi < 2 * ROUNDING * log:
-        raise BudgetError("epsilon is too small for smooth sensitivity; spend more, or choose another median.")
+        size = "too small" if budget.epsilon < 1 else "too large for several records per person"
+        raise BudgetError(f"epsilon is {size} with smooth sensitivity: rounding would not be covered. Change it, or choose another median.")
     return xi
 
 
@@ -86,13 +95,13 @@ def _medians(nodes: NodeValues) -> _Medians:
     return _Medians(value=value, number=number)
 
 
-def smooth_sensitivity(nodes: NodeValues, xi: float, contributions: int = 1) -> Floats:
-    """Smooth upper bounds on how far one unit can move the median of each node.
+def smooth_sensitivity(nodes: NodeValues, xi: float) -> Floats:
+    """Smooth upper bounds on how far one record can move the median of each node.
 
     With x_1..x_n the records in order, x_i the node's low end for i < 1 and its last place for i > n, and c the number of the
     lower median, it is the largest exp(-k xi) (x_(c+t) - x_(c+t-k-1)) over k >= 0, 0 <= t <= k + 1. One record more or less
     shifts numbers by at most one, so a window of k + 1 steps around c lies in one of k + 2 steps of the neighbour: the bound
-    changes by a factor of exp(xi) at most. For m contributions a window of m steps counts as one.
+    changes by a factor of exp(xi) at most.
 
     As max over i <= c <= j of exp(-(j - i - 1) xi) (x_j - x_i), it is a search in a matrix whose best j rises with i: log(n)
     rounds that look at each j about once serve all i. Near ties stay in the range on both sides, so that rounding cannot lose
@@ -101,7 +110,6 @@ def smooth_sensitivity(nodes: NodeValues, xi: float, contributions: int = 1) -> 
     Args:
         nodes: the records.
         xi: above 0.
-        contributions: m, records per protected unit.
 
     Returns:
         (n,) in places, at least 0.
@@ -109,7 +117,7 @@ def smooth_sensitivity(nodes: NodeValues, xi: float, contributions: int = 1) -> 
     Source:
         Nissim, Raskhodnikova, Smith, STOC 2007, Claim 3.3; Cormode et al., ICDE 2012, Definition 4.
     """
-    found = [_largest(*_pruned(*_sides(part, xi / contributions))) for part in nodes.batches()]
+    found = [_largest(*_pruned(*_sides(part, xi))) for part in nodes.batches()]
     return np.concatenate([np.zeros(0), *found]) * (math.exp(xi) * (1 + ROUNDING))
 
 

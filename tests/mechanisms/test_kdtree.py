@@ -83,8 +83,7 @@ def test_medians_are_paid_for_evenly_on_every_binary_level(variant, fan_out, lev
 def test_sensitivities_and_scales_grow_with_the_records_per_person(variant, contributions):
     for step in released(points_of(contributions=contributions), variant=variant, height=2).receipt.steps:
         own = Fraction(1, 2) if step.noise == "exponential mechanism" else Fraction(1)
-        smooth = step.noise == "Laplace, smooth sensitivity"  # the records per person are inside the smooth sensitivity
-        assert step.sensitivity == (1 if smooth else contributions * own)
+        assert step.sensitivity == contributions * own
         assert step.scale == step.sensitivity / step.amount * (2 if smooth or own < 1 else 1)
 
 

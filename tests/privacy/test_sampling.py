@@ -76,7 +76,7 @@ def test_smooth_medians_on_a_sample_keep_epsilon_and_delta(epsilon, delta, m):
     rate = Fraction("0.4")
     inner, inside = before_sampling(Fraction(epsilon), rate, m), delta_before_sampling(Fraction(delta), rate, m)
     found = nodes.histograms(3, (0, 1, 2, 3))
-    scales = smooth_sensitivity(packed(found), _xi(ApproxBudget(inner, inside)), m) * 2 / float(inner)
+    scales = smooth_sensitivity(packed(found), _xi(ApproxBudget(inner, inside), m)) * 2 * m / float(inner)
     known = dict(zip(found, (smooth_law(*pair, "nearest") for pair in zip(found, scales.tolist(), strict=True)), strict=True))
     laws = {each: mixed(each, float(rate), known.__getitem__) for each in found}
     pairs = [(one, other) for one in laws for other in nodes.added(one, m) if other in laws]

@@ -1,5 +1,6 @@
 """Medians by smooth sensitivity: the literal definition, smoothness, and exact (epsilon, delta) over all tiny neighbours."""
 
+import functools
 import math
 from fractions import Fraction
 from itertools import product
@@ -32,15 +33,15 @@ CLUSTERS = {
 """Nodes where a jump of the median as large as the smooth sensitivity meets a change of scale."""
 
 
-def slow_sensitivity(histogram: Histogram, xi: float, m: int = 1) -> float:
-    """Definition 4 over every window that holds the median; m steps count as one."""
+def slow_sensitivity(histogram: Histogram, xi: float) -> float:
+    """Definition 4 over every window that holds the median."""
     records, centre = places(histogram), (sum(histogram) + 1) // 2
 
     def at(number: int) -> int:
         return 0 if number < 1 else len(histogram) - 1 if number > len(records) else records[number - 1]
 
     ends = product(range(centre + 1), range(centre, len(records) + 2))
-    return max(math.exp(-((j - i) / m - 1) * xi) * (at(j) - at(i)) for i, j in ends)
+    return max(math.exp(-(j - i - 1) * xi) * (at(j) - at(i)) for i, j in ends)
 
 
 def literal_sensitivity(histogram: Histogram, xi: float) -> float:
@@ -51,20 +52,18 @@ def literal_sensitivity(histogram: Histogram, xi: float) -> float:
     return max(math.exp(-k * xi) * (line[middle + t] - line[middle + t - k - 1]) for k in range(len(records) + 1) for t in range(k + 2))
 
 
-@pytest.mark.parametrize("m", [1, 2, 3])
 @pytest.mark.parametrize("xi", [1e-4, 0.01, 0.1, 0.4, 1.0])
-def test_hundreds_of_random_nodes_in_one_call_are_the_slow_definition(xi, m):
+def test_hundreds_of_random_nodes_in_one_call_are_the_slow_definition(xi):
     rng = np.random.default_rng(1)
     found = [
         tuple((rng.integers(0, 4, width) * (rng.random(width) < 0.6) * rng.choice([1, 1, 7], width)).tolist())
         for width in rng.integers(2, 14, 250)
     ]
-    fast = smooth_sensitivity(packed(found, low=1000), xi, m)
-    slow = [slow_sensitivity(histogram, xi, m) for histogram in found]
+    fast = smooth_sensitivity(packed(found, low=1000), xi)
+    slow = [slow_sensitivity(histogram, xi) for histogram in found]
     np.testing.assert_allclose(fast, slow, rtol=3e-11)
     assert (fast >= slow).all()
-    if m == 1:
-        np.testing.assert_allclose(slow, [literal_sensitivity(histogram, xi) for histogram in found], rtol=1e-12)
+    np.testing.assert_allclose(slow, [literal_sensitivity(histogram, xi) for histogram in found], rtol=1e-12)
 
 
 @pytest.mark.parametrize("xi", [1e-3, 0.05, 1.0])
@@ -97,14 +96,13 @@ def test_widths_of_48_bits_and_a_trillion_records_overflow_nothing():
 
 
 @pytest.mark.parametrize("tiny", TINY)
-@pytest.mark.parametrize("m", [1, 2])
 @pytest.mark.parametrize("xi", [1e-3, 0.1, 1.0])
-def test_it_is_smooth_and_no_unit_moves_the_median_farther(tiny, m, xi):
+def test_it_is_smooth_and_no_record_moves_the_median_farther(tiny, xi):
     found = TINY[tiny]
-    bound = dict(zip(found, smooth_sensitivity(packed(found), xi, m).tolist(), strict=True))
+    bound = dict(zip(found, smooth_sensitivity(packed(found), xi).tolist(), strict=True))
     assert smooth._medians(packed(found, low=50)).value.tolist() == [slow_median(histogram) + 50 for histogram in found]
     for one in found:
-        for other in added(one, m):
+        for other in added(one):
             least = min(bound[one], bound.get(other, math.inf))
             assert abs(slow_median(one) - slow_median(other)) <= least
             assert other not in bound or abs(math.log(bound[one] / bound[other])) <= xi + 2 * smooth.ROUNDING
@@ -125,9 +123,9 @@ def scales_of(monkeypatch, found: list[Histogram], budget: ApproxBudget, m: int 
     return np.concatenate(scales)
 
 
-def worst_delta(found: list[Histogram], scales: np.ndarray, epsilon: float, outside: str, m: int = 1) -> float:
+def worst_delta(found: list[Histogram], scales: np.ndarray, epsilon: float, outside: str) -> float:
     laws = {histogram: smooth_law(histogram, scale, outside) for histogram, scale in zip(found, scales.tolist(), strict=True)}
-    pairs = [(one, other) for one in laws for other in added(one, m) if other in laws]
+    pairs = [(one, other) for one in laws for other in added(one) if other in laws]
     assert pairs
     return max(hockey_stick(laws[one], laws[other], epsilon) for one, other in pairs)
 
@@ -140,12 +138,68 @@ def test_no_neighbour_of_a_tiny_node_is_told_apart_beyond_epsilon_and_delta(monk
     assert worst_delta(TINY[tiny], scales, float(epsilon), outside) <= float(delta)
 
 
-@pytest.mark.parametrize("m", [2, 3])
+def worst_person(found: list[Histogram], scales: np.ndarray, epsilon: float, m: int) -> float:
+    """Largest delta that m records of a person need, spread over nodes in every way: some in one node, the others in one of their own."""
+    laws = {each: smooth_law(each, scale, "nearest") for each, scale in zip(found, scales.tolist(), strict=True)}
+    by_records = [
+        [(laws[one], laws[other]) for one in laws for other in added(one, together) if other in laws and sum(other) - sum(one) == together]
+        for together in range(1, m + 1)
+    ]
+    worst = 0.0
+    for parts in partitions(m):
+        for pairs in product(*(telling(by_records[part - 1], epsilon) for part in parts)):
+            one, other = (joint([pair[side] for pair in pairs]) for side in (0, 1))
+            worst = max(worst, hockey_stick(one, other, epsilon))
+    return worst
+
+
+def partitions(m: int, most: int | None = None) -> list[tuple[int, ...]]:
+    """Every way to write m as a sum, largest part first: how many of a person's records lie in each node."""
+    if m == 0:
+        return [()]
+    return [(part, *rest) for part in range(min(m, most or m), 0, -1) for rest in partitions(m - part, part)]
+
+
+def telling(pairs: list[tuple[np.ndarray, np.ndarray]], epsilon: float) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The pairs that need the largest delta at some part of epsilon, and both ways round: the others tell no more together."""
+    chosen = {max(range(len(pairs)), key=lambda at, part=part: hockey_stick(*pairs[at], epsilon * part)) for part in (1, 0.5, 0.25, 0.1)}
+    return [pair for at in sorted(chosen) for pair in (pairs[at], pairs[at][::-1])]
+
+
+def joint(laws: list[np.ndarray]) -> np.ndarray:
+    """The distribution of lines that are drawn independently."""
+    return functools.reduce(lambda one, other: np.outer(one, other).ravel(), laws)
+
+
+PEOPLE = {"3 places": (2, 3), "5 places": (2,), "far cluster": (2, 3)}
+FAR = [(20 + west, *[0] * 6, 20 + east) for west, east in product(range(4), repeat=2)]
+
+
+@pytest.mark.parametrize("tiny", PEOPLE)
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
-def test_nor_is_a_person_with_several_records(monkeypatch, epsilon, delta, m):
-    for tiny in ("3 places", "5 places"):
-        scales = scales_of(monkeypatch, TINY[tiny], ApproxBudget(epsilon, delta), m)
-        assert worst_delta(TINY[tiny], scales, float(epsilon), "nearest", m) <= float(delta)
+def test_nor_is_a_person_with_several_records_in_one_node_or_in_many(monkeypatch, epsilon, delta, tiny):
+    for m in PEOPLE[tiny]:
+        found = TINY.get(tiny, FAR)
+        scales = scales_of(monkeypatch, found, ApproxBudget(epsilon, delta), m)
+        assert worst_person(found, scales, float(epsilon), m) <= float(delta)
+
+
+def widened(found: list[Histogram], epsilon: str, delta: str, m: int) -> np.ndarray:
+    """Scales that are right only where all of a person's records lie in one node: a window of m records for one, noise 2 S / epsilon."""
+    xi = smooth._xi(ApproxBudget(epsilon, delta), 1)
+    return smooth_sensitivity(packed(found), xi / m) * math.exp(xi - xi / m) * 2 / float(epsilon)
+
+
+def test_a_person_in_eight_nodes_is_hidden_and_a_wider_window_alone_hides_nobody(monkeypatch):
+    """One record in each of eight nodes moves each median across the node; what tells is that all lines lie on one side."""
+    less = (50, *[0] * 28, 50, 0)
+    more = (*less[:-2], 51, 0)
+    ratios = []
+    for scales in (scales_of(monkeypatch, [less, more], ApproxBudget("1", "1e-6"), 8), widened([less, more], "1", "1e-6", 8)):
+        chance = [smooth_law(each, scale, "nearest")[15:].sum() ** 8 for each, scale in zip((less, more), scales.tolist(), strict=True)]
+        ratios.append(math.log((chance[1] - 1e-6) / chance[0]))
+    assert ratios[0] < 1 < 3 < ratios[1]
+    assert worst_person(FAR, widened(FAR, "3", "1e-2", 3), 3, 3) > 0.0105
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), CLUSTERS)
@@ -175,15 +229,25 @@ def test_lines_are_drawn_from_that_law(monkeypatch, outside):
 def test_lines_of_different_nodes_in_one_call_are_independent():
     histogram, budget = (0, 0, 1, 1, 0, 0), ApproxBudget(20, "1e-1")
     lines = smooth_medians(tiled(packed([histogram]), 40_000), budget, Entropy.seeded(4)) - 1
-    scale = smooth_sensitivity(packed([histogram]), smooth._xi(budget))[0] * 2 / 20
+    scale = smooth_sensitivity(packed([histogram]), smooth._xi(budget, 1))[0] * 2 / 20
     law = smooth_law(histogram, scale, "nearest")
     assert p_of_counts(np.bincount(lines[:-1:2] * 5 + lines[1::2], minlength=25), np.outer(law, law).ravel()) > SEEDED
+
+
+@pytest.mark.parametrize("m", [2, 8, 64])
+@pytest.mark.parametrize(("epsilon", "delta"), [*BUDGETS, ("1000", "1e-6"), ("1e6", "1e-6")])
+def test_several_records_get_the_e_and_d_whose_group_costs_epsilon_and_delta(monkeypatch, epsilon, delta, m):
+    budget, found = ApproxBudget(epsilon, delta), TINY["3 places"]
+    e, log_d = Fraction(epsilon) / m, math.log(float(delta)) - math.log(m) - float(epsilon)
+    assert smooth._xi(budget, m) == pytest.approx(min(float(e) / (4 * (1 + math.log(2) - log_d)), 1), rel=1e-12)
+    scales = scales_of(monkeypatch, found, budget, m)
+    np.testing.assert_allclose(scales, smooth_sensitivity(packed(found), smooth._xi(budget, m)) * 2 / float(e), rtol=1e-14)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [*BUDGETS, ("1", "1e-300"), ("1000", "1e-6")])
 def test_xi_is_that_of_definition_4_at_most_1_and_the_scale_twice_the_sensitivity_over_epsilon(monkeypatch, epsilon, delta):
     budget = ApproxBudget(epsilon, delta)
-    xi = smooth._xi(budget)
+    xi = smooth._xi(budget, 1)
     assert xi == pytest.approx(min(float(epsilon) / (4 * (1 + math.log(2 / float(delta)))), 1), rel=1e-12)
     found = TINY["3 places"]
     scales, bound = scales_of(monkeypatch, found, budget), smooth_sensitivity(packed(found), xi)
@@ -193,8 +257,13 @@ def test_xi_is_that_of_definition_4_at_most_1_and_the_scale_twice_the_sensitivit
 
 def test_budgets_that_it_cannot_meet_are_refused():
     found = packed([(1, 1)])
-    for budget, words in ((ApproxBudget(1, 0), "delta = 0"), (ApproxBudget("1e-9", "1e-6"), "epsilon is too small")):
+    refused = [
+        (ApproxBudget(1, 0), 1, "delta = 0"),
+        (ApproxBudget("1e-9", "1e-6"), 1, "too small"),
+        (ApproxBudget("1e15", "1e-6"), 2, "large"),
+    ]
+    for budget, m, words in refused:
         with pytest.raises(BudgetError, match=words):
-            smooth_medians(found, budget, Entropy.seeded(1))
+            smooth_medians(found, budget, Entropy.seeded(1), m)
     with pytest.raises(SettingError, match="outside must be one of"):
         smooth_medians(found, ApproxBudget(1, "1e-6"), Entropy.seeded(1), outside="beyond")
