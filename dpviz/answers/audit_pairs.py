@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +15,14 @@ from numpy.typing import NDArray
 
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.errors import InputError
 from dpviz.mechanisms.flow_measure import ADD_REMOVE, BOUNDED
+from dpviz.mechanisms.halving import Halving, grow
+from dpviz.mechanisms.kdtree import Kdtree
+from dpviz.mechanisms.measure import Study
+from dpviz.mechanisms.median_tree import Spending
 from dpviz.privacy.audit import Neighbours, Sight
-from dpviz.privacy.budget import Budget
+from dpviz.privacy.budget import ApproxBudget, Budget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.wavelet import WaveletSpread, coefficients
 from dpviz.release.contents import contents_facts
@@ -27,7 +34,10 @@ from dpviz.space.tree import Tree
 MOST_NODES = 40
 BUSY = 100
 
+Integers = NDArray[np.int64]
 Numbers = dict[Hashable, float]
+
+_MOST_LISTED = 4
 
 
 class Added(NamedTuple):
@@ -36,21 +46,23 @@ class Added(NamedTuple):
     Attributes:
         order: of the lattice.
         beside: column, row and number of the records that are there before, occupied cell by occupied cell.
-        cell: column and row where records are added.
-        records: how many, all of one person where more than one.
+        cells: column and row of each record that is added, all of one person where there are several; a cell may come again.
     """
 
     order: int
     beside: tuple[tuple[int, int, int], ...] = ()
-    cell: tuple[int, int] = (0, 0)
-    records: int = 1
+    cells: tuple[tuple[int, int], ...] = ((0, 0),)
 
     @property
     def words(self) -> str:
         """How the inputs differ."""
-        who = "a record" if self.records == 1 else f"a person's {self.records} records"
-        rest = ", ".join(f"{number} in ({column}, {row})" for column, row, number in self.beside)
-        return f"{who} in cell {self.cell} of {1 << self.order} x {1 << self.order}, beside {rest or 'none'}"
+        cells, side = Counter(self.cells), 1 << self.order
+        if len(cells) > _MOST_LISTED:
+            return f"a person's {len(self.cells)} records in {len(cells)} cells of {side} x {side}, beside many others"
+        who = "a record" if len(self.cells) == 1 else f"a person's {len(self.cells)} records"
+        where = f"cell {self.cells[0]}" if len(cells) == 1 else ", ".join(f"{cell}: {times}" for cell, times in cells.items())
+        others = ", ".join(f"{number} in ({column}, {row})" for column, row, number in self.beside)
+        return f"{who} in {where} of {side} x {side}, beside {others or 'none'}"
 
     def inputs(self) -> tuple[PointCounts, PointCounts]:
         """With the records, and without."""
@@ -58,51 +70,85 @@ class Added(NamedTuple):
         for column, row, number in self.beside:
             matrix[row, column] = number
         more = matrix.copy()
-        more[self.cell[1], self.cell[0]] += self.records
-        one, other = (replace(PointCounts.from_matrix(each), contributions=self.records) for each in (more, matrix))
+        np.add.at(more, tuple(np.transpose(self.cells)[::-1]), 1)
+        one, other = (replace(PointCounts.from_matrix(each), contributions=len(self.cells)) for each in (more, matrix))
         return one, other
 
 
-PERSON = Added(order=2, beside=((3, 3, 1),), cell=(3, 3), records=2)
-USUAL = (Added(order=1), PERSON)
-MEDIANS = (Added(order=1), Added(order=2, beside=((0, 0, 1), (1, 1, 1), (3, 3, 1)), cell=(3, 3)))
-TUNING = (PERSON, Added(order=3, beside=((0, 0, 20),)))
+PERSON = Added(order=2, beside=((3, 3, 1),), cells=((3, 3), (3, 3)))
+SPREAD = Added(order=2, beside=((3, 3, 1), (1, 0, 6)), cells=((3, 3), (3, 3), (0, 0), (1, 2)))
+"""One person in several cells of several nodes of each level, some of them split further than others."""
+USUAL = (Added(order=1), PERSON, SPREAD)
+MEDIANS = (Added(order=1), Added(order=2, beside=((0, 0, 1), (1, 1, 1), (3, 3, 1)), cells=((3, 3),)), SPREAD)
+TUNING = (PERSON, Added(order=3, beside=((0, 0, 20),)), SPREAD)
 WORST = {"kdtree": MEDIANS, "exact_kdtree": MEDIANS, "hilbert_tree": MEDIANS, "tuned": TUNING, "tuned_grid": TUNING}
 """Inputs for mechanisms that would show no structure on the usual ones: medians it moves, room for a choice."""
+
+_NODES = tuple((16 * column, 16 * row) for column in range(4) for row in range(4))
+ACROSS = Added(
+    order=6,
+    beside=tuple((west + at, south, 50) for west, south in _NODES for at in (1, 14)),
+    cells=tuple((west + 14, south) for west, south in _NODES),
+)
+"""A person with one record in each of 16 nodes of one level; each moves its node's median from one end to the other."""
 
 
 def point_pairs(mechanism: Any, budget: Budget) -> list[Neighbours]:
     """Pairs of points on small lattices, with the mechanism run on them."""
-    return [_points(mechanism, budget, added) for added in WORST.get(getattr(mechanism, "key", ""), USUAL)]
+    pairs = [_points(mechanism, budget, added) for added in WORST.get(getattr(mechanism, "key", ""), USUAL)]
+    if isinstance(mechanism, Kdtree) and mechanism.variant != "cell":
+        pairs.append(_one_level(mechanism, budget))
+    return pairs
 
 
 def _points(mechanism: Any, budget: Budget, added: Added) -> Neighbours:
     def run(points: PointCounts) -> Callable[[Entropy], Sight]:
-        return lambda entropy: seen(mechanism.release(points, budget, entropy), added.cell)
+        return lambda entropy: seen(mechanism.release(points, budget, entropy), *dict.fromkeys(added.cells))
 
     one, other = added.inputs()
     return Neighbours(words=added.words, one=run(one), other=run(other))
 
 
-def seen(release: Release, cell: tuple[int, int]) -> Sight:
-    """What a release shows to somebody who looks for a record in a cell.
+def _one_level(mechanism: Kdtree, budget: Budget) -> Neighbours:
+    """The medians of one level of 16 nodes, with all of the budget: levels above are halved in the middle, nothing is counted."""
+    above = 4
+    nothing = [Fraction(0)] * above
+    deltas = [*nothing, budget.delta] if isinstance(budget, ApproxBudget) else []
+    steps = -(-(above + 1) // mechanism.cuts)
+    spending = Spending(medians=[*nothing, mechanism.accepted(budget).epsilon], counts=[Fraction(0)] * (steps + 1), deltas=deltas)
 
-    All that lies on the path from the root to the cell: rectangles, counts as first measured, measured again and as released. All
+    def run(points: PointCounts) -> Callable[[Entropy], Sight]:
+        def once(entropy: Entropy) -> Sight:
+            own = mechanism.splitter(Study(points=points, entropy=entropy), spending)
+            found: list[Integers] = []
+
+            def lines(level: int, nodes: Halving) -> Integers:
+                if level == above:
+                    found.append(own(level, nodes))
+                return nodes.middles()
+
+            grow(points, steps, mechanism.cuts, lines)
+            numbers: Numbers = {("line in node", node): line for node, line in enumerate((found[0] % 16).tolist())}
+            return Sight(numbers=numbers | {"lines in the upper half": int((found[0] % 16 > 8).sum())})
+
+        return once
+
+    one, other = ACROSS.inputs()
+    return Neighbours(words=f"{ACROSS.words}; medians of one level alone", one=run(one), other=run(other))
+
+
+def seen(release: Release, *cells: tuple[int, int]) -> Sight:
+    """What a release shows to somebody who looks for a person's records in cells.
+
+    All that lies on the path from the root to each cell: rectangles, counts as first measured, measured again and as released. All
     nodes by their place, if they are at most 40. The coefficients of a wavelet. Whatever its manifest says: settings, notes, height.
     """
     tree, numbers = release.tree, _said(release)
     numbers["number of nodes"] = len(tree)
-    path = _path(tree, cell, release.domain.order)
-    shown = np.arange(len(tree)) if len(tree) <= MOST_NODES else path
-    unbiased = release.count if release.unbiased is None else release.unbiased
-    again = release.noisy if release.again is None else release.again
-    for depth, (node, box) in enumerate(zip(path.tolist(), tree.rectangles(path).tolist(), strict=True)):
-        numbers["noisy count at depth", depth], numbers["count at depth", depth] = release.noisy[node], release.count[node]
-        numbers["second count at depth", depth] = again[node]
-        numbers["variance at depth", depth] = release.noise_variance[node]
-        numbers["unbiased count at depth", depth], numbers["deviation at depth", depth] = unbiased[node], release.stddev[node]
-        for side, line in zip(("west", "south", "east", "north"), box, strict=True):
-            numbers[f"{side} at depth", depth] = line
+    paths = [_path(tree, cell, release.domain.order) for cell in cells]
+    shown = np.arange(len(tree)) if len(tree) <= MOST_NODES else np.unique(np.concatenate(paths))
+    for place, path in enumerate(paths):
+        numbers |= {(*name, *((f"of cell {place}",) if place else ())): value for name, value in _along(release, path).items()}
     if len(shown) == len(tree):
         boxes = map(tuple, tree.rectangles().tolist())
         for box, noisy, count in zip(boxes, release.noisy.tolist(), release.count.tolist(), strict=True):
@@ -112,6 +158,25 @@ def seen(release: Release, cell: tuple[int, int]) -> Sight:
         numbers |= {("coefficient", place): round(value) for place, value in enumerate(found.tolist())}
     chance = _point_chance(release, shown)
     return Sight(numbers={name: value for name, value in numbers.items() if math.isfinite(value)}, chance=chance)
+
+
+def _along(release: Release, path: NDArray[np.int64]) -> dict[tuple[Hashable, ...], float]:
+    """Everything about the nodes of a path from the root to a cell, by depth."""
+    unbiased = release.count if release.unbiased is None else release.unbiased
+    again = release.noisy if release.again is None else release.again
+    shown = {
+        "noisy count": release.noisy,
+        "count": release.count,
+        "second count": again,
+        "variance": release.noise_variance,
+        "unbiased count": unbiased,
+        "deviation": release.stddev,
+    }
+    numbers: dict[tuple[Hashable, ...], float] = {}
+    for depth, (node, box) in enumerate(zip(path.tolist(), release.tree.rectangles(path).tolist(), strict=True)):
+        numbers |= {(f"{what} at depth", depth): values[node] for what, values in shown.items()}
+        numbers |= {(f"{side} at depth", depth): line for side, line in zip(("west", "south", "east", "north"), box, strict=True)}
+    return numbers
 
 
 def _path(tree: Tree, cell: tuple[int, int], order: int) -> NDArray[np.int64]:
@@ -167,35 +232,48 @@ def _chance(variance: NDArray[np.float64]) -> float:
 
 
 class Moved(NamedTuple):
-    """A trip to move or add.
+    """Trips of one person to move or add.
 
     Attributes:
         fan_outs: children of the root, of its children, and so on.
         trips: on every pair of leaves but the last, and on the last one.
+        pairs: the pairs of leaves with one trip more, counted from the last one; a pair may come again.
+        origins: the pairs that they are moved from, counted from the first one.
     """
 
     fan_outs: tuple[int, ...]
     trips: tuple[int, int]
+    pairs: tuple[int, ...] = (0,)
+    origins: tuple[int, ...] = (0,)
 
     @property
     def words(self) -> str:
         """The inputs."""
-        levels = " x ".join(map(str, self.fan_outs))
-        return f"a trip on the last pair of {levels} regions, beside {self.trips[1]} there and {self.trips[0]} on the other pairs"
+        levels, trips = " x ".join(map(str, self.fan_outs)), len(self.pairs)
+        who = "a trip on the last pair" if trips == 1 else f"a person's {trips} trips on {len(set(self.pairs))} pairs"
+        return f"{who} of {levels} regions, beside {self.trips[1]} on the last one and {self.trips[0]} on the others"
 
     def inputs(self, *, moved: bool) -> tuple[Flows, Flows]:
-        """With the trip, and without; if it is moved, the first pair has it then."""
+        """With the trips, and without; if they are moved, the first pairs have them then."""
         regions = _regular(self.fan_outs)
         number = regions.size(regions.depth)
-        count = np.full(number**2, self.trips[0], np.int64)
-        count[-1] = self.trips[1]
-        one, other = count.copy(), count
-        one[-1] += 1
-        other[0] += moved
-        return _flows(regions, one), _flows(regions, other)
+        other = np.full(number**2, self.trips[0], np.int64)
+        other[-1] = self.trips[1]
+        one = other.copy()
+        np.add.at(one, len(one) - 1 - np.array(self.pairs), 1)
+        if moved:
+            np.add.at(other, np.array(self.origins), 1)
+        several = len(self.pairs) > 1
+        bound = {"contributions": len(self.pairs), "unit": "person" if several else "trip", "exactly": moved and several}
+        return _flows(regions, one, **bound), _flows(regions, other, **bound)
 
 
 TRIPS = (Moved((2,), (BUSY, BUSY)), Moved((2, 2), (BUSY, 0)))
+PEOPLE = (
+    Moved((2, 2), (BUSY, 0), pairs=(0, 0), origins=(0, 0)),
+    Moved((2, 2), (BUSY, 0), pairs=(0, 0, 5), origins=(0, 2, 8)),
+)
+"""One person's trips, all on one pair or on pairs of several nodes of each stage: for mechanisms that take more than one."""
 
 
 def flow_pairs(mechanism: Any, budget: Budget) -> list[Neighbours]:
@@ -205,8 +283,20 @@ def flow_pairs(mechanism: Any, budget: Budget) -> list[Neighbours]:
     def run(flows: Flows) -> Callable[[Entropy], Sight]:
         return lambda entropy: flows_seen(mechanism.release(flows, budget, entropy))
 
-    inputs = [(pair.words, pair.inputs(moved=moved)) for pair in TRIPS]
+    inputs = [(pair.words, pair.inputs(moved=moved)) for pair in (*TRIPS, *PEOPLE)]
+    inputs = [(words, both) for words, both in inputs if _taken(mechanism, both[0])]
     return [Neighbours(words=words, one=run(one), other=run(other)) for words, (one, other) in inputs]
+
+
+def _taken(mechanism: Any, flows: Flows) -> bool:
+    """Whether a mechanism takes trips at all of which a person has so many."""
+    try:
+        mechanism.check_flows(flows)
+    except InputError:
+        if flows.contributions == 1:
+            raise
+        return False
+    return True
 
 
 def flows_seen(release: FlowRelease) -> Sight:
@@ -233,6 +323,6 @@ def _regular(fan_outs: tuple[int, ...]) -> Regions:
     return Regions.from_table(table, levels=levels)
 
 
-def _flows(regions: Regions, count: NDArray[np.int64]) -> Flows:
+def _flows(regions: Regions, count: NDArray[np.int64], **bound: Any) -> Flows:
     width, some = regions.size(regions.depth), np.flatnonzero(count)
-    return Flows(regions, (some // width).astype(np.int32), (some % width).astype(np.int32), count[some])
+    return Flows(regions, (some // width).astype(np.int32), (some % width).astype(np.int32), count[some], **bound)

@@ -109,8 +109,11 @@ class Kdtree(MedianTree):
 
     def grow(self, study: Study, spending: Spending) -> Grown:
         """Halve at private medians from the top; evenly below the levels that have a budget."""
-        lines = self._cells(study, spending) if self.variant == "cell" else self._medians(study, spending)
-        return grow(study.points, spending.height, self.cuts, lines)
+        return grow(study.points, spending.height, self.cuts, self.splitter(study, spending))
+
+    def splitter(self, study: Study, spending: Spending) -> Splitter:
+        """Where the nodes of a binary level are halved, paid for with that level's part."""
+        return self._cells(study, spending) if self.variant == "cell" else self._medians(study, spending)
 
     def _medians(self, study: Study, spending: Spending) -> Splitter:
         def lines(binary: int, nodes: Halving) -> Integers:

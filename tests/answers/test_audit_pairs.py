@@ -3,36 +3,35 @@
 import numpy as np
 import pytest
 
-from dpviz.answers.audit_pairs import Added, Moved, flow_pairs, flows_seen, seen
-from dpviz.answers.audits import audit_budget
+from dpviz.answers.audit_pairs import ACROSS, PEOPLE, PERSON, SPREAD, TRIPS, Added, Moved, flow_pairs, flows_seen, point_pairs, seen
+from dpviz.answers.audits import audit_budget, audited
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms import FlatGaussian, Identity, Quadtree, TopDown
+from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FlatGaussian, Identity, Quadtree, TopDown
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 
 
-@pytest.mark.parametrize(
-    "added", [Added(order=1), Added(order=2, beside=((0, 0, 1), (2, 1, 4)), cell=(3, 3)), Added(order=2, beside=((0, 0, 3),), records=2)]
-)
+@pytest.mark.parametrize("added", [Added(order=1), Added(order=2, beside=((0, 0, 1), (2, 1, 4)), cells=((3, 1),)), PERSON, SPREAD, ACROSS])
 def test_neighbouring_points_differ_by_one_person(added):
     more, less = (points.blocks(added.order) for points in added.inputs())
-    assert (more - less).sum() == added.records == np.abs(more - less).sum()
-    assert (more - less)[added.cell[1], added.cell[0]] == added.records
-    assert {points.contributions for points in added.inputs()} == {added.records}
+    assert (more - less).sum() == len(added.cells) == np.abs(more - less).sum()
+    assert all((more - less)[row, column] == added.cells.count((column, row)) for column, row in added.cells)
+    assert {points.contributions for points in added.inputs()} == {len(added.cells)}
 
 
 @pytest.mark.parametrize("moved", [True, False])
-@pytest.mark.parametrize("trips", [(100, 100), (100, 0)])
-def test_neighbouring_trips_differ_by_one_trip(moved, trips):
-    tables = []
-    for flows in Moved((2, 2), trips).inputs(moved=moved):
+@pytest.mark.parametrize("pair", [*TRIPS[1:], *PEOPLE])
+def test_neighbouring_trips_differ_by_one_persons(moved, pair):
+    tables, trips = [], len(pair.pairs)
+    for flows in pair.inputs(moved=moved):
+        assert (flows.contributions, flows.exactly) == (trips, moved and trips > 1)
         table = np.zeros((4, 4), int)
         table[flows.origin, flows.destination] = flows.count
         tables.append(table)
     change = tables[0] - tables[1]
-    assert np.abs(change).sum() == 1 + moved
-    assert change.sum() == 1 - moved
-    assert change[3, 3] == 1
+    assert np.abs(change).sum() == trips * (1 + moved)
+    assert change.sum() == trips * (1 - moved)
+    assert change[3, 3] == pair.pairs.count(0)
 
 
 def test_an_attacker_sees_places_numbers_and_words_of_a_release():
@@ -64,3 +63,12 @@ def test_the_chance_is_that_of_the_noises_that_are_seen():
     one = 1 / np.sqrt(1 + 2 * release.noise_variance[-1])
     assert seen(release, (0, 0)).chance == pytest.approx(one)
     assert seen(few, (0, 0)).chance == pytest.approx(one**16)
+
+
+@pytest.mark.parametrize("key", [*POINT_MECHANISMS, *FLOW_MECHANISMS])
+def test_every_mechanism_that_takes_several_records_is_audited_on_a_person_in_several_cells(key):
+    mechanism = audited()[key]
+    pairs = (point_pairs if key in POINT_MECHANISMS else flow_pairs)(mechanism, audit_budget(mechanism))
+    assert any(pair.words.startswith("a person's") and ("(0, 0): 1" in pair.words or "on 2 pairs" in pair.words) for pair in pairs) == (
+        key != "stability_histogram"
+    )

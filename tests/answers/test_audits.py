@@ -1,5 +1,6 @@
 """Every mechanism stays within its declared epsilon as far as an attacker can tell; mechanisms with planted faults do not."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpviz.answers.audit_pairs import WORST, Added
+from dpviz.answers.audit_pairs import WORST, Added, point_pairs
 from dpviz.answers.audits import EPSILON, audit_all, audit_budget, audit_mechanism, audited
 from dpviz.errors import BudgetError, SettingError
 from dpviz.mechanisms import (
@@ -24,18 +25,21 @@ from dpviz.mechanisms import (
     UniformGrid,
     flat_gaussian,
     flow_measure,
+    kdtree,
     measure,
     path_tree,
     privtree,
     stability_histogram,
 )
 from dpviz.mechanisms.median_tree import MedianTree
-from dpviz.privacy.audit import AuditPlan
+from dpviz.privacy import smooth
+from dpviz.privacy.audit import AuditPlan, audit
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import exact_medians
-from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
+from dpviz.privacy.node_values import brought_inside
+from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, rounded_laplace
 
 SIMPLE = ("identity", "uniform_grid", "quadtree")
 LEVELS = Quadtree(split="uniform", least_squares=False)
@@ -121,6 +125,14 @@ def path_shares(child: int) -> Callable[..., Any]:
     return noise
 
 
+def widened(nodes, budget, entropy, contributions=1, *, outside="nearest"):
+    """Smooth medians whose m records are taken to lie in one node: a wider window, and the noise of one record."""
+    xi = smooth._xi(budget, 1)
+    sensitivity = smooth.smooth_sensitivity(nodes, xi / contributions) * math.exp(xi - xi / contributions)
+    noise = rounded_laplace(sensitivity * 2 / float(budget.epsilon), nodes.high.astype(np.int64) - nodes.low, entropy)
+    return brought_inside(nodes, smooth._medians(nodes).value + noise + 1, outside)
+
+
 @dataclass(frozen=True, kw_only=True)
 class FixedSeed(Identity):
     """Noise that is always the same."""
@@ -171,6 +183,17 @@ def test_planted_faults_are_caught(monkeypatch, fault):
     found = audit_mechanism(mechanism, runs=MORE_RUNS.get(fault, 150))
     assert found.lower_bound > EPSILON * 1.02
     assert not found.passed
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_smooth_medians_that_forget_that_a_person_is_in_many_nodes_are_caught(monkeypatch, planted):
+    mechanism = audited()["kdtree, smooth-sensitivity"]
+    budget = audit_budget(mechanism)
+    if planted:
+        monkeypatch.setattr(kdtree, "smooth_medians", widened)
+    found = audit("kdtree", point_pairs(mechanism, budget)[-1:], budget, AuditPlan(runs=200))
+    assert found.passed != planted
+    assert found.lower_bound > EPSILON * 1.1 or not planted
 
 
 @pytest.mark.parametrize(
