@@ -250,7 +250,7 @@ class Moved(NamedTuple):
     def words(self) -> str:
         """The inputs."""
         levels, trips = " x ".join(map(str, self.fan_outs)), len(self.pairs)
-        who = "a trip on the last pair" if trips == 1 else f"a person's {trips} trips on {len(set(self.pairs))} pairs"
+        who = "a trip on the last pair" if trips == 1 else f"a person's {trips} trips on {len(set(self.pairs))} pair(s)"
         return f"{who} of {levels} regions, beside {self.trips[1]} on the last one and {self.trips[0]} on the others"
 
     def inputs(self, *, moved: bool) -> tuple[Flows, Flows]:

@@ -69,6 +69,6 @@ def test_the_chance_is_that_of_the_noises_that_are_seen():
 def test_every_mechanism_that_takes_several_records_is_audited_on_a_person_in_several_cells(key):
     mechanism = audited()[key]
     pairs = (point_pairs if key in POINT_MECHANISMS else flow_pairs)(mechanism, audit_budget(mechanism))
-    assert any(pair.words.startswith("a person's") and ("(0, 0): 1" in pair.words or "on 2 pairs" in pair.words) for pair in pairs) == (
+    assert any(pair.words.startswith("a person's") and ("(0, 0): 1" in pair.words or "on 2 pair(s)" in pair.words) for pair in pairs) == (
         key != "stability_histogram"
     )
