@@ -29,18 +29,20 @@ class Tally(IntEnum):
     OUTSIDE = -1  # records
     BAD = -2
     INSIDE = -3  # before the bound
-    ROWS = -10  # read; ragged ones left out
-    RAGGED_ROWS = -11
+    ROWS = -10  # read; bad lines left out
     PLACE_ROWS = -12
     COUNT_ROWS = -13
     PERSON_ROWS = -14
     OUTSIDE_ROWS = -15
+    LONG_LINES = -16  # bad ones, by what is wrong with them
+    NOT_UTF8_LINES = -17
+    MARKED_LINES = -18
+    RAGGED_LINES = -19
     FEWER = -21  # people with fewer records than were declared
     TOO_MANY = -22  # tables with more records than are exact
     ABSENT = -31  # parts of files
     DAMAGED = -32
     DIFFERENT = -33
-    NOT_UTF8 = -34
     MEMORY = -35
     FAILED = -36
 

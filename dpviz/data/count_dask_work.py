@@ -128,7 +128,7 @@ def _put_down(each: pd.DataFrame, dense: Integers) -> pd.DataFrame:
 def _counted(batch: Batch, asked: CountingPass) -> tuple[pd.DataFrame | Integers, pd.DataFrame]:
     """Records of the good rows inside, a place for each, per place or per person and place; and the counters."""
     places = asked.placing.places(batch.columns)
-    if asked.count is None and asked.person is None and not batch.ragged and len(places) and places.min() >= 0:
+    if asked.count is None and asked.person is None and not batch.bad.total and len(places) and places.min() >= 0:
         return places, tallies({Tally.INSIDE: len(places), Tally.ROWS: len(places)})
     weight = np.ones(len(places), np.int64) if asked.count is None else asked.weights(batch.columns[asked.count])
     owners = None if asked.person is None else asked.persons(batch.columns[asked.person])
@@ -142,9 +142,12 @@ def _counted(batch: Batch, asked: CountingPass) -> tuple[pd.DataFrame | Integers
         {
             Tally.INSIDE: int(amount[inside].sum()),
             Tally.OUTSIDE: int(amount[outside].sum()),
-            Tally.BAD: int(amount[bad].sum()) + batch.ragged,
+            Tally.BAD: int(amount[bad].sum()) + batch.bad.total,
             Tally.ROWS: batch.rows,
-            Tally.RAGGED_ROWS: batch.ragged,
+            Tally.LONG_LINES: batch.bad.long,
+            Tally.NOT_UTF8_LINES: batch.bad.not_utf8,
+            Tally.MARKED_LINES: batch.bad.marks,
+            Tally.RAGGED_LINES: batch.bad.cells,
             Tally.PLACE_ROWS: int(unplaced.sum()),
             Tally.COUNT_ROWS: int((~unplaced & miscounted).sum()),
             Tally.PERSON_ROWS: int((~unplaced & ~miscounted & nobody).sum()),

@@ -18,6 +18,7 @@ from dpviz.data.bounding import Bound, canonical
 from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, readable_numbers
 from dpviz.data.flow_rows import counts_of
 from dpviz.data.placing import GeometryCells, IdPairs, Placing
+from dpviz.data.text_rows import NO_BAD_LINES, BadLines
 from dpviz.errors import DpvizError, InputError
 
 Integers = NDArray[np.int64]
@@ -100,8 +101,8 @@ class Faults:
     """How many rows break which rule; a row with several faults is counted by the first of them. PRIVATE.
 
     Attributes:
-        rows: all that were read, ragged ones left out; 0 where that is not known.
-        ragged: rows of a text table that have more or fewer cells than the header.
+        rows: all that were read, bad lines left out; 0 where that is not known.
+        lines: those of a text table that are no rows.
         place: rows without a readable place.
         count: rows without a readable count.
         person: rows of nobody.
@@ -109,7 +110,7 @@ class Faults:
     """
 
     rows: int = field(default=0, repr=False)
-    ragged: int = field(default=0, repr=False)
+    lines: BadLines = field(default=NO_BAD_LINES, repr=False)
     place: int = field(default=0, repr=False)
     count: int = field(default=0, repr=False)
     person: int = field(default=0, repr=False)
@@ -124,8 +125,7 @@ class Faults:
         if asked.drop:
             self._refuse_hopeless(asked)
             return
-        if self.ragged:
-            raise InputError(f"A row has more or fewer cells than the header has names (a decimal comma makes two cells). {_REMEDY}")
+        self.lines.refuse(_REMEDY)
         if self.place:
             raise InputError(f"{_place_fault(asked.placing)} {_REMEDY}")
         if self.count:

@@ -37,8 +37,8 @@ def open_format(kind: str, data: bytes, limits: Limits, asked: PointColumns) -> 
         InputError: the content is not of that format, or passes a limit.
     """
     readers: dict[str, Callable[[], OpenFile]] = {
-        "CSV": lambda: open_text(kind, data, ","),
-        "TSV": lambda: open_text(kind, data, "\t"),
+        "CSV": lambda: open_text(kind, data),
+        "TSV": lambda: open_text(kind, data),
         "GeoJSON": lambda: open_geojson(data, asked),
         "Parquet": lambda: _open_parquet(data, limits, asked),
         "GeoPackage": lambda: _open_vector(kind, checked_geopackage(data)),

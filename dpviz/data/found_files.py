@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpviz.data.files import Limits, Source, attempt, format_of, guarded, refuse_url
-from dpviz.data.tables import SEPARATORS
-from dpviz.data.text_formats import open_text
+from dpviz.data.text_formats import open_header
+from dpviz.data.text_rows import HEAD_BYTES, SEPARATORS
 from dpviz.errors import InputError
 
 Sources: TypeAlias = Source | Sequence[Source]
@@ -24,7 +24,6 @@ Sources: TypeAlias = Source | Sequence[Source]
 LARGE_SHARE = 1 / 8
 TABLES = ("Parquet", *SEPARATORS)
 _PARQUET_ENDINGS = (".parquet", ".geoparquet")
-_HEADER_BYTES = 2**20
 _UNKNOWN_MEMORY = 8 * 2**30
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -198,19 +197,17 @@ def _of_text(source: Source, kind: str) -> _Facts:
     head = _head(source)
     if not head:
         raise InputError(f"The file {Path(_name(source)).name!r} is empty.")
-    if len(head) == _HEADER_BYTES and b"\n" not in head and b"\r" not in head:
-        raise InputError("The first line must hold the names of the columns; this one does not end.")
-    names = open_text(kind, head, SEPARATORS[kind]).names
+    names = open_header(kind, head).names
     return _Facts(schema=pa.schema([(name, pa.string()) for name in names]), names=names)
 
 
 def _head(source: Source) -> bytes:
     if is_path(source):
         with Path(os.fspath(source)).open("rb") as file:
-            return file.read(_HEADER_BYTES)
+            return file.read(HEAD_BYTES)
     upload = cast("BinaryIO", source)
     upload.seek(0)
-    head = upload.read(_HEADER_BYTES)
+    head = upload.read(HEAD_BYTES)
     upload.seek(0)
     return head
 

@@ -28,6 +28,7 @@ from dpviz.data.formats import open_format, too_many_rows
 from dpviz.data.frames import frame_of, on_a_map, reprojected
 from dpviz.data.places import cells_of
 from dpviz.data.points import PointCounts
+from dpviz.data.text_formats import CLEAN
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from dpviz.space.domain import Domain
 
 DEFAULT_LIMITS = Limits()
-_REMEDY = "Clean the file, or pass bad_rows='drop' to leave such rows out."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,29 +249,27 @@ def _refuse_rows(raw: RawPoints, columns: PointColumns, frame: CRS | None) -> No
 
 
 def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
-    if raw.ragged:
-        raise InputError(f"A row has more or fewer cells than the header has names (a decimal comma makes two cells). {_REMEDY}")
     if raw.has_strangers:
-        raise InputError(f"Some geometries are not points. {_REMEDY}")
+        raise InputError(f"Some geometries are not points. {CLEAN}")
     for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
         if not np.isfinite(values).all():
             what = (
                 "A geometry is missing, empty or not finite." if name is None else f"Column {name!r} has a cell that is no finite number."
             )
-            raise InputError(f"{what} {_REMEDY}")
+            raise InputError(f"{what} {CLEAN}")
     if raw.count is not None:
         _refuse_bad_counts(raw.count, columns.count)
     if raw.person is not None and (raw.person.codes < 0).any():
-        raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {_REMEDY}")
+        raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {CLEAN}")
 
 
 def _refuse_bad_counts(counts: Numbers, name: str | None) -> None:
     if not np.isfinite(counts).all():
-        raise InputError(f"Column {name!r} has a cell that is no finite number. {_REMEDY}")
+        raise InputError(f"Column {name!r} has a cell that is no finite number. {CLEAN}")
     if (counts != np.floor(counts)).any():
         raise InputError(f"Column {name!r} has a cell that is not a whole number. {WEIGHTS_REFUSED}")
     if ((counts < 0) | (counts > MOST_RECORDS)).any():
-        raise InputError(f"Column {name!r} has a count that is negative or too large. {_REMEDY}")
+        raise InputError(f"Column {name!r} has a count that is negative or too large. {CLEAN}")
 
 
 def _refuse_swapped(raw: RawPoints, frame: CRS | None) -> None:

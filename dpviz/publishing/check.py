@@ -20,7 +20,7 @@ from dpviz.data.load import PointsFile, inspect_points
 from dpviz.data.load_flows import FlowsFile, inspect_flows
 from dpviz.data.load_regions import inspect_regions
 from dpviz.data.shapes import open_shapes
-from dpviz.data.tables import SEPARATORS
+from dpviz.data.text_rows import SEPARATORS
 from dpviz.errors import DpvizError, InputError
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.reading import read_release

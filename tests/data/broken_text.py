@@ -79,7 +79,7 @@ def trips_text(sep, whole):
         "a cell too many": table("zq1,zq2,4711,zq,zq"),
         "a cell too few": table("zq1,zq2,4711"),
         "a decimal comma": table("zq1,zq2,4711,5,zq"),
-        "a quote that never ends": table('zq1,"zq2,4711,zq'),
+        "a quote that never ends": table('zq1,"zq2,4711,zq' + ",zq" * (sep != ",")),  # in TSV files a mark is a letter
         "utf-16": whole.decode().encode("utf-16"),
         "latin-1": whole.replace(b"Kowalska", b"Kowalsk\xe4"),
         "cells between semicolons": whole.replace(sep.encode(), b";"),
