@@ -10,9 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import dask.dataframe as dd
+import numpy as np
 import pandas as pd
 from dask.delayed import delayed
 
+from dpviz.data.arrays import most_per_place, total_of
 from dpviz.data.bounding import FEWER
 from dpviz.data.count_dask_cluster import DaskCluster, connected
 from dpviz.data.count_dask_parts import OTHER_COLUMNS, Part, parquet_parts, row_groups, text_parts
@@ -39,7 +41,6 @@ _RETRIES = 3
 _REASONS = {
     Tally.ABSENT: "A Dask worker cannot open the files: every worker must see them at the paths that are given here.",
     Tally.DIFFERENT: OTHER_COLUMNS,
-    Tally.TOO_MANY: "The counts add up to more than 2**53 records, which no longer are exact.",
     Tally.MEMORY: NO_MEMORY,
     Tally.FAILED: FAILED,
 }
@@ -136,10 +137,13 @@ def _counted(found: pd.DataFrame, asked: CountingPass) -> Counted:
     ).refuse(asked)
     if Tally.FEWER in tally:
         raise InputError(FEWER)
+    kept = np.minimum(counts[some], most_per_place(asked.placing.size))
+    left, inside = total_of(kept), tally.get(Tally.INSIDE, 0)
     return Counted(
         places=places[some],
-        counts=counts[some],
+        counts=kept,
         outside=tally.get(Tally.OUTSIDE, 0),
         bad=tally.get(Tally.BAD, 0),
-        over=tally.get(Tally.INSIDE, 0) - int(counts[some].sum()),
+        over=inside - left,
+        beyond=(inside if asked.bound is None else tally.get(Tally.KEPT, 0)) - left,
     )

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpviz.data.arrays import too_many
+from dpviz.data.arrays import MOST_RECORDS, total_of
 from dpviz.data.count_dask_parts import Batch, Fault, Part, batches
 from dpviz.data.count_dask_tables import (
     DENSE_PLACES,
@@ -121,7 +121,8 @@ def _put_down(each: pd.DataFrame, dense: Integers) -> pd.DataFrame:
     """Add a table's places, which come once and ascending, to the sums; its counters are left."""
     places = each["place"].to_numpy()
     begin = int(np.searchsorted(places, 0))
-    dense[places[begin:]] += each["count"].to_numpy()[begin:]
+    here = places[begin:]
+    dense[here] = np.minimum(dense[here] + each["count"].to_numpy()[begin:], MOST_RECORDS)
     return each.iloc[:begin]
 
 
@@ -136,13 +137,11 @@ def _counted(batch: Batch, asked: CountingPass) -> tuple[pd.DataFrame | Integers
     nobody = np.zeros(len(places), bool) if owners is None else owners.is_null().to_numpy()
     bad, amount = unplaced | miscounted | nobody, np.abs(weight)
     inside, outside = ~bad & (places >= 0), ~bad & (places == OUTSIDE)
-    if too_many(amount):
-        return EMPTY, tallies({Tally.TOO_MANY: 1})
     left = tallies(
         {
-            Tally.INSIDE: int(amount[inside].sum()),
-            Tally.OUTSIDE: int(amount[outside].sum()),
-            Tally.BAD: int(amount[bad].sum()) + batch.bad.total,
+            Tally.INSIDE: total_of(amount[inside]),
+            Tally.OUTSIDE: total_of(amount[outside]),
+            Tally.BAD: total_of(amount[bad]) + batch.bad.total,
             Tally.ROWS: batch.rows,
             Tally.LONG_LINES: batch.bad.long,
             Tally.NOT_UTF8_LINES: batch.bad.not_utf8,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpviz.data.arrays import MOST_RECORDS, whole_counts
+from dpviz.data.arrays import whole_counts
 from dpviz.data.bounding import bound_of, refuse_unenforced
 from dpviz.data.columns import (
     COUNT_NAMES,
@@ -132,7 +132,8 @@ def read_points(
         x: column of easting or longitude; found by its name if None (lon, lng, long, longitude, x, easting, in any case).
         y: column of northing or latitude, likewise.
         crs: of the file's coordinates, if the file does not say (tables never do); not needed on a plain plane.
-        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused.
+        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused. A cell
+            of the lattice holds at most a thousand million records (less on very fine lattices), and more are cut to that.
         person: column that says who a row belongs to; each person then keeps at most `contributions` records.
             Blank cells, and NA, null or NaN in text tables, are missing.
         contributions: m >= 1.
@@ -140,7 +141,7 @@ def read_points(
         bad_rows: "refuse" raises on a row with a missing or malformed cell, "drop" leaves it out; the result's `dropped`
             says how many. Under "drop" no single row raises; what concerns a whole file or column still does: damage, limits,
             CRS, a column of which not one cell is a number, geometries of which not one is a point, a counts column
-            without a whole number or with more than 2**53 records in all.
+            without a whole number.
         limits: the most that the file may hold.
         key: bytes that decide which records a person keeps; fresh from the operating system if None.
 
@@ -268,8 +269,8 @@ def _refuse_bad_counts(counts: Numbers, name: str | None) -> None:
         raise InputError(f"Column {name!r} has a cell that is no finite number. {CLEAN}")
     if (counts != np.floor(counts)).any():
         raise InputError(f"Column {name!r} has a cell that is not a whole number. {WEIGHTS_REFUSED}")
-    if ((counts < 0) | (counts > MOST_RECORDS)).any():
-        raise InputError(f"Column {name!r} has a count that is negative or too large. {CLEAN}")
+    if (counts < 0).any():
+        raise InputError(f"Column {name!r} has a negative count. {CLEAN}")
 
 
 def _refuse_swapped(raw: RawPoints, frame: CRS | None) -> None:
