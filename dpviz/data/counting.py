@@ -53,6 +53,7 @@ def count_points(
     contributions: int = 1,
     distinct: bool = False,
     bad_rows: str = "refuse",
+    quoted_newlines: bool = False,
     key: bytes | None = None,
     limits: Limits = DEFAULT_LIMITS,
     progress: Progress = None,
@@ -79,6 +80,7 @@ def count_points(
         contributions: m >= 1.
         distinct: whether each person counts once in each cell, and keeps at most m distinct cells.
         bad_rows: "refuse" raises on a row with a missing or malformed cell, "drop" leaves it out.
+        quoted_newlines: as for `read_points`; engine "numpy" only.
         key: bytes that decide which records a person keeps; fresh from the operating system if None.
         limits: the most that a file may hold that is read into memory.
         progress: is told the part that is done, from 0 to 1.
@@ -103,9 +105,11 @@ def count_points(
     refuse_unenforced(person, contributions, distinct=distinct)
     bound = None if person is None else bound_of(contributions, key, distinct=distinct)
     columns = PointColumns(x=x, y=y, count=count, person=person)
-    question = PointsQuestion(target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits)
+    question = PointsQuestion(
+        target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines
+    )
     found, watch = found_files(source), Watch(progress=progress, cancel=cancel)
-    engine = engine_for(found, engine, address, limits)
+    engine = engine_for(found, _within_cells(engine) if quoted_newlines else engine, address, limits)
     if engine != NUMPY:
         return PointCounts.from_counted(run(engine, points_pass(found, question, domain, bound), address, watch), domain, bound)
     return points_of(rows_of(found.sources, question, watch), domain, bound)
@@ -127,6 +131,7 @@ def count_flows(
     distinct: bool = False,
     exactly: bool = False,
     bad_rows: str = "refuse",
+    quoted_newlines: bool = False,
     key: bytes | None = None,
     limits: Limits = DEFAULT_LIMITS,
     progress: Progress = None,
@@ -149,6 +154,7 @@ def count_flows(
         contributions: m >= 1; above 1 without `person`, the curator vouches that nobody has more.
         distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
         exactly: declare that every person has exactly m trips; with `person`, people with fewer are refused or dropped.
+        quoted_newlines: as for `count_points`.
         bad_rows: as for `count_points`; an id that is no region is refused, too, coordinates outside all of them are not.
         key: as for `count_points`.
         limits: as for `count_points`.
@@ -175,20 +181,31 @@ def count_flows(
     sides, columns = matched(regions, destinations or regions), PointColumns(count=count, person=person)
     if isinstance(origin, tuple) and isinstance(destination, tuple):
         placing = _between(origin, destination, sides)
-        question = PointsQuestion(target=placing.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits)
+        question = PointsQuestion(
+            target=placing.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines
+        )
         route = _by_coordinates(placing, question)
     elif isinstance(origin, tuple) or isinstance(destination, tuple) or crs is not None:
         raise InputError(_MIXED)
     else:
         named = FlowColumns(origin=origin, destination=destination, count=count, person=person)
-        route = _by_ids(FlowsQuestion(sides=sides, columns=named, bad_rows=bad_rows, limits=limits))
+        route = _by_ids(FlowsQuestion(sides=sides, columns=named, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines))
     found, watch = found_files(source), Watch(progress=progress, cancel=cancel)
-    engine = engine_for(found, engine, address, limits)
+    engine = engine_for(found, _within_cells(engine) if quoted_newlines else engine, address, limits)
     held: dict[str, Any] = {"regions": sides[0], "destinations": sides[1], "contributions": bound.most, "exactly": exactly}
     if engine == NUMPY:
         return Flows.from_trips(route.read(found, watch), **held, distinct=distinct, bad_rows=bad_rows, key=bound.key)
     enforced = bound if person is not None else None
     return Flows.from_counted(run(engine, route.asked(found, enforced), address, watch), **held, enforced=enforced is not None)
+
+
+def _within_cells(engine: str) -> str:
+    """The engine that reads cells with line ends in them."""
+    if engine not in (AUTO, NUMPY):
+        raise InputError(
+            f"Engine {engine!r} reads a row per line: convert files with quoted_newlines to Parquet, or choose 'numpy'."
+        )
+    return NUMPY
 
 
 class _Route(NamedTuple):

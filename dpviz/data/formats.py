@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def open_format(kind: str, data: bytes, limits: Limits, asked: PointColumns) -> OpenFile:
-    """Open checked bytes of a known format.
+def open_format(kind: str, data: bytes, limits: Limits, asked: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
+    """Open checked bytes of a known format; `quoted_newlines` says that cells of a text table may hold line ends.
 
     Raises:
         InputError: the content is not of that format, or passes a limit.
     """
     readers: dict[str, Callable[[], OpenFile]] = {
-        "CSV": lambda: open_text(kind, data),
-        "TSV": lambda: open_text(kind, data),
+        "CSV": lambda: open_text(kind, data, quoted_newlines=quoted_newlines),
+        "TSV": lambda: open_text(kind, data, quoted_newlines=quoted_newlines),
         "GeoJSON": lambda: open_geojson(data, asked),
         "Parquet": lambda: _open_parquet(data, limits, asked),
         "GeoPackage": lambda: _open_vector(kind, checked_geopackage(data)),

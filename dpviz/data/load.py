@@ -118,6 +118,7 @@ def read_points(
     contributions: int = 1,
     distinct: bool = False,
     bad_rows: str = "refuse",
+    quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
 ) -> PointCounts:
@@ -142,6 +143,8 @@ def read_points(
             says how many. Under "drop" no single row raises; what concerns a whole file or column still does: damage, limits,
             CRS, a column of which not one cell is a number, geometries of which not one is a point, a counts column
             without a whole number.
+        quoted_newlines: declares that cells of a text table may hold line ends between quotation marks. Without it a row is one
+            line; with it one malformed row can take all that follow with it, so that releases do not read such files.
         limits: the most that the file may hold.
         key: bytes that decide which records a person keeps; fresh from the operating system if None.
 
@@ -161,7 +164,12 @@ def read_points(
     np.int64(2)
     """
     question = PointsQuestion(
-        target=domain.crs, columns=PointColumns(x=x, y=y, count=count, person=person), crs=crs, bad_rows=bad_rows, limits=limits
+        target=domain.crs,
+        columns=PointColumns(x=x, y=y, count=count, person=person),
+        crs=crs,
+        bad_rows=bad_rows,
+        limits=limits,
+        quoted_newlines=quoted_newlines,
     )
     refuse_unenforced(person, contributions, distinct=distinct)
     bound = None if person is None else bound_of(contributions, key, distinct=distinct)
@@ -178,6 +186,7 @@ class PointsQuestion:
         crs: of the files' coordinates, if the files do not say.
         bad_rows: "refuse" or "drop".
         limits: the most that a file may hold.
+        quoted_newlines: whether cells of text tables may hold line ends.
     """
 
     target: object
@@ -185,6 +194,7 @@ class PointsQuestion:
     crs: object = None
     bad_rows: str = "refuse"
     limits: Limits = DEFAULT_LIMITS
+    quoted_newlines: bool = False
 
     def __post_init__(self) -> None:
         if self.bad_rows not in ("refuse", "drop"):
@@ -197,7 +207,7 @@ def read_rows(source: Source, question: PointsQuestion) -> RawPoints:
     Raises:
         InputError: as `read_points`.
     """
-    opened = _open(source, question.limits, question.columns)
+    opened = _open(source, question.limits, question.columns, quoted_newlines=question.quoted_newlines)
     columns = resolved(opened.names, question.columns, has_geometry=opened.has_geometry)
     frame = frame_of(opened.format, opened.crs, question.crs, question.target)
     raw = _rows(opened, columns, question.bad_rows, question.limits)
@@ -215,9 +225,9 @@ def points_of(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCount
     return PointCounts.from_counted(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
 
 
-def _open(source: Source, limits: Limits, asked: PointColumns) -> OpenFile:
+def _open(source: Source, limits: Limits, asked: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
     kind, data = checked_bytes(source, limits)
-    return open_format(kind, data, limits, asked)
+    return open_format(kind, data, limits, asked, quoted_newlines=quoted_newlines)
 
 
 def _rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: Limits) -> RawPoints:

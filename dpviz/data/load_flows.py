@@ -129,6 +129,7 @@ def read_flows(
     distinct: bool = False,
     exactly: bool = False,
     bad_rows: str = "refuse",
+    quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
 ) -> Flows:
@@ -155,6 +156,7 @@ def read_flows(
         bad_rows: "refuse" raises on an unknown id, a missing or malformed cell, and on totals that contradict the rest; "drop"
             leaves them out (the result's `dropped` counts trips, and one for each unreadable row or cell), and totals unchecked.
             Under "drop" no single row raises, only what concerns a whole file or column: see `Flows.from_table`.
+        quoted_newlines: as for `read_points`.
         limits: the most that the file may hold.
         key: bytes that decide which trips a person keeps; fresh from the operating system if None.
 
@@ -176,6 +178,7 @@ def read_flows(
         columns=FlowColumns(origin=origin, destination=destination, count=count, person=person),
         bad_rows=bad_rows,
         limits=limits,
+        quoted_newlines=quoted_newlines,
     )
     return Flows.from_trips(
         read_trips(source, question),
@@ -196,7 +199,7 @@ def read_trips(source: Source, question: FlowsQuestion) -> Trips:
         InputError: as `read_flows`.
     """
     sides, bad_rows = question.sides, question.bad_rows
-    opened = _open(source, question.limits)
+    opened = _open(source, question.limits, quoted_newlines=question.quoted_newlines)
     if is_matrix(opened.names, question.columns, sides):
         rows = _from_matrix(opened, bad_rows)
     else:
@@ -204,9 +207,9 @@ def read_trips(source: Source, question: FlowsQuestion) -> Trips:
     return _placed(rows, sides, bad_rows)
 
 
-def _open(source: Source, limits: Limits) -> OpenTable:
+def _open(source: Source, limits: Limits, *, quoted_newlines: bool = False) -> OpenTable:
     kind, data = checked_bytes(source, limits)
-    return open_table(kind, data, limits)
+    return open_table(kind, data, limits, quoted_newlines=quoted_newlines)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -20,6 +20,7 @@ from dpviz.data.load import PointsFile, inspect_points
 from dpviz.data.load_flows import FlowsFile, inspect_flows
 from dpviz.data.load_regions import inspect_regions
 from dpviz.data.shapes import open_shapes
+from dpviz.data.tables import open_table
 from dpviz.data.text_rows import SEPARATORS
 from dpviz.errors import DpvizError, InputError
 from dpviz.release.flow_release import FlowRelease
@@ -60,11 +61,19 @@ def check(path: Path) -> Facts:
     found = _several_or_large(path, folder=folder)
     tabular = found is not None or FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
     if found is None:
+        _refuse_bad_lines(path)
         looks = [*([lambda: _as_trips(inspect_flows(path, through=True))] if tabular else [])]
         looks += [lambda: _as_points(inspect_points(path, through=True), lambda: _shapes(path)), lambda: _as_regions(path)]
         return _data(looks)
     looks = [lambda: _as_trips(found_flows(found)), lambda: _as_points(found_points(found), lambda: {"point"})]
     return {**_data(looks), "files": len(found.sources), "engine": engine_for(found, AUTO, None, _LIMITS)}
+
+
+def _refuse_bad_lines(path: Path) -> None:
+    """Refuse a text table with a line that is no row, whatever its columns may be used for."""
+    if FORMATS.get(path.suffix.lower()) in SEPARATORS:
+        kind, data = checked_bytes(path, _LIMITS)
+        open_table(kind, data, _LIMITS).take([0]).bad.refuse("Correct the file; a release would leave such rows out.")
 
 
 def _several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:

@@ -13,7 +13,11 @@ from dpviz.errors import RefusedError, SettingError
 T = TypeVar("T", bound="DataPart")
 
 _ENGINE = ("engine", "address")
-_WHO = ("count", "person", "contributions", "distinct")
+_WHO = ("count", "person", "contributions", "distinct", "quoted_newlines")
+_NO_QUOTED_NEWLINES = (
+    "[data] quoted_newlines = true: in a text table whose cells hold line ends, one malformed row can take thousands of others with it,"
+    " more than the privacy guarantee covers. To publish the file, convert it to Parquet."
+)
 _ONLY = {"points": ("x", "y", "crs"), "trips": ("origin", "destination", "crs", "exactly"), "sample": ("size",)}
 
 
@@ -37,6 +41,7 @@ class DataPart:
         contributions: the most records or trips of one person.
         distinct: whether each person counts once per cell or pair.
         exactly: declares that everybody has exactly that many trips.
+        quoted_newlines: declares that cells of text tables hold line ends between quotation marks; of studies only.
         engine: "numpy" in memory, "duckdb" beyond it, "dask" on a cluster; "auto" chooses by the files' size.
         address: of a Dask scheduler; workers of this machine if left out.
     """
@@ -55,6 +60,7 @@ class DataPart:
     contributions: int = 1
     distinct: bool = False
     exactly: bool = False
+    quoted_newlines: bool = False
     engine: str = AUTO
     address: str | None = None
 
@@ -71,6 +77,7 @@ class DataPart:
             raise SettingError("[data] distinct counts each person once per place: name the person column, or leave distinct out.")
         self._check_ends()
         self._check_engine()
+        self._check_lines()
 
     def _check_meaning(self, given: str) -> None:
         """Refuse what is said about data of another kind."""
@@ -99,6 +106,11 @@ class DataPart:
             raise SettingError(f"[data] engine must be one of {', '.join((AUTO, *ENGINES))}.")
         if self.address is not None and self.engine not in (AUTO, DASK):
             raise SettingError(f'[data] address is that of a Dask scheduler: say engine = "{DASK}", or leave the address out.')
+
+    def _check_lines(self) -> None:
+        """Refuse to publish what a row of which may decide others."""
+        if self.quoted_newlines:
+            raise RefusedError(_NO_QUOTED_NEWLINES)
 
     @property
     def is_points(self) -> bool:
@@ -137,6 +149,9 @@ class PublicDataPart(DataPart):
     """
 
     public: bool = False
+
+    def _check_lines(self) -> None:
+        """A study may read any file that is public already."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -76,7 +76,7 @@ def test_what_was_written_is_what_is_read(form, data):
     regions = regions_of(rows)
     ids = regions.ids[-1].tolist()
     pair = st.tuples(st.integers(0, len(ids) - 1), st.integers(0, len(ids) - 1))
-    found = data.draw(st.dictionaries(pair, st.integers(1, 2**45), max_size=12))
+    found = data.draw(st.dictionaries(pair, st.integers(1, 10**9), max_size=12))
     split = [(ids[a], ids[b], part) for (a, b), count in found.items() for part in (count // 2, count - count // 2)]
     table = pd.DataFrame(split, columns=["From", "TO", "Trips"]).astype({"From": object, "TO": object, "Trips": np.int64})
     expected = {(ids[a], ids[b]): count for (a, b), count in found.items()}
@@ -230,8 +230,6 @@ BAD = {
     "negative": ("36001,36001,-1", "'trips' has a negative count", 1),
     "fraction": ("36001,36001,1.5", "'trips' has a count that is no whole number", 1),
     "tiny fraction": ("36001,36001,1.00000000000000000001", "'trips' has a count that is no whole number", 1),
-    "too large": ("36001,36001,9007199254740993", "'trips' has a count beyond 2**53", 1),
-    "far too large": ("36001,36001,1e999", "'trips' has a count beyond 2**53", 1),
     "too few cells": ("36001", "more or fewer cells", 1),
     "too many cells": ("36001,36001,1,zq", "more or fewer cells", 1),
 }
@@ -248,7 +246,7 @@ def test_bad_rows_are_refused_with_a_reason_or_dropped(case):
 
 
 def test_every_reason_is_another():
-    same = {"hexadecimal", "underscore", "other digits", "nan", "infinite", "thousands", "tiny fraction", "far too large", "too many cells"}
+    same = {"hexadecimal", "underscore", "other digits", "nan", "infinite", "thousands", "tiny fraction", "too many cells"}
     reasons = {refusal(trips(f"from,to,trips\n{row}\n")) for case, (row, _, _) in BAD.items() if case not in same}
     assert len(reasons) == len(BAD) - len(same)
 
@@ -259,11 +257,11 @@ def test_whole_numbers_however_they_are_written(cell):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("last", [2**53 - 3, 2**53 - 2])
-def test_counts_up_to_2_to_the_53_are_exact(form, last):
+@pytest.mark.parametrize("last", [10**9 - 1, 10**9])
+def test_counts_up_to_a_thousand_million_are_exact(form, last):
     table = pd.DataFrame({"from": ["01001", "36001"], "to": ["36001", "36001"], "count": [last, 2]})
     assert read_flows(stored(table, form), regions=REGIONS).count.tolist() == [last, 2]
-    assert "more than 2**53" in refusal(stored(table.assign(count=[last, 2**53 - last + 1]), form))
+    assert read_flows(stored(table.assign(count=[2**54, 10**9 + 1]), form), regions=REGIONS).count.tolist() == [10**9, 10**9]
 
 
 @pytest.mark.parametrize("cells", [["zq", "zq"], ["1,5", "zq"], ["1.5", "2.5"], ["-1", "zq"]])

@@ -107,10 +107,9 @@ def test_bad_cells_are_refused_by_column_or_dropped(cell, column):
     assert left_out(source, domain=PLANE, count="n") == (2, 1)
 
 
-@pytest.mark.parametrize("cell", ["-3", "18014398509481984"])
-def test_counts_below_zero_or_beyond_reason_are_refused_or_dropped(cell):
-    source = text(f"lon,lat,n\n1,2,1\n1,2,{cell}\n")
-    assert "negative or too large" in refusal(source, domain=PLANE, count="n")
+def test_counts_below_zero_are_refused_or_dropped():
+    source = text("lon,lat,n\n1,2,1\n1,2,-3\n")
+    assert "negative" in refusal(source, domain=PLANE, count="n")
     assert left_out(source, domain=PLANE, count="n") == (1, 1)
 
 
@@ -201,15 +200,15 @@ def test_malformed_points_in_geojson_are_bad_rows(geometry):
 
 
 def test_geojson_cells_of_any_kind_are_bad_rows():
-    cells = [1, "2", None, True, [1], {"a": 1}, 1.5, "zq", -1, 10**30]
+    cells = [1, "2", None, True, [1], {"a": 1}, 1.5, "zq", -1]
     features = [
         {"type": "Feature", "geometry": {"type": "Point", "coordinates": [1, 2]}, "properties": {"n": cell, "who": str(i)}}
         for i, cell in enumerate(cells)
     ]
     source = text(json.dumps({"type": "FeatureCollection", "features": features}), "a.json")
     assert "'n'" in refusal(source, count="n")
-    assert left_out(source, count="n") == (3, 8)
-    assert left_out(source, person="n") == (9, 1)
+    assert left_out(source, count="n") == (3, 7)
+    assert left_out(source, person="n") == (8, 1)
 
 
 def test_damaged_geometries_in_parquet_are_bad_rows(tmp_path):

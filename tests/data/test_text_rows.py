@@ -210,3 +210,28 @@ def test_regions_are_lines_as_well():
 def test_a_carriage_return_within_a_line_ends_no_row():
     source = upload(b"lon,lat,note\n1,2,a\rb\n3\r,4,\r\n", "a.csv")
     assert read_points(source, domain=PLANE).count.tolist() == [1, 1]
+
+
+ACROSS = 'lon,lat,note\n1,2,"of\ntwo lines"\n3,4,one\n'
+
+
+def test_line_ends_within_cells_are_declared():
+    assert read_points(text(ACROSS), domain=PLANE, bad_rows="drop").bad == 2
+    with pytest.raises(InputError, match="Parquet, or pass quoted_newlines=True"):
+        read_points(text(ACROSS), domain=PLANE)
+    assert read_points(text(ACROSS), domain=PLANE, quoted_newlines=True).count.tolist() == [1, 1]
+    trips = text('from,to,note\n1,2,"of\ntwo lines"\n')
+    regions = read_regions(text("id\n1\n2\n"), levels=["id"])
+    assert dv.read_flows(trips, regions=regions, quoted_newlines=True).count.tolist() == [1]
+    assert dv.count_flows(trips, regions=regions, quoted_newlines=True).count.tolist() == [1]
+
+
+@pytest.mark.parametrize("engine", dv.ENGINES)
+def test_line_ends_within_cells_are_read_in_memory_only(tmp_path, engine):
+    (tmp_path / "a.csv").write_text(ACROSS)
+    options = {"domain": dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3), "quoted_newlines": True}
+    if engine == "numpy":
+        assert dv.count_points(tmp_path / "a.csv", **options).count.sum() == 2
+    else:
+        with pytest.raises(InputError, match="Parquet"):
+            dv.count_points(tmp_path / "a.csv", engine=engine, **options)
