@@ -140,7 +140,6 @@ def _text_batches(part: Part, asked: CountingPass) -> Iterator[Batch]:
         width=len(names),
         types=dict.fromkeys(wanted.values(), pa.string()),
         missing=("",),
-        threads=False,
     )
     with Path(part.path).open("rb") as file:
         for lines in read_lines(file, line_begins(file, part.first), line_begins(file, part.last)):

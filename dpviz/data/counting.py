@@ -202,9 +202,7 @@ def count_flows(
 def _within_cells(engine: str) -> str:
     """The engine that reads cells with line ends in them."""
     if engine not in (AUTO, NUMPY):
-        raise InputError(
-            f"Engine {engine!r} reads a row per line: convert files with quoted_newlines to Parquet, or choose 'numpy'."
-        )
+        raise InputError(f"Engine {engine!r} reads a row per line: convert files with quoted_newlines to Parquet, or choose 'numpy'.")
     return NUMPY
 
 

@@ -9,8 +9,10 @@ One malformed line is then one bad row: it takes no other row with it, whatever 
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass, field
 from typing import BinaryIO, NamedTuple
 
@@ -30,7 +32,7 @@ Bytes = NDArray[np.uint8]
 SEPARATORS = {"CSV": ",", "TSV": "\t"}
 LINE_BYTES = 2**20
 HEAD_BYTES = 2**20
-TEXT_BLOCK = 2**25
+TEXT_BLOCK = 2**22
 NOT_UTF8 = "The text is not encoded in UTF-8; save the file as UTF-8."
 NOT_CUT = "The text cannot be cut into rows and cells."
 HEADER_TOO_LONG = "The first line must hold the names of the columns; this one does not end."
@@ -48,7 +50,7 @@ _RULES = {
     "cells": "A row has more or fewer cells than the header has names (a decimal comma makes two cells).",
 }
 _BOM = b"\xef\xbb\xbf"
-_PARSED_AT_ONCE = 2**22  # at least a line, else Arrow gives up
+_PARSED_AT_ONCE = 2**23  # more than a line, else Arrow gives up
 _ONE_BLOCK = 2**31 - 1
 _CARRIAGE = b"\xff"  # in no UTF-8: stands for a carriage return within a line, where Arrow would end the row
 _END, _MARK, _SURROGATE, _FIRST_SURROGATE = ord("\n"), ord('"'), 0xED, 0xA0
@@ -114,7 +116,6 @@ class TextLayout:
         width: how many cells a row has.
         types: position of a column -> the Arrow type in which it is read.
         missing: texts that stand for a missing cell; Arrow's own list if None.
-        threads: whether Arrow may use several.
         quoted_newlines: whether a cell in quotation marks may hold line ends, so that one malformed row can take others with it.
     """
 
@@ -122,7 +123,6 @@ class TextLayout:
     width: int
     types: Mapping[int, pa.DataType] = field(default_factory=dict)
     missing: Sequence[str] | None = None
-    threads: bool = True
     quoted_newlines: bool = False
 
 
@@ -145,9 +145,9 @@ def header_of(head: bytes, separator: str) -> Header:
     if end < 0 and len(head) >= HEAD_BYTES and b"\r" not in head:
         raise InputError(HEADER_TOO_LONG)
     line = head[first.start() : len(head) if end < 0 else end].removesuffix(b"\r")
-    text = attempt(lambda: line.decode("utf-8"))
-    if text is None or "\0" in text:
+    if not _is_utf8(line) or b"\0" in line:
         raise InputError(NOT_UTF8)
+    text = line.decode("utf-8")
     if "\r" in text:
         raise InputError(_OLD_ENDS)
     if separator != ",":
@@ -172,7 +172,8 @@ def cut_text(data: bytes, begin: int, layout: TextLayout) -> tuple[pa.Table, Bad
     """
     if layout.quoted_newlines:
         return _cut_across_lines(data[begin:], layout)
-    parts = [cut_lines(block, layout) for block in _blocks(data, begin)]
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        parts = list(pool.map(lambda part: cut_lines(_lines(data, part), layout), _parts(data, begin)))
     table = pa.concat_tables([part for part, _ in parts]) if parts else _no_rows(layout)
     return table, sum((bad for _, bad in parts), NO_BAD_LINES)
 
@@ -236,7 +237,7 @@ def good_lines(lines: bytes, separator: str) -> tuple[bytes, BadLines]:
     long = not_utf8 = marks = 0
     if _any_long(lines):
         lines, long = _without(lines, _are_long)
-    if not lines.isascii() and attempt(lambda: lines.decode("utf-8")) is None:
+    if not _is_utf8(lines):
         lines, not_utf8 = _without(lines, _are_not_utf8)
     quoted = separator == "," and b'"' in lines
     if b"\r" in lines and (quoted or lines.count(b"\r") > lines.count(b"\r\n")):
@@ -246,13 +247,25 @@ def good_lines(lines: bytes, separator: str) -> tuple[bytes, BadLines]:
     return lines, BadLines(long=long, not_utf8=not_utf8, marks=marks)
 
 
-def _blocks(data: bytes, begin: int) -> Iterator[bytes]:
-    """Some whole lines at once."""
+def _parts(data: bytes, begin: int) -> Iterator[slice]:
+    """Stretches of some whole lines."""
     while begin < len(data):
         end = data.rfind(b"\n", begin, begin + TEXT_BLOCK) + 1 or data.find(b"\n", begin) + 1 or len(data)
-        block = data[begin:end]
-        yield block if block.endswith(b"\n") else block + b"\n"
+        yield slice(begin, end)
         begin = end
+
+
+def _lines(data: bytes, part: slice) -> bytes:
+    lines = data[part]
+    return lines if lines.endswith(b"\n") else lines + b"\n"
+
+
+def _is_utf8(lines: bytes) -> bool:
+    """Whether all lines are UTF-8."""
+    try:
+        return lines.isascii() or bool(lines.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
 
 
 def _any_long(lines: bytes) -> bool:
@@ -297,7 +310,10 @@ def _have_odd_marks(signs: Bytes, ends: Integers) -> Flags:
     closes: together they are a doubled mark. One that closes stands at the end of a cell, or right before one that opens.
     """
     marks = np.flatnonzero(signs == _MARK)
-    number = np.diff(np.searchsorted(marks, ends), prepend=0)
+    if len(marks) < len(ends):
+        number = np.bincount(np.searchsorted(ends, marks), minlength=len(ends))
+    else:
+        number = np.diff(np.searchsorted(marks, ends), prepend=0)
     bad = number % 2 == 1
     if bad.any():
         marks = marks[np.repeat(~bad, number)]
@@ -324,7 +340,7 @@ def _no_rows(layout: TextLayout) -> pa.Table:
 
 def _cut_across_lines(data: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
     """Rows whose cells may hold line ends between quotation marks."""
-    if attempt(lambda: data.decode("utf-8")) is None:
+    if not _is_utf8(data):
         raise InputError(NOT_UTF8)
     if NO_END.search(data) is None:
         return _no_rows(layout), NO_BAD_LINES
@@ -346,7 +362,7 @@ def _parsed(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PA
     missing = {} if layout.missing is None else {"null_values": list(layout.missing)}
     table = pyarrow.csv.read_csv(
         pa.py_buffer(b"\n" + text if text.startswith(_BOM) else text),  # else Arrow leaves that mark out
-        pyarrow.csv.ReadOptions(column_names=[str(place) for place in range(layout.width)], block_size=block, use_threads=layout.threads),
+        pyarrow.csv.ReadOptions(column_names=[str(place) for place in range(layout.width)], block_size=block, use_threads=newlines),
         pyarrow.csv.ParseOptions(
             delimiter=layout.separator,
             quote_char='"' if newlines or layout.separator == "," else False,

@@ -69,7 +69,7 @@ def test_every_line_is_judged_alone(line, end):
     assert bad == (BadLines() if line in GOOD else BadLines(**{BAD[line]: 1}))
 
 
-@pytest.mark.parametrize("block", [1, 40, 2**25])
+@pytest.mark.parametrize("block", [1, 40, 2**22])
 def test_lines_together_give_what_each_gives_alone(monkeypatch, block):
     monkeypatch.setattr(text_rows, "TEXT_BLOCK", block)
     rng = random.Random(block)

@@ -107,6 +107,19 @@ def test_what_cannot_be_used_is_refused_without_a_cell(tmp_path, name, content, 
     assert "Rosa" not in str(refused.value)
 
 
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+@pytest.mark.parametrize("header", ["lon,lat,note", "origin,lon,lat", "origin,destination,note", "id,name,note", "id,size,colour"])
+@pytest.mark.parametrize(("line", "told"), [("1,2", "fewer cells"), ('1,2,"Rosa', "not closed on its line"), ("1,2,Ros\xe4", "UTF-8")])
+def test_a_line_that_is_no_row_is_refused_whatever_the_columns(tmp_path, ending, header, line, told):
+    rows = f"{header}\n1,2,a\n3,4,b\n{line}\n5,6,c"
+    if ending == "tsv":
+        rows, told = rows.replace(",", "\t").replace('"', "\t"), told.replace("not closed on its line", "fewer cells")
+    (tmp_path / f"a.{ending}").write_bytes(rows.encode("latin-1"))
+    with pytest.raises(InputError, match=told) as refused:
+        check(tmp_path / f"a.{ending}")
+    assert "Ros" not in str(refused.value)
+
+
 def test_no_such_file_and_a_folder_of_something_else(tmp_path):
     with pytest.raises(InputError, match="does it exist"):
         check(tmp_path / "missing.csv")

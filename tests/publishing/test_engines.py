@@ -13,12 +13,13 @@ import pandas as pd
 import pytest
 
 from dpviz.data.counting_pass import Watch
-from dpviz.errors import DpvizError, InputError, SettingError
+from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import console, opening
 from dpviz.publishing.config import from_tables, read_config, to_toml
 from dpviz.publishing.marks import file_marks, marks_of
 from dpviz.publishing.opening import left_out, open_data, open_frame
+from dpviz.publishing.study_config import read_study
 from tests.publishing.configs import CROWD, FLOWS, POINTS, STUDY, changed, written
 
 PEOPLE = pd.DataFrame({"lon": np.arange(60) % 16 + 0.5, "lat": np.arange(60) // 16 + 0.5, "who": np.arange(60) % 7})
@@ -74,6 +75,15 @@ def test_what_makes_no_sense_is_named_with_its_remedy(data, told):
     with pytest.raises(SettingError) as refused:
         from_tables(changed(POINTS, "data", data))
     assert told in str(refused.value)
+
+
+def test_line_ends_within_cells_are_for_studies_only(tmp_path):
+    with pytest.raises(RefusedError, match="convert it to Parquet"):
+        from_tables(changed(POINTS, "data.quoted_newlines", True))
+    study = changed(STUDY, "data", {"points": "across.csv", "public": True, "quoted_newlines": True})
+    config = read_study(written(tmp_path, study))
+    (tmp_path / "across.csv").write_text('lon,lat,note\n1,2,"of\ntwo lines"\n')
+    assert open_data(config, open_frame(config), bad_rows="refuse").data.count.tolist() == [1]
 
 
 @pytest.mark.parametrize(
