@@ -122,14 +122,15 @@ def _counted(found: pd.DataFrame, asked: CountingPass) -> Counted:
     for kind, reason in (_REASONS | {Tally.DAMAGED: damaged}).items():
         if kind in tally:
             raise InputError(reason)
+    lines = BadLines(
+        long=tally.get(Tally.LONG_LINES, 0),
+        not_utf8=tally.get(Tally.NOT_UTF8_LINES, 0),
+        marks=tally.get(Tally.MARKED_LINES, 0),
+        cells=tally.get(Tally.RAGGED_LINES, 0),
+    )
     Faults(
         rows=tally.get(Tally.ROWS, 0),
-        lines=BadLines(
-            long=tally.get(Tally.LONG_LINES, 0),
-            not_utf8=tally.get(Tally.NOT_UTF8_LINES, 0),
-            marks=tally.get(Tally.MARKED_LINES, 0),
-            cells=tally.get(Tally.RAGGED_LINES, 0),
-        ),
+        lines=lines,
         place=tally.get(Tally.PLACE_ROWS, 0),
         count=tally.get(Tally.COUNT_ROWS, 0),
         person=tally.get(Tally.PERSON_ROWS, 0),
@@ -143,7 +144,7 @@ def _counted(found: pd.DataFrame, asked: CountingPass) -> Counted:
         places=places[some],
         counts=kept,
         outside=tally.get(Tally.OUTSIDE, 0),
-        bad=tally.get(Tally.BAD, 0),
+        bad=tally.get(Tally.BAD, 0) + lines.total,
         over=inside - left,
         beyond=(inside if asked.bound is None else tally.get(Tally.KEPT, 0)) - left,
     )

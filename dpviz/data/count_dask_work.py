@@ -141,7 +141,7 @@ def _counted(batch: Batch, asked: CountingPass) -> tuple[pd.DataFrame | Integers
         {
             Tally.INSIDE: total_of(amount[inside]),
             Tally.OUTSIDE: total_of(amount[outside]),
-            Tally.BAD: total_of(amount[bad]) + batch.bad.total,
+            Tally.BAD: total_of(amount[bad]),
             Tally.ROWS: batch.rows,
             Tally.LONG_LINES: batch.bad.long,
             Tally.NOT_UTF8_LINES: batch.bad.not_utf8,

@@ -102,7 +102,7 @@ def _result(asked: CountingPass, found: _Places, kept: _Places, lines: BadLines)
     """The records that are kept, and the curator's counters of all that were found."""
     _refuse(asked, found, lines)
     places, counts = _ordered(kept, asked.placing.size)
-    bad = sum(found.at(fault)[0] for fault in (BAD, BAD_COUNT, NOBODY))
+    bad = total_of(np.array([found.at(fault)[0] for fault in (BAD, BAD_COUNT, NOBODY)]))
     left = total_of(counts)
     over, beyond = total_of(found.inside().records) - left, total_of(kept.records) - left
     return Counted(places=places, counts=counts, outside=found.at(OUTSIDE)[0], bad=bad + lines.total, over=over, beyond=beyond)
