@@ -318,11 +318,14 @@ def _have_odd_marks(signs: Bytes, ends: Integers) -> Flags:
     if bad.any():
         marks = marks[np.repeat(~bad, number)]
     opening, closing = marks[0::2], marks[1::2]
-    may_stand = np.zeros(256, np.bool_)
-    may_stand[[ord(","), _END, _MARK]] = True
-    before, after = may_stand[signs[opening - 1]] | (opening == 0), may_stand[signs[closing + 1]]
+    before, after = _beside_cells(signs[opening - 1]), _beside_cells(signs[closing + 1])  # before the first line: the last one's end
     bad[np.searchsorted(ends, np.concatenate([opening[~before], closing[~after]]))] = True
     return np.asarray(bad)
+
+
+def _beside_cells(signs: Bytes) -> Flags:
+    """(n,) whether a sign ends a cell or a line, or doubles a mark."""
+    return np.asarray((signs == ord(",")) | (signs == _END) | (signs == _MARK))
 
 
 def _have_other_widths(signs: Bytes, ends: Integers, layout: TextLayout) -> Flags:
