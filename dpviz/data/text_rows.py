@@ -53,7 +53,7 @@ _BOM = b"\xef\xbb\xbf"
 _PARSED_AT_ONCE = 2**23  # more than a line, else Arrow gives up
 _ONE_BLOCK = 2**31 - 1
 _CARRIAGE = b"\xff"  # in no UTF-8: stands for a carriage return within a line, where Arrow would end the row
-_END, _MARK, _SURROGATE, _FIRST_SURROGATE = ord("\n"), ord('"'), 0xED, 0xA0
+_END, _RETURN, _MARK, _SURROGATE, _FIRST_SURROGATE = ord("\n"), ord("\r"), ord('"'), 0xED, 0xA0
 NO_END = re.compile(rb"[^\r\n]")
 
 
@@ -240,7 +240,7 @@ def good_lines(lines: bytes, separator: str) -> tuple[bytes, BadLines]:
     if not _is_utf8(lines):
         lines, not_utf8 = _without(lines, _are_not_utf8)
     quoted = separator == "," and b'"' in lines
-    if b"\r" in lines and (quoted or lines.count(b"\r") > lines.count(b"\r\n")):
+    if b"\r" in lines and _any_within(lines):
         lines = lines.replace(b"\r\n", b"\n").replace(b"\r", _CARRIAGE)
     if quoted:
         lines, marks = _without(lines, _have_odd_marks)
@@ -278,6 +278,12 @@ def _any_long(lines: bytes) -> bool:
     return False
 
 
+def _any_within(lines: bytes) -> bool:
+    """Whether a carriage return stands elsewhere than right before the end of a line."""
+    signs = np.frombuffer(lines, np.uint8)
+    return bool((signs[np.flatnonzero(signs == _RETURN) + 1] != _END).any())
+
+
 def _without(lines: bytes, are_bad: Callable[[Bytes, Integers], Flags]) -> tuple[bytes, int]:
     """The lines that do not break a rule, and how many do."""
     signs = np.frombuffer(lines, np.uint8)
@@ -291,7 +297,7 @@ def _without(lines: bytes, are_bad: Callable[[Bytes, Integers], Flags]) -> tuple
 
 def _are_long(signs: Bytes, ends: Integers) -> Flags:
     length = np.diff(ends, prepend=-1) - 1
-    length -= (length > 0) & (signs[ends - 1] == ord("\r"))
+    length -= (length > 0) & (signs[ends - 1] == _RETURN)
     return np.asarray(length > LINE_BYTES)
 
 
@@ -304,7 +310,7 @@ def _are_not_utf8(signs: Bytes, ends: Integers) -> Flags:
 
 
 def _have_odd_marks(signs: Bytes, ends: Integers) -> Flags:
-    r"""(n,) whether a line breaks the rules for quotation marks; the lines hold commas, and no ``\r``.
+    r"""(n,) whether a line breaks the rules for quotation marks; the lines hold commas, and ``\r`` at their ends only.
 
     The marks of a good line open and close cells in turn. One that opens stands at the beginning of a cell, or right after one that
     closes: together they are a doubled mark. One that closes stands at the end of a cell, or right before one that opens.
@@ -325,7 +331,7 @@ def _have_odd_marks(signs: Bytes, ends: Integers) -> Flags:
 
 def _beside_cells(signs: Bytes) -> Flags:
     """(n,) whether a sign ends a cell or a line, or doubles a mark."""
-    return np.asarray((signs == ord(",")) | (signs == _END) | (signs == _MARK))
+    return np.asarray((signs == ord(",")) | (signs == _END) | (signs == _MARK) | (signs == _RETURN))
 
 
 def _have_other_widths(signs: Bytes, ends: Integers, layout: TextLayout) -> Flags:
