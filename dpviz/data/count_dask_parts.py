@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from dpviz.data.arrow_csv import read_csv
 from dpviz.data.columns import is_number
 from dpviz.data.count_dask_tables import Tally
 from dpviz.data.counting_pass import CountingPass
@@ -221,28 +222,23 @@ def _check_header(text: bytes, part: Part, asked: CountingPass) -> None:
 
 
 def _cells(text: bytes, part: Part, asked: CountingPass, block: int | None) -> Batch:
-    names, ragged = asked.schema.names, 0
-
-    def skip(_row: pyarrow.csv.InvalidRow) -> str:
-        nonlocal ragged
-        ragged += 1
-        return "skip"
-
+    names = asked.schema.names
     wanted = {name: str(names.index(name)) for name in asked.columns}
-    table = pyarrow.csv.read_csv(
-        pa.py_buffer(text + b"\n"),
+    table, ragged = read_csv(
+        text + b"\n",
         pyarrow.csv.ReadOptions(
             use_threads=False,
             column_names=[str(place) for place in range(len(names))],
             skip_rows_after_names=int(part.first == 0),
             block_size=block,
         ),
-        pyarrow.csv.ParseOptions(delimiter=SEPARATORS[asked.format], newlines_in_values=True, invalid_row_handler=skip),
         pyarrow.csv.ConvertOptions(
             column_types=dict.fromkeys(wanted.values(), pa.string()),
             include_columns=list(wanted.values()),
             strings_can_be_null=True,
             null_values=[""],
         ),
+        delimiter=SEPARATORS[asked.format],
+        newlines_in_values=True,
     )
     return Batch({name: table.column(place) for name, place in wanted.items()}, table.num_rows, ragged)

@@ -17,6 +17,7 @@ import pyogrio  # type: ignore[import-untyped]
 import shapely
 from pyproj import CRS
 
+from dpviz.arrow_memory import in_arrow_memory
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, raw_points
 from dpviz.data.files import Limits, attempt, checked_geopackage, guarded, repacked_shapefile
 from dpviz.data.parquet import open_parquet, read_columns
@@ -60,12 +61,13 @@ def too_many_rows(limits: Limits) -> InputError:
 
 
 def _open_parquet(data: bytes, limits: Limits, asked: PointColumns) -> OpenFile:
-    file = open_parquet(data, limits)
+    memory = in_arrow_memory(data)
+    file = open_parquet(memory, limits)
     geo = json.loads((file.schema_arrow.metadata or {}).get(b"geo", b"null"))
     schema, rows = file.schema_arrow, file.metadata.num_rows
 
     def take_named(names: set[str | None]) -> pa.Table:
-        return read_columns(data, [name for name in schema.names if name in names], limits)
+        return read_columns(memory, [name for name in schema.names if name in names], limits)
 
     if geo is None or asked.x is not None or asked.y is not None:
 

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.csv
 
+from dpviz.arrow_memory import in_arrow_memory
+from dpviz.data.arrow_csv import read_csv
 from dpviz.data.files import Limits, attempt, guarded
 from dpviz.data.formats import too_many_rows
 from dpviz.data.parquet import open_parquet, read_columns
@@ -98,31 +100,27 @@ def _utf8(data: bytes, bad_rows: str) -> bytes:
 
 
 def _read_text(data: bytes, separator: str, width: int, places: Sequence[int], block: int | None) -> Cells:
-    ragged: list[int] = []
-
-    def skip(row: pyarrow.csv.InvalidRow) -> str:
-        ragged.append(row.actual_columns)
-        return "skip"
-
     wanted = [str(place) for place in dict.fromkeys(places)]
-    table = pyarrow.csv.read_csv(
-        pa.py_buffer(data),
+    table, ragged = read_csv(
+        data,
         pyarrow.csv.ReadOptions(column_names=[str(place) for place in range(width)], skip_rows_after_names=1, block_size=block),
-        pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=skip),
         pyarrow.csv.ConvertOptions(
             column_types=dict.fromkeys(wanted, pa.string()), include_columns=wanted, strings_can_be_null=True, null_values=_MISSING
         ),
+        delimiter=separator,
+        newlines_in_values=True,
     )
-    return Cells([table.column(str(place)) for place in places], len(ragged))
+    return Cells([table.column(str(place)) for place in places], ragged)
 
 
 def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
-    file = open_parquet(data, limits)
+    memory = in_arrow_memory(data)
+    file = open_parquet(memory, limits)
     schema = file.schema_arrow
     names = _index_first(schema)
 
     def take(places: Sequence[int], _bad_rows: str) -> Cells:
-        table = read_columns(data, list(dict.fromkeys(names[place] for place in places)), limits)
+        table = read_columns(memory, list(dict.fromkeys(names[place] for place in places)), limits)
         return Cells([table.column(names[place]) for place in places])
 
     def guarded_take(places: Sequence[int], bad_rows: str) -> Cells:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 from pyproj import CRS
 
+from dpviz.data.arrow_csv import read_csv
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, folded, raw_points
 from dpviz.data.files import attempt, guarded
 from dpviz.errors import InputError
@@ -84,20 +85,14 @@ def _text_table(data: bytes, layout: _Layout, columns: PointColumns) -> tuple[pa
 
 
 def _read_text(data: bytes, layout: _Layout, types: dict[str, pa.DataType], block: int | None) -> tuple[pa.Table, int]:
-    ragged: list[int] = []
-
-    def skip(row: pyarrow.csv.InvalidRow) -> str:
-        ragged.append(row.actual_columns)
-        return "skip"
-
     places = [str(place) for place in range(len(layout.names))]
-    table = pyarrow.csv.read_csv(
-        pa.py_buffer(data),
+    return read_csv(
+        data,
         pyarrow.csv.ReadOptions(column_names=places, skip_rows_after_names=layout.skipped, block_size=block),
-        pyarrow.csv.ParseOptions(delimiter=layout.separator, newlines_in_values=True, invalid_row_handler=skip),
         pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=True),
+        delimiter=layout.separator,
+        newlines_in_values=True,
     )
-    return table, len(ragged)
 
 
 class _Feature(NamedTuple):

@@ -11,6 +11,7 @@ import geopandas
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dpviz.arrow_memory import in_arrow_memory
 from dpviz.errors import InputError
 from dpviz.release.accounting import receipt_of
 from dpviz.release.archive import MOST_BYTES, Members, Source, guarded, opened
@@ -109,7 +110,7 @@ def _needed(manifest: Facts) -> list[str]:
 
 
 def _table(members: Members, name: str) -> Any:
-    content = pa.BufferReader(members.read(name, MOST_BYTES))
+    content = pa.BufferReader(in_arrow_memory(members.read(name, MOST_BYTES)))
     file = pq.ParquetFile(content)
     if sum(file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)) > MOST_BYTES:
         raise InputError(f"The release's {name} unpacks to more than the limit of {MOST_BYTES:,} bytes.")
