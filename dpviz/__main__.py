@@ -63,7 +63,12 @@ def _release(command: argparse.ArgumentParser) -> None:
 
 def _engine(command: argparse.ArgumentParser) -> None:
     command.add_argument("--engine", metavar="ENGINE", help="auto, numpy, duckdb or dask: what counts the records of files")
-    command.add_argument("--address", help="of a Dask scheduler, such as tls://host:8786 (default: workers of this computer)")
+    command.add_argument(
+        "--address",
+        help="of a Dask scheduler, such as tls://host:8786 (default: workers of this computer);"
+        " whoever runs the scheduler can run code on this computer",
+    )
+    command.add_argument("--insecure-address", action="store_true", help="call a scheduler on another computer without TLS")
 
 
 def _compare(command: argparse.ArgumentParser) -> None:

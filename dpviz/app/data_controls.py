@@ -59,7 +59,7 @@ class Given:
     Attributes:
         about: what they say about themselves.
         digest: stands for them in the keys of widgets.
-        part: how a saved configuration names them: points, engine and address.
+        part: how a saved configuration names them: points and engine.
         count: their counts and marks on a domain, by some options; None while they are being counted.
         content: stands for their content, from their marks.
     """
@@ -166,13 +166,13 @@ def _by_path() -> Given | None:
         return None
 
     def count(domain: Domain, options: cached.Options) -> Opened | None:
-        asked = Asked(frame=domain, options=dict(options), engine=files.counting, address=files.address)
+        asked = Asked(frame=domain, options=dict(options), engine=files.counting, scheduler=files.scheduler)
         return counted("", files, asked, (domain, options))
 
     return Given(
         about=found_points(files.found),
         digest=files.digest,
-        part={"points": files.written, "engine": files.engine, "address": files.address},
+        part={"points": files.written, "engine": files.engine},
         count=count,
         content=files.content,
     )

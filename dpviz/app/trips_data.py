@@ -84,7 +84,7 @@ class Given:
     Attributes:
         about: what they say about themselves.
         digest: stands for them in the keys of widgets.
-        part: how a saved configuration names them: trips, engine and address.
+        part: how a saved configuration names them: trips and engine.
         count: their counts and marks between the regions of two frames, by some options; None while they are being counted.
         content: stands for their content, from their marks.
     """
@@ -159,13 +159,13 @@ def _by_path() -> Given | None:
 
     def count(frames: Frames, options: cached.Options) -> Opened | None:
         frame = (frames[0].regions, frames[1].regions)
-        asked = Asked(frame=frame, options=dict(options), engine=files.counting, address=files.address)
+        asked = Asked(frame=frame, options=dict(options), engine=files.counting, scheduler=files.scheduler)
         return counted("trips ", files, asked, (frames[0].key, frames[1].key, options))
 
     return Given(
         about=found_flows(files.found),
         digest=files.digest,
-        part={"trips": files.written, "engine": files.engine, "address": files.address},
+        part={"trips": files.written, "engine": files.engine},
         count=count,
         content=files.content,
     )

@@ -18,6 +18,7 @@ from dpviz.data.frames import same_crs
 from dpviz.data.load import DEFAULT_LIMITS, PointsQuestion, points_of
 from dpviz.data.placing import XyPairs
 from dpviz.data.points import PointCounts
+from dpviz.data.scheduler import scheduler_at
 from dpviz.data.table_passes import flows_pass, pairs_pass, points_pass
 from dpviz.errors import InputError
 from dpviz.space.leaf_lookup import LeafLookup
@@ -45,6 +46,7 @@ def count_points(
     domain: Domain,
     engine: str = AUTO,
     address: str | None = None,
+    insecure_address: bool = False,
     x: str | None = None,
     y: str | None = None,
     crs: object = None,
@@ -69,7 +71,9 @@ def count_points(
         engine: "numpy" reads whole files into memory, all formats and any CRS; "duckdb" reads Parquet (GeoParquet too), CSV
             and TSV in parts, and spills to disk; "dask" does so on a cluster. "auto" is "numpy" where the files fit an eighth
             of the memory and the limits, else "duckdb", and "dask" where there is an address.
-        address: of a Dask scheduler; workers of this machine if None. It and its workers see the private files.
+        address: of a Dask scheduler, such as tls://10.0.0.5:8786; workers of this machine if None. It and its workers see the private
+            files, and whoever runs the scheduler can run code on this computer.
+        insecure_address: whether an address of another computer may be called without TLS.
         x: column of easting or longitude; found by its name if None, as `read_points` does.
         y: column of northing or latitude, likewise.
         crs: of the files' coordinates, if the files do not say.
@@ -100,14 +104,15 @@ def count_points(
     >>> points.count.tolist(), points.over
     ([1, 1], 1)
     """
+    scheduler = scheduler_at(address, insecure=insecure_address)
     refuse_unenforced(person, contributions, distinct=distinct)
     bound = None if person is None else bound_of(contributions, key, distinct=distinct)
     columns = PointColumns(x=x, y=y, count=count, person=person)
     question = PointsQuestion(target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits)
     found, watch = found_files(source), Watch(progress=progress, cancel=cancel)
-    engine = engine_for(found, engine, address, limits)
+    engine = engine_for(found, engine, scheduler, limits)
     if engine != NUMPY:
-        return PointCounts.from_counted(run(engine, points_pass(found, question, domain, bound), address, watch), domain, bound)
+        return PointCounts.from_counted(run(engine, points_pass(found, question, domain, bound), scheduler, watch), domain, bound)
     return points_of(rows_of(found.sources, question, watch), domain, bound)
 
 
@@ -118,6 +123,7 @@ def count_flows(
     destinations: Regions | None = None,
     engine: str = AUTO,
     address: str | None = None,
+    insecure_address: bool = False,
     origin: Side = None,
     destination: Side = None,
     crs: object = None,
@@ -140,6 +146,7 @@ def count_flows(
         destinations: where they end, a hierarchy of the same depth; `regions` if None.
         engine: as for `count_points`. A matrix of trips is read by "numpy" only, and totals are left out by it only.
         address: as for `count_points`.
+        insecure_address: as for `count_points`.
         origin: column of ids of leaf regions, found by its name if None, as `read_flows` does; or two columns of coordinates,
             ``("x", "y")``, which are looked up in the polygons of the leaves.
         destination: likewise.
@@ -170,6 +177,7 @@ def count_flows(
     ([0, 1], [2, 1], [8, 2])
     """
     check_rule(bad_rows)
+    scheduler = scheduler_at(address, insecure=insecure_address)
     refuse_unenforced(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
     sides, columns = matched(regions, destinations or regions), PointColumns(count=count, person=person)
@@ -183,12 +191,12 @@ def count_flows(
         named = FlowColumns(origin=origin, destination=destination, count=count, person=person)
         route = _by_ids(FlowsQuestion(sides=sides, columns=named, bad_rows=bad_rows, limits=limits))
     found, watch = found_files(source), Watch(progress=progress, cancel=cancel)
-    engine = engine_for(found, engine, address, limits)
+    engine = engine_for(found, engine, scheduler, limits)
     held: dict[str, Any] = {"regions": sides[0], "destinations": sides[1], "contributions": bound.most, "exactly": exactly}
     if engine == NUMPY:
         return Flows.from_trips(route.read(found, watch), **held, distinct=distinct, bad_rows=bad_rows, key=bound.key)
     enforced = bound if person is not None else None
-    return Flows.from_counted(run(engine, route.asked(found, enforced), address, watch), **held, enforced=enforced is not None)
+    return Flows.from_counted(run(engine, route.asked(found, enforced), scheduler, watch), **held, enforced=enforced is not None)
 
 
 class _Route(NamedTuple):

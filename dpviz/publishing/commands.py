@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.answers.audits import audit_all, audited
+from dpviz.data.scheduler import Scheduler, scheduler_at
 from dpviz.errors import RefusedError, SettingError
 from dpviz.privacy.audit import AuditPlan
 from dpviz.privacy.ledger import Ledger
@@ -40,12 +41,13 @@ def run_release(asked: Namespace) -> None:
     """Publish what a configuration describes, or say what that would cost."""
     if asked.seed is not None:
         raise RefusedError(SEED_REFUSED)
+    scheduler = scheduler_at(asked.address, insecure=asked.insecure_address)
     config = read_config(Path(asked.config))
-    config = replace(config, data=config.data.counted_by(asked.engine, asked.address))
+    config = replace(config, data=config.data.counted_by(asked.engine, scheduler))
     words = words_of(config) if asked.output is None else replace(words_of(config), folder=Path(asked.output))
     words.check()
     say("Reading the data.")
-    order, engine = order_of(config)
+    order, engine = order_of(config, scheduler)
     if engine is not None:
         say(f"Counted by engine {engine}.")
     for told in curator_only(order.data):
@@ -85,7 +87,7 @@ def words_of(config: ReleaseConfig) -> Words:
     )
 
 
-def order_of(config: ReleaseConfig) -> tuple[Order, str | None]:
+def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple[Order, str | None]:
     """What a configuration asks to be drawn, and the engine that counted it; reads the data, leaving out bad rows.
 
     Raises:
@@ -94,7 +96,7 @@ def order_of(config: ReleaseConfig) -> tuple[Order, str | None]:
     """
     mechanism, budget = config.mechanism.built(points=config.data.is_points), config.budget.budget()
     frame = open_frame(config)
-    opened = followed("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch))
+    opened = followed("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
     wanted = config.dataset.unit
     if wanted not in (None, opened.data.unit):
         raise SettingError(

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 from dpviz.data.engines import AUTO, DASK, ENGINES
 from dpviz.data.flow_samples import FLOW_SAMPLES
 from dpviz.data.samples import SAMPLES
+from dpviz.data.scheduler import Scheduler
 from dpviz.errors import RefusedError, SettingError
 
 T = TypeVar("T", bound="DataPart")
 
-_ENGINE = ("engine", "address")
 _WHO = ("count", "person", "contributions", "distinct")
 _ONLY = {"points": ("x", "y", "crs"), "trips": ("origin", "destination", "crs", "exactly"), "sample": ("size",)}
 
@@ -38,7 +38,6 @@ class DataPart:
         distinct: whether each person counts once per cell or pair.
         exactly: declares that everybody has exactly that many trips.
         engine: "numpy" in memory, "duckdb" beyond it, "dask" on a cluster; "auto" chooses by the files' size.
-        address: of a Dask scheduler; workers of this machine if left out.
     """
 
     points: str | tuple[str, ...] | None = None
@@ -56,7 +55,6 @@ class DataPart:
     distinct: bool = False
     exactly: bool = False
     engine: str = AUTO
-    address: str | None = None
 
     def __post_init__(self) -> None:
         given = [name for name in ("points", "trips", "sample") if getattr(self, name) is not None]
@@ -70,14 +68,15 @@ class DataPart:
         if self.distinct and self.person is None:
             raise SettingError("[data] distinct counts each person once per place: name the person column, or leave distinct out.")
         self._check_ends()
-        self._check_engine()
+        if self.engine not in (AUTO, *ENGINES):
+            raise SettingError(f"[data] engine must be one of {', '.join((AUTO, *ENGINES))}.")
 
     def _check_meaning(self, given: str) -> None:
         """Refuse what is said about data of another kind."""
         known = {"size"} if self.sample in SAMPLES else set()
         if self.sample is None:
-            known = {*_ONLY[given], *_WHO, *_ENGINE}
-        rest = {name for names in _ONLY.values() for name in names} | {*_WHO, *_ENGINE}
+            known = {*_ONLY[given], *_WHO, "engine"}
+        rest = {name for names in _ONLY.values() for name in names} | {*_WHO, "engine"}
         for each in fields(DataPart):
             if each.name in rest - known and getattr(self, each.name) != each.default:
                 raise SettingError(f"[data] {each.name} has no meaning beside {given}.")
@@ -93,12 +92,6 @@ class DataPart:
             )
         if self.trips is not None and self.crs is not None and not pairs:
             raise SettingError("[data] crs is that of coordinates, and trips between ids have none: leave it out.")
-
-    def _check_engine(self) -> None:
-        if self.engine not in (AUTO, *ENGINES):
-            raise SettingError(f"[data] engine must be one of {', '.join((AUTO, *ENGINES))}.")
-        if self.address is not None and self.engine not in (AUTO, DASK):
-            raise SettingError(f'[data] address is that of a Dask scheduler: say engine = "{DASK}", or leave the address out.')
 
     @property
     def is_points(self) -> bool:
@@ -116,16 +109,18 @@ class DataPart:
         names = ("x", "y") if self.is_points else ("origin", "destination", "exactly")
         return {name: getattr(self, name) for name in (*names, "crs", *_WHO)}
 
-    def counted_by(self: T, engine: str | None, address: str | None) -> T:
+    def counted_by(self: T, engine: str | None, scheduler: Scheduler | None) -> T:
         """The same data with another engine, where one is named: what the command line says goes before what the file says.
 
         Raises:
-            SettingError: no such engine, or an address that it has no use for.
+            SettingError: no such engine, or a scheduler that it has no use for.
         """
-        if engine is None:
-            return self if address is None else replace(self, address=address)
-        kept = self.address if engine == DASK else None
-        return replace(self, engine=engine, address=kept if address is None else address)
+        part = self if engine is None else replace(self, engine=engine)
+        if scheduler is not None and part.sample is not None:
+            raise SettingError("--address is that of a Dask scheduler, which counts files: leave it out for a sample.")
+        if scheduler is not None and part.engine not in (AUTO, DASK):
+            raise SettingError(f"--address is that of a Dask scheduler: say --engine {DASK}, or leave the address out.")
+        return part
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from dpviz.data.found_files import FoundFiles, found_files
 from dpviz.data.load_regions import read_regions
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES, load_sample
+from dpviz.data.scheduler import Scheduler
 from dpviz.errors import InputError
 from dpviz.publishing.marks import file_marks, marks_of
 from dpviz.space.domain import Domain
@@ -65,13 +66,13 @@ class Asked:
         frame: the public one.
         options: of `count_points` or `count_flows`: columns, bound and rules.
         engine: "auto", or one of ENGINES.
-        address: of a Dask scheduler; None for workers of this machine.
+        scheduler: of Dask, that runs already; None for workers of this machine.
     """
 
     frame: Frame
     options: dict[str, Any] = field(default_factory=dict)
     engine: str = AUTO
-    address: str | None = None
+    scheduler: Scheduler | None = None
 
 
 def open_frame(config: Sourced) -> Frame | None:
@@ -115,7 +116,9 @@ def sources_of(config: Sourced) -> list[str]:
     ]
 
 
-def open_data(config: Sourced, frame: Frame | None, *, bad_rows: str, watch: Watch = UNWATCHED) -> Opened:
+def open_data(
+    config: Sourced, frame: Frame | None, *, bad_rows: str, watch: Watch = UNWATCHED, scheduler: Scheduler | None = None
+) -> Opened:
     """Read the private data.
 
     Args:
@@ -123,6 +126,7 @@ def open_data(config: Sourced, frame: Frame | None, *, bad_rows: str, watch: Wat
         frame: from `open_frame`.
         bad_rows: "drop" for a release, in which no single row may decide whether there is one; "refuse" for studies.
         watch: who follows, and may end it.
+        scheduler: of Dask, that runs already; from the command line, never from the configuration.
 
     Raises:
         InputError: a file or a column cannot be used; names the column and the rule, never a cell.
@@ -133,7 +137,7 @@ def open_data(config: Sourced, frame: Frame | None, *, bad_rows: str, watch: Wat
         data = load_sample(part.sample, domain=_domain(frame), size=part.size) if part.is_points else load_flow_sample(part.sample)
         return Opened(data=data, marks=(_sample_mark(part), *marks_of(data)))
     found = found_files(sources_of(config))
-    asked = Asked(frame=frame, options={**part.options(), "bad_rows": bad_rows}, engine=part.engine, address=part.address)  # type: ignore[arg-type]
+    asked = Asked(frame=frame, options={**part.options(), "bad_rows": bad_rows}, engine=part.engine, scheduler=scheduler)  # type: ignore[arg-type]
     return count_files(found, asked, watch)
 
 
@@ -149,11 +153,13 @@ def count_files(found: FoundFiles, asked: Asked, watch: Watch = UNWATCHED) -> Op
         InputError: a file or a column cannot be used, or a file has changed in the meantime.
         DpvizError: it was ended.
     """
-    engine = engine_for(found, asked.engine, asked.address, _LIMITS)
+    engine = engine_for(found, asked.engine, asked.scheduler, _LIMITS)
     paths, sources = found.paths or (), list(found.sources)
     before = stamps_of(paths)
     marks = file_marks(paths, replace(watch, progress=_stretch(watch, 0.0, _MARKS_SHARE)))
-    told: dict[str, Any] = {**asked.options, "engine": engine, "address": asked.address}
+    told: dict[str, Any] = {**asked.options, "engine": engine}
+    if asked.scheduler is not None:
+        told |= {"address": asked.scheduler.address, "insecure_address": asked.scheduler.insecure}
     told |= {"progress": _stretch(watch, _MARKS_SHARE, 1.0), "cancel": watch.cancel}
     if isinstance(asked.frame, tuple):
         data: PrivateData = count_flows(sources, regions=asked.frame[0], destinations=asked.frame[1], **told)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.bundled import app_script
+from dpviz.data.scheduler import scheduler_of_app
 from dpviz.errors import DpvizError, SettingError
 
 HOST, PORT = "127.0.0.1", 8501
@@ -30,8 +31,10 @@ def serve(*, port: int = PORT, headless: bool = False) -> int:
     Raises:
         DpvizError: the port is taken, or the app's own dependencies are not installed.
         SettingError: a port out of range.
+        InputError: the environment names a Dask scheduler that may not be called.
     """
     check_port(port)
+    scheduler_of_app()
     if importlib.util.find_spec("streamlit") is None or importlib.util.find_spec("pydeck") is None:
         raise DpvizError("The app is not installed. Install it with: pip install 'dpviz[app]'")
     words, surroundings = command(app_script(), port=port, headless=headless), without_settings(os.environ)

@@ -19,6 +19,7 @@ from dpviz.answers.compare import compare
 from dpviz.answers.study import Study
 from dpviz.answers.study_table import made_already, read_rows, tidy
 from dpviz.answers.workers import MOST_WORKERS
+from dpviz.data.scheduler import scheduler_at
 from dpviz.errors import DpvizError, SettingError
 from dpviz.publishing.console import counted_bar, followed, give, say
 from dpviz.publishing.study_config import read_study
@@ -33,9 +34,10 @@ LEAST_REST = 20  # times as long as a writing took, until the next
 def run_compare(asked: Namespace) -> None:
     """Make a study and give its table."""
     output = _target(asked)
+    scheduler = scheduler_at(asked.address, insecure=asked.insecure_address)
     config = read_study(Path(asked.config))
-    config = replace(config, data=config.data.counted_by(asked.engine, asked.address))
-    study = followed("counting", config.study)
+    config = replace(config, data=config.data.counted_by(asked.engine, scheduler))
+    study = followed("counting", lambda watch: config.study(watch, scheduler))
     before = read_rows(output) if asked.resume and output is not None and output.exists() else None
     there = len(made_already(study, before))
     say(f"Making {len(study) - there:,} runs." + (f" {there:,} are there already." if there else ""))

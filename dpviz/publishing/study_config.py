@@ -11,6 +11,7 @@ from typing import Any
 
 from dpviz.answers.study import MOST_RUNS, Study
 from dpviz.data.counting_pass import Watch
+from dpviz.data.scheduler import Scheduler
 from dpviz.errors import SettingError
 from dpviz.publishing.config import Sourced
 from dpviz.publishing.data_part import PublicDataPart
@@ -101,14 +102,14 @@ class StudyConfig(Sourced):
                     raise SettingError(f"There are more than {MOST_RUNS:,} combinations of settings.")
         return made
 
-    def study(self, watch: Watch = UNWATCHED) -> Study:
+    def study(self, watch: Watch = UNWATCHED, scheduler: Scheduler | None = None) -> Study:
         """The study on its data, which are read now; `watch` follows that.
 
         Raises:
             DpvizError: whatever is wrong with the data, the frame or the mechanisms on it.
         """
         mechanisms = self.built()
-        data = open_data(self, open_frame(self), bad_rows="refuse", watch=watch).data
+        data = open_data(self, open_frame(self), bad_rows="refuse", watch=watch, scheduler=scheduler).data
         own = {each.name for each in fields(Study)} - {"data", "public", "mechanisms"}
         return Study(data=data, public=True, mechanisms=mechanisms, **{name: getattr(self, name) for name in own})
 

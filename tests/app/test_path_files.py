@@ -98,16 +98,23 @@ def test_a_path_has_the_account_of_the_upload_and_of_each_file(homes):
     assert app.session_state["loaded config"][0].digest == alone
 
 
-def test_dask_asks_for_an_address_and_waits_until_it_is_asked(homes):
-    app = by_path(homes)
+def test_dask_waits_until_it_is_asked_and_no_page_names_a_scheduler(homes):
+    app = by_path(homes, CURATE | {"address": "tls://far.org:1"})
     app.selectbox(key="engine").set_value("dask").run()
-    app.text_input(key="address").set_value("tcp//nowhere").run()
     assert "Count the records" in [button.label for button in fine(app).button]
     assert app.button(key="draw").disabled
-    app.button(key="count").click().run()
-    until(app, errors)
-    assert "address must be that of a Dask scheduler" in errors(app)
-    assert "Count the records" in [button.label for button in app.button]
+    assert "Workers of this computer." in captions(app)
+    assert not [each for each in app.text_input if "address" in f"{each.key} {each.label}".lower()]
+    assert "far.org" not in captions(app)
+
+
+def test_the_scheduler_that_was_set_at_the_start_is_shown(homes, monkeypatch):
+    monkeypatch.setenv("DPVIZ_DASK_ADDRESS", "tls://far.org:1")
+    app = by_path(homes)
+    app.selectbox(key="engine").set_value("dask").run()
+    assert r"Scheduler tls\://far\.org\:1, as set when the app was started." in captions(fine(app))
+    monkeypatch.setenv("DPVIZ_DASK_ADDRESS", "tcp://far.org:1")
+    assert "whoever runs the scheduler can run code on this computer" in errors(good(app.run()))
 
 
 def test_large_files_are_counted_in_the_background_and_can_be_cancelled(homes, monkeypatch):
