@@ -14,7 +14,7 @@ from dpviz.app.counting_job import FAILED, RUNNING, STOPPED, CountingJob, Counts
 from dpviz.app.presses import refusal
 from dpviz.app.texts import plain
 from dpviz.data.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, engine_for
-from dpviz.data.files import Limits
+from dpviz.data.files import Limits, refuse_share
 from dpviz.data.found_files import LARGE_SHARE, TABLES, FoundFiles, found_files, memory_bytes
 from dpviz.data.scheduler import ADDRESS_VARIABLE, Scheduler, scheduler_of_app
 from dpviz.errors import DpvizError, InputError
@@ -78,6 +78,7 @@ def path_files(page: str, asked: str) -> PathFiles | None:
     if not text:
         st.info(asked)
         return None
+    refuse_share(text)
     written = os.path.expanduser(text)  # noqa: PTH111  (a pattern is no path)
     found = found_files(written)
     engine, scheduler = _engine(page)

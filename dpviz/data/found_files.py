@@ -123,6 +123,8 @@ def _expanded(source: Source) -> list[Source]:
         return list(_in_folder(path))
     if attempt(path.exists) or not glob.has_magic(text):
         format_of(text)
+        if attempt(path.exists) and not path.is_file():  # a pipe would be waited for
+            raise InputError(f"The path {path.name!r} is not a file.")
         return [guarded(f"The file {path.name!r} cannot be read: does it exist, and may you read it?", lambda: path.resolve(strict=True))]
     found = guarded("The pattern cannot be read.", lambda: glob.glob(text, recursive=True))  # noqa: PTH207  (patterns may be absolute)
     files = sorted(each for each in map(Path, found) if each.is_file())

@@ -14,7 +14,7 @@ import numpy as np
 from dpviz.data.counting import count_flows, count_points
 from dpviz.data.counting_pass import Watch
 from dpviz.data.engines import AUTO, engine_for
-from dpviz.data.files import Limits, attempt
+from dpviz.data.files import Limits, attempt, refuse_share
 from dpviz.data.flow_samples import load_flow_sample
 from dpviz.data.flows import Flows
 from dpviz.data.found_files import FoundFiles, found_files
@@ -96,9 +96,10 @@ def _regions(part: RegionsPart, base: Path) -> Regions:
 
 
 def placed(base: Path, text: str) -> Path:
-    """A path of a configuration: from the configuration's folder, unless it is absolute; raises `InputError` for a URL."""
+    """A path of a configuration: from the configuration's folder, unless it is absolute; raises `InputError` for a URL or a network share."""
     if "://" in text:
         raise InputError("A configuration names local files only: URLs are never opened.")
+    refuse_share(text)
     return base / Path(text).expanduser()
 
 

@@ -95,6 +95,12 @@ def test_urls_are_never_opened(name):
     assert "local file" in refused(name)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.csv")
+    assert "is not a file" in refused(tmp_path / "a.csv")
+
+
 @pytest.mark.parametrize("source", [b"a.csv", 7, None, io.BytesIO(b"a,b\n"), {"a.csv"}])
 def test_what_is_no_source_is_refused(source):
     assert "path" in refused(source)

@@ -44,6 +44,13 @@ def test_other_columns_prefixes_and_persons(tmp_path):
     assert (found.data.unit, found.data.contributions, found.data.count.sum()) == ("person", 2, 2)
 
 
+@pytest.mark.parametrize("share", ["//far/crowd.csv", r"\\\\far\crowd.csv", r"\/far/*.csv", "http://far/crowd.csv"])
+@pytest.mark.parametrize(("tables", "key"), [(POINTS, "data.points"), (FLOWS, "data.trips"), (FLOWS, "regions.file")])
+def test_nothing_on_another_computer_is_opened(tmp_path, share, tables, key):
+    with pytest.raises(InputError, match=r"network share|URLs"):
+        opened(tmp_path, changed(tables, key, share))
+
+
 def test_coarser_regions_by_the_first_characters_of_ids(tmp_path):
     (tmp_path / "codes.csv").write_text("code\nAa\nAb\nBc\n", "utf-8")
     config = read_config(written(tmp_path, changed(FLOWS, "regions", {"file": "codes.csv", "levels": ["code"], "prefixes": [1]})))
