@@ -18,9 +18,9 @@ from dpviz.data.load import PointsFile
 from dpviz.data.samples import SAMPLES
 from dpviz.errors import DpvizError
 from dpviz.publishing.data_part import DataPart
-from dpviz.publishing.opening import Asked, Opened, left_out
+from dpviz.publishing.opening import Asked, Opened, left_out, refuse_nothing
 from dpviz.publishing.sections import PLAIN, DomainPart
-from dpviz.space.domain import Domain
+from dpviz.space.domain import Domain, refuse_degrees
 
 TYPES = ("csv", "tsv", "geojson", "json", "gpkg", "parquet", "geoparquet", "zip")
 FRAMES = {
@@ -148,6 +148,7 @@ def _of_upload(name: str, body: bytes) -> Given:
 
     def count(domain: Domain, options: cached.Options) -> Opened:
         points = cached.counted(digest, name, body, domain, options)
+        refuse_nothing(points)
         return Opened(data=points, marks=cached.marks(digest, (domain, options), points, body), engine=NUMPY)
 
     about = cached.inspected(digest, name, body)
@@ -206,7 +207,7 @@ def _file(given: Given) -> Data | None:
 
 def _loaded(given: Given, opened: Opened, domain: Domain, options: dict[str, Any]) -> Data:
     """What is counted, with what the curator alone may know said."""
-    if told := left_out(opened.data):
+    for told in filter(None, (*opened.notes, left_out(opened.data))):
         st.caption(f"Curator only: {told}")
     return Data(
         points=opened.data,  # type: ignore[arg-type]
@@ -268,10 +269,12 @@ def _declared_domain(crs: str | None) -> Domain | None:
     if west is None or east is None or south is None or north is None or (frame_crs is None and own.lower() != "none"):
         return None
     try:
-        return Domain(bounds=(west, south, east, north), crs=frame_crs, order=order)
+        domain = Domain(bounds=(west, south, east, north), crs=frame_crs, order=order)
+        refuse_degrees(domain)
     except DpvizError as error:
         st.error(str(error))
         return None
+    return domain
 
 
 def _order_value() -> int:

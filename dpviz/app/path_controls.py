@@ -53,7 +53,7 @@ class PathFiles:
 
     def content(self, opened: Opened) -> str:
         """Stands for the files' content, as they were when they were counted."""
-        return cached.digest_of_marks(opened.marks[: len(self.found.sources)])
+        return cached.digest_of_marks(opened.of_files)
 
     @property
     def at_once(self) -> bool:

@@ -22,7 +22,7 @@ from dpviz.data.flows import PERSON, Flows
 from dpviz.data.found_columns import found_flows
 from dpviz.data.load_flows import FlowsFile
 from dpviz.publishing.data_part import DataPart
-from dpviz.publishing.opening import Asked, Opened, left_out
+from dpviz.publishing.opening import Asked, Opened, left_out, refuse_nothing
 from dpviz.publishing.sections import RegionsPart
 from dpviz.space.regions import Regions
 
@@ -119,7 +119,7 @@ def _files() -> TripsData | None:
 def _loaded(given: Given, opened: Opened, frames: tuple[cached.Frame, cached.Frame | None], options: dict[str, Any]) -> TripsData:
     """What is counted, with what the curator alone may know said."""
     flows: Flows = opened.data  # type: ignore[assignment]
-    for told in filter(None, (left_out(flows), *flows.notes)):
+    for told in filter(None, (*opened.notes, left_out(flows), *flows.notes)):
         st.caption(f"Curator only: {told}")
     frame, ends = frames
     return TripsData(
@@ -145,6 +145,7 @@ def _uploaded() -> Given | None:
 
     def count(frames: Frames, options: cached.Options) -> Opened:
         flows = cached.flows(digest, name, body, frames, options)
+        refuse_nothing(flows)
         keys = tuple(frame.key for frame in frames)
         return Opened(data=flows, marks=cached.marks(digest, (keys, options), flows, body), engine=NUMPY)
 

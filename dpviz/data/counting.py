@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_unenforced
 from dpviz.data.columns import PointColumns
+from dpviz.data.copies import refuse_copies
 from dpviz.data.count_numpy import coordinate_trips_of, rows_of, trips_of
 from dpviz.data.counting_pass import Watch
 from dpviz.data.engines import AUTO, ENGINES, NUMPY, engine_for, run
@@ -21,6 +22,7 @@ from dpviz.data.points import PointCounts
 from dpviz.data.scheduler import scheduler_at
 from dpviz.data.table_passes import flows_pass, pairs_pass, points_pass
 from dpviz.errors import InputError
+from dpviz.space.domain import refuse_degrees
 from dpviz.space.leaf_lookup import LeafLookup
 
 if TYPE_CHECKING:
@@ -82,7 +84,8 @@ def count_points(
             by a keyed hash of the person, the cell and the record's number in it. Without it the protected unit is one record.
         contributions: m >= 1.
         distinct: whether each person counts once in each cell, and keeps at most m distinct cells.
-        bad_rows: "refuse" raises on a row with a missing or malformed cell, "drop" leaves it out.
+        bad_rows: "refuse" raises on a row with a missing or malformed cell, and on two files of equal content; "drop" leaves the
+            row out, and counts both files: nothing that one record could decide raises.
         key: bytes that decide which records a person keeps; fresh from the operating system if None.
         limits: the most that a file may hold that is read into memory.
         progress: is told the part that is done, from 0 to 1.
@@ -105,11 +108,14 @@ def count_points(
     ([1, 1], 1)
     """
     scheduler = scheduler_at(address, insecure=insecure_address)
+    refuse_degrees(domain)
     refuse_unenforced(person, contributions, distinct=distinct)
     bound = None if person is None else bound_of(contributions, key, distinct=distinct)
     columns = PointColumns(x=x, y=y, count=count, person=person)
     question = PointsQuestion(target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits)
     found, watch = found_files(source), Watch(progress=progress, cancel=cancel)
+    if bad_rows == "refuse":
+        refuse_copies(found)
     engine = engine_for(found, engine, scheduler, limits)
     if engine != NUMPY:
         return PointCounts.from_counted(run(engine, points_pass(found, question, domain, bound), scheduler, watch), domain, bound)
@@ -191,6 +197,8 @@ def count_flows(
         named = FlowColumns(origin=origin, destination=destination, count=count, person=person)
         route = _by_ids(FlowsQuestion(sides=sides, columns=named, bad_rows=bad_rows, limits=limits))
     found, watch = found_files(source), Watch(progress=progress, cancel=cancel)
+    if bad_rows == "refuse":
+        refuse_copies(found)
     engine = engine_for(found, engine, scheduler, limits)
     held: dict[str, Any] = {"regions": sides[0], "destinations": sides[1], "contributions": bound.most, "exactly": exactly}
     if engine == NUMPY:

@@ -40,6 +40,7 @@ class FoundFiles:
         geo: GeoParquet's description of its geometries; None without any.
         sizes: (n,) bytes of each; private.
         rows: most rows of one file, where files say it; private.
+        rowless: (n,) whether it is a table without a single row; private.
     """
 
     sources: tuple[Source, ...] = field(repr=False)
@@ -48,6 +49,7 @@ class FoundFiles:
     geo: dict[str, Any] | None
     sizes: tuple[int, ...] = field(repr=False)
     rows: int | None = field(repr=False)
+    rowless: tuple[bool, ...] = field(repr=False)
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -83,17 +85,17 @@ def found_files(source: Sources) -> FoundFiles:
 
     Args:
         source: an upload, a path, a glob (``*``, ``?``, ``[...]``, ``**`` for any folders), a folder of Parquet files, or a list
-            of those. Hidden files and those that begin with an underscore are no part of a folder.
+            of those. Hidden files and those that begin with an underscore are no part of a folder. A file that is found several
+            times, by whatever path or link, is one file.
 
     Raises:
-        InputError: no file is found, one is found twice or cannot be read, or two are of different formats or schemas.
+        InputError: no file is found, one cannot be read, or two are of different formats or schemas.
     """
     listed: list[Source] = list(source) if isinstance(source, list | tuple) else [cast("Source", source)]
-    sources = [each for given in listed for each in _expanded(given)]
+    sources = _once_each([each for given in listed for each in _expanded(given)])
     if not sources:
         raise InputError("No file is named: a list of sources needs at least one.")
-    _refuse_twice(sources)
-    kinds = [format_of(_name(each)) for each in sources]
+    kinds = [format_of(name_of(each)) for each in sources]
     _refuse_unlike(sources, kinds, "of different formats")
     facts = [_facts(each, kind) for each, kind in zip(sources, kinds, strict=True)]
     _refuse_unlike(sources, [fact.names for fact in facts], "of different columns: their names, or the order of these, differ")
@@ -107,6 +109,7 @@ def found_files(source: Sources) -> FoundFiles:
         geo=facts[0].geo,
         sizes=tuple(map(_size, sources)),
         rows=max(known, default=None),
+        rowless=tuple(fact.rows == 0 or fact.rowless for fact in facts),
     )
 
 
@@ -141,26 +144,39 @@ def _in_folder(folder: Path) -> list[Path]:
     return files
 
 
-def _name(source: Source) -> str:
+def name_of(source: Source) -> str:
+    """A path, or the name that an upload has.
+
+    Raises:
+        InputError: it is neither a path nor an open file with a name.
+    """
     name = os.fspath(source) if is_path(source) else getattr(source, "name", None)
     if not isinstance(name, str):
         raise InputError("A source must be a path, or an open binary file that has a name.")
     return name
 
 
-def _refuse_twice(sources: Sequence[Source]) -> None:
-    seen = set[Any]()
+def _once_each(sources: Sequence[Source]) -> list[Source]:
+    """The same sources, each file once, whatever paths, patterns and links lead to it."""
+    first: dict[object, Source] = {}
     for source in sources:
-        key = source if is_path(source) else id(source)
-        if key in seen:
-            raise InputError(f"The file {Path(_name(source)).name!r} is named twice; its records would count twice.")
-        seen.add(key)
+        first.setdefault(_identity(source), source)
+    return list(first.values())
+
+
+def _identity(source: Source) -> object:
+    """What two names of one file have in common: its number on the disk, where the system gives one."""
+    if not is_path(source):
+        return id(source)
+    path = Path(os.fspath(source))
+    facts = attempt(path.stat)
+    return path if facts is None or not facts.st_ino else (facts.st_dev, facts.st_ino)
 
 
 def _refuse_unlike(sources: Sequence[Source], facts: Sequence[object], how: str) -> None:
     other = next((place for place, fact in enumerate(facts) if fact != facts[0]), None)
     if other is not None:
-        one, two = (Path(_name(sources[place])).name for place in (0, other))
+        one, two = (Path(name_of(sources[place])).name for place in (0, other))
         raise InputError(f"The files {one!r} and {two!r} are {how}. Count files of one kind only.")
 
 
@@ -172,12 +188,13 @@ class _Facts:
     names: tuple[str, ...] | None = None
     geo: dict[str, Any] | None = None
     rows: int | None = None
+    rowless: bool = False
 
 
 def _facts(source: Source, kind: str) -> _Facts:
     if kind not in TABLES:
         return _Facts()
-    name = Path(_name(source)).name
+    name = Path(name_of(source)).name
     rule = f"The file {name!r} cannot be read as {kind}: it is damaged or cut short, or its ending is wrong."
     return guarded(rule, lambda: _of_parquet(source) if kind == "Parquet" else _of_text(source, kind))
 
@@ -199,11 +216,17 @@ def _of_parquet(source: Source) -> _Facts:
 def _of_text(source: Source, kind: str) -> _Facts:
     head = _head(source)
     if not head:
-        raise InputError(f"The file {Path(_name(source)).name!r} is empty.")
+        raise InputError(f"The file {Path(name_of(source)).name!r} is empty.")
     if len(head) == _HEADER_BYTES and b"\n" not in head and b"\r" not in head:
         raise InputError("The first line must hold the names of the columns; this one does not end.")
     names = open_text(kind, head, SEPARATORS[kind]).names
-    return _Facts(schema=pa.schema([(name, pa.string()) for name in names]), names=names)
+    return _Facts(schema=pa.schema([(name, pa.string()) for name in names]), names=names, rowless=_is_rowless(head))
+
+
+def _is_rowless(head: bytes) -> bool:
+    """Whether a text table ends with its header. One that is longer than a head is not looked at."""
+    _header, _end, rest = head.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n").partition(b"\n")
+    return len(head) < _HEADER_BYTES and not rest.strip(b"\r\n")
 
 
 def _head(source: Source) -> bytes:

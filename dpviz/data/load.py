@@ -19,6 +19,7 @@ from dpviz.data.columns import (
     OpenFile,
     PointColumns,
     RawPoints,
+    folded,
     only_candidate,
     resolved,
 )
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from dpviz.space.domain import Domain
 
 DEFAULT_LIMITS = Limits()
+_LONGITUDES = ("lon", "lng", "long", "longitude")
 _REMEDY = "Clean the file, or pass bad_rows='drop' to leave such rows out."
 
 
@@ -92,7 +94,9 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
     if through and not (tabular and (x is None or y is None)):
         columns = PointColumns(x=x, y=y)
         frame = None if opened.crs is None else on_a_map(opened.crs)
-        _refuse_rows(_rows(opened, columns, "refuse", limits), columns, frame)
+        raw = _rows(opened, columns, "refuse", limits)
+        _refuse_rows(raw, columns, frame)
+        _refuse_no_degrees(raw, columns, frame)
     return PointsFile(
         format=opened.format,
         columns=names,
@@ -272,6 +276,16 @@ def _refuse_bad_counts(counts: Numbers, name: str | None) -> None:
         raise InputError(f"Column {name!r} has a cell that is not a whole number. {WEIGHTS_REFUSED}")
     if ((counts < 0) | (counts > MOST_RECORDS)).any():
         raise InputError(f"Column {name!r} has a count that is negative or too large. {_REMEDY}")
+
+
+def _refuse_no_degrees(raw: RawPoints, columns: PointColumns, frame: CRS | None) -> None:
+    """Refuse coordinates that are said to be degrees, by their CRS or by their columns' names, if not one of them is."""
+    said = frame.is_geographic if frame is not None else folded(columns.x or "") in _LONGITUDES
+    if said and len(raw.x) and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
+        raise InputError(
+            "Not one coordinate is a longitude and a latitude in degrees, as the CRS or the columns' names say: are they metres of a"
+            " projected CRS?"
+        )
 
 
 def _refuse_swapped(raw: RawPoints, frame: CRS | None) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import shapely
 
+from dpviz.data.copies import refuse_copies
 from dpviz.data.engines import AUTO, engine_for
 from dpviz.data.files import FORMATS, Limits, attempt, checked_bytes
 from dpviz.data.found_columns import Pair, coordinate_columns, found_flows, found_points
@@ -51,7 +52,8 @@ def check(path: Path) -> Facts:
         manifest and its receipt say.
 
     Raises:
-        InputError: there is no such file, it cannot be opened, it is damaged or has bad rows, or nothing can be made of it.
+        InputError: there is no such file, it cannot be opened, it is damaged, has bad rows or no row, or nothing can be made of it; several
+            files of equal content.
         DpvizError: a release that was changed, or is damaged.
     """
     folder = os.path.isdir(path)  # noqa: PTH112  (says no where a path may not be looked at; Path.is_dir raises)
@@ -59,10 +61,14 @@ def check(path: Path) -> Facts:
         return _release(path)
     found = _several_or_large(path, folder=folder)
     tabular = found is not None or FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
+    tables = found if found is not None or not tabular else attempt(lambda: found_files(path))
+    if tables is not None and all(tables.rowless):
+        raise InputError("Not one row follows the header: nothing could be counted or released.")
     if found is None:
         looks = [*([lambda: _as_trips(inspect_flows(path, through=True))] if tabular else [])]
         looks += [lambda: _as_points(inspect_points(path, through=True), lambda: _shapes(path)), lambda: _as_regions(path)]
         return _data(looks)
+    refuse_copies(found)
     looks = [lambda: _as_trips(found_flows(found)), lambda: _as_points(found_points(found), lambda: {"point"})]
     return {**_data(looks), "files": len(found.sources), "engine": engine_for(found, AUTO, None, _LIMITS)}
 

@@ -97,6 +97,8 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
     mechanism, budget = config.mechanism.built(points=config.data.is_points), config.budget.budget()
     frame = open_frame(config)
     opened = followed("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
+    for note in opened.notes:
+        say(f"Curator only: {note}")
     wanted = config.dataset.unit
     if wanted not in (None, opened.data.unit):
         raise SettingError(

@@ -13,6 +13,7 @@ from dpviz.errors import RefusedError, SettingError
 
 T = TypeVar("T", bound="DataPart")
 
+_FILES = ("engine", "may_be_empty")
 _WHO = ("count", "person", "contributions", "distinct")
 _ONLY = {"points": ("x", "y", "crs"), "trips": ("origin", "destination", "crs", "exactly"), "sample": ("size",)}
 
@@ -37,6 +38,7 @@ class DataPart:
         contributions: the most records or trips of one person.
         distinct: whether each person counts once per cell or pair.
         exactly: declares that everybody has exactly that many trips.
+        may_be_empty: declares that a release is right even where not one record counts; left out, that is refused as a mistake.
         engine: "numpy" in memory, "duckdb" beyond it, "dask" on a cluster; "auto" chooses by the files' size.
     """
 
@@ -54,6 +56,7 @@ class DataPart:
     contributions: int = 1
     distinct: bool = False
     exactly: bool = False
+    may_be_empty: bool = False
     engine: str = AUTO
 
     def __post_init__(self) -> None:
@@ -75,8 +78,8 @@ class DataPart:
         """Refuse what is said about data of another kind."""
         known = {"size"} if self.sample in SAMPLES else set()
         if self.sample is None:
-            known = {*_ONLY[given], *_WHO, "engine"}
-        rest = {name for names in _ONLY.values() for name in names} | {*_WHO, "engine"}
+            known = {*_ONLY[given], *_WHO, *_FILES}
+        rest = {name for names in _ONLY.values() for name in names} | {*_WHO, *_FILES}
         for each in fields(DataPart):
             if each.name in rest - known and getattr(self, each.name) != each.default:
                 raise SettingError(f"[data] {each.name} has no meaning beside {given}.")

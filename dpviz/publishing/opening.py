@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpviz.data.copies import copies_in_words
 from dpviz.data.counting import count_flows, count_points
 from dpviz.data.counting_pass import Watch
 from dpviz.data.engines import AUTO, engine_for
@@ -48,11 +49,15 @@ class Opened:
         data: the private counts.
         marks: hex digests that recognise them; never shown.
         engine: that counted them; None of a sample.
+        of_files: those of the marks that are of files.
+        notes: what the curator alone may know about the files.
     """
 
     data: PrivateData
     marks: tuple[str, ...]
     engine: str | None = None
+    of_files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Opened({self.data!r})"
@@ -67,12 +72,14 @@ class Asked:
         options: of `count_points` or `count_flows`: columns, bound and rules.
         engine: "auto", or one of ENGINES.
         scheduler: of Dask, that runs already; None for workers of this machine.
+        may_be_empty: whether not one record may be there, as `refuse_nothing` says.
     """
 
     frame: Frame
     options: dict[str, Any] = field(default_factory=dict)
     engine: str = AUTO
     scheduler: Scheduler | None = None
+    may_be_empty: bool = False
 
 
 def open_frame(config: Sourced) -> Frame | None:
@@ -96,7 +103,11 @@ def _regions(part: RegionsPart, base: Path) -> Regions:
 
 
 def placed(base: Path, text: str) -> Path:
-    """A path of a configuration: from the configuration's folder, unless it is absolute; raises `InputError` for a URL or a network share."""
+    """A path of a configuration: from the configuration's folder, unless it is absolute.
+
+    Raises:
+        InputError: a URL or a network share.
+    """
     if "://" in text:
         raise InputError("A configuration names local files only: URLs are never opened.")
     refuse_share(text)
@@ -138,7 +149,13 @@ def open_data(
         data = load_sample(part.sample, domain=_domain(frame), size=part.size) if part.is_points else load_flow_sample(part.sample)
         return Opened(data=data, marks=(_sample_mark(part), *marks_of(data)))
     found = found_files(sources_of(config))
-    asked = Asked(frame=frame, options={**part.options(), "bad_rows": bad_rows}, engine=part.engine, scheduler=scheduler)  # type: ignore[arg-type]
+    asked = Asked(
+        frame=frame,  # type: ignore[arg-type]
+        options={**part.options(), "bad_rows": bad_rows},
+        engine=part.engine,
+        scheduler=scheduler,
+        may_be_empty=part.may_be_empty,
+    )
     return count_files(found, asked, watch)
 
 
@@ -157,7 +174,8 @@ def count_files(found: FoundFiles, asked: Asked, watch: Watch = UNWATCHED) -> Op
     engine = engine_for(found, asked.engine, asked.scheduler, _LIMITS)
     paths, sources = found.paths or (), list(found.sources)
     before = stamps_of(paths)
-    marks = file_marks(paths, replace(watch, progress=_stretch(watch, 0.0, _MARKS_SHARE)))
+    with_rows = [path for path, rowless in zip(paths, found.rowless, strict=False) if not rowless]
+    marks = file_marks(with_rows, replace(watch, progress=_stretch(watch, 0.0, _MARKS_SHARE)))
     told: dict[str, Any] = {**asked.options, "engine": engine}
     if asked.scheduler is not None:
         told |= {"address": asked.scheduler.address, "insecure_address": asked.scheduler.insecure}
@@ -168,7 +186,36 @@ def count_files(found: FoundFiles, asked: Asked, watch: Watch = UNWATCHED) -> Op
         data = count_points(sources, domain=asked.frame, **told)
     if stamps_of(paths) != before:
         raise InputError("A file was changed while it was read: nothing of it was kept. Try again once nobody writes to it.")
-    return Opened(data=data, marks=marks_of(data, files=marks), engine=engine)
+    if not asked.may_be_empty:
+        refuse_nothing(data)
+    notes = tuple(copies_in_words(found)) if asked.options.get("bad_rows") == "drop" else ()
+    return Opened(data=data, marks=marks_of(data, files=marks), engine=engine, of_files=marks, notes=notes)
+
+
+def refuse_nothing(data: PrivateData) -> None:
+    """Refuse data without one record that counts, before anything is spent on them: files without rows, coordinates in other units.
+
+    Whether there is one record or none is the only thing that this can tell apart, to those who see whether a release appears. Who has
+    to hide that, too, or expects days without a record, declares `may_be_empty`: then nothing depends on it.
+
+    Raises:
+        InputError: there is none; says why, as far as that is known.
+    """
+    if data.count.any():
+        return
+    trips = isinstance(data, Flows)
+    if not data.dropped:
+        why = "Not one record is there: do the files have rows after their headers?"
+    elif data.outside < data.dropped:
+        why = "Not one record can be used: all are unreadable, or lie outside."
+    elif trips:
+        why = "Not one trip runs between the regions: are these their ids, or for coordinates, is the CRS right, are x and y swapped?"
+    else:
+        why = (
+            "Not one record lies in the domain: are the coordinates and the bounds both in the units of their CRS (degrees, or metres), is"
+            " it the right CRS, are x and y swapped?"
+        )
+    raise InputError(f"{why} Nothing was spent. Where no record may be right, a configuration says may_be_empty = true under [data].")
 
 
 def stamps_of(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:

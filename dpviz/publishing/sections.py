@@ -10,7 +10,7 @@ from dpviz.errors import BudgetError, RefusedError, SettingError
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, REFERENCES
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.toml_tables import check_keys
-from dpviz.space.domain import Domain
+from dpviz.space.domain import Domain, refuse_degrees
 
 PLAIN = "none"
 
@@ -30,7 +30,7 @@ class DomainPart:
     order: int = 10
 
     def __post_init__(self) -> None:
-        self.domain()
+        refuse_degrees(self.domain())
 
     def domain(self) -> Domain:
         """The frame itself.

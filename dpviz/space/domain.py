@@ -14,7 +14,8 @@ from pyproj.exceptions import CRSError, ProjError
 
 from dpviz.errors import DomainError
 
-network.set_network_enabled(active=False)  # PROJ would ask for the parts of shift grids that lie around the private records
+# PROJ would ask for the parts of shift grids that lie around the private records.
+network.set_network_enabled(active=False)  # type: ignore[attr-defined]
 EQUAL_AREA = "+proj=cea +ellps=WGS84 +units=m"
 FINEST_ORDER = 24
 GEOGRAPHIC_LIMITS = (-180.0, -90.0, 180.0, 90.0)
@@ -141,6 +142,25 @@ class Domain:
     def _to_equal_area(self) -> Transformer:
         target = EQUAL_AREA if self.is_geographic else _equal_area(self.crs, self.bounds)
         return Transformer.from_crs(self.crs, target, always_xy=True)
+
+
+def refuse_degrees(domain: Domain) -> None:
+    """Refuse bounds that look like degrees beside a known CRS that counts in metres or feet: the domain would be some steps wide.
+
+    Bounds and CRS are public, so this can be seen before anything is read. A projection of one's own, which has no area that it was
+    made for, may have its origin anywhere.
+
+    Raises:
+        DomainError: they do not go together.
+    """
+    crs = None if domain.crs is None else CRS(domain.crs)
+    west, south, east, north = domain.bounds
+    if crs is None or not crs.is_projected or crs.area_of_use is None or max(-west, east) > 180 or max(-south, north) > 90:
+        return
+    raise DomainError(
+        f"The domain's bounds look like degrees, but its CRS counts in units of {crs.axis_info[0].unit_name}: give the bounds in those,"
+        " or a CRS in degrees such as 'EPSG:4326', into which points are brought."
+    )
 
 
 def _equal_area(crs: str | None, bounds: tuple[float, float, float, float]) -> str:

@@ -298,7 +298,6 @@ def test_only_the_address_that_was_named_is_called(run, tmp_path, calls):
             marks=pytest.mark.slow,
         ),
         ({"points": ["crowd.csv", "trips.csv"]}, (), "are of different columns"),
-        ({"points": ["crowd.csv", "crowd.csv"]}, (), "named twice"),
         ({"sample": "gaussian_cluster"}, ("--engine", "duckdb"), "engine has no meaning beside sample"),
     ],
 )
