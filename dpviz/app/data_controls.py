@@ -12,6 +12,7 @@ from dpviz.app import cached
 from dpviz.app.curate import Source
 from dpviz.app.path_controls import counted, path_files
 from dpviz.app.state import CURATE, LARGEST_ORDER, POINTS, SOURCES, Data, config
+from dpviz.app.texts import plain
 from dpviz.data.engines import NUMPY
 from dpviz.data.found_columns import found_points
 from dpviz.data.load import PointsFile
@@ -207,7 +208,7 @@ def _file(given: Given) -> Data | None:
 
 def _loaded(given: Given, opened: Opened, domain: Domain, options: dict[str, Any]) -> Data:
     """What is counted, with what the curator alone may know said."""
-    for told in filter(None, (*opened.notes, left_out(opened.data))):
+    for told in filter(None, (*map(plain, opened.notes), left_out(opened.data))):
         st.caption(f"Curator only: {told}")
     return Data(
         points=opened.data,  # type: ignore[arg-type]

@@ -119,7 +119,7 @@ def _files() -> TripsData | None:
 def _loaded(given: Given, opened: Opened, frames: tuple[cached.Frame, cached.Frame | None], options: dict[str, Any]) -> TripsData:
     """What is counted, with what the curator alone may know said."""
     flows: Flows = opened.data  # type: ignore[assignment]
-    for told in filter(None, (*opened.notes, left_out(flows), *flows.notes)):
+    for told in filter(None, (*map(plain, opened.notes), left_out(flows), *flows.notes)):
         st.caption(f"Curator only: {told}")
     frame, ends = frames
     return TripsData(

@@ -10,6 +10,8 @@ from tests.app.walk import (
     captions,
     drawn,
     drawn_layer,
+    entries,
+    errors,
     fine,
     good,
     infos,
@@ -199,6 +201,19 @@ class TestFiles:
             app.number_input(key=side).set_value(value)
         assert len(good(app.run()).error) == 1
         assert app.button(key="draw").disabled
+
+    @pytest.mark.parametrize("drop", [False, True])
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [(b"lon,lat\n", "Not one record is there"), (b"x,y\n385000,3768000\n391000,3771000\n", "are x and y swapped")],
+    )
+    def test_what_would_be_a_release_of_nothing_is_stopped_before_a_draw(self, tmp_path, content, words, drop):
+        (tmp_path / "a.csv").write_bytes(content)
+        for app in (self.upload(content), self.by_path(tmp_path / "a.csv")):
+            app.toggle(key="drop").set_value(drop)
+            assert words in errors(good(self.declare(app)))
+            assert app.button(key="draw").disabled
+        assert entries() == []
 
     def test_bad_rows_can_be_left_out(self):
         app = self.declare(self.upload(PLACES + b"far,away,secret\n"))
