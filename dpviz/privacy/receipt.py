@@ -20,7 +20,7 @@ class Step:
         noise: the law, for example "discrete Laplace".
         scale: its exact parameter: sensitivity / epsilon for Laplace, the variance sensitivity / (2 rho) for Gaussian, and for
             the exponential mechanism the s of weights exp(-error / s), which is 2 sensitivity / epsilon.
-        level: level of the tree of partitions, or stage of a tree of pairs; None where it has none.
+        level: level of the tree of partitions, or stage of a tree of pairs, 0 for the whole; None where it has none.
         counts: how many numbers were measured; None where that number is private.
         delta: that one unit loses here at most; 0 for pure steps and under zCDP.
         instead: spent on paths that end here, in place of what later steps spend on the others; not added up.

@@ -21,7 +21,16 @@ from tests.privacy.test_selection import by_integral
 
 EPSILON = Fraction("1.3")
 PAPER = Htf(
-    search="rounds", split_epsilon=0.01, ratio="2^(1/3)", extra=0, stop="count", stop_count=2, combine=False, zero=False, inside="uniform"
+    search="rounds",
+    split_epsilon=0.01,
+    ratio="2^(1/3)",
+    extra=0,
+    stop="count",
+    stop_count=2,
+    reuse_splits=False,
+    combine=False,
+    zero=False,
+    inside="uniform",
 )
 VARIANTS = {
     "default": Htf(),
