@@ -88,15 +88,15 @@ class Htf(Settings[Domain]):
         A noisy total finds the height. Given what was released before, the nodes with a given record form one path; a node there
         is counted with its depth's epsilon, and then either split with that of a level of splits, or counted again with exactly
         what its path has left. So every path spends epsilon at most, and less only where a node is two cells wide, so that its
-        split is forced and costs nothing, or where it ends early and `reuse_splits` is off. Whether a node is split is a function of released counts. Partition and counts are drawn
-        in one pass from the top, and the budget is charged as if all splits below early leaves had been made. m records shift
+        split is forced and costs nothing, or where it ends early and `reuse_splits` is off. Whether a node is split is a function of
+        released counts. Partition and counts are drawn in one pass from the top, and the budget is charged as if all splits below early leaves had been made. m records shift
         what they meet by m_i times what one does, m_1 + m_2 + ... = m, and all noise has m times the scale.
 
     Source:
         Shaham, Ghinita, Ahuja, Krumm, Shahabi, "HTF: homogeneous tree framework for differentially-private release of location
         data", SIGSPATIAL 2021, Algorithms 1 to 3. The paper's form is search="rounds", split_epsilon=1e-3 (or 5e-4), ratio=
-        "2^(1/3)", extra=0, stop="count", stop_cells=5, reuse_splits=False, combine=False, zero=False,
-        inside="uniform".
+        "2^(1/3)", extra=0, stop="count", stop_cells=5, reuse_splits=False, combine=False, zero=False, inside=
+        "uniform".
 
     Deviations:
         In every form: noise is exact and discrete, on objectives rounded down to multiples of 2**-16. Midpoints are l + floor((r - l)

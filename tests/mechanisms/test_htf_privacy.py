@@ -140,7 +140,8 @@ def test_on_many_order_2_lattices_no_record_costs_more_than_epsilon(monkeypatch,
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_on_an_order_2_lattice_no_record_costs_more_than_epsilon_and_one_nearly_all_of_it(monkeypatch, variant):
-    assert 0.95 * float(EPSILON) < worst_loss(monkeypatch, VARIANTS[variant], range(2)) <= float(EPSILON) + 1e-9
+    unspent = 0.0 if VARIANTS[variant].reuse_splits else 0.25  # all that splits may cost
+    assert (0.95 - unspent) * float(EPSILON) < worst_loss(monkeypatch, VARIANTS[variant], range(2)) <= float(EPSILON) + 1e-9
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
