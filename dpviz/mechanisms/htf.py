@@ -85,12 +85,12 @@ class Htf(Settings[Domain]):
     Protects: adding or removing one record (with a person column: one person's bounded records).
 
     Privacy:
-        A noisy total finds the height. Given what was released before, the nodes with a given record form one path; a node there
-        is counted with its depth's epsilon, and then either split with that of a level of splits, or counted again with exactly
-        what its path has left. So every path spends epsilon at most, and less only where a node is two cells wide, so that its
-        split is forced and costs nothing, or where it ends early and `reuse_splits` is off. Whether a node is split is a function of
-        released counts. Partition and counts are drawn in one pass from the top, and the budget is charged as if all splits below early leaves had been made. m records shift
-        what they meet by m_i times what one does, m_1 + m_2 + ... = m, and all noise has m times the scale.
+        A noisy total finds the height. Given what was released before, the nodes with a given record form one path; a node there is
+        counted with its depth's epsilon, and then either split with that of a level of splits, or counted again with exactly what its
+        path has left. So every path spends epsilon at most, and less only where a node is two cells wide, so that its split is forced and
+        costs nothing, or where it ends early and `reuse_splits` is off. Whether a node is split is a function of released counts.
+        Partition and counts are drawn in one pass from the top, and the budget is charged as if all splits below early leaves had been
+        made. m records shift what they meet by m_i times what one does, m_1 + m_2 + ... = m, and all noise has m times the scale.
 
     Source:
         Shaham, Ghinita, Ahuja, Krumm, Shahabi, "HTF: homogeneous tree framework for differentially-private release of location

@@ -8,6 +8,9 @@ from fractions import Fraction
 from dpviz.errors import BudgetError, RefusedError
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 
+PRIVATE, SIMULATION, NOT_PRIVATE = "private release", "SIMULATION: not private", "NOT PRIVATE"
+"""What every table of a release says in its column `status`."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
@@ -117,6 +120,12 @@ class Receipt:
     @property
     def _delta(self) -> Fraction:
         return sum((step.delta for step in self.steps), Fraction(0))
+
+    def status(self, *, simulation: bool) -> str:
+        """What a release with this receipt is, for every table made of it: `PRIVATE`, `SIMULATION` or `NOT_PRIVATE`."""
+        if not self.private:
+            return NOT_PRIVATE
+        return SIMULATION if simulation else PRIVATE
 
     def refuse_unpublishable(self, *, simulation: bool) -> None:
         """Raise what forbids publishing: exact counts or structure, or noise that a seed can subtract.

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.errors import DomainError
 from dpviz.privacy.consistency import Spread
-from dpviz.privacy.receipt import Receipt
+from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.answer_spread import Errors, errors_of, variances
 from dpviz.space.domain import Domain
@@ -42,7 +42,7 @@ class Release:
         spread: how the errors of `count` hang together; None if they are independent, with `noise_variance`.
         receipt: what was spent on what.
         steps: post-processing, in order.
-        height: steps from the root to level 0 as the tree was built; pruning may leave `tree` less deep. level = height - depth.
+        height: the finest level of the tree as it was built; pruning may leave `tree` less deep. Level 0 is the whole domain.
         unbiased: (n,) counts before a biased step, on which intervals are centred; None if there was none.
         again: (n,) second measurements, NaN where there was none; None for mechanisms that never measure twice. `count` rests
             on both.
@@ -69,9 +69,13 @@ class Release:
     again: Floats | None = None
 
     def __repr__(self) -> str:
-        stamp = ", SIMULATION: not private" if self.simulation else ""
-        stamp = stamp if self.receipt.private else ", NOT PRIVATE"
+        stamp = "" if self.status == PRIVATE else f", {self.status}"
         return f"Release({self.mechanism}, {len(self.tree.leaves):,} partitions, {self.receipt.total}{stamp})"
+
+    @property
+    def status(self) -> str:
+        """ "private release", "SIMULATION: not private" or "NOT PRIVATE": what every table of the release says."""
+        return self.receipt.status(simulation=self.simulation)
 
     def refuse_unpublishable(self) -> None:
         """Raise what forbids publishing: exact counts or structure, or noise that a seed can subtract.
@@ -174,16 +178,17 @@ class Release:
     def _leaning(self) -> Cumulative:
         return leaning(self.tree, self.count)
 
-    def to_frame(self, level: int = 0) -> geopandas.GeoDataFrame:
+    def to_frame(self, level: int | None = None) -> geopandas.GeoDataFrame:
         """The partitions of a level as a table; see `nodes`.
 
         Args:
-            level: 0 gives the leaves, `height` the whole domain.
+            level: 0 gives the whole domain, `height` the finest partitions; None gives these, too.
 
         Returns:
-            GeoDataFrame with partition_id, level, depth, count_noisy (as first measured, NaN if not measured), count, stddev,
-            ci_low, ci_high (whole numbers, at least 95 % for the noise) and geometry. Its `attrs` say whether it is "private" and a
-            "simulation"; whoever writes it to a file must call `refuse_unpublishable` first.
+            GeoDataFrame with partition_id, level (of the partition itself: one that was not divided stands for itself on all finer
+            levels), count_noisy (as first measured, NaN if not measured), count, stddev, ci_low, ci_high (whole numbers, at least
+            95 % for the noise), status (the release's own, in every row) and geometry. Its `attrs` say whether it is "private" and
+            a "simulation".
 
         Raises:
             DomainError: no such level.
@@ -192,29 +197,28 @@ class Release:
         low, high = self.interval(nodes)
         columns = {
             "partition_id": nodes,
-            "level": self.height - self.tree.depth[nodes],
-            "depth": self.tree.depth[nodes],
+            "level": self.tree.depth[nodes],
             "count_noisy": self.noisy[nodes],
             "count": self.count[nodes],
             "stddev": self.stddev[nodes],
             "ci_low": low,
             "ci_high": high,
+            "status": self.status,
         }
         geometry = self.domain.boxes(self.tree.rectangles(nodes))
         frame = geopandas.GeoDataFrame(columns, geometry=geometry, crs=self.domain.crs)
         frame.attrs = {"private": self.receipt.private and not self.simulation, "simulation": self.simulation}
         return frame
 
-    def nodes(self, level: int) -> NDArray[np.int64]:
-        """(k,) nodes that tile the domain at a level, leaves that stand above it included; level 0 gives the leaves.
+    def nodes(self, level: int | None = None) -> NDArray[np.int64]:
+        """(k,) nodes that tile the domain at a level, leaves that stand above it included; None gives the leaves.
 
         Raises:
             DomainError: no such level.
         """
-        if level not in range(self.height + 1):
-            raise DomainError(f"The release has levels 0 to {self.height}.")
-        depth = self.height - int(level)
-        return self.tree.leaves if depth >= self.tree.height else self.tree.cut(depth)
+        if level is not None and level not in range(self.height + 1):
+            raise DomainError(f"The release has levels 0 (the whole domain) to {self.height}.")
+        return self.tree.leaves if level is None or level >= self.tree.height else self.tree.cut(int(level))
 
     def interval(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """(k,) lower and upper ends of an interval that holds the true count of each node with probability 0.95 at least.
