@@ -113,7 +113,7 @@ def _points(data: CompareData, releases: dict[Pick, Release]) -> None:
 
 def level_like(release: Release, zoom: int) -> int:
     """The level of a release whose number of partitions comes nearest to that of 2**zoom x 2**zoom blocks, whatever its fan-out."""
-    return min(range(release.height + 1), key=lambda level: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
+    return min(reversed(range(release.height + 1)), key=lambda level: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
 
 
 def _truth(data: CompareData, release: Release) -> Any:

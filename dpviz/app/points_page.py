@@ -179,12 +179,12 @@ def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]
     st.session_state["zoom"] = zoom
     if height > 0:
         right.slider("Zoom level", 0, height, key="zoom", on_change=lambda: POINTS.change(zoom=st.session_state["zoom"]))
-    return shown, height - zoom
+    return shown, zoom
 
 
 def _hoverable_zoom(what: Drawn) -> int:
     height = what.release.height
-    return max(zoom for zoom in range(height + 1) if zoom == 0 or len(what.release.nodes(height - zoom)) <= MOST_FEATURES)
+    return max(zoom for zoom in range(height + 1) if zoom == 0 or len(what.release.nodes(zoom)) <= MOST_FEATURES)
 
 
 def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:

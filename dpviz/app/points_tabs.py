@@ -134,9 +134,9 @@ def _receipt(what: Drawn) -> None:
     right = st.container()
     if receipt.steps:
         left, right = st.columns([1, 2])
-        left.altair_chart(charts.receipt_by_level(receipt, release.height), width="stretch")
+        left.altair_chart(charts.receipt_by_level(receipt), width="stretch")
     with right:
-        receipt_table(receipt, "zoom", lambda level: None if level is None else release.height - level)
+        receipt_table(receipt, "zoom", lambda level: level)
     extra = [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
     if what.account is not None:
         extra.append(f"**Truth looked at while tuning**: {look_words(what.account)}.")
@@ -152,6 +152,7 @@ def _table(what: Drawn, level: int) -> None:
     table.insert(0, "partition", order)
     table["count"], table["stddev"] = what.release.count[order].round(1), what.release.stddev[order].round(2)
     table["low"], table["high"], table["first measured"] = low, high, what.release.noisy[order]
+    table["status"] = what.release.status
     if not what.release.receipt.private:
         table = table.rename(columns={"count": "count (NOT PRIVATE)"})
         st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")

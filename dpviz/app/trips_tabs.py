@@ -115,7 +115,7 @@ def _totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation 
             continue
         count, stddev = release.answer([origin], [destination], levels=levels, spread=True)
         low, high = interval(count, stddev)
-        row: dict[str, Any] = {"trips": title, "released": int(count[0]), "low": low[0], "high": high[0]}
+        row: dict[str, Any] = {"trips": title, "released": int(count[0]), "low": low[0], "high": high[0], "status": release.status}
         if truth is not None:
             u, v = release.tree.origins.find([origin], levels[0]), release.tree.destinations.find([destination], levels[1])
             row["true"] = int(truth.true_sums(*levels).at(u, v)[0])

@@ -79,7 +79,7 @@ class FlowRelease:
 
     @property
     def status(self) -> str:
-        """ "private release" or "SIMULATION: not private": what every table of the release says."""
+        """What every table of the release says: "private release" or "SIMULATION: not private"."""
         return self.receipt.status(simulation=self.simulation)
 
     def refuse_unpublishable(self) -> None:

@@ -74,7 +74,7 @@ class Release:
 
     @property
     def status(self) -> str:
-        """ "private release", "SIMULATION: not private" or "NOT PRIVATE": what every table of the release says."""
+        """What every table of the release says: "private release", "SIMULATION: not private" or "NOT PRIVATE"."""
         return self.receipt.status(simulation=self.simulation)
 
     def refuse_unpublishable(self) -> None:

@@ -65,9 +65,8 @@ def _geojson(release: FlowRelease, stem: str, level: int) -> Member | LeftOut:
     about = f"Regions of level {level}, in EPSG:4326, with the released trips that leave and arrive."
 
     def write(path: Path) -> None:
-        write_geojson(
-            geopandas.GeoDataFrame(_region_columns(release, regions, level, sides), geometry=shapes.to_numpy(), crs=shapes.crs), path
-        )
+        columns = _region_columns(release, regions, level, sides)
+        write_geojson(geopandas.GeoDataFrame(columns, geometry=shapes.to_numpy(), crs=shapes.crs), path)
 
     return Member(name=name, format=GEOJSON, about=about, write=write)
 

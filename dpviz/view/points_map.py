@@ -51,9 +51,8 @@ def drawable_level(release: Release, wanted: int) -> tuple[int, str | None]:
     """
     level = wanted
     while not _as_picture(release) and len(release.nodes(level)) > MOST_FEATURES:
-        level += 1
-    zoom = release.height - level
-    return level, None if level == wanted else f"Zoom level {zoom} is shown: finer ones have more than {MOST_FEATURES:,} partitions."
+        level -= 1
+    return level, None if level == wanted else f"Zoom level {level} is shown: finer ones have more than {MOST_FEATURES:,} partitions."
 
 
 def points_map(
@@ -63,7 +62,7 @@ def points_map(
 
     Args:
         release: public.
-        level: 0 for the leaves.
+        level: 0 for the whole domain.
         shown: one of `SHOWN`, of which all but "Released" need the truth; or `INTERPOLATED`.
         unit: what one record is, for example "people".
         dark: whether the page is dark.
@@ -163,7 +162,7 @@ def _as_picture(release: Release) -> bool:
 
 
 def _hover_zoom(release: Release) -> int:
-    return max(zoom for zoom in range(release.height + 1) if len(release.nodes(release.height - zoom)) <= MOST_FEATURES)
+    return max(zoom for zoom in range(release.height + 1) if len(release.nodes(zoom)) <= MOST_FEATURES)
 
 
 def _pixels(release: Release, nodes: Indices) -> Indices:

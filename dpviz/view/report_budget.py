@@ -73,7 +73,7 @@ def pyramid(release: Release | FlowRelease) -> list[Layer]:
             counts, structure = sums.get(key, (Fraction(0), Fraction(0)))
             sums[key] = (counts, structure + step.amount) if is_structure(step, release) else (counts + step.amount, structure)
     rows = [(key[1], *parts) for key, parts in sums.items()]
-    levels = sorted((row for row in rows if isinstance(row[0], int)), key=lambda row: row[0], reverse=isinstance(release, Release))
+    levels = sorted((row for row in rows if isinstance(row[0], int)), key=lambda row: row[0])
     return [_layer(release, *row) for row in [*(row for row in rows if isinstance(row[0], str)), *levels]]
 
 
@@ -107,7 +107,7 @@ def place_name(release: Release | FlowRelease, level: int | None) -> str:
         return "–"
     if isinstance(release, FlowRelease):
         return release.tree.title(level)
-    return "whole area" if level == release.height else f"level {level}" if level else "level 0, the finest"
+    return f"level {level}, the finest" if level == release.height else f"level {level}" if level else "whole area"
 
 
 def odds(receipt: Receipt) -> Odds:

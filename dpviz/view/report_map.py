@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import count as numbers
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +72,7 @@ class PointsPicture:
 
 def drawn_level(release: Release) -> int:
     """The finest level that has no more than 5,000 partitions."""
-    return next(level for level in numbers() if len(release.nodes(level)) <= MOST_SHAPES)
+    return max(level for level in range(release.height + 1) if len(release.nodes(level)) <= MOST_SHAPES)
 
 
 def points_picture(release: Release, unit: str) -> PointsPicture:
