@@ -17,7 +17,7 @@ from dpviz.release.archive import MOST_BYTES, Members, Source, guarded, opened
 from dpviz.release.contents import POINTS
 from dpviz.release.export import MANIFEST, seal
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import SCHEMA_FILES, breach, facts_of
+from dpviz.release.manifest import SCHEMA_FILES, SCHEMA_VERSION, breach, facts_of
 from dpviz.release.older import as_stated, is_older, manifest_now, name_then, table_now
 from dpviz.release.partitions import LEVELS, point_release
 from dpviz.release.release import Release
@@ -73,7 +73,7 @@ def _manifest(members: Members) -> Facts:
     manifest: Facts = guarded(
         "The manifest is not JSON.", lambda: json.loads(text.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
     )
-    version = guarded("The manifest states no version of its schema.", lambda: _known_version(manifest["identity"]["schema_version"]))
+    version = _known_version(manifest)
     broken = guarded("The manifest breaks its schema.", lambda: breach(manifest, version))
     if broken is not None:
         raise InputError(f"The manifest breaks its schema at {broken}.")
@@ -83,7 +83,12 @@ def _manifest(members: Members) -> Facts:
     return manifest_now(manifest)
 
 
-def _known_version(version: str) -> str:
+def _known_version(manifest: Any) -> str:
+    """The version of a manifest's schema; today's where none is stated, which that schema then refuses."""
+    identity = manifest.get("identity") if isinstance(manifest, dict) else None
+    version = identity.get("schema_version") if isinstance(identity, dict) else None
+    if not isinstance(version, str):
+        return SCHEMA_VERSION
     if version not in SCHEMA_FILES:
         known = " and ".join(SCHEMA_FILES)
         raise InputError(f"The release was written by another version of dpviz: this one reads manifests of versions {known}. Update it.")

@@ -217,7 +217,7 @@ class Release:
             DomainError: no such level.
         """
         if level is not None and level not in range(self.height + 1):
-            raise DomainError(f"The release has levels 0 (the whole domain) to {self.height}.")
+            raise DomainError(f"The release has levels 0 to {self.height}; 0 is the whole domain.")
         return self.tree.leaves if level is None or level >= self.tree.height else self.tree.cut(int(level))
 
     def interval(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:

@@ -107,7 +107,7 @@ def place_name(release: Release | FlowRelease, level: int | None) -> str:
         return "–"
     if isinstance(release, FlowRelease):
         return release.tree.title(level)
-    return f"level {level}, the finest" if level == release.height else f"level {level}" if level else "whole area"
+    return "whole area" if level == 0 else f"level {level}, the finest" if level == release.height else f"level {level}"
 
 
 def odds(receipt: Receipt) -> Odds:

@@ -19,9 +19,8 @@ from dpviz.release.reading import read_manifest, read_release
 from dpviz.release.utility import utility_facts
 
 KEPT = sorted((Path(__file__).parents[1] / "golden" / "bundles_1_0").glob("*.zip"))
-POINTS, TRIPS = (
-    [path for path in KEPT if (path.stem in ("top_down", "stability_histogram", "flat_gaussian")) == trips] for trips in (0, 1)
-)
+TRIPS = [path for path in KEPT if path.stem in ("top_down", "stability_histogram", "flat_gaussian")]
+POINTS = [path for path in KEPT if path not in TRIPS]
 PLANNED = {"htf_short": 6}
 
 
@@ -55,9 +54,7 @@ def test_what_was_spent_on_points_and_how_accurate_they_are_is_told_by_todays_le
     assert [step.level for step in release.receipt.steps] == [level for level, _ in wanted]
     assert [row["level"] for row in now["utility"]["levels"]] == list(range(release.height + 1))
     assert [row["partitions"] for row in now["utility"]["levels"]] == [len(release.nodes(level)) for level in range(release.height + 1)]
-    assert now["utility"]["levels"] == [
-        pytest.approx(row) if row["between"] else pytest.approx(row, nan_ok=True) for row in utility_facts(release)["levels"]
-    ]
+    assert now["utility"]["levels"] == [pytest.approx(row) for row in utility_facts(release)["levels"]]
 
 
 @by_name(TRIPS)
@@ -100,11 +97,11 @@ def test_a_changed_file_or_a_changed_manifest_is_found_as_ever(name, tmp_path):
         read_release(tmp_path / "manifest")
 
 
-@pytest.mark.parametrize("version", ["2.1", "3.0", "", None, ["1.0"]])
+@pytest.mark.parametrize("version", ["2.1", "3.0", ""])
 def test_an_unknown_version_is_refused_with_a_sentence(version, tmp_path):
     shutil.unpack_archive(KEPT[0], tmp_path / "out")
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
     manifest["identity"]["schema_version"] = version
     (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-    with pytest.raises(InputError, match=r"another version of dpviz: this one reads manifests of versions 1\.0 and 2\.0|states no version"):
+    with pytest.raises(InputError, match=r"another version of dpviz: this one reads manifests of versions 1\.0 and 2\.0"):
         read_release(tmp_path / "out")
