@@ -116,7 +116,7 @@ def write(paid: Paid, words: Words, ledger: Ledger, *, say: Say = lambda _: None
     manifest = describe(paid.release, publication)
     release_id = manifest["identity"]["release_id"]
     say("Writing the report and the files.")
-    files = {REPORT: report_html(paid.release, manifest)}
+    files = {REPORT: report_html(paid.release, manifest, formats=words.formats)}
 
     def into(folder: Path) -> Path:
         def put() -> None:

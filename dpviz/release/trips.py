@@ -55,7 +55,7 @@ def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
 def _geojson(release: FlowRelease, stem: str, level: int) -> Member | LeftOut:
     """The regions of a level, with the released trips that leave and arrive."""
     regions = release.tree.destinations if stem == DESTINATIONS else release.tree.origins
-    name, sides = f"{stem}_{_numbered(regions, level)}.geojson", _SIDES[stem]
+    name, sides = f"{stem}_{numbered(regions, level)}.geojson", _SIDES[stem]
     shapes = _shapes(regions, level)
     if shapes is None:
         return LeftOut(name=name, reason=NO_PLACES)
@@ -86,7 +86,7 @@ def _region_columns(release: FlowRelease, regions: Regions, level: int, sides: t
     return columns | {"status": release.status}
 
 
-def _numbered(regions: Regions, level: int) -> str:
+def numbered(regions: Regions, level: int) -> str:
     """A level's number, and its name as far as it can stand in a file's name."""
     slug = _SLUG.sub("_", regions.levels[level - 1].lower()).strip("_")[:_LONGEST_SLUG]
     return f"{level}_{slug}" if slug else str(level)
@@ -95,12 +95,12 @@ def _numbered(regions: Regions, level: int) -> str:
 def _flows_csv(release: FlowRelease, level: int) -> Member:
     about = f"Trips, {release.tree.title(2 * level)}, nonzero pairs only; opens in flowmap.blue with the locations of the same level."
     about += _NEUTRAL
-    name = f"flows_{_numbered(release.tree.origins, level)}.csv"
+    name = f"flows_{numbered(release.tree.origins, level)}.csv"
     return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(flow_table(release, level, neutral, "dest"), path))
 
 
 def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
-    name = f"locations_{_numbered(release.tree.origins, level)}.csv"
+    name = f"locations_{numbered(release.tree.origins, level)}.csv"
     places = [_locations(regions, level) for _, regions in geographies(release.tree)]
     missing = next((place for place in places if isinstance(place, str)), None)
     if missing is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -10,11 +11,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpviz.release.accounting import stated_amount
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.members import FORMATS
 from dpviz.release.release import Release
 from dpviz.view.report_budget import decimal, is_structure, odds, place_name, pyramid
 from dpviz.view.report_levels import error_axis, level_rows
 from dpviz.view.report_map import drawn_level, points_picture
 from dpviz.view.report_reading import point_examples, sums_of, trip_examples, whole
+from dpviz.view.report_snippet import snippet
 from dpviz.view.report_trips import pair_rows, trips_picture
 
 Facts = dict[str, Any]
@@ -25,12 +28,13 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u2
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
-def report_html(release: Release | FlowRelease, manifest: Facts) -> bytes:
+def report_html(release: Release | FlowRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> bytes:
     """The report as one file, the same for the same release and manifest.
 
     Args:
         release: of points or trips, drawn with entropy of the operating system.
         manifest: what `describe` says of it; with its list of files, if they have been written.
+        formats: that the files are written in, for the lines of Python that read them.
 
     Returns:
         HTML in UTF-8 that holds nothing but what release and manifest hold, and outlines of land and borders.
@@ -51,6 +55,7 @@ def report_html(release: Release | FlowRelease, manifest: Facts) -> bytes:
         axis=error_axis(rows),
         sums=sums_of(release),
         approximate=release.approximate,
+        snippet=snippet(release, formats),
         unit=release.receipt.unit,
         units=_PLURAL.get(release.receipt.unit, release.receipt.unit),
         **about,

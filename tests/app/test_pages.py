@@ -126,7 +126,9 @@ class TestDrawing:
         assert drawn(app).release.simulation
         assert (drawn(app).release.noisy == drawn(again).release.noisy).all()
         assert "a simulation, not private" in app.html[-1].value
-        assert "Simulation" in captions(open_tab(app, "Table"))
+        opened = open_tab(app, "Table")
+        assert "Simulation" in captions(opened)
+        assert set(opened.dataframe[0].value["status"]) == {"SIMULATION: not private"}
 
     def test_a_changed_setting_is_said_to_be_newer_than_the_draw(self):
         app = press_draw(points_app())

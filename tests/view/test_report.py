@@ -192,7 +192,7 @@ def test_worked_examples_are_released_numbers():
     node, count, low, high = (int(part.replace(",", "").replace("−", "-")) for part in found.groups())
     lowest, highest = release.interval(np.array([node]))
     assert (count, low, high) == (round(release.count[node]), lowest[0], highest[0])
-    assert node in release.nodes(0)
+    assert node in release.nodes()
 
 
 def test_the_strongest_pairs_are_released_numbers():
@@ -210,7 +210,7 @@ def test_exact_amounts_add_up_in_the_table_and_stand_in_the_pyramid():
     for step in release.receipt.steps:
         assert str(step.amount) in page.text.replace("/ ", "/")
     described = page.text[page.text.index("Spent: ") :]
-    for level in range(release.height):
+    for level in range(1, release.height + 1):
         assert f"level {level}" in described
     bars = [float(attrs["width"]) for attrs in page.all("rect") if attrs.get("class") == "counts"]
     shares = [float(step.amount) for step in release.receipt.steps]
@@ -289,9 +289,9 @@ def test_partitions_are_shapes_with_their_released_numbers():
     release = point_release()
     page = page_of(release)
     shapes = [attrs for attrs in page.all("path") if re.fullmatch(r"[pn]\d+", attrs.get("class", ""))]
-    assert len(shapes) == len(release.nodes(0)) == 64
-    low, high = release.interval(release.nodes(0)[:1])
-    assert f"{round(release.count[release.nodes(0)[0]]) + 0:,} records, 95 % between {low[0]:,.0f} and {high[0]:,.0f}" in page.text
+    assert len(shapes) == len(release.nodes()) == 64
+    low, high = release.interval(release.nodes()[:1])
+    assert f"{round(release.count[release.nodes()[0]]) + 0:,} records, 95 % between {low[0]:,.0f} and {high[0]:,.0f}" in page.text
 
 
 def test_a_fine_release_is_drawn_coarser_and_says_so():
@@ -304,7 +304,7 @@ def test_a_fine_release_is_drawn_coarser_and_says_so():
     assert taken < 2
     assert len(html) < MOST_BYTES
     page = Page(html)
-    assert "4,096 partitions (level 2). The release has finer levels, down to 65,536 partitions" in page.text
+    assert "4,096 partitions (level 6). The release has finer levels, down to 65,536 partitions" in page.text
     assert page.text.count("95 % between") == 4096
 
 
