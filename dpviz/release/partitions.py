@@ -144,6 +144,13 @@ def _geojson(release: Release, finest: Facts) -> Member | LeftOut:
     return Member(name=name, format=GEOJSON, about=f"{_MAIN}. In EPSG:4326.", write=write)
 
 
+def finest_counts(release: Release) -> pa.Table:
+    """The columns of the main table that the release itself has."""
+    leaves = release.tree.leaves
+    level = release.tree.depth[leaves].astype(np.int32)
+    return numbers({"partition_id": leaves, "level": level, "count_noisy": release.noisy[leaves], "count": release.count[leaves]})
+
+
 def point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tuple[str, ...]) -> Release:
     """The release that was written.
 

@@ -19,9 +19,9 @@ from dpviz.release.export import MANIFEST, seal
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import SCHEMA_FILES, SCHEMA_VERSION, breach, facts_of
 from dpviz.release.older import as_stated, is_older, manifest_now, name_then, table_now
-from dpviz.release.partitions import LEVELS, point_release
+from dpviz.release.partitions import LEVELS, TABLE, finest_counts, point_release
 from dpviz.release.release import Release
-from dpviz.release.trip_tables import ACROSS, DESTINATIONS, ORIGINS, REGIONS, STAGES, trip_release
+from dpviz.release.trip_tables import ACROSS, DESTINATIONS, FLOWS, ORIGINS, REGIONS, STAGES, finest_trips, trip_release
 from dpviz.release.utility import utility_facts
 
 Facts = dict[str, Any]
@@ -50,6 +50,7 @@ def read_release(source: Source) -> Release | FlowRelease:
         manifest = _manifest(members)
         tables = {name: guarded(_NOT_WHOLE, partial(_table, members, manifest, name)) for name in _needed(manifest)}
         release = guarded(_NOT_WHOLE, lambda: _release(manifest, tables))
+        guarded(_NOT_WHOLE, partial(_check_main, tables, release))
     contradicted = guarded(_NOT_WHOLE, partial(_contradicted, manifest, release))
     if contradicted is not None:
         raise InputError(f"The manifest contradicts the release that it describes, at {contradicted}: it was changed, or made up.")
@@ -112,13 +113,14 @@ def _check_files(members: Members, listed: list[Facts]) -> None:
 
 
 def _needed(manifest: Facts) -> list[str]:
-    """The tables that the release is made of."""
+    """The tables that the release is made of, and its main table where that is another one."""
     contents = manifest["contents"]
+    main = [] if is_older(manifest) else [TABLE if contents["kind"] == POINTS else FLOWS]
     if contents["kind"] == POINTS:
-        names = [LEVELS]
+        names = [*main, LEVELS]
     else:
         stems = [REGIONS] if contents["destinations"] is None else [ORIGINS, DESTINATIONS]
-        names = [STAGES, *(f"{stem}.parquet" for stem in stems), *([ACROSS] if contents["across"] else [])]
+        names = [*main, STAGES, *(f"{stem}.parquet" for stem in stems), *([ACROSS] if contents["across"] else [])]
     if not {name_then(manifest, name) for name in names} <= {entry["name"] for entry in manifest["files"]}:
         raise InputError("The release was published without GeoParquet, so it cannot be read back; its files can.")
     return names
@@ -133,6 +135,14 @@ def _table(members: Members, manifest: Facts, name: str) -> Any:
         content.seek(0)
         return geopandas.read_parquet(content)
     return table_now(manifest, name, file.read(columns=[column for column in file.schema_arrow.names if column != "geometry"]))
+
+
+def _check_main(tables: dict[str, Any], release: Release | FlowRelease) -> None:
+    """Raise unless the main table, which the release is not read from, has its finest counts; older releases have none beside."""
+    name, rows = (TABLE, finest_counts(release)) if isinstance(release, Release) else (FLOWS, finest_trips(release))
+    found = tables.get(name, rows)
+    if not set(rows.column_names) <= set(found.column_names) or not found.select(rows.column_names).equals(rows):
+        raise InputError(f"The release's {name} has other counts than its tables of all levels.")
 
 
 def _release(manifest: Facts, tables: dict[str, Any]) -> Release | FlowRelease:

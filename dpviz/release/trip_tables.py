@@ -126,6 +126,11 @@ def _across_member(release: FlowRelease, across: PairSums) -> Member:
     return Member(name=ACROSS, format=PARQUET, about=about, write=write)
 
 
+def finest_trips(release: FlowRelease) -> pa.Table:
+    """The columns of the main table that the release itself has."""
+    return flow_table(release, release.depth).select(["origin", "destination", "count", "count_noisy"])
+
+
 def trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> FlowRelease:
     """The release that was written.
 

@@ -230,6 +230,15 @@ def test_forged_regions_are_noticed(table, name, change, folders, tmp_path):
         read_release(copy)
 
 
+@pytest.mark.parametrize(("kind", "table", "name"), [("points", "partitions.parquet", "count"), ("trips", "flows.parquet", "count")])
+def test_a_main_table_with_other_counts_than_the_release_is_noticed(kind, table, name, folders, tmp_path):
+    copy = Path(shutil.copytree(folders / kind, tmp_path / "copy"))
+    replaced_column(copy / table, name, pq.read_table(copy / table).column(name).to_numpy() + 1)
+    resealed(copy, lambda manifest: None)
+    with pytest.raises(InputError, match=f"{table} has other counts"):
+        read_release(copy)
+
+
 def test_a_receipt_that_spends_more_than_its_budget_is_refused(folders, tmp_path):
     copy = Path(shutil.copytree(folders / "points", tmp_path / "copy"))
     resealed(copy, lambda manifest: manifest["privacy"]["epsilon"].update(exact="1/2"))
