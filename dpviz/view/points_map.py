@@ -77,7 +77,7 @@ def points_map(
     scale = replace(scale, dark=dark, top=scale.top if top is None else top)
     colors = scale.colors(values)
     if len(nodes) > MOST_FEATURES:
-        note = f"{len(nodes):,} partitions are drawn as one picture; hover and click work from zoom level {_hover_zoom(release)} up."
+        note = f"{len(nodes):,} partitions are drawn as one picture; hover and click work at zoom levels 0 to {_hover_zoom(release)}."
         layer = picture(release.domain, colors[_pixels(release, nodes)])
         tooltip = None
     else:
