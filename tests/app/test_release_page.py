@@ -179,7 +179,7 @@ class TestNewDraw:
         app.multiselect(key="publication formats").set_value(["csv"])
         fine(publish(app))
         names = [each["name"] for each in published(app).manifest["files"]]
-        assert names == ["partitions.parquet", "partitions.csv", "manifest.schema.json", "report.html"]
+        assert names == ["partitions.parquet", "levels.parquet", "partitions.csv", "levels.csv", "manifest.schema.json", "report.html"]
 
     def test_a_draw_that_would_pass_the_cap_cannot_be_pressed(self):
         app = at_release(CURATE | {"epsilon": "6"}, draws=1)
