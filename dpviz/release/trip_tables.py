@@ -121,7 +121,8 @@ def _across_member(release: FlowRelease, across: PairSums) -> Member:
     def write(path: Path) -> None:
         origin = pa.array(release.tree.origins.ids_of(depth), pa.string()).take(pa.array(across.origin))
         destination = pa.array(release.tree.destinations.ids_of(depth - 1), pa.string()).take(pa.array(across.destination))
-        pq.write_table(pa.table({"origin": origin, "destination": destination, "count": across.count}), path)
+        columns = {"origin": origin, "destination": destination, "count": across.count} | _status(release, len(across.count))
+        pq.write_table(plain(numbers(columns)), path)
 
     return Member(name=ACROSS, format=PARQUET, about=about, write=write)
 

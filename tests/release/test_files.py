@@ -85,13 +85,21 @@ def test_the_second_table_of_points_holds_all_levels(made, tmp_path):
         np.testing.assert_array_equal(rows[BOUNDS], frame.bounds)
 
 
-@pytest.mark.parametrize("made", [*POINT_RELEASES.values(), trip_release], ids=[*POINT_RELEASES, "trips"])
-def test_the_manifest_says_what_every_column_means(made, tmp_path):
+RELEASES = POINT_RELEASES | {
+    "top_down": trip_release,
+    "flat_gaussian": lambda: FlatGaussian().release(flows_on(regions_with_shapes()), BUDGET, Entropy.system()),
+}
+
+
+@pytest.mark.parametrize("made", RELEASES.values(), ids=RELEASES)
+def test_the_manifest_says_what_every_column_means_and_every_table_of_counts_what_it_is(made, tmp_path):
     folder = written(made(), tmp_path / "out")
     meant = read_manifest(folder)["contents"]["columns"]
     for path in [*folder.glob("*.csv"), *folder.glob("*.parquet"), *folder.glob("*.geojson")]:
         read = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".geojson": geopandas.read_file}[path.suffix]
-        assert set(read(path).columns) <= set(meant), path.name
+        columns = set(read(path).columns)
+        assert columns <= set(meant), path.name
+        assert "status" in columns or not columns & {"count", "leaving", "arriving"}, path.name
 
 
 def test_a_second_table_beside_the_main_one_does_not_double_a_release(tmp_path):
