@@ -43,8 +43,11 @@ from dpviz.space.tree import Tree
 Facts = dict[str, Any]
 
 TABLE, LEVELS = "partitions.parquet", "levels.parquet"
-_MAIN = "The finest partitions, each record in one of them: their counts add up to the whole"
-_ALL = "The partitions of all levels, 0 the whole domain: every level has all records, so add up the rows of one alone"
+_MAIN = "The finest partitions, each record in one of them, so counts may be added up"
+_ALL = (
+    "The partitions of all levels, 0 the whole domain. Every level has all records, so add up one alone: level k is the rows with"
+    " level = k, and those with leaf = true above it"
+)
 _EDGE = 64
 _OWN = {"count_noisy": "noisy", "noise_variance": "noise_variance", "count": "count", "count_unbiased": "unbiased", "count_again": "again"}
 _LINES = ("west", "south", "east", "north")
