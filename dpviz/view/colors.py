@@ -103,14 +103,14 @@ def top_of(values: ArrayLike, weights: ArrayLike | None = None) -> float:
 def short(value: float) -> str:
     """A number for a legend: 1,200 or 45k or 0.02.
 
-    >>> short(1200), short(45_000), short(1_000_000), short(0.02), short(0)
-    ('1,200', '45k', '1M', '0.02', '0')
+    >>> short(1200), short(45_000), short(1_000_000), short(0.02), short(0.00005), short(0)
+    ('1,200', '45k', '1M', '0.02', '5e-5', '0')
     """
     size = abs(value)
     for unit, letter, least in ((1e6, "M", 1e6), (1e3, "k", 1e4)):
         if size >= least:
             return f"{value / unit:,.3g}{letter}"
-    return f"{value:,.0f}" if size >= 10 or value == 0 else f"{value:.3g}"
+    return f"{value:,.0f}" if size >= 10 or value == 0 else f"{value:.3g}".replace("e-0", "e-")
 
 
 def _ramp(stops: NDArray[np.int64], strength: Floats) -> Floats:
