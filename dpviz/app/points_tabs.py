@@ -14,6 +14,7 @@ from dpviz.app.objective_tab import split_objective
 from dpviz.app.receipt_tab import receipt_table, small_print
 from dpviz.app.state import CURATE, Drawn
 from dpviz.release.release import Release
+from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.view import charts
 
 NAMES = ("Accuracy by zoom", "By size", "Range query", "Receipt", "Table")
@@ -88,6 +89,22 @@ def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
     if not (box[0] < box[2] and box[1] < box[3]):
         st.error("A box needs an area: West below East, and South below North.")
         return
+    share = float(what.release.coverage([box])[0])
+    if share == 0:
+        st.error("The box lies outside the domain, where nothing was counted.")
+        return
+    if share < 1 - TOLERANCE:
+        st.warning(f"{percent_outside(share)} of the box lies outside the domain, where nothing was counted: the numbers are of the part inside.")
+    _answered(what, evaluation, _part_inside(what.release, box))
+
+
+def _part_inside(release: Release, box: list[float]) -> list[float]:
+    west, south, east, north = release.domain.bounds
+    return [max(box[0], west), max(box[1], south), min(box[2], east), min(box[3], north)]
+
+
+def _answered(what: Drawn, evaluation: Evaluation | None, box: list[float]) -> None:
+    """The answer for a box inside the domain, with its interval and, where it may be seen, the truth."""
     estimate, (low, high) = float(what.release.answer([box])[0]), (float(end[0]) for end in what.release.answer_interval([box]))
     left, middle, right = st.columns(3)
     left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
@@ -112,17 +129,18 @@ def _typed(place: int, key: str) -> None:
 
 
 def _keep_box(release: Release, clicked: int | None) -> None:
-    """The box that is asked for: it spans the last two clicked partitions, and starts as the middle of the domain."""
+    """The box of the query: it spans the last two clicked partitions, and starts as the middle of each new domain."""
     west, south, east, north = release.domain.bounds
-    box = st.session_state.setdefault("query box", [np.inf] * 4)
+    box = st.session_state.setdefault("query box", [0.0] * 4)
     seen = st.session_state.setdefault("clicked", [])
+    if st.session_state.get("query domain") != (release.domain.bounds, release.domain.crs):
+        st.session_state["query domain"] = (release.domain.bounds, release.domain.crs)
+        width, height = (east - west) / 4, (north - south) / 4
+        box[:] = [west + width, south + height, east - width, north - height]
     if clicked is not None and clicked < len(release.tree) and [clicked] != seen[-1:]:
         seen[:] = [*(node for node in seen[-1:] if node < len(release.tree)), clicked]
         spans = release.domain.coordinates(release.tree.rectangles(np.array(seen)))
         box[:] = [*spans[:, :2].min(axis=0).tolist(), *spans[:, 2:].max(axis=0).tolist()]
-    if not (west <= box[0] <= east and west <= box[2] <= east and south <= box[1] <= north and south <= box[3] <= north):
-        width, height = (east - west) / 4, (north - south) / 4
-        box[:] = [west + width, south + height, east - width, north - height]
 
 
 def _step(release: Release, axis: int) -> float:

@@ -156,6 +156,18 @@ class TestDrawing:
         app.number_input(key="query West").set_value(950.0).run()
         assert "A box needs an area" in good(app).error[0].value
 
+    def test_a_range_query_that_reaches_outside_the_domain_says_how_far(self):
+        app = open_tab(press_draw(points_app()), "Range query")
+        west, south, east, north = drawn(app).release.domain.bounds
+        for side, value in zip(("West", "South", "East", "North"), (west - (east - west), south, east, north), strict=True):
+            app.number_input(key=f"query {side}").set_value(value)
+        fine(app.run())
+        assert any("50 % of the box lies outside the domain" in warning.value for warning in app.warning)
+        told = {metric.label: metric.value for metric in app.metric}
+        assert told["Released answer"] == f"{drawn(app).release.answer([(west, south, east, north)])[0]:,.0f} records"
+        app.number_input(key="query East").set_value(west - 1).run()
+        assert "The box lies outside the domain" in good(app).error[0].value
+
 
 class TestCurate:
     def test_draws_add_up_exactly(self):
