@@ -94,7 +94,8 @@ def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
         st.error("The box lies outside the domain, where nothing was counted.")
         return
     if share < 1 - TOLERANCE:
-        st.warning(f"{percent_outside(share)} of the box lies outside the domain, where nothing was counted: the numbers are of the part inside.")
+        outside = f"{percent_outside(share)} of the box lies outside the domain, where nothing was counted"
+        st.warning(f"{outside}: the numbers are of the part inside.")
     _answered(what, evaluation, _part_inside(what.release, box))
 
 

@@ -19,6 +19,7 @@ from dpviz.release.flow_release import FlowRelease
 from dpviz.release.publication import Publication
 from dpviz.release.release import Release
 from dpviz.release.utility import utility_facts
+from dpviz.release.verdict import verdict_facts
 
 Facts = dict[str, Any]
 
@@ -99,6 +100,7 @@ def _described(release: Release | FlowRelease, publication: Publication, created
             "cap": ledger_facts(publication.dataset_cap),
         },
         "utility": utility_facts(release),
+        "verdict": verdict_facts(release),
         "limits": list(_LIMITS),
     }
 

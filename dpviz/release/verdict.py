@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import noun
@@ -16,9 +17,13 @@ from dpviz.release.release import Release
 USABLE, ROUGH, NOISE = "usable", "rough", "mostly noise"
 MOST_USABLE, MOST_ROUGH = 0.4, 1.0
 RULE = (
-    "A level is usable if its noise is at most 40 % of an average number: the mean standard deviation of the level, divided by the"
-    " released total over the number of its {parts}, empty ones included. Up to 100 % it is rough, beyond it is mostly noise."
-    " This follows from released numbers alone."
+    "A level is usable if its noise (the mean standard deviation) is at most 40 % of an average number: the released total divided by"
+    " how many {parts} the level has, empty ones included. Up to 100 % it is rough; beyond that the noise is larger than what is"
+    " counted. This follows from released numbers alone."
+)
+_DROPPED = (
+    " {parts} of fewer than about {least:,} {counted} were dropped after the noise, and every sum lacks them: coarser levels are too low"
+    " by an unknown number."
 )
 
 
@@ -51,30 +56,38 @@ class Verdict:
         levels: the whole first.
         counted: "records" or "trips".
         parts: "partitions" or "pairs".
+        dropped: the smallest number that was released, where smaller ones are missing from all sums, too; else None.
     """
 
     levels: tuple[LevelVerdict, ...]
     counted: str
     parts: str
+    dropped: int | None = None
+
+    @property
+    def runs(self) -> list[tuple[str, list[LevelVerdict]]]:
+        """Neighbouring levels of one grade, the whole first."""
+        return [(grade, list(run)) for grade, run in groupby(self.levels, key=lambda each: each.grade)]
 
     @property
     def headline(self) -> str:
-        """Which levels are usable, and which are not, as one or two sentences."""
-        grades = [(grade, list(run)) for grade, run in groupby(self.levels, key=lambda each: each.grade)]
+        """Which levels are usable, and which are not, as one sentence."""
+        grades = self.runs
         if len(grades) == 1 and grades[0][0] == USABLE:
             return f"All levels are usable, down to the {self.levels[-1].parts:,} {self.parts} of level {self.levels[-1].level}."
         if not any(grade == USABLE for grade, _ in grades):
-            return "No level is usable: the noise hides even the total." if self.levels[0].grade == NOISE else "No level is usable."
+            return f"No level is usable: even the total is {self.levels[0].grade}."
         says = [f"{_run(run)} {'is' if len(run) == 1 else 'are'} {grade}" for grade, run in grades]
         return f"{'; '.join(says)}.".capitalize()
 
     @property
     def detail(self) -> str:
-        """Noise and numbers of the finest level, and of the finest usable one."""
+        """Noise and numbers of the finest usable level and of the finest one; and what was dropped."""
         usable = [each for each in self.levels if each.grade == USABLE]
         finest = self.levels[-1]
         shown = [finest] if finest in usable or not usable else [usable[-1], finest]
-        return " ".join(self._numbers(each) for each in shown)
+        words = {"parts": self.parts.capitalize(), "least": self.dropped, "counted": self.counted}
+        return " ".join(self._numbers(each) for each in shown) + ("" if self.dropped is None else _DROPPED.format(**words))
 
     @property
     def rule(self) -> str:
@@ -84,10 +97,10 @@ class Verdict:
     def _numbers(self, level: LevelVerdict) -> str:
         where = level.name[0].upper() + level.name[1:]
         one = self.parts.removesuffix("s")
+        noise = f"with noise of ± {_short(level.stddev)}" if level.stddev else "exactly"
         if level.parts == 1:
-            return f"{where}: {_short(level.mean)} {self.counted}, with noise of ± {_short(level.stddev)}."
-        average = f"{_short(level.mean)} {self.counted} in an average {one}, with noise of ± {_short(level.stddev)}"
-        return f"{where}, {level.parts:,} {self.parts}: {average}."
+            return f"{where}: {_short(level.mean)} {self.counted}, {noise}."
+        return f"{where}, {level.parts:,} {self.parts}: {_short(level.mean)} {self.counted} in an average {one}, {noise}."
 
 
 def verdict(release: Release | FlowRelease) -> Verdict:
@@ -102,14 +115,23 @@ def verdict(release: Release | FlowRelease) -> Verdict:
     in some of many numbers does not make a level look usable. A level that is mostly empty is judged strictly: its few full
     partitions may be well known.
 
+    Where pairs under a threshold were dropped before sums were taken, what the sums lack is unknown, and coarser levels are
+    rough at best.
+
     Args:
         release: of points or trips.
     """
     if isinstance(release, FlowRelease):
-        levels = tuple(_trip_level(release, level) for level in range(release.depth + 1))
-        return Verdict(levels=levels, counted=noun(release), parts="pairs")
-    levels = tuple(_point_level(release, depth) for depth in range(release.height + 1))
+        dropped = _dropped(release)
+        levels = tuple(_trip_level(release, level, lacking=dropped is not None) for level in range(release.depth + 1))
+        return Verdict(levels=levels, counted=noun(release), parts="pairs", dropped=dropped)
+    levels = tuple(_point_level(release, level) for level in range(release.height + 1))
     return Verdict(levels=levels, counted=noun(release), parts="partitions")
+
+
+def level_nodes(release: Release, level: int) -> NDArray[np.int64]:
+    """(k,) nodes that tile the domain at a level, 0 for the whole; leaves that stand above it included."""
+    return release.tree.cut(min(level, release.tree.height))
 
 
 def verdict_facts(release: Release | FlowRelease) -> dict[str, Any]:
@@ -125,18 +147,26 @@ def records_needed(parts: int, stddev: float) -> float:
     return parts * stddev / MOST_USABLE
 
 
-def _point_level(release: Release, depth: int) -> LevelVerdict:
-    nodes = release.tree.cut(min(depth, release.tree.height))
-    return _judged(depth, f"level {depth}", len(nodes), float(release.count[0]), float(np.mean(release.stddev[nodes])))
+def _point_level(release: Release, level: int) -> LevelVerdict:
+    nodes = level_nodes(release, level)
+    count = release.count if release.unbiased is None else release.unbiased
+    return _judged(level, f"level {level}", len(nodes), float(count[0]), float(np.mean(release.stddev[nodes])))
 
 
-def _trip_level(release: FlowRelease, level: int) -> LevelVerdict:
+def _trip_level(release: FlowRelease, level: int, *, lacking: bool) -> LevelVerdict:
     at, total = release.stages[2 * level], float(release.stages[0].count.sum())
     stddev, known = release.stddev(2 * level), math.isfinite(at.variance)
     numbers = at.measured if known else release.tree.size(2 * level) if release.every_pair else len(at.count)
     mean = math.sqrt(at.variance) if known else float(np.mean(stddev)) if len(stddev) else math.inf
     name = "all trips" if level == 0 else f"level {level} ({release.tree.title(2 * level)})"
-    return _judged(level, name, max(numbers, 1), total, mean)
+    found = _judged(level, name, max(numbers, 1), total, mean)
+    return replace(found, grade=ROUGH) if lacking and level < release.depth and found.grade == USABLE else found
+
+
+def _dropped(release: FlowRelease) -> int | None:
+    """The smallest released number of the last stage, where stages above are but the sums of what was kept of it."""
+    lacking = not release.every_pair and any(not math.isfinite(stage.variance) for stage in release.stages[:-1])
+    return int(release.stages[-1].count.min()) if lacking and len(release.stages[-1].count) else None
 
 
 def _judged(level: int, name: str, parts: int, total: float, stddev: float) -> LevelVerdict:

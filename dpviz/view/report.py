@@ -9,18 +9,21 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpviz.release.accounting import stated_amount
+from dpviz.release.at_once import how_many
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.nouns import noun
 from dpviz.release.release import Release
-from dpviz.view.report_budget import decimal, is_structure, odds, place_name, pyramid
+from dpviz.release.verdict import verdict
+from dpviz.view.report_budget import decimal, is_structure, odds, place_name, pyramid, step_level
 from dpviz.view.report_levels import error_axis, level_rows
 from dpviz.view.report_map import drawn_level, points_picture
-from dpviz.view.report_reading import point_examples, sums_of, trip_examples, whole
-from dpviz.view.report_trips import pair_rows, trips_picture
+from dpviz.view.report_reading import largest_pairs, point_examples, sums_of, trip_examples, whole
+from dpviz.view.report_trips import trips_picture
 
 Facts = dict[str, Any]
 
 _PLURAL = {"record": "records", "person": "people", "trip": "trips"}
-_STRONGEST = 10
+_LARGEST = 10
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
 _HALVES = re.compile("[\ud800-\udfff]")
 
@@ -53,6 +56,9 @@ def report_html(release: Release | FlowRelease, manifest: Facts) -> bytes:
         approximate=release.approximate,
         unit=release.receipt.unit,
         units=_PLURAL.get(release.receipt.unit, release.receipt.unit),
+        counted=noun(release),
+        verdict=verdict(release),
+        at_once=how_many(release),
         **about,
     )
     return page.encode()
@@ -60,14 +66,13 @@ def report_html(release: Release | FlowRelease, manifest: Facts) -> bytes:
 
 def _points(release: Release) -> Facts:
     """What only reports of points say."""
-    person = release.receipt.unit == "person" and release.receipt.contributions == 1
-    counted, level = "people" if person else "records", drawn_level(release)
+    level = drawn_level(release)
     return {
         "kind": "points",
-        "counted": counted,
         "parts": "partitions",
-        "picture": points_picture(release, counted),
+        "picture": points_picture(release),
         "examples": point_examples(release, level),
+        "largest": [],
         "example_level": level,
         "finest": len(release.tree.leaves),
         "negatives": bool((release.count[release.tree.leaves] < -0.5).any()),
@@ -79,14 +84,14 @@ def _points(release: Release) -> Facts:
 
 def _trips(release: FlowRelease) -> Facts:
     """What only reports of trips say."""
-    picture, finest = trips_picture(release), pair_rows(release, release.depth)
+    picture = trips_picture(release)
     return {
         "kind": "trips",
-        "counted": "trips",
         "parts": "pairs",
         "picture": picture,
-        "examples": trip_examples(release, finest, _STRONGEST),
-        "example_level": release.depth,
+        "examples": trip_examples(release),
+        "largest": largest_pairs(release, _LARGEST),
+        "example_level": min(1, release.depth),
         "finest": len(release.stages[-1].count),
         "negatives": bool((release.stages[-1].count < 0).any()),
         "recentred": bool((release.stages[-1].noisy != release.stages[-1].count).any()),
@@ -103,7 +108,7 @@ def _steps(release: Release | FlowRelease) -> list[Facts]:
     return [
         {
             "purpose": step.purpose,
-            "place": place_name(release, step.level),
+            "place": place_name(release, step_level(release, step)),
             "exact": str(step.amount),
             "amount": decimal(step.amount),
             "delta": decimal(step.delta, 3) if step.delta else "",
