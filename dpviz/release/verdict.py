@@ -74,6 +74,8 @@ class Verdict:
         """Which levels are usable, and which are not, as one sentence."""
         grades = self.runs
         if len(grades) == 1 and grades[0][0] == USABLE:
+            if len(self.levels) == 1:
+                return "The only level, the whole, is usable."
             return f"All levels are usable, down to the {self.levels[-1].parts:,} {self.parts} of level {self.levels[-1].level}."
         if not any(grade == USABLE for grade, _ in grades):
             return f"No level is usable: even the total is {self.levels[0].grade}."
