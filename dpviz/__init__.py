@@ -115,6 +115,7 @@ from dpviz.release.manifest import describe, manifest_schema
 from dpviz.release.publication import Publication
 from dpviz.release.reading import read_manifest, read_release
 from dpviz.release.release import Release
+from dpviz.release.verdict import Verdict, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.regions import Regions
@@ -183,6 +184,7 @@ __all__ = [
     "Tuned",
     "TunedGrid",
     "UniformGrid",
+    "Verdict",
     "ZcdpBudget",
     "amplified",
     "amplified_in_paper",
@@ -232,6 +234,7 @@ __all__ = [
     "summary",
     "tidy",
     "true_answers",
+    "verdict",
     "workload_errors",
     "write_release",
     "zipped",

@@ -20,6 +20,7 @@ from dpviz.errors import DpvizError
 from dpviz.publishing.data_part import DataPart
 from dpviz.publishing.opening import Asked, Opened, left_out
 from dpviz.publishing.sections import PLAIN, DomainPart
+from dpviz.release.nouns import RECORDS
 from dpviz.space.domain import Domain
 
 TYPES = ("csv", "tsv", "geojson", "json", "gpkg", "parquet", "geoparquet", "zip")
@@ -213,7 +214,7 @@ def _loaded(given: Given, opened: Opened, domain: Domain, options: dict[str, Any
         digest=given.content(opened),
         marks=opened.marks,
         title="Uploaded points",
-        unit="people" if opened.data.unit == "person" else "records",
+        unit=RECORDS,
         source=Source(data=DataPart(**given.part, **options), domain=_part(domain)),
     )
 

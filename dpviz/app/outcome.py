@@ -14,6 +14,7 @@ import streamlit as st
 from dpviz.app.curate import Kept, Loaded, Till
 from dpviz.app.release_parts import checked_words
 from dpviz.app.texts import plain
+from dpviz.app.verdict_row import show_verdict
 from dpviz.errors import DpvizError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
@@ -84,6 +85,7 @@ def show_outcome(outcome: Outcome) -> None:
     st.success(
         f"Published: {plain(manifest['data_product']['name'])}. Download it now: a reload of this page forgets it, the ledger does not."
     )
+    show_verdict(*(manifest["verdict"][part] for part in ("headline", "detail", "rule")))
     zip_name, report_name = f"{name}.zip", f"{name}-report.html"
     with st.container(horizontal=True):
         st.download_button(

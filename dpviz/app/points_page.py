@@ -26,6 +26,7 @@ from dpviz.app.state import (
     truth_of,
 )
 from dpviz.app.texts import in_words
+from dpviz.app.verdict_row import verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.privacy.receipt import Receipt
 from dpviz.view.layers import MOST_FEATURES
@@ -133,6 +134,7 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
     if not (same_data and what.config.same_draw(config())):
         stale = f"The data or settings on the left have changed since draw {what.number}. Press *Draw a release* to see their effect."
         st.caption(f":orange[{stale}]")
+    verdict_row(what.release)
     truth_switch(what.data, what.config.mode)
     evaluation = truth_of(what)
     shown, level = _map_controls(what, evaluation)
@@ -206,7 +208,7 @@ def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None
     summed = f"Sum of the absolute errors of all shown partitions, in percent of the true number of {what.data.unit}."
     columns[2].metric("Error, all partitions", f"{error:,.1f} %", help=summed)
     wrong = int(((truth == 0) & (count >= PRESENT)).sum())
-    empty = f"Partitions released as occupied although nobody is there, out of {int((truth == 0).sum()):,} empty ones."
+    empty = f"Partitions released as occupied although no record is there, out of {int((truth == 0).sum()):,} empty ones."
     columns[3].metric("False positives", f"{wrong:,}", help=empty)
 
 

@@ -13,6 +13,8 @@ from dpviz.app.curate import look_words
 from dpviz.app.objective_tab import split_objective
 from dpviz.app.receipt_tab import receipt_table, small_print
 from dpviz.app.state import CURATE, Drawn
+from dpviz.app.texts import AT_ONCE, CHOSEN_BEFOREHAND
+from dpviz.release.at_once import how_many, point_intervals
 from dpviz.release.release import Release
 from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.view import charts
@@ -121,7 +123,7 @@ def _answered(what: Drawn, evaluation: Evaluation | None, box: list[float]) -> N
 
 def _around(release: Release) -> str:
     """What the interval of an answer stands around."""
-    what = "It covers the noise, not what is assumed inside partitions that the box cuts."
+    what = f"It covers the noise, not what is assumed inside partitions that the box cuts. {CHOSEN_BEFOREHAND}"
     return f"{what} It is approximate: {release.approximate}." if release.approximate else what
 
 
@@ -165,16 +167,17 @@ def _receipt(what: Drawn) -> None:
 def _table(what: Drawn, level: int) -> None:
     nodes = what.release.nodes(level)
     order = nodes[np.argsort(-what.release.count[nodes], kind="stable")][:MOST_ROWS]
-    low, high = what.release.interval(order)
+    low, high = point_intervals(what.release, order)
     boxes = what.release.domain.coordinates(what.release.tree.rectangles(order))
     table = pd.DataFrame(boxes, columns=list(SIDES))
     table.insert(0, "partition", order)
     table["count"], table["stddev"] = what.release.count[order].round(1), what.release.stddev[order].round(2)
-    table["low"], table["high"], table["first measured"] = low, high, what.release.noisy[order]
+    table["all at once, 95 % from"], table["to"], table["first measured"] = low, high, what.release.noisy[order]
     if not what.release.receipt.private:
         table = table.rename(columns={"count": "count (NOT PRIVATE)"})
         st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
     st.dataframe(table, hide_index=True, width="stretch")
+    st.caption(AT_ONCE.format(numbers=how_many(what.release)))
     if len(nodes) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(nodes):,} partitions, by released count.")
     if what.release.simulation:

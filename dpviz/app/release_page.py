@@ -18,6 +18,7 @@ from dpviz.app.shelves import newest, shelf
 from dpviz.app.state import POINTS, Desk
 from dpviz.app.texts import budget_words, plain
 from dpviz.app.trips_state import TRIPS
+from dpviz.app.verdict_row import verdict_row
 
 DESKS: dict[str, Desk] = {"Points": POINTS, "Trips": TRIPS}
 PAGE = "release"
@@ -97,6 +98,7 @@ def _choose(ready: dict[str, tuple[Loaded, Any]], earlier: list[Kept]) -> tuple[
     if what == PAID:
         places = range(len(earlier) - 1, -1, -1)
         place = st.selectbox("Draw", places, key="release draw", format_func=lambda each: _title(earlier[each]))
+        verdict_row(earlier[place].paid.release)
         st.caption("It is published as it was drawn, and costs nothing more. The manifest says how many draws there were in all.")
         return earlier[place].data, None, earlier[place]
     desk = st.segmented_control("Data", list(ready), default=next(iter(ready)), key="release data", required=True, persist_state="session")

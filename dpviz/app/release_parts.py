@@ -13,6 +13,7 @@ from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.expected import Expected, expected
 from dpviz.release.members import FORMATS
+from dpviz.release.verdict import records_needed
 
 LONGEST_LINE, LONGEST_TEXT = 200, 4000
 REQUIRED = ("name", "curator", "description")
@@ -81,6 +82,8 @@ def dry_run_block(data: Loaded, mechanism: Any, budget: Budget) -> None:
     if table["numbers"].notna().any():
         shown["numbers"] = table["numbers"]
     shown["± typical noise"], shown["± 95 % of the noise"] = table["stddev"], table["interval"]
+    if table["numbers"].notna().all():
+        shown[f"usable from ... {data.unit} in all"] = [records_needed(*row) for row in zip(table["numbers"], table["stddev"], strict=True)]
     config = {name: st.column_config.NumberColumn(format="%.1f" if name.startswith("±") else "localized") for name in shown.columns[2:]}
     st.dataframe(shown, hide_index=True, width="stretch", column_config=config)
     st.caption(f"In {data.unit}, computed without a single record: nothing is spent. {found.note}")

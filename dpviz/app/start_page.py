@@ -8,7 +8,7 @@ from streamlit.navigation.page import StreamlitPage
 from dpviz.bundled import folder
 
 _CAPTION = "What could be published about 200,000 made-up residents of Los Angeles"
-_PICTURE = "Map of Los Angeles cut into squares: dark where many people were released, pink where noise made a count negative."
+_PICTURE = "Map of Los Angeles cut into squares: dark where many records were released, pink where noise made a count negative."
 
 
 def start_page(points: StreamlitPage, trips: StreamlitPage, compare: StreamlitPage, learn: StreamlitPage) -> None:

@@ -7,6 +7,12 @@ from fractions import Fraction
 from dpviz.privacy.accounts import Amount, amount_of
 from dpviz.privacy.budget import Budget
 
+AT_ONCE = (
+    "Ordered by released count, so the intervals are those that hold for all {numbers:,} numbers of the release at once, with a"
+    " probability of 95 %: one that was chosen as the largest lies in its interval, too."
+)
+CHOSEN_BEFOREHAND = "It holds for what was chosen without a look at the counts, not for the largest of many."
+
 _MARKDOWN = "\\`*_{}[]()#+-.!|<>~$:"
 
 

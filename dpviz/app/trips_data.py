@@ -18,12 +18,13 @@ from dpviz.app.trips_columns import trips_columns
 from dpviz.app.trips_state import SOURCES, TRIPS, TripsData
 from dpviz.data.engines import NUMPY
 from dpviz.data.flow_samples import FLOW_SAMPLES
-from dpviz.data.flows import PERSON, Flows
+from dpviz.data.flows import Flows
 from dpviz.data.found_columns import found_flows
 from dpviz.data.load_flows import FlowsFile
 from dpviz.publishing.data_part import DataPart
 from dpviz.publishing.opening import Asked, Opened, left_out
 from dpviz.publishing.sections import RegionsPart
+from dpviz.release import nouns
 from dpviz.space.regions import Regions
 
 TABLES = ("csv", "tsv", "parquet")
@@ -127,7 +128,7 @@ def _loaded(given: Given, opened: Opened, frames: tuple[cached.Frame, cached.Fra
         digest=given.content(opened),
         marks=opened.marks,
         title="Uploaded trips",
-        unit="trips of people" if flows.unit == PERSON else "trips",
+        unit=nouns.TRIPS,
         source=Source(
             data=DataPart(**given.part, **options),
             regions=_part("regions", frame),

@@ -18,6 +18,7 @@ from dpviz.app.state import CURATE
 from dpviz.app.trips_data import frame_text, trips_controls
 from dpviz.app.trips_state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, truths_of
 from dpviz.app.trips_tabs import ask_for_pair, trips_tabs
+from dpviz.app.verdict_row import verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.release.flow_release import FlowRelease
 from dpviz.space.regions import Regions
@@ -114,6 +115,8 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
     if not (same_data and what.config.same_draw(TRIPS.config())):
         stale = f"The data or settings on the left have changed since draw {what.number}. Press *Draw a release* to see their effect."
         st.caption(f":orange[{stale}]")
+    for title, release in zip(what.titles, what.releases, strict=True):
+        verdict_row(release, title if len(what.releases) > 1 else "")
     truth_switch(what.data, what.config.mode)
     truths = truths_of(what)
     view = _view(what, shows_truth=bool(truths))

@@ -13,8 +13,9 @@ from dpviz.answers.flow_metrics import FlowEvaluation
 from dpviz.app.curate import look_words
 from dpviz.app.receipt_tab import receipt_table, small_print
 from dpviz.app.state import CURATE
-from dpviz.app.texts import plain
+from dpviz.app.texts import AT_ONCE, CHOSEN_BEFOREHAND, plain
 from dpviz.app.trips_state import TripsDrawn
+from dpviz.release.at_once import how_many, pair_intervals
 from dpviz.release.flow_release import FlowRelease, interval
 from dpviz.space.regions import Regions
 from dpviz.view import trips_charts as charts
@@ -146,7 +147,7 @@ def _pair(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
             one, two, three = st.columns(3)
             one.metric("Released answer", f"{count[0]:,} {what.data.unit}")
             kind = f"Approximate: {release.approximate}." if release.approximate else "Exact for the noise."
-            two.metric("95 % interval, noise only", f"{low[0]:,.0f} to {high[0]:,.0f}", help=kind)
+            two.metric("95 % interval, noise only", f"{low[0]:,.0f} to {high[0]:,.0f}", help=f"{kind} {CHOSEN_BEFOREHAND}")
             if truths:
                 where = np.array([u], np.int32), np.array([v], np.int32)
                 true = int(truths[place].true_sums(a, b).at(*where)[0])
@@ -206,12 +207,17 @@ def _receipt(what: TripsDrawn, place: int, view: TripsView) -> None:  # noqa: AR
 
 
 def _table(what: TripsDrawn, place: int, view: TripsView) -> None:
-    table = what.releases[place].level(view.level, spread=True)
+    release = what.releases[place]
+    table = release.level(view.level, spread=True).drop(columns=["ci_low", "ci_high"])
+    at, ends = release.stages[2 * view.level], pair_intervals(release, 2 * view.level)
+    order = np.lexsort((at.destination, at.origin))
+    table["all at once, 95 % from"], table["to"] = (end[order] for end in ends)
     table = table.sort_values("count", ascending=False, kind="stable")
     st.dataframe(table.head(MOST_ROWS), hide_index=True, width="stretch")
+    st.caption(AT_ONCE.format(numbers=how_many(release)))
     if len(table) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(table):,} released pairs.")
-    if what.releases[place].simulation:
+    if release.simulation:
         st.caption("Simulation: seeded noise, not private.")
 
 

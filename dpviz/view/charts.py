@@ -42,7 +42,7 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> 
 
     Args:
         by_zoom: `Evaluation.by_zoom`. CURATOR ONLY: the error is measured against the truth.
-        unit: what one record is, for example "people".
+        unit: what is counted, in the plural.
         height: of the whole chart, in pixels.
     """
     floor = np.maximum(by_zoom["low"], by_zoom["expected"] / _DEEPEST_BAND)

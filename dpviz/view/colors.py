@@ -68,7 +68,7 @@ class Scale:
     def legend(self, *, negatives: bool = True) -> str:
         """The legend as a line of HTML, with units; `negatives` adds the colours below zero to a density."""
         if self.kind == "marks":
-            entries = ((FALSE_POSITIVE, "released, nobody there"), (FALSE_NEGATIVE, "somebody there, released as empty"))
+            entries = ((FALSE_POSITIVE, "released, nothing there"), (FALSE_NEGATIVE, "something there, released as empty"))
             marks = "".join(f'<span class="dpviz-mark" style="background:rgb{color}"></span>{escape(text)} ' for color, text in entries)
             return f'<div class="dpviz-legend"><b>{escape(self.title)}</b> {marks}</div>'
         low = -self.top if self.kind == "signed" else 0.0

@@ -65,7 +65,7 @@ def points_map(
         release: public.
         level: 0 for the leaves.
         shown: one of `SHOWN`, of which all but "Released" need the truth; or `INTERPOLATED`.
-        unit: what one record is, for example "people".
+        unit: what is counted, in the plural.
         dark: whether the page is dark.
         truth: (n,) true counts per node, from an `Evaluation`: for teaching or the curator's eyes only.
         top: of the colour scale, for maps that share one (see `scale_top`); None for the map's own.
@@ -154,7 +154,7 @@ def _texts(values: NDArray[Any]) -> list[str]:
 
 
 def _tooltip(unit: str, with_truth: bool) -> str:
-    text = f"<b>{{n}}</b> {escape(unit)}<br>95 % between {{a}} and {{b}}"
+    text = f"<b>{{n}}</b> {escape(unit)}<br>95 % between {{a}} and {{b}} for this one alone"
     return text + "<br>true {t}, error {e}" if with_truth else text
 
 

@@ -22,7 +22,6 @@ from dpviz.view.report_trips import trips_picture
 
 Facts = dict[str, Any]
 
-_PLURAL = {"record": "records", "person": "people", "trip": "trips"}
 _LARGEST = 10
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
 _HALVES = re.compile("[\ud800-\udfff]")
@@ -55,7 +54,6 @@ def report_html(release: Release | FlowRelease, manifest: Facts) -> bytes:
         sums=sums_of(release),
         approximate=release.approximate,
         unit=release.receipt.unit,
-        units=_PLURAL.get(release.receipt.unit, release.receipt.unit),
         counted=noun(release),
         verdict=verdict(release),
         at_once=how_many(release),

@@ -87,5 +87,7 @@ def test_the_intervals_of_the_largest_pairs_cover_the_truth_all_at_once(key):
         at, (low, high) = release.stages[-1], pair_intervals(release, release.tree.height)
         true = np.array([truth.get(pair, 0) for pair in zip(at.origin.tolist(), at.destination.tolist(), strict=True)])
         missed += bool(((true < low) | (true > high)).any())
-        assert [number(each.low) for each in largest_pairs(release, 3)] == low[np.lexsort((at.destination, at.origin, -at.count))[:3]].tolist()
+        assert [number(each.low) for each in largest_pairs(release, 3)] == low[
+            np.lexsort((at.destination, at.origin, -at.count))[:3]
+        ].tolist()
     assert missed <= 5
