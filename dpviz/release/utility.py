@@ -19,10 +19,7 @@ RELIABILITY = ((0.12, "high"), (0.40, "medium"))
 LEAST_RELIABLE = "low"
 _POINT_INTERVAL = "count ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards: exact for one Laplace count, cautious for sums of them."
 _TRIP_INTERVAL = "count_noisy ± 1.96 stddev, rounded outwards and not under 0."
-_COVERS = (
-    "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data. Holds for a number chosen without a"
-    " look at the counts, not for the largest of many."
-)
+_COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
 
 
 def reliability(count: NDArray[Any], stddev: Floats) -> pa.DictionaryArray:

@@ -99,7 +99,7 @@ class Verdict:
     def _numbers(self, level: LevelVerdict) -> str:
         where = level.name[0].upper() + level.name[1:]
         one = self.parts.removesuffix("s")
-        noise = f"with noise of ± {_short(level.stddev)}" if level.stddev else "exactly"
+        noise = f"with noise of ±\u00a0{_short(level.stddev)}" if level.stddev else "exactly"
         if level.parts == 1:
             return f"{where}: {_short(level.mean)} {self.counted}, {noise}."
         return f"{where}, {level.parts:,} {self.parts}: {_short(level.mean)} {self.counted} in an average {one}, {noise}."

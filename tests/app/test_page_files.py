@@ -105,6 +105,7 @@ class TestFiles:
         press_draw(app)
         assert drawn(app).release.receipt.unit == "person"
         assert drawn(app).data.points.count.sum() == 2
+        assert drawn(app).data.unit == "records"
 
     def test_a_person_column_is_proposed_and_not_applied(self):
         app = self.declare(self.upload(b"lon,lat,person_id\n-118.2,34.1,a\n-80.25,25.5,b\n"))

@@ -10,6 +10,7 @@ from dpviz.app.points_tabs import NAMES
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import measure
 from dpviz.privacy.ledger import Ledger
+from dpviz.release.verdict import verdict
 from dpviz.view.points_map import SHOWN
 from tests.app.walk import (
     CURATE,
@@ -140,6 +141,7 @@ class TestDrawing:
 
     def test_every_tab_says_something(self):
         app = press_draw(points_app())
+        assert any(verdict(drawn(app).release).headline in each.value for each in app.markdown)
         charts = {name: len(open_tab(app, name).get("vega_lite_chart")) for name in NAMES}
         assert charts == {"Accuracy by zoom": 2, "By size": 1, "Range query": 1, "Receipt": 1, "Table": 0}
         assert len(app.dataframe[0].value) == 256

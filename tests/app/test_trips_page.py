@@ -138,6 +138,7 @@ class TestRegions:
 
     def test_a_pair_of_regions_is_answered_at_any_two_levels(self):
         app = open_trips_tab(press_draw(trips_app()), "Pair of regions")
+        assert any("**Levels 0 " in each.value or "**All levels" in each.value for each in app.markdown)
         app.selectbox(key="pair From level").set_value("state").run()
         fine(app.selectbox(key="pair To level").set_value("all").run())
         figures = {metric.label: metric.value for metric in app.metric}

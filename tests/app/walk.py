@@ -22,7 +22,7 @@ PUBLIC_FIGURES = {"Partitions shown", "Typical noise", "Released total", "Budget
 PUBLIC_FIGURES |= {"95 % interval, noise only"}
 
 
-PUBLIC_COLUMNS = ["partition", "West", "South", "East", "North", "count", "stddev", "low", "high", "first measured"]
+PUBLIC_COLUMNS = ["partition", "West", "South", "East", "North", "count", "stddev", "all at once, 95 % from", "to", "first measured"]
 
 
 PLACES = b"lon,lat,note\n-118.2,34.1,secret\n-80.25,25.5,hidden\n-100.125,40.5,quiet\n"

@@ -284,6 +284,16 @@ def test_bounds_per_person_are_told():
     assert "each person, with at most 2 records" in text
 
 
+def test_records_of_people_are_records():
+    """Two users with a record in each of 200 cells are no 400 people."""
+    x, y = np.random.default_rng(1).uniform([[-9], [41]], [[5], [55]], (2, 400))
+    points = PointCounts.from_xy(x, y, domain=points_of(0).domain, person=np.repeat([0, 1], 200), contributions=1)
+    text = page_of(Quadtree(height=2).release(points, PureBudget(1), Entropy.system())).text
+    assert "Protected each person" in text
+    assert "records per km²" in text
+    assert not re.search(r"[\d,]+ people|people per", text)
+
+
 def test_sums_drift_only_where_they_do():
     flat = Identity(order=4).release(points_of(100), PureBudget(1), Entropy.system())
     assert "Adding up small numbers adds up their noise" in page_of(flat).text
