@@ -57,7 +57,11 @@ def _release(command: argparse.ArgumentParser) -> None:
     command.add_argument("config", help="a TOML file; see README")
     command.add_argument("--output", metavar="FOLDER", help="write there instead of where the configuration says")
     _engine(command)
-    command.add_argument("--dry-run", action="store_true", help="expected error from the mechanism alone; spends nothing")
+    instead = command.add_mutually_exclusive_group()
+    instead.add_argument("--dry-run", action="store_true", help="expected error from the mechanism alone; spends nothing")
+    instead.add_argument(
+        "--paid", type=int, metavar="DRAW", help="publish a draw that is paid for and kept (see: dpviz ledger show); spends nothing"
+    )
     command.add_argument("--seed", help=argparse.SUPPRESS)  # understood so that its refusal can say why
 
 

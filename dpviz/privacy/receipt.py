@@ -51,6 +51,8 @@ class Receipt:
         notes: settings that had to be cut, and why less than the total was spent.
         converted: the rho that (epsilon, delta) was turned into; the steps' amounts are in rho then.
         conversion: "tight" or "simple": how; None where nothing was converted.
+        unit_definition: what one unit is, in words, where that is more than its name: "a person is one value of the column ..."; "" if
+            nothing is said.
         private: False for references that show the cost of privacy: what they reveal is bounded by no budget.
 
     Raises:
@@ -66,6 +68,7 @@ class Receipt:
     notes: tuple[str, ...] = ()
     converted: ZcdpBudget | None = None
     conversion: str | None = None
+    unit_definition: str = ""
     private: bool = True
 
     def __post_init__(self) -> None:

@@ -19,10 +19,11 @@ from dpviz.publishing import check, serve
 from dpviz.publishing.config import ReleaseConfig, read_config
 from dpviz.publishing.console import DONE, REFUSED, counted_bar, followed, give, say
 from dpviz.publishing.expected import Expected, expected
-from dpviz.publishing.ledger_lines import account_facts, account_line, draws, entry_facts, entry_line
+from dpviz.publishing.kept import kept_draws, recovered
+from dpviz.publishing.ledger_lines import account_facts, account_line, draws, entry_facts, entry_line, kept_line
 from dpviz.publishing.opening import PrivateData, left_out, open_data, open_frame, placed
-from dpviz.publishing.order import Order, Words
-from dpviz.publishing.publish import amount_text, publish
+from dpviz.publishing.order import Order, Published, Words
+from dpviz.publishing.publish import amount_text, publish, write
 from dpviz.publishing.study_command import run_compare
 from dpviz.publishing.toml_tables import SEED_REFUSED
 
@@ -44,6 +45,9 @@ def run_release(asked: Namespace) -> None:
     config = replace(config, data=config.data.counted_by(asked.engine, asked.address))
     words = words_of(config) if asked.output is None else replace(words_of(config), folder=Path(asked.output))
     words.check()
+    if asked.paid is not None:
+        _give_published(_write_kept(asked.paid, config, words), None, as_json=asked.json)
+        return
     say("Reading the data.")
     order, engine = order_of(config)
     if engine is not None:
@@ -54,7 +58,28 @@ def run_release(asked: Namespace) -> None:
         found = expected(order.mechanism, order.data, order.budget)
         give({**_dry_facts(order, found), "engine": engine}, _dry_lines(order, found), as_json=asked.json)
         return
-    done = publish(order, words, Ledger(), say=say)
+    _give_published(publish(order, words, Ledger(), say=say), engine, as_json=asked.json)
+
+
+def _write_kept(entry: int, config: ReleaseConfig, words: Words) -> Published:
+    """Publish a draw that is paid for and kept on the disk, in the words of a configuration; no data are read, nothing is spent.
+
+    Raises:
+        SettingError: no such draw is kept, or the configuration describes another one.
+    """
+    paid = recovered(entry, Ledger())
+    wanted, drawn = (config.mechanism.key, config.budget.budget()), (paid.release.mechanism, paid.release.receipt.total)
+    if wanted != drawn:
+        raise SettingError(
+            f"Draw {entry} was made with [mechanism] key {drawn[0]} and {drawn[1]}, and the configuration says {wanted[0]} and {wanted[1]}:"
+            " give the configuration that it was drawn with."
+        )
+    say(f"Publishing draw {entry} of {paid.account.name!r} as it was drawn; nothing is spent.")
+    return write(paid, words, Ledger(), say=say)
+
+
+def _give_published(done: Published, engine: str | None, *, as_json: bool) -> None:
+    """Say what was published, and where."""
     facts = {
         "folder": str(done.folder),
         "release_id": done.manifest["identity"]["release_id"],
@@ -65,7 +90,7 @@ def run_release(asked: Namespace) -> None:
     left = amount_text(done.account.left)
     published = f"Published in {done.folder}."
     try:
-        give(facts, [published, f"{done.account.name}: {draws(done.account)}, left {left}."], as_json=asked.json)
+        give(facts, [published, f"{done.account.name}: {draws(done.account)}, left {left}."], as_json=as_json)
     except OSError:
         say(f"{published} Nobody reads what more there is to say.")
         raise
@@ -101,7 +126,13 @@ def order_of(config: ReleaseConfig) -> tuple[Order, str | None]:
             f"[dataset] unit says {wanted[:40]!r}, but [data] protects one {opened.data.unit}: name a person column, or none."
         )
     order = Order(
-        data=opened.data, mechanism=mechanism, budget=budget, dataset=config.dataset.name, marks=opened.marks, cap=config.dataset.cap()
+        data=opened.data,
+        mechanism=mechanism,
+        budget=budget,
+        dataset=config.dataset.name,
+        marks=opened.marks,
+        cap=config.dataset.cap(),
+        person=config.data.person or "",
     )
     return order, opened.engine
 
@@ -161,14 +192,19 @@ def run_ledger(asked: Namespace) -> None:
     if asked.name is None:
         accounts = ledger.accounts()
         listed = [account_facts(account) for account in accounts]
+        kept = [(account.name, entry.id) for account, entry in kept_draws(ledger)]
         shown = [account_line(account) for account in accounts] or ["The ledger is empty."]
-        give({"ledger": str(ledger.path), "datasets": listed}, shown, as_json=asked.json)
+        shown += [kept_line(name, entry) for name, entry in kept]
+        facts: Facts = {"ledger": str(ledger.path), "datasets": listed, "kept": [{"dataset": name, "entry": entry} for name, entry in kept]}
+        give(facts, shown, as_json=asked.json)
         return
     if asked.name not in (known := [account.name for account in ledger.accounts()]):
         raise SettingError(f"The ledger has no dataset of that name; it has: {'; '.join(known) or 'none yet'}.")
     account, entries = ledger.account(asked.name), ledger.entries(asked.name)
-    facts = {**account_facts(account), "entries": [entry_facts(entry) for entry in entries]}
-    give(facts, [account_line(account), *map(entry_line, entries)], as_json=asked.json)
+    own = [entry.id for owner, entry in kept_draws(ledger) if owner.name == account.name]
+    facts = {**account_facts(account), "entries": [entry_facts(entry) for entry in entries], "kept": own}
+    lines = [account_line(account), *map(entry_line, entries), *(kept_line(account.name, entry) for entry in own)]
+    give(facts, lines, as_json=asked.json)
 
 
 COMMANDS: dict[str, Callable[[Namespace], int | None]] = {

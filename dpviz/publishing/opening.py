@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpviz.data.counting import count_flows, count_points
 from dpviz.data.counting_pass import Watch
@@ -37,6 +38,7 @@ Frame = Domain | tuple[Regions, Regions]
 UNWATCHED = Watch()
 _LIMITS = Limits()
 _MARKS_SHARE = 0.2
+_MADE_UP = np.int64(10_000)  # records in each made-up place: more than thresholds take away
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,6 +201,24 @@ def _sample_mark(part: Any) -> str:
 
 def _domain(frame: Frame | None) -> Domain | None:
     return frame if isinstance(frame, Domain) else None
+
+
+def made_up(data: PrivateData) -> PrivateData:
+    """The same frame, unit and bounds with made-up records, many in each of up to 1,000 places: public, whatever the data are."""
+    empty = emptied(data)
+    if isinstance(empty, Flows):
+        ends = empty.ends.size(empty.ends.depth)
+        pair = _spread(empty.regions.size(empty.regions.depth) * ends)
+        origin, destination = (pair // ends).astype(np.int32), (pair % ends).astype(np.int32)
+        return replace(empty, origin=origin, destination=destination, count=np.full(len(pair), _MADE_UP))
+    cell = _spread(empty.domain.side**2)
+    row, column = (cell // empty.domain.side).astype(np.int32), (cell % empty.domain.side).astype(np.int32)
+    return replace(empty, column=column, row=row, count=np.full(len(cell), _MADE_UP))
+
+
+def _spread(size: int) -> NDArray[np.int64]:
+    """Up to 1,000 of the numbers below `size`, evenly spread."""
+    return np.unique(np.linspace(0, size - 1, min(size, 1000)).astype(np.int64))
 
 
 def emptied(data: PrivateData) -> PrivateData:

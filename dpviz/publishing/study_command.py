@@ -19,9 +19,10 @@ from dpviz.answers.compare import compare
 from dpviz.answers.study import Study
 from dpviz.answers.study_table import made_already, read_rows, tidy
 from dpviz.answers.workers import MOST_WORKERS
-from dpviz.errors import DpvizError, SettingError
+from dpviz.errors import DpvizError, RefusedError, SettingError
+from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.console import counted_bar, followed, give, say
-from dpviz.publishing.study_config import read_study
+from dpviz.publishing.study_config import StudyConfig, read_study
 from dpviz.publishing.table_file import checked_target, write_table
 from dpviz.release.members import neutral
 
@@ -35,7 +36,9 @@ def run_compare(asked: Namespace) -> None:
     output = _target(asked)
     config = read_study(Path(asked.config))
     config = replace(config, data=config.data.counted_by(asked.engine, asked.address))
-    study = followed("counting", config.study)
+    opened = followed("counting", config.opened)
+    _note_look(config, opened.marks)
+    study = config.study_on(opened.data)
     before = read_rows(output) if asked.resume and output is not None and output.exists() else None
     there = len(made_already(study, before))
     say(f"Making {len(study) - there:,} runs." + (f" {there:,} are there already." if there else ""))
@@ -48,6 +51,23 @@ def run_compare(asked: Namespace) -> None:
         table.write()
     else:
         give({"table": str(output), "runs": len(study)}, [f"{len(study):,} runs in {output}."], as_json=asked.json)
+
+
+def _note_look(config: StudyConfig, marks: tuple[str, ...]) -> None:
+    """Record, before anything is compared with the truth, that it is looked at; samples are public, and are compared on without a ledger.
+
+    Raises:
+        RefusedError: it cannot be recorded.
+    """
+    try:
+        Ledger().note_seen(marks)
+    except RefusedError as error:
+        if config.data.sample is not None:
+            return
+        refused = RefusedError(f"Nothing is compared, since that the true data are looked at cannot be recorded. {error}")
+    else:
+        return
+    raise refused
 
 
 def _target(asked: Namespace) -> Path | None:

@@ -59,17 +59,26 @@ def describe(
     return _described(release, publication, created, release_id)
 
 
-def check_describable(release: Release | FlowRelease) -> None:
-    """Raise what would keep releases like this one from being described; simulations may be tried, and nothing is handed out.
+def check_describable(release: Release | FlowRelease, publication: Publication | None = None) -> Facts:
+    """Raise what would keep releases like this one from being described; simulations may be tried.
+
+    Args:
+        release: of points or trips, also a simulation.
+        publication: what the curator says, if that is to be tried, too.
+
+    Returns:
+        A manifest to rehearse a report with. It is that of no release, and none can be written with it.
 
     Raises:
         SettingError: a setting, a name or a number of the frame or the receipt that cannot be written down.
     """
-    whole = _described(release, _NOBODY, None, None) | {"files": [], "left_out": [], "seal": "0" * 64}
+    described = _described(release, publication or _NOBODY, None, None)
+    whole = described | {"files": [], "left_out": [], "seal": "0" * 64}
     spelt(whole)
     broken = breach(whole)
     if broken is not None:
         raise SettingError(f"What the mechanism says of its release cannot be written down: it breaks the schema at {broken}.")
+    return described
 
 
 def spelt(manifest: Facts) -> bytes:

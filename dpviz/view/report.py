@@ -39,6 +39,24 @@ def report_html(release: Release | FlowRelease, manifest: Facts) -> bytes:
         RefusedError: a simulation, or a reference that is not private.
     """
     release.refuse_unpublishable()
+    return _page(release, manifest)
+
+
+def check_reportable(release: Release | FlowRelease, manifest: Facts) -> None:
+    """Make the report of a release like the one that is wanted, and hand nothing out: simulations may be tried.
+
+    Args:
+        release: of points or trips, also a simulation.
+        manifest: as `check_describable` gave it.
+
+    Raises:
+        Exception: whatever keeps the report from being made.
+    """
+    _page(release, manifest)
+
+
+def _page(release: Release | FlowRelease, manifest: Facts) -> bytes:
+    """The report of any release."""
     about = _points(release) if isinstance(release, Release) else _trips(release)
     rows = level_rows(release, manifest["utility"]["levels"])
     page: str = _template().render(
