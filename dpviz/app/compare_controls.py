@@ -62,7 +62,7 @@ def compare_data() -> CompareData | None:
 def _sampled(about: About, data: PointCounts | Flows, digest: str, frame: tuple[int, ...] = ()) -> CompareData:
     """A sample with the digest and the marks that it has on the page of its kind."""
     marks = cached.marks(digest, frame, data, f"sample {digest}".encode())
-    return CompareData(data=data, key=f"{digest} {frame}", digest=digest, marks=marks, title=about.title, unit=about.unit)
+    return CompareData(data=data, key=f"{digest} {frame}", digest=digest, marks=marks, title=about.title, unit=about.unit, bundled=True)
 
 
 def _own(how: CompareConfig) -> CompareData | None:
@@ -72,7 +72,15 @@ def _own(how: CompareConfig) -> CompareData | None:
         st.info(f"Load a file on the {how.kind} page in Teach, and confirm there that it is public: then it can be compared on here.")
         return None
     st.caption(f"{found.title}: declared to be already public.")
-    return CompareData(data=found.private, key=found.digest, digest=found.digest, marks=found.marks, title=found.title, unit=found.unit)
+    return CompareData(
+        data=found.private,
+        key=found.digest,
+        digest=found.digest,
+        marks=found.marks,
+        title=found.title,
+        unit=found.unit,
+        bundled=found.bundled,
+    )
 
 
 def study_controls() -> None:

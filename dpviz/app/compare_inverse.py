@@ -43,9 +43,8 @@ def inverse_block(data: CompareData, mechanisms: dict[str, Any]) -> None:
     if right.button("Find ε", key="find epsilon", width="stretch"):
         with st.spinner("Looking for ε ..."):
             wanted = _wanted(data, error, level)
-            if wanted.records is not None:
-                note_teach_look(data)
-            _start(asked, data, mechanisms, wanted)
+            if wanted.records is None or note_teach_look(data):
+                _start(asked, data, mechanisms, wanted)
     made: InverseJob | None = st.session_state.get(FOUND)
     if made is not None and made.asked == asked:
         st.fragment(_answers, run_every=TICK if made.running else None)(made, data, made.running)

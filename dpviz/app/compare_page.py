@@ -130,7 +130,8 @@ def _hidden(made: StudyJob) -> None:
 def _results(made: StudyJob) -> None:
     """The chart, which follows a running study, and what can be asked about it."""
     how, data = made.config
-    note_teach_look(data)
+    if not note_teach_look(data):
+        return
     if not how.same_study(COMPARE.config()):
         st.caption(":orange[Data, mechanisms or budgets on the left have changed since this study: press the button to make what is new.]")
     state, table = made.state, made.table()

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.curate import Draws, Loaded, Purse, in_currency, looked_at
+from dpviz.app.curate import Draws, Loaded, Purse, in_currency
 from dpviz.app.presses import refusal
 from dpviz.app.texts import amount_words, budget_words, plain
 from dpviz.errors import DpvizError, RefusedError
@@ -64,9 +64,9 @@ def _new(data: Loaded, draws: Draws) -> Purse:
     if not name or cap is None:
         asked = "Name the dataset, and say the most that may ever be spent on it: the cap never changes once something is drawn."
         return Purse(name=name, cap=None, account=None, problem=asked)
-    terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap)
+    terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data.person or "")
     nothing = dict.fromkeys(terms.limit, Fraction(0))
-    account = Account(name=name, terms=terms, spent=nothing, draws=0, created="", truth_seen=data.digest in looked_at())
+    account = Account(name=name, terms=terms, spent=nothing, draws=0, created="", truth_seen=Ledger().seen(data.marks))
     return Purse(name=name, cap=cap, account=account, problem=_problem(account, data, draws))
 
 
@@ -142,6 +142,12 @@ def _problem(account: Account, data: Loaded, draws: Draws) -> str | None:
     if unit != terms.unit:
         return (
             f"The ledger counts '{account.name}' per {terms.unit}, and as the columns are chosen now one {unit} would be protected:"
+            " the two do not add up. Choose the columns as before."
+        )
+    if terms.person not in (None, person := data.source.data.person or ""):
+        now = f"the column {person!r} says it" if person else "no column says it"
+        return (
+            f"The ledger counts '{account.name}' per person, and a person is {terms.person_text}; as the columns are chosen now, {now}:"
             " the two do not add up. Choose the columns as before."
         )
     for mechanism, _ in draws:

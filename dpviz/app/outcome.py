@@ -47,11 +47,13 @@ def publish_new(order: publish.Order, data: Loaded, said: dict[str, Any], place:
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
         words = _words(said, folder)
         words.check()
-        made = place.keep(publish.draw(order, Ledger(), purpose="release"), data, order.mechanism)
+        made = place.keep(publish.draw(order, Ledger(), words=words), data, order.mechanism)
         try:
             return _written(made, words, place)
         except DpvizError as error:
             again = "Choose it under 'A draw that is already paid for' to publish it; do not draw again."
+            if made.paid.kept is not None:
+                again += f" Should this session be lost, dpviz release CONFIG --paid {made.paid.entry} publishes it."
             raise type(error)(f"{error} The draw is paid for and kept. {again}") from None
 
 
@@ -70,7 +72,6 @@ def _words(said: dict[str, Any], folder: str) -> publish.Words:
 
 
 def _written(made: Kept, words: publish.Words, place: Till) -> Outcome:
-    place.note_earlier_look(made.data, made.paid.account.name)
     done = publish.write(made.paid, words, Ledger())
     place.published.add(made.paid.entry)
     whole = json.loads((done.folder / MANIFEST).read_bytes())
@@ -113,6 +114,7 @@ def _summary(manifest: dict[str, Any]) -> None:
         "Region": product["region"],
         "Intended use": product["intended_use"],
         "Mechanism": manifest["contents"]["mechanism"],
+        "Whom it protects": privacy["unit_definition"] or "",
         "Protects": f"one {privacy['unit']} ({privacy['neighbouring_relation']}), {privacy['variant']}",
         "Budget": ", ".join(f"{sign} {privacy[part]['decimal']:g}" for part, sign in _SIGNS.items() if privacy[part]),
         "Draws of this dataset": f"{dataset['draws']:,}, this one included",

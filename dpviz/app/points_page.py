@@ -105,7 +105,8 @@ def _before_the_first_draw(data: Data | None) -> None:
         st.info("Set the mechanism and the budget on the left, then press *Draw a release*. Nothing has been spent yet.")
         return
     st.markdown(f"**{data.title}**: the true data, which are public. Press *Draw a release* to see what could be published instead.")
-    note_teach_look(data)
+    if not note_teach_look(data):
+        return
     picture = truth_map(data.points.domain, _truth_zoom(data), data.points.blocks, unit=data.unit, dark=_dark())
     st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key="map before", alt=picture.description)
     st.html(picture.legend)

@@ -191,6 +191,11 @@ class Data:
         """The counts, by the name that they have for points and trips alike."""
         return self.points
 
+    @property
+    def bundled(self) -> bool:
+        """Whether they are a sample, which comes with the package and is public."""
+        return self.source.data.sample is not None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
@@ -272,8 +277,7 @@ def truth_allowed(data: Loaded, account: str | None) -> bool:
     """
     if account is not None:
         return truth_wanted(data) and may_look(data, account)
-    note_teach_look(data)
-    return True
+    return note_teach_look(data)
 
 
 def truth_key(data: Loaded) -> str:

@@ -141,6 +141,11 @@ class TripsData:
         """The trips, by the name that they have for points and trips alike."""
         return self.flows
 
+    @property
+    def bundled(self) -> bool:
+        """Whether they are a sample, which comes with the package and is public."""
+        return self.source.data.sample is not None
+
 
 @dataclass(frozen=True, kw_only=True)
 class TripsDrawn:

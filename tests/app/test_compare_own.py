@@ -9,7 +9,7 @@ from dpviz.app.state import Config
 from dpviz.app.study_job import STOPPED
 from dpviz.app.trips_state import TripsConfig
 from tests.app.test_compare_page import answered, charts, finished, started
-from tests.app.walk import PLACES, account, fine, go, good, infos, labelled, press_draw
+from tests.app.walk import PLACES, account, errors, fine, go, good, infos, labelled, press_draw
 
 REGIONS = b"id,lat,lon,name\nA1,50,8,a\nA2,51,8,b\nB1,50,9,c\nB2,51,9,d\n"
 JOURNEYS = b"origin,destination,count\nA1,A2,70\nA1,B1,9\nB2,B1,33\nB2,A2,4\n"
@@ -91,6 +91,24 @@ class TestLooks:
         assert app.get("deck_gl_json_chart")
         fine(press_draw(to_curate(app, "Points")))
         assert account().truth_seen
+
+    def test_it_is_one_after_the_session_is_gone_and_on_another_frame(self):
+        assert declared("Points").get("deck_gl_json_chart")
+        app = points_uploaded()
+        app.selectbox(key="frame").set_value("World")
+        fine(press_draw(good(app.run())))
+        assert account().truth_seen
+
+    @pytest.mark.parametrize("kind", ["Points", "Trips"])
+    def test_where_it_cannot_be_recorded_nothing_is_shown(self, ledger_path, kind):
+        ledger_path.write_text("no ledger")
+        app = declared(kind)
+        if kind == "Trips":
+            app = press_draw(app)
+            assert not app.exception
+        assert "The truth is not shown, since that it is looked at cannot be recorded" in errors(app)
+        assert not [each for each in app.metric if "rror" in each.label]
+        assert app.session_state["looked_at"] == set()
 
     def test_trips_show_no_truth_before_the_first_draw(self):
         app = declared("Trips")

@@ -190,6 +190,16 @@ class TestRefusals:
         assert "per record, and as the columns are chosen now one person" in warnings(app)
         assert app.button(key="draw").disabled
 
+    def test_another_column_of_persons_is_refused(self):
+        people = b"lon,lat,who,visit\n-118.2,34.1,a,1\n-80.25,25.5,a,2\n"
+        app = uploaded(people)
+        labelled(app.selectbox, "Person").set_value("who").run()
+        fine(press_draw(app))
+        assert account().terms.person == "who"
+        labelled(app.selectbox, "Person").set_value("visit").run()
+        assert "a person is one value of the column 'who'; as the columns are chosen now, the column 'visit' says it" in warnings(app)
+        assert app.button(key="draw").disabled
+
     def test_other_neighbours_are_refused(self):
         app = press_draw(trips_app(TRIPS))
         app.session_state["trips config"] = replace(app.session_state["trips config"], settings={"neighbours": "add_remove"})

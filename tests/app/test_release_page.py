@@ -9,6 +9,7 @@ from dpviz.app.release_parts import checked_words
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import measure
 from dpviz.privacy.ledger import Ledger
+from dpviz.publishing.kept import kept_draws
 from tests.app.release_walk import PAID, TEXTS, at_release, kept, publish, published, read_back, write_texts
 from tests.app.walk import (
     CURATE,
@@ -204,17 +205,20 @@ class TestNewDraw:
             patch.setattr(outcome.publish, "write", full)
             publish(app)
         assert "the disk is full. The draw is paid for and kept" in errors(app)
+        assert "dpviz release CONFIG --paid 1" in errors(app)
+        assert [entry.id for _, entry in kept_draws(Ledger())] == [1]
         assert len(entries()) == 1
         fine(labelled(app.segmented_control, "What").set_value(PAID).run())
         fine(publish(app))
         assert (read_back(app, tmp_path).noisy == kept(app)[0].paid.release.noisy).all()
         assert len(entries()) == 1
+        assert kept_draws(Ledger()) == []
 
     def test_a_failing_draw_is_counted_and_nothing_is_published(self, monkeypatch):
         real = measure.discrete_laplace
 
         def broken(true, *rest):
-            if true.sum():
+            if true.sum() % 10_000:  # real records: those of the rehearsal come in tens of thousands
                 raise DpvizError("no noise today")
             return real(true, *rest)
 
