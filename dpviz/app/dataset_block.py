@@ -12,7 +12,7 @@ import streamlit as st
 from dpviz.app.curate import Draws, Loaded, Purse, in_currency
 from dpviz.app.presses import refusal
 from dpviz.app.texts import amount_words, budget_words, plain
-from dpviz.errors import DpvizError, RefusedError
+from dpviz.errors import DpvizError
 from dpviz.mechanisms.flow_measure import BOUNDED
 from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
@@ -37,7 +37,7 @@ def dataset_block(data: Loaded, draws: Draws, *, title: str = "##### 4 Dataset")
     try:
         account = Ledger().recognised(data.marks)
         purse = _new(data, draws) if account is None else _known(account, data, draws)
-    except RefusedError as error:
+    except DpvizError as error:  # the ledger's, or that of a column whose name no ledger takes
         refusal(str(error))
         return Purse(name="", cap=None, account=None, problem=str(error))
     if purse.account is not None:

@@ -30,11 +30,11 @@ class Ledger:
     """What each private dataset has lost so far: one small file that every draw passes before any noise is drawn.
 
     The guarantee: for each dataset, the sum of the budgets of all draws made through this ledger never passes its cap, however many
-    processes, threads, crashes and restarts there were. The argument: `spend` adds the draw inside one exclusive transaction that reads
-    the sum, compares exact fractions and returns only once the new sum is synced to the disk; only then may noise be drawn. A crash
-    before the commit leaves neither an entry nor a draw; a crash after it leaves an entry, perhaps without its draw. So what is counted is
-    at least what was drawn: a crash can over-count, never under-count. Whatever keeps the ledger from being read or written (a
-    full disk, a read-only or damaged file) is a `RefusedError`, and nothing may be drawn then.
+    processes, threads, crashes and restarts there were. The argument: `pay` (or `spend`) adds the draw inside one exclusive transaction
+    that reads the sum, compares exact fractions and returns only once the new sum is synced to the disk; only then may noise be drawn.
+    A crash before the commit leaves neither an entry nor a draw; a crash after it leaves an entry, perhaps without its draw. So what is
+    counted is at least what was drawn: a crash can over-count, never under-count. Whatever keeps the ledger from being read or written
+    (a full disk, a read-only or damaged file) is a `RefusedError`, and nothing may be drawn then.
 
     A dataset is recognised by its name and by marks of its content, the bytes of its file and its counts on the public frame: after
     renaming, copying, converting or another frame it has the account that it had, as long as one of the three is still the same.
@@ -48,7 +48,7 @@ class Ledger:
     against mistakes, not against themselves. Keep the file on a local disk: locks on network drives cannot be relied on.
 
     Attributes:
-        path: the file; made by the first `open`, missing until then.
+        path: the file; made by the first `open`, `pay` or `note_seen`, missing until then.
     """
 
     def __init__(self, path: Path | str | None = None) -> None:

@@ -200,6 +200,14 @@ class TestRefusals:
         assert "a person is one value of the column 'who'; as the columns are chosen now, the column 'visit' says it" in warnings(app)
         assert app.button(key="draw").disabled
 
+    def test_a_column_of_persons_with_a_name_that_no_ledger_takes_is_refused(self):
+        column = "who " * 40
+        app = uploaded(f"lon,lat,{column}\n-118.2,34.1,a\n-80.25,25.5,a\n".encode())
+        labelled(app.selectbox, "Person").select_index(-1)
+        app = name_dataset(good(app.run()))
+        assert "The name of the column of persons must be one line of text, 1 to 120 characters" in errors(app)
+        assert app.button(key="draw").disabled
+
     def test_other_neighbours_are_refused(self):
         app = press_draw(trips_app(TRIPS))
         app.session_state["trips config"] = replace(app.session_state["trips config"], settings={"neighbours": "add_remove"})
