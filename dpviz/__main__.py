@@ -51,6 +51,8 @@ def _with_json(commands: argparse._SubParsersAction[_Parser], name: str, text: s
 def _app(command: argparse.ArgumentParser) -> None:
     command.add_argument("--port", type=int, default=8501, help="on 127.0.0.1 (default 8501)")
     command.add_argument("--headless", action="store_true", help="open no browser")
+    open_to_all = "ask for no token: every user of this computer can then open the app, with your rights"
+    command.add_argument("--no-token", action="store_true", help=open_to_all)
 
 
 def _release(command: argparse.ArgumentParser) -> None:

@@ -33,7 +33,7 @@ ALL = "all"
 
 def run_app(asked: Namespace) -> int:
     """Start the app; gives its exit code."""
-    return serve.serve(port=asked.port, headless=asked.headless)
+    return serve.serve(port=asked.port, headless=asked.headless, token=not asked.no_token)
 
 
 def run_release(asked: Namespace) -> None:
