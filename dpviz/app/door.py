@@ -76,7 +76,7 @@ class Door:
     def _known(self, scope: Scope) -> bool:
         """Whether one of the request's cookies is ours; all are looked at, since another port may have set one of the same name."""
         sent = (part.strip().partition("=") for part in _header(scope, b"cookie").split(";"))
-        return any([same(value, self._secret) for name, _, value in sent if name == self._name])
+        return any(same(value, self._secret) for name, _, value in sent if name == self._name)
 
 
 def same(one: str, other: str) -> bool:

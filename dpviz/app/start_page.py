@@ -55,6 +55,6 @@ def start_page(points: StreamlitPage, trips: StreamlitPage, compare: StreamlitPa
         " a switch."
     )
     st.caption(
-        "Not protected: the domain, the mechanism and its settings, totals that you declare. Not hardened: timing. The app has no login"
-        " and answers on this computer only."
+        "Not protected: the domain, the mechanism and its settings, totals that you declare. Not hardened: timing. The app answers on"
+        " this computer only: to every user of it if it was started without a token."
     )
