@@ -14,6 +14,7 @@ from dpviz.app.curate import note_teach_look
 from dpviz.app.inverse_job import InverseJob
 from dpviz.data.flows import Flows
 from dpviz.publishing.wanted_epsilon import Wanted
+from dpviz.view.escape import markdown
 
 COARSEST, FINEST = 0, 8
 FOUND = "compare found epsilons"
@@ -94,12 +95,12 @@ def _answers(made: InverseJob, data: CompareData, ran: bool) -> None:
         st.rerun()
     if made.running:
         left, right = st.columns([6, 1], vertical_alignment="center")
-        left.progress(made.share, f"{made.at}: noise is looked at for one ε after the other ...")
+        left.progress(made.share, f"{markdown(made.at)}: noise is looked at for one ε after the other ...")
         if right.button("Stop", key="stop inverse", width="stretch"):
             made.stop()
             st.rerun()
     elif made.at:
-        st.caption(f":orange[Stopped at {made.at}: press *Find ε* to look again.]")
+        st.caption(f":orange[Stopped at {markdown(made.at)}: press *Find ε* to look again.]")
     if made.rows:
         _found(pd.DataFrame(made.rows), data)
 
@@ -109,7 +110,7 @@ def _found(rows: pd.DataFrame, data: CompareData) -> None:
     shown = rows.drop(columns="note").rename(columns={"error": f"typical error there, noise alone ({data.unit})"})
     st.dataframe(shown.round(2), hide_index=True, width="stretch")
     for note, same in rows.groupby("note", sort=False):
-        st.caption(f"**{', '.join(same['Configuration'])}**: {note}")
+        st.caption(f"**{markdown(', '.join(same['Configuration']))}**: {markdown(note)}")
 
 
 def _rounded(records: int) -> int:

@@ -14,6 +14,7 @@ from dpviz.app.state import LARGEST_EPSILON, SMALLEST_EPSILON, Desk
 from dpviz.mechanisms.base import Rule, Share
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.shares import redistribute
+from dpviz.view.escape import markdown
 
 EPSILONS = [round(step * 10.0**power, 3) for power in (-2, -1, 0) for step in (1, 1.5, 2, 3, 5, 7)] + [10.0]
 DELTAS = [10.0**power for power in range(-12, -3)]
@@ -175,7 +176,7 @@ def _split(desk: Desk, frame: Any) -> None:
     _presets(desk, mechanism, parts)
     if len(parts) < 2:
         if mechanism.private:
-            st.caption(f"All of ε buys {parts[0].label}.")
+            st.caption(f"All of ε buys {markdown(parts[0].label)}.")
         return
     locks = st.session_state.setdefault("locks", [])
     if len(locks) != len(parts):
@@ -263,7 +264,7 @@ def _typed(parts: list[Share], locks: list[bool], use: Callable[[list[float]], N
         st.session_state[key], st.session_state[lock] = round(100 * part.share, 2), locks[place]
         number, locked = st.columns([5, 4], vertical_alignment="bottom")
         number.number_input(
-            f"{part.label}, %",
+            f"{markdown(part.label)}, %",
             0.0,
             100.0,
             key=key,

@@ -11,6 +11,7 @@ import streamlit as st
 from dpviz.app import cached
 from dpviz.app.curate import Source
 from dpviz.app.path_controls import counted, path_files
+from dpviz.app.presses import refusal
 from dpviz.app.state import CURATE, LARGEST_ORDER, POINTS, SOURCES, Data, config
 from dpviz.data.engines import NUMPY
 from dpviz.data.found_columns import found_points
@@ -21,6 +22,7 @@ from dpviz.publishing.data_part import DataPart
 from dpviz.publishing.opening import Asked, Opened, left_out
 from dpviz.publishing.sections import PLAIN, DomainPart
 from dpviz.space.domain import Domain
+from dpviz.view.escape import markdown
 
 TYPES = ("csv", "tsv", "geojson", "json", "gpkg", "parquet", "geoparquet", "zip")
 FRAMES = {
@@ -129,7 +131,7 @@ def _order() -> None:
 def _frame_text(domain: Domain) -> str:
     west, south, east, north = domain.bounds
     crs = domain.crs or "a plain plane"
-    return f"Domain {west:g}, {south:g} to {east:g}, {north:g} ({crs}), {domain.side:,} x {domain.side:,} cells."
+    return f"Domain {west:g}, {south:g} to {east:g}, {north:g} ({markdown(crs)}), {domain.side:,} x {domain.side:,} cells."
 
 
 def _uploaded() -> Given | None:
@@ -207,7 +209,7 @@ def _file(given: Given) -> Data | None:
 def _loaded(given: Given, opened: Opened, domain: Domain, options: dict[str, Any]) -> Data:
     """What is counted, with what the curator alone may know said."""
     if told := left_out(opened.data):
-        st.caption(f"Curator only: {told}")
+        st.caption(f"Curator only: {markdown(told)}")
     return Data(
         points=opened.data,  # type: ignore[arg-type]
         digest=given.content(opened),
@@ -239,7 +241,7 @@ def _columns(about: PointsFile, digest: str) -> dict[str, Any]:
         ("count", about.count, "count several records per row"),
     ):
         if found is not None and options[role] is None:
-            st.caption(f":orange[There is a column *{found}*: choose it under Columns to {meaning}.]")
+            st.caption(f":orange[There is a column *{markdown(found)}*: choose it under Columns to {meaning}.]")
     return {name: value for name, value in options.items() if value not in (None, False)}
 
 
@@ -270,7 +272,7 @@ def _declared_domain(crs: str | None) -> Domain | None:
     try:
         return Domain(bounds=(west, south, east, north), crs=frame_crs, order=order)
     except DpvizError as error:
-        st.error(str(error))
+        refusal(str(error))
         return None
 
 

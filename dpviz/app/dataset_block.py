@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from html import escape
 from typing import Any
 
 import streamlit as st
 
 from dpviz.app.curate import Draws, Loaded, Purse, in_currency, looked_at
 from dpviz.app.presses import refusal
-from dpviz.app.texts import amount_words, budget_words, plain
+from dpviz.app.texts import amount_words, budget_words
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.mechanisms.flow_measure import BOUNDED
 from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
+from dpviz.view.escape import html, markdown
 
 CURRENCIES = ("ε, δ", "ρ")
 LARGEST_CAP, LARGEST_CAP_DELTA = 1000.0, 0.01
@@ -44,7 +44,7 @@ def dataset_block(data: Loaded, draws: Draws, *, title: str = "##### 4 Dataset")
         _terms(purse.account)
         _sums(purse.account, draws)
     if purse.problem is not None:
-        (st.info if purse.account is None else st.warning)(plain(purse.problem))
+        (st.info if purse.account is None else st.warning)(markdown(purse.problem))
     return purse
 
 
@@ -167,7 +167,10 @@ def _terms(account: Account) -> None:
     draws = f"{account.draws:,} draws so far" if account.draws != 1 else "1 draw so far"
     seen = " The truth was looked at." if account.truth_seen else ""
     terms = account.terms
-    st.caption(f"**{plain(account.name)}**: protects one {terms.unit} ({terms.neighbours}), cap {budget_words(terms.cap)}; {draws}.{seen}")
+    name = markdown(account.name)
+    st.caption(
+        f"**{name}**: protects one {markdown(terms.unit)} ({markdown(terms.neighbours)}), cap {budget_words(terms.cap)}; {draws}.{seen}"
+    )
 
 
 def _sums(account: Account, draws: Draws) -> None:
@@ -208,7 +211,7 @@ def _bar(name: str, account: Account, now: Fraction) -> str:
     filled = "".join(
         f'<div style="width:{100 * float(part / whole):.2f}%;background:{shade}"></div>' for part, shade in ((spent, SPENT), (now, colour))
     )
-    picture = f'<div class="dpviz-purse" role="img" aria-label="{escape(text)}">{filled}</div>'
+    picture = f'<div class="dpviz-purse" role="img" aria-label="{html(text)}">{filled}</div>'
     return f'{picture}<div class="dpviz-note">{_legend(text, colour)}</div>'
 
 
@@ -219,4 +222,4 @@ def _short(part: Fraction) -> str:
 def _legend(text: str, colour: str) -> str:
     """The numbers under a bar, each with the colour of its part."""
     dot = '<span class="dpviz-dot" style="background:{}"></span>'
-    return escape(text).replace("spent", dot.format(SPENT) + "spent", 1).replace("this draw", dot.format(colour) + "this draw", 1)
+    return html(text).replace("spent", dot.format(SPENT) + "spent", 1).replace("this draw", dot.format(colour) + "this draw", 1)

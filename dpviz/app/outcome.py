@@ -13,12 +13,12 @@ import streamlit as st
 
 from dpviz.app.curate import Kept, Loaded, Till
 from dpviz.app.release_parts import checked_words
-from dpviz.app.texts import plain
 from dpviz.errors import DpvizError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
 from dpviz.release.accounting import stated_amount
 from dpviz.release.export import MANIFEST, zipped
+from dpviz.view.escape import markdown
 
 _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
@@ -82,7 +82,7 @@ def show_outcome(outcome: Outcome) -> None:
     manifest = outcome.manifest
     name = f"dpviz-{manifest['identity']['release_id'][:8]}"
     st.success(
-        f"Published: {plain(manifest['data_product']['name'])}. Download it now: a reload of this page forgets it, the ledger does not."
+        f"Published: {markdown(manifest['data_product']['name'])}. Download it now: a reload of this page forgets it, the ledger does not."
     )
     zip_name, report_name = f"{name}.zip", f"{name}-report.html"
     with st.container(horizontal=True):
@@ -122,7 +122,7 @@ def _summary(manifest: dict[str, Any]) -> None:
         "Release": manifest["identity"]["release_id"],
     }
     st.markdown("##### What it says")
-    st.markdown("\n".join(f"- **{title}**: {plain(' '.join(text.split()))}" for title, text in lines.items() if text))
+    st.markdown("\n".join(f"- **{title}**: {markdown(text)}" for title, text in lines.items() if text))
 
 
 def _tables(manifest: dict[str, Any], size: int) -> None:
@@ -136,4 +136,4 @@ def _tables(manifest: dict[str, Any], size: int) -> None:
     files = [{"file": each["name"], "format": each["format"], "KiB": round(each["bytes"] / 1024, 1)} for each in manifest["files"]]
     st.dataframe(pd.DataFrame(files), hide_index=True, width="stretch")
     left_out = "".join(f" {each['name']} is left out: {each['reason']}" for each in manifest["left_out"])
-    st.caption(f"{size / 2**20:,.2f} MiB as a zip archive, which dv.read_release reads back.{plain(left_out)}")
+    st.caption(f"{size / 2**20:,.2f} MiB as a zip archive, which dv.read_release reads back.{markdown(left_out)}")

@@ -28,6 +28,7 @@ from dpviz.app.state import (
 from dpviz.app.texts import in_words
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.privacy.receipt import Receipt
+from dpviz.view.escape import html
 from dpviz.view.layers import MOST_FEATURES
 from dpviz.view.points_map import INTERPOLATED, PRESENT, SHOWN, can_be_interpolated, points_map, truth_map
 
@@ -145,7 +146,7 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
     chosen = st.pydeck_chart(
         picture.deck, height=MAP_HEIGHT, key="map", on_select="rerun", selection_mode="single-object", alt=picture.description
     )
-    st.html(picture.legend + "".join(f'<div class="dpviz-note">{note}</div>' for note in [picture.note, _stamp(what)] if note))
+    st.html(picture.legend + "".join(f'<div class="dpviz-note">{note}</div>' for note in [html(picture.note or ""), _stamp(what)] if note))
     with st.container(key="figures"):
         _key_figures(what, evaluation, level)
         tabs(what, evaluation, level, _clicked(chosen))

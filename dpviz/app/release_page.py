@@ -16,8 +16,9 @@ from dpviz.app.release_parts import dry_run_block, words_form
 from dpviz.app.saved_config import save_button
 from dpviz.app.shelves import newest, shelf
 from dpviz.app.state import POINTS, Desk
-from dpviz.app.texts import budget_words, plain
+from dpviz.app.texts import budget_words
 from dpviz.app.trips_state import TRIPS
+from dpviz.view.escape import markdown
 
 DESKS: dict[str, Desk] = {"Points": POINTS, "Trips": TRIPS}
 PAGE = "release"
@@ -103,7 +104,7 @@ def _choose(ready: dict[str, tuple[Loaded, Any]], earlier: list[Kept]) -> tuple[
     if desk not in ready:
         return None
     data, how = ready[desk]
-    st.markdown(f"{plain(data.title)}: {_in_short(how.built(), how.budget())}")
+    st.markdown(f"{markdown(data.title)}: {_in_short(how.built(), how.budget())}")
     st.caption(f"Chosen on the {desk} page, where it can be changed.")
     return data, how, None
 
@@ -114,7 +115,7 @@ def _in_short(mechanism: Any, budget: Any) -> str:
     other = [
         f"{rule.label} {mechanism.chosen()[rule.name]}" for rule in mechanism.rules() if mechanism.chosen()[rule.name] != usual[rule.name]
     ]
-    return f"**{mechanism.title}**, {budget_words(budget)}" + (f" ({plain(', '.join(other))})" if other else "")
+    return f"**{mechanism.title}**, {budget_words(budget)}" + (f" ({markdown(', '.join(other))})" if other else "")
 
 
 def _budget_of(made: Kept) -> Any:

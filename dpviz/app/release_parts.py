@@ -13,6 +13,7 @@ from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.expected import Expected, expected
 from dpviz.release.members import FORMATS
+from dpviz.view.escape import markdown
 
 LONGEST_LINE, LONGEST_TEXT = 200, 4000
 REQUIRED = ("name", "curator", "description")
@@ -83,7 +84,7 @@ def dry_run_block(data: Loaded, mechanism: Any, budget: Budget) -> None:
     shown["± typical noise"], shown["± 95 % of the noise"] = table["stddev"], table["interval"]
     config = {name: st.column_config.NumberColumn(format="%.1f" if name.startswith("±") else "localized") for name in shown.columns[2:]}
     st.dataframe(shown, hide_index=True, width="stretch", column_config=config)
-    st.caption(f"In {data.unit}, computed without a single record: nothing is spent. {found.note}")
+    st.caption(f"In {data.unit}, computed without a single record: nothing is spent. {markdown(found.note)}")
 
 
 def _expected(data: Loaded, mechanism: Any, budget: Budget) -> Expected:

@@ -9,6 +9,7 @@ import streamlit as st
 from dpviz.app.data_controls import NONE, pick
 from dpviz.data.found_columns import coordinate_columns
 from dpviz.data.load_flows import FlowsFile
+from dpviz.view.escape import markdown
 
 IDS, COORDINATES = "Ids of regions", "Coordinates"
 
@@ -49,7 +50,7 @@ def trips_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
         crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="trips crs", persist_state="session", help=asked)
         options["crs"] = crs.strip() or None
     if about.person is not None and options.get("person") is None:
-        st.caption(f":orange[There is a column *{about.person}*: choose it under Columns to protect persons, not trips.]")
+        st.caption(f":orange[There is a column *{markdown(about.person)}*: choose it under Columns to protect persons, not trips.]")
     return {role: value for role, value in options.items() if value not in (None, False)}
 
 

@@ -13,7 +13,6 @@ from dpviz.app.curate import Source
 from dpviz.app.data_controls import TYPES
 from dpviz.app.path_controls import counted, path_files
 from dpviz.app.state import CURATE
-from dpviz.app.texts import plain
 from dpviz.app.trips_columns import trips_columns
 from dpviz.app.trips_state import SOURCES, TRIPS, TripsData
 from dpviz.data.engines import NUMPY
@@ -25,6 +24,7 @@ from dpviz.publishing.data_part import DataPart
 from dpviz.publishing.opening import Asked, Opened, left_out
 from dpviz.publishing.sections import RegionsPart
 from dpviz.space.regions import Regions
+from dpviz.view.escape import markdown
 
 TABLES = ("csv", "tsv", "parquet")
 Frames = tuple[cached.Frame, cached.Frame]
@@ -73,7 +73,7 @@ def _sample() -> TripsData:
 
 def frame_text(regions: Regions) -> str:
     """How many regions there are on each level, in words."""
-    sizes = ", ".join(f"{regions.size(level):,} of level {plain(name)}" for level, name in enumerate(regions.levels, start=1))
+    sizes = ", ".join(f"{regions.size(level):,} of level {markdown(name)}" for level, name in enumerate(regions.levels, start=1))
     return f"Regions: {sizes}."
 
 
@@ -120,7 +120,7 @@ def _loaded(given: Given, opened: Opened, frames: tuple[cached.Frame, cached.Fra
     """What is counted, with what the curator alone may know said."""
     flows: Flows = opened.data  # type: ignore[assignment]
     for told in filter(None, (left_out(flows), *flows.notes)):
-        st.caption(f"Curator only: {told}")
+        st.caption(f"Curator only: {markdown(told)}")
     frame, ends = frames
     return TripsData(
         flows=flows,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import streamlit as st
@@ -21,6 +20,7 @@ from dpviz.app.trips_tabs import ask_for_pair, trips_tabs
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.release.flow_release import FlowRelease
 from dpviz.space.regions import Regions
+from dpviz.view.escape import html, markdown
 from dpviz.view.trips_charts import matrix_chart
 from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, has_places, trips_map
 
@@ -153,6 +153,7 @@ def _view(what: TripsDrawn, *, shows_truth: bool) -> TripsView:
         regions.levels,
         key="level",
         required=True,
+        format_func=markdown,
         label_visibility="collapsed",
         on_change=lambda: TRIPS.change(level=regions.levels.index(st.session_state["level"]) + 1),
     )
@@ -208,7 +209,7 @@ def _picture(what: TripsDrawn, place: int, view: TripsView, truths: tuple[FlowEv
         selection_mode="single-object",
         alt=picture.description,
     )
-    st.html(picture.legend + (f'<div class="dpviz-note">{escape(picture.note)}</div>' if picture.note else ""))
+    st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
 
 
 def _take_click(key: str, regions: Regions, level: int) -> None:

@@ -13,11 +13,11 @@ from dpviz.answers.flow_metrics import FlowEvaluation
 from dpviz.app.curate import look_words
 from dpviz.app.receipt_tab import receipt_table, small_print
 from dpviz.app.state import CURATE
-from dpviz.app.texts import plain
 from dpviz.app.trips_state import TripsDrawn
 from dpviz.release.flow_release import FlowRelease, interval
 from dpviz.space.regions import Regions
 from dpviz.view import trips_charts as charts
+from dpviz.view.escape import markdown
 from dpviz.view.trips_map import TripsView
 
 NAMES = ("Errors by stage", "Region", "Pair of regions", "Consistency", "Receipt", "Table", "Matrix")
@@ -89,7 +89,7 @@ def _region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsVie
         return
     regions = what.releases[0].tree.origins
     name, ident = str(regions.names_of(view.level)[view.chosen]), regions.ids_of(view.level)[view.chosen]
-    st.markdown(f"**{plain(name)}**")
+    st.markdown(f"**{markdown(name)}**")
     for place, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
         with column:
             _heading(what, place)
@@ -185,7 +185,7 @@ def _consistency(what: TripsDrawn) -> None:
             _heading(what, place)
             table = release.inconsistencies()
             wrong = int(table["mismatches"].sum())
-            left_out = "".join(f" ({step})" for step in release.steps if "left out" in step)
+            left_out = "".join(f" ({markdown(step)})" for step in release.steps if "left out" in step)
             says = f"{wrong:,} pairs do not add up{left_out}." if wrong else "Every stage adds up to the one above it, pair by pair."
             st.markdown(f":green[{says}]" if wrong == 0 else f":orange[{says}]")
             st.dataframe(table, hide_index=True, width="stretch")

@@ -124,7 +124,8 @@ def _finite(value: Any) -> Any:
 def _dry_lines(order: Order, found: Expected) -> list[str]:
     spent = f"Would spend {order.budget}, protecting one {found.receipt.unit} ({found.receipt.neighbours}). Nothing was spent."
     table = found.by_level.dropna(axis=1, how="all")
-    return [spent, table.to_string(index=False, na_rep="-", float_format=lambda number: f"{number:,.3g}"), found.note]
+    shown = table.to_string(index=False, na_rep="-", float_format=lambda number: f"{number:,.3g}")
+    return [spent, *shown.splitlines(), found.note]
 
 
 def run_check(asked: Namespace) -> None:
@@ -151,7 +152,7 @@ def run_audit(asked: Namespace) -> int:
         f"With confidence {asked.confidence:g} in all rows together, epsilon is at least lower_bound. That finds faults; it proves no"
         " privacy."
     )
-    give(json.loads(table.to_json(orient="records")), [shown, meaning], as_json=asked.json)
+    give(json.loads(table.to_json(orient="records")), [*shown.splitlines(), meaning], as_json=asked.json)
     return DONE if table["passed"].all() else REFUSED
 
 

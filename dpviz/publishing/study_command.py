@@ -24,6 +24,7 @@ from dpviz.publishing.console import counted_bar, followed, give, say
 from dpviz.publishing.study_config import read_study
 from dpviz.publishing.table_file import checked_target, write_table
 from dpviz.release.members import neutral
+from dpviz.view.escape import clean
 
 FEW_RUNS = 20  # workers would take longer to start than these take
 PAUSE = 10.0  # seconds between two writings of the table
@@ -97,7 +98,7 @@ class _Table:
         """Give the rows so far: all of them or, where the disk does not take them, nothing."""
         text = _text(tidy(self.study, self._rows), self._form)
         if self.output is None:
-            sys.stdout.write(text)
+            sys.stdout.write(clean(text) if sys.stdout.isatty() else text)  # a name must not command a terminal
             sys.stdout.flush()
         else:
             write_table(self.output, text)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from dpviz.view.escape import html
 
 Colors = NDArray[np.uint8]
 Floats = NDArray[np.float64]
@@ -69,11 +70,11 @@ class Scale:
         """The legend as a line of HTML, with units; `negatives` adds the colours below zero to a density."""
         if self.kind == "marks":
             entries = ((FALSE_POSITIVE, "released, nobody there"), (FALSE_NEGATIVE, "somebody there, released as empty"))
-            marks = "".join(f'<span class="dpviz-mark" style="background:rgb{color}"></span>{escape(text)} ' for color, text in entries)
-            return f'<div class="dpviz-legend"><b>{escape(self.title)}</b> {marks}</div>'
+            marks = "".join(f'<span class="dpviz-mark" style="background:rgb{color}"></span>{html(text)} ' for color, text in entries)
+            return f'<div class="dpviz-legend"><b>{html(self.title)}</b> {marks}</div>'
         low = -self.top if self.kind == "signed" else 0.0
         bar = _bar(self.colors(np.linspace(low, self.top, 24)))
-        parts = [f"<b>{escape(self.title)}</b>", f"{short(low)}", bar, f"{short(self.top)} and more"]
+        parts = [f"<b>{html(self.title)}</b>", f"{short(low)}", bar, f"{short(self.top)} and more"]
         if self.kind == "density" and negatives:
             parts.append(
                 f'<span class="dpviz-gap"></span>below zero, by noise {_bar(self.colors(np.linspace(-self.top / 50, -self.top, 8)), 44)}'

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.view.colors import Scale, top_of
 from dpviz.view.deck import CompactDeck, deck
+from dpviz.view.escape import html
 from dpviz.view.layers import MOST_FEATURES, partitions, picture
 from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
 
@@ -154,7 +154,7 @@ def _texts(values: NDArray[Any]) -> list[str]:
 
 
 def _tooltip(unit: str, with_truth: bool) -> str:
-    text = f"<b>{{n}}</b> {escape(unit)}<br>95 % between {{a}} and {{b}}"
+    text = f"<b>{{n}}</b> {html(unit)}<br>95 % between {{a}} and {{b}}"
     return text + "<br>true {t}, error {e}" if with_truth else text
 
 
@@ -199,7 +199,7 @@ def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Indices], *, un
     some = np.flatnonzero(counts)
     layer = partitions(domain, rectangles[some], scale.colors(density[some]), {"n": _texts(counts[some])}, name="truth")
     return PointsMap(
-        deck=deck([layer], domain, tooltip=f"<b>{{n}}</b> {escape(unit)}", dark=dark),
+        deck=deck([layer], domain, tooltip=f"<b>{{n}}</b> {html(unit)}", dark=dark),
         legend=scale.legend(negatives=False),
         note=None,
         description=f"Map of the true data: {scale.title}.",

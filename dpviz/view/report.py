@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any
 
@@ -11,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from dpviz.release.accounting import stated_amount
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.release import Release
+from dpviz.view.escape import clean
 from dpviz.view.report_budget import decimal, is_structure, odds, place_name, pyramid
 from dpviz.view.report_levels import error_axis, level_rows
 from dpviz.view.report_map import drawn_level, points_picture
@@ -21,8 +21,6 @@ Facts = dict[str, Any]
 
 _PLURAL = {"record": "records", "person": "people", "trip": "trips"}
 _STRONGEST = 10
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
-_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def report_html(release: Release | FlowRelease, manifest: Facts) -> bytes:
@@ -122,17 +120,15 @@ def _steps(release: Release | FlowRelease) -> list[Facts]:
 def _template() -> Any:
     """The page's template; every value that it shows is cleaned and escaped."""
     loader = PackageLoader("dpviz", "view")
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_plain)
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_clean)
     environment.trim_blocks = environment.lstrip_blocks = True
     environment.filters |= {"whole": whole, "plain_number": _number, "decimal": decimal, "amount": stated_amount}
     return environment.get_template("report.html.jinja")
 
 
-def _plain(value: object) -> object:
-    """Texts without control characters, without marks that turn the direction of writing, and without halves of characters."""
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        return _HALVES.sub("\ufffd", _CONTROLS.sub("", value))
-    return value
+def _clean(value: object) -> object:
+    """Texts as a page may hold them; jinja escapes them afterwards."""
+    return clean(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def _number(value: float | None) -> str:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from dpviz.release.flow_release import FlowRelease, interval
 from dpviz.release.pair_sums import PairSums
 from dpviz.view.colors import top_of
-from dpviz.view.trips_layers import Told, harmless
+from dpviz.view.escape import deck
+from dpviz.view.trips_layers import Told
 
 if TYPE_CHECKING:
     from dpviz.view.trips_map import TripsView
@@ -108,14 +109,14 @@ def arcs_told(release: FlowRelease, view: TripsView, pairs: Pairs) -> Told:
     origins, destinations = release.tree.origins.names_of(view.level), release.tree.destinations.names_of(view.level)
     names = zip(origins[pairs.origin], destinations[pairs.destination], strict=True)
     low, high = _spread(release, view.level, pairs)
-    unit = harmless(view.unit)
+    unit = deck(view.unit)
     texts = [
         f"{count:,} {unit}" + (f", 95 % between {a:,.0f} and {b:,.0f}" if b < np.inf else "")
         for count, a, b in zip(pairs.released.tolist(), low.tolist(), high.tolist(), strict=True)
     ]
     true = [] if pairs.true is None else zip(pairs.true.tolist(), pairs.error.tolist(), strict=True)
     return Told(
-        title=[f"{harmless(one)} to {harmless(other)}" for one, other in names],
+        title=[f"{deck(one)} to {deck(other)}" for one, other in names],
         text=texts,
         truth=None if pairs.true is None else [f"true {count:,}, error {error:+,}" for count, error in true],
     )
