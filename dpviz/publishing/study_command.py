@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pandas.api.types import is_string_dtype
 
 from dpviz.answers.compare import compare
 from dpviz.answers.study import Study
@@ -22,8 +21,7 @@ from dpviz.answers.workers import MOST_WORKERS
 from dpviz.errors import DpvizError, SettingError
 from dpviz.publishing.console import counted_bar, followed, give, say
 from dpviz.publishing.study_config import read_study
-from dpviz.publishing.table_file import checked_target, write_table
-from dpviz.release.members import neutral
+from dpviz.publishing.table_file import checked_target, csv_text, write_table
 from dpviz.view.escape import clean
 
 FEW_RUNS = 20  # workers would take longer to start than these take
@@ -158,5 +156,4 @@ def _workers(asked: int | None, runs: int) -> int:
 def _text(table: pd.DataFrame, path: Path) -> str:
     if path.suffix.lower() == ".json":
         return table.to_json(orient="records", indent=2, double_precision=15) + "\n"
-    texts = {str(name): neutral(column.to_numpy(object)) for name, column in table.items() if is_string_dtype(column)}
-    return str(table.assign(**texts).to_csv(index=False, lineterminator="\n"))
+    return csv_text(table)

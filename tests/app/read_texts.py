@@ -102,34 +102,32 @@ def foreign(module, node, ours, seen=()):
 
 def _parts(module, node):
     """What a text is made of; None if that cannot be told."""
-    match node:
-        case ast.JoinedStr():
-            return [each for each in node.values if isinstance(each, ast.FormattedValue)]
-        case ast.FormattedValue():
-            return [] if node.format_spec is not None and NUMBER.fullmatch(ast.unparse(node.format_spec)[2:-1]) else [node.value]
-        case ast.BinOp():
-            return [node.left, node.right]
-        case ast.IfExp():
-            return [node.body, node.orelse]
-        case ast.BoolOp() | ast.Tuple() | ast.List():
-            return node.values if isinstance(node, ast.BoolOp) else node.elts
-        case ast.Starred() | ast.NamedExpr():
-            return [node.value]
-        case ast.Lambda():
-            return [node.body]
-        case ast.GeneratorExp() | ast.ListComp():
-            return [node.elt]
-        case ast.Subscript():
-            return [node.value]
-        case ast.Dict():
-            return node.values
-        case ast.Call():
-            return _of_call(module, node)
-        case ast.Name():
-            return _of_name(module, node)
-        case ast.Attribute() if ast.unparse(node) in ("str.capitalize", "'{:g}'.format", "'{:.12g}'.format"):
-            return []
-    return None
+    if isinstance(node, ast.Call):
+        return _of_call(module, node)
+    if isinstance(node, ast.Name):
+        return _of_name(module, node)
+    if ast.unparse(node) in ("str.capitalize", "'{:g}'.format", "'{:.12g}'.format"):
+        return []
+    made = MADE_OF.get(type(node))
+    return None if made is None else made(node)
+
+
+def _of_field(node):
+    number = node.format_spec is not None and NUMBER.fullmatch(ast.unparse(node.format_spec)[2:-1])
+    return [] if number else [node.value]
+
+
+MADE_OF = {
+    ast.JoinedStr: lambda node: [each for each in node.values if isinstance(each, ast.FormattedValue)],
+    ast.FormattedValue: _of_field,
+    ast.BinOp: lambda node: [node.left, node.right],
+    ast.IfExp: lambda node: [node.body, node.orelse],
+    ast.Lambda: lambda node: [node.body],
+    **dict.fromkeys((ast.BoolOp, ast.Dict), lambda node: node.values),
+    **dict.fromkeys((ast.Tuple, ast.List), lambda node: node.elts),
+    **dict.fromkeys((ast.Starred, ast.NamedExpr, ast.Subscript), lambda node: [node.value]),
+    **dict.fromkeys((ast.GeneratorExp, ast.ListComp), lambda node: [node.elt]),
+}
 
 
 def _of_call(module, call):

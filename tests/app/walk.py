@@ -61,11 +61,11 @@ def entries():
 
 def errors(app):
     """What is refused in place, as a person reads it."""
-    return " ".join(error.value.replace("\\", "") for error in app.error)
+    return " ".join(error.value.replace("\\", "").replace("\u2060", "") for error in app.error)
 
 
 def warnings(app):
-    return " ".join(warning.value.replace("\\", "") for warning in app.warning)
+    return " ".join(warning.value.replace("\\", "").replace("\u2060", "") for warning in app.warning)
 
 
 def account():
