@@ -10,6 +10,7 @@ from tests.app.walk import (
     captions,
     drawn,
     drawn_layer,
+    errors,
     fine,
     good,
     infos,
@@ -179,7 +180,7 @@ class TestFiles:
         app = self.by_path(file)
         if not app.error:
             self.declare(app)
-        told = " ".join(each.value for each in app.error)
+        told = errors(app)
         assert words.lower() in told.lower()
         if content != b"lon,lat,note\n":
             assert told

@@ -59,13 +59,18 @@ def entries():
     return [entry for account in Ledger().accounts() for entry in Ledger().entries(account.name)]
 
 
+def as_read(element):
+    """A text as a person reads it: what keeps names apart from Markdown is not seen."""
+    return element.value.replace("\\", "").replace("\u2060", "")
+
+
 def errors(app):
     """What is refused in place, as a person reads it."""
-    return " ".join(error.value.replace("\\", "").replace("\u2060", "") for error in app.error)
+    return " ".join(as_read(error) for error in app.error)
 
 
 def warnings(app):
-    return " ".join(warning.value.replace("\\", "").replace("\u2060", "") for warning in app.warning)
+    return " ".join(as_read(warning) for warning in app.warning)
 
 
 def account():
@@ -133,11 +138,11 @@ def keys(elements):
 
 
 def captions(app):
-    return " ".join(caption.value for caption in app.caption)
+    return " ".join(as_read(caption) for caption in app.caption)
 
 
 def texts(app):
-    return " ".join(each.value for each in app.markdown)
+    return " ".join(as_read(each) for each in app.markdown)
 
 
 def labelled(widgets, label):
@@ -147,7 +152,7 @@ def labelled(widgets, label):
 
 
 def infos(app):
-    return " ".join(info.value for info in app.info)
+    return " ".join(as_read(info) for info in app.info)
 
 
 def shares_of(app):
