@@ -54,7 +54,7 @@ def test_a_hostile_regions_file_is_drawn_and_asks_nobody(chromium, address, tmp_
     with visit(chromium, address, "trips?source=upload", scheme="light", tmp_path=tmp_path) as (page, _):
         page.get_by_text("Upload", exact=True).first.click()
         page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(regions)
-        box = page.get_by_label("Columns of ids, coarsest level first")
+        box = page.get_by_role("combobox", name="Columns of ids, coarsest level first")
         for level in LEVELS:
             box.fill(level)
             page.get_by_role("option").first.click()
@@ -82,9 +82,9 @@ def test_a_hostile_points_file_is_drawn_and_asks_nobody(chromium, address, tmp_p
     with visit(chromium, address, "points", scheme="dark", tmp_path=tmp_path) as (page, _):
         page.get_by_text("Upload", exact=True).first.click()
         page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(points)
-        page.get_by_label("CRS of the coordinates").fill("EPSG:4326")
-        page.get_by_label("CRS of the coordinates").press("Enter")
-        page.get_by_label("Domain", exact=True).click()
+        page.get_by_role("textbox", name="CRS of the coordinates").fill("EPSG:4326")
+        page.get_by_role("textbox", name="CRS of the coordinates").press("Enter")
+        page.get_by_role("combobox", name="Domain", exact=True).click()
         page.get_by_role("option", name="Contiguous United States").click()
         page.get_by_text("These data are already public").click()
         page.get_by_text("the true data, which are public").wait_for()
