@@ -89,17 +89,11 @@ def order_of(config: ReleaseConfig) -> tuple[Order, str | None]:
     """What a configuration asks to be drawn, and the engine that counted it; reads the data, leaving out bad rows.
 
     Raises:
-        SettingError: the data's unit is another one than the configuration says.
         DpvizError: whatever is wrong with settings, frame or files.
     """
     mechanism, budget = config.mechanism.built(points=config.data.is_points), config.budget.budget()
     frame = open_frame(config)
     opened = followed("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch))
-    wanted = config.dataset.unit
-    if wanted not in (None, opened.data.unit):
-        raise SettingError(
-            f"[dataset] unit says {wanted[:40]!r}, but [data] protects one {opened.data.unit}: name a person column, or none."
-        )
     order = Order(
         data=opened.data, mechanism=mechanism, budget=budget, dataset=config.dataset.name, marks=opened.marks, cap=config.dataset.cap()
     )

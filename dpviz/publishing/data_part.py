@@ -34,7 +34,7 @@ class DataPart:
         destination: column of their destinations; or two columns likewise.
         count: column of records or trips per row. Points count one record per row if it is left out.
         person: column of whose record or trip a row is; protects persons.
-        contributions: the most records or trips of one person.
+        contributions: the most records or trips of one person; a release of one's own files must say it with a person column.
         distinct: whether each person counts once per cell or pair.
         exactly: declares that everybody has exactly that many trips.
         engine: "numpy" in memory, "duckdb" beyond it, "dask" on a cluster; "auto" chooses by the files' size.
@@ -52,7 +52,7 @@ class DataPart:
     destination: str | tuple[str, ...] | None = None
     count: str | None = None
     person: str | None = None
-    contributions: int = 1
+    contributions: int | None = None
     distinct: bool = False
     exactly: bool = False
     engine: str = AUTO
@@ -111,10 +111,42 @@ class DataPart:
         named = self.points if self.points is not None else self.trips
         return (named,) if isinstance(named, str) else named or ()
 
+    @property
+    def unit(self) -> str:
+        """What is protected as the columns are named: a "person", or else a "record" or a "trip"."""
+        vouched = not self.is_points and (self.contributions or 1) > 1
+        if self.person is not None or vouched:
+            return "person"
+        return "record" if self.is_points else "trip"
+
+    def refuse_undeclared(self, unit: str | None) -> None:
+        """Refuse a release of own files that does not say whom it protects; a bundled sample states its unit itself.
+
+        Args:
+            unit: what [dataset] says is protected; None if it says nothing.
+
+        Raises:
+            SettingError: nothing is said, no bound per person is, or what is said does not fit the columns.
+        """
+        each = "record" if self.is_points else "trip"
+        if self.sample is None and self.person is not None and self.contributions is None:
+            raise SettingError(
+                f"[data] contributions is missing: say the most {each}s of one person that count, for example contributions = 10. More of"
+                " them are left out at random, and the noise grows with the number."
+            )
+        if self.sample is None and unit is None and self.unit == each:
+            raise SettingError(
+                f"Say whom the release protects. Either each person: under [data] person, the column of whose {each} a row is, and"
+                f" contributions, the most {each}s of one person that count. Or, if each {each} is its own person: under [dataset]"
+                f' unit = "{each}".'
+            )
+        if unit not in (None, self.unit):
+            raise SettingError(f"[dataset] unit says {unit[:40]!r}, but [data] protects one {self.unit}: name a person column, or none.")
+
     def options(self) -> dict[str, Any]:
         """What the counting pass is told about the columns."""
         names = ("x", "y") if self.is_points else ("origin", "destination", "exactly")
-        return {name: getattr(self, name) for name in (*names, "crs", *_WHO)}
+        return {name: getattr(self, name) for name in (*names, "crs", *_WHO)} | {"contributions": self.contributions or 1}
 
     def counted_by(self: T, engine: str | None, address: str | None) -> T:
         """The same data with another engine, where one is named: what the command line says goes before what the file says.

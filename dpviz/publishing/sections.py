@@ -130,7 +130,8 @@ class DatasetPart:
 
     Attributes:
         name: what the curator calls the data. The ledger recognises data by their content, under whatever name.
-        unit: "record", "person" or "trip"; left out, what the columns say. Given, it is checked.
+        unit: "record", "person" or "trip", checked against the columns. A release of own files without a person column must say it:
+            "record" (or "trip") declares that each of them is its own person.
         cap_epsilon: the most that may ever be spent; needed when the ledger sees the data first; the first draw fixes it.
         cap_delta: likewise.
         cap_rho: likewise, instead of both.

@@ -91,6 +91,7 @@ def test_release_refuses_a_seed_and_says_why(run, tmp_path, words):
     ("path", "value", "code", "told"),
     [
         ("dataset.unit", "person", 2, "[data] protects one record"),
+        ("dataset.unit", None, 2, "Say whom the release protects"),
         ("data.points", "missing.csv", 2, "does it exist"),
         ("data.points", "https://example.test/a.csv", 2, "URLs"),
         ("output.folder", ".", 2, "exists already"),

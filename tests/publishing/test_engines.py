@@ -19,7 +19,7 @@ from dpviz.publishing import console, opening
 from dpviz.publishing.config import from_tables, read_config, to_toml
 from dpviz.publishing.marks import file_marks, marks_of
 from dpviz.publishing.opening import left_out, open_data, open_frame
-from tests.publishing.configs import CROWD, FLOWS, POINTS, STUDY, changed, written
+from tests.publishing.configs import CROWD, FLOWS, POINTS, STUDY, changed, per_person, written
 
 PEOPLE = pd.DataFrame({"lon": np.arange(60) % 16 + 0.5, "lat": np.arange(60) // 16 + 0.5, "who": np.arange(60) % 7})
 
@@ -52,7 +52,8 @@ def parts(folder, ending="parquet"):
 
 
 def opened(folder, data, tables=POINTS):
-    config = read_config(written(folder, changed(tables, "data", data)))
+    tables = per_person(tables, data) if "person" in data else changed(tables, "data", data)
+    config = read_config(written(folder, tables))
     return open_data(config, open_frame(config), bad_rows="refuse")
 
 
@@ -93,13 +94,23 @@ def test_ends_of_trips_are_ids_or_pairs_of_coordinates(data, told):
 @pytest.mark.parametrize(
     ("tables", "data"),
     [
-        (POINTS, {"points": ["a/*.parquet", "b"], "person": "who", "distinct": True, "engine": "dask", "address": "tls://host:8786"}),
+        (
+            POINTS,
+            {
+                "points": ["a/*.parquet", "b"],
+                "person": "who",
+                "contributions": 1,
+                "distinct": True,
+                "engine": "dask",
+                "address": "tls://host:8786",
+            },
+        ),
         (POINTS, {"points": ["one.csv"], "engine": "duckdb"}),
         (FLOWS, {"trips": "t/*.csv", "origin": ["x", "y"], "destination": ["x2", "y2"], "crs": "EPSG:4326"}),
     ],
 )
 def test_what_is_written_reads_back_equal(tmp_path, tables, data):
-    config = from_tables(changed(tables, "data", data))
+    config = from_tables(per_person(tables, data) if "person" in data else changed(tables, "data", data))
     path = tmp_path / "written.toml"
     path.write_text(to_toml(config), "utf-8")
     assert read_config(path) == config
@@ -223,7 +234,7 @@ def nobody():
 
 def test_what_was_left_out_is_told_apart(tmp_path):
     (tmp_path / "bad.csv").write_text("lon,lat,who\n1,1,a\n2,2,a\n99,1,b\n,1,c\n", "utf-8")
-    config = read_config(written(tmp_path, changed(POINTS, "data", {"points": "bad.csv", "person": "who"})))
+    config = read_config(written(tmp_path, per_person(POINTS, {"points": "bad.csv", "person": "who", "contributions": 1})))
     data = open_data(config, open_frame(config), bad_rows="drop").data
     assert left_out(data) == "left out 3: 1 outside the domain, 1 unreadable, 1 over the bound."
 
