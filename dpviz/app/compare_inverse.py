@@ -11,6 +11,7 @@ from dpviz.app.cached import keeper
 from dpviz.app.compare_state import COMPARE, CompareData
 from dpviz.app.compare_words import of_points
 from dpviz.app.curate import note_teach_look
+from dpviz.app.fields import check, in_range
 from dpviz.app.inverse_job import InverseJob
 from dpviz.data.flows import Flows
 from dpviz.publishing.wanted_epsilon import Wanted
@@ -30,17 +31,16 @@ def inverse_block(data: CompareData, mechanisms: dict[str, Any]) -> None:
     left, middle, right = st.columns([2, 3, 2], vertical_alignment="bottom")
     error = left.number_input(
         f"Typical error of at most ({data.unit})",
-        0.01,
-        1e9,
-        20.0,
+        value=20.0,
         key="wanted error",
         persist_state="session",
         help="Root mean square error of one block or pair, from noise alone.",
     )
     with middle:
         level = _level(data)
+    fits = check("wanted error", in_range("Typical error", 0.01, 1e9)(error))
     asked = _asked(data, mechanisms, error, level)
-    if right.button("Find ε", key="find epsilon", width="stretch"):
+    if right.button("Find ε", key="find epsilon", width="stretch", disabled=not fits) and fits:
         with st.spinner("Looking for ε ..."):
             wanted = _wanted(data, error, level)
             if wanted.records is not None:

@@ -83,7 +83,7 @@ def _repeat(repeats: int) -> int:
     if repeats == 1:
         return 1
     told = "Each repeat has noise of its own."
-    return int(st.number_input("Repeat", 1, repeats, key=f"compare repeat {repeats}", help=told))
+    return int(st.slider("Repeat", 1, repeats, key=f"compare repeat {repeats}", help=told))
 
 
 def _columns(number: int) -> list[Any]:

@@ -16,6 +16,7 @@ from dpviz.app.compare_state import COMPARE, JOB, MOST_PICKED, CompareConfig, Co
 from dpviz.app.compare_tabs import compare_tabs
 from dpviz.app.compare_words import usual_workload, workload_words
 from dpviz.app.curate import note_teach_look
+from dpviz.app.fields import start_checks, stopped
 from dpviz.app.forget import forget_button, forgotten
 from dpviz.app.presses import said, serve, settle
 from dpviz.app.study_job import DONE, FAILED, RUNNING, STOPPED, StudyJob
@@ -57,6 +58,7 @@ def compare_page() -> None:
 
 def _left() -> CompareData | None:
     """The controls, and the buttons that start, stop and resume."""
+    start_checks()
     data = None
     try:
         data = compare_data()
@@ -84,8 +86,9 @@ def _buttons(study: Study | None, data: CompareData | None) -> None:
         label = "Resume the study" if state in (STOPPED, FAILED) and _rows_for(study) else label
     if done:
         st.caption("All of them are there. Another seed draws new noise.")
-    pressed = st.button(label, type="primary", width="stretch", disabled=study is None or state == RUNNING or done, key="draw")
-    if pressed and study is not None and data is not None:
+    wrong = stopped()
+    pressed = st.button(label, type="primary", width="stretch", disabled=wrong or study is None or state == RUNNING or done, key="draw")
+    if pressed and not wrong and study is not None and data is not None:
         serve("compare", lambda: _start(study, data), "Starting ...")
     said("compare")
 

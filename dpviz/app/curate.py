@@ -90,12 +90,14 @@ class Purse:
         cap: of an account that the first draw opens; None for one that is there.
         account: as the ledger knows it; for a new one, what it will be.
         problem: why nothing may be drawn; None if it may.
+        known: whether the ledger could be read, so that no account means that nothing was spent.
     """
 
     name: str
     cap: Budget | None
     account: Account | None
     problem: str | None
+    known: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dpviz.app import cached
 from dpviz.app.curate import Source
+from dpviz.app.fields import Field, in_range
 from dpviz.app.path_controls import counted, path_files
 from dpviz.app.state import CURATE, LARGEST_ORDER, POINTS, SOURCES, Data, config
 from dpviz.data.engines import NUMPY
@@ -29,6 +30,7 @@ FRAMES = {
     "Europe": (-25.0, 34.0, 45.0, 72.0),
     "World": (-180.0, -90.0, 180.0, 90.0),
 }
+MOST_MADE_UP = 10_000_000
 NONE = "(none)"
 
 
@@ -83,29 +85,28 @@ def _sample() -> Data:
     )
     about = SAMPLES[how.sample]
     if about.synthetic:
-        usual = about.usual
-        st.session_state["size"] = how.size or usual
-        st.number_input(
-            f"How many {about.unit}",
-            1,
-            10_000_000,
+        usual, label = about.usual, f"How many {about.unit}"
+        size = Field(
             key="size",
-            step=100_000,
-            on_change=lambda: POINTS.change(size=None if st.session_state["size"] == usual else st.session_state["size"]),
+            label=label,
+            value=how.size or usual,
+            problem=in_range(label, 1, MOST_MADE_UP),
+            use=lambda typed: POINTS.change(size=None if typed == usual else typed),
         )
+        size.show(st.number_input, value=None, step=100_000)
     _order()
-    size = how.size if about.synthetic else None
-    points = cached.sample(how.sample, size, how.order)
+    made_up = how.size if about.synthetic else None
+    points = cached.sample(how.sample, made_up, how.order)
     credit = "" if about.synthetic else f" Data: {about.licence}."
     st.caption(about.description + credit, help=f"{_frame_text(points.domain)} Source: {about.source} Licence: {about.licence}.")
-    key = f"{how.sample} {size}"
+    key = f"{how.sample} {made_up}"
     return Data(
         points=points,
         digest=key,
         marks=cached.marks(key, (how.order,), points, f"sample {key}".encode()),
         title=about.title,
         unit=about.unit,
-        source=Source(data=DataPart(sample=how.sample, size=size), domain=_part(points.domain)),
+        source=Source(data=DataPart(sample=how.sample, size=made_up), domain=_part(points.domain)),
     )
 
 
@@ -256,10 +257,10 @@ def _declared_domain(crs: str | None) -> Domain | None:
     if frame is not None:
         return Domain(bounds=frame, crs="EPSG:4326", order=_order_value())
     left, right = st.columns(2)
-    west = left.number_input("West", value=None, key="west", persist_state="session", format="%.6g")
-    east = right.number_input("East", value=None, key="east", persist_state="session", format="%.6g")
-    south = left.number_input("South", value=None, key="south", persist_state="session", format="%.6g")
-    north = right.number_input("North", value=None, key="north", persist_state="session", format="%.6g")
+    west = left.number_input("West", value=None, key="west", persist_state="session", format="%.12g")
+    east = right.number_input("East", value=None, key="east", persist_state="session", format="%.12g")
+    south = left.number_input("South", value=None, key="south", persist_state="session", format="%.12g")
+    north = right.number_input("North", value=None, key="north", persist_state="session", format="%.12g")
     other = "Left empty: that of the file. Points are reprojected to it. The word none makes a plain plane without a map."
     own = st.text_input(
         "CRS of the domain", placeholder=crs or "as the file", key="domain crs", persist_state="session", help=other

@@ -10,11 +10,12 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.curate import Draws, Loaded, Purse, in_currency, looked_at
+from dpviz.app.fields import at_most, check, in_range, refused_by
 from dpviz.app.presses import refusal
 from dpviz.app.texts import amount_words, budget_words, plain
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.mechanisms.flow_measure import BOUNDED
-from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms
+from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms, checked_text
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 
@@ -39,7 +40,7 @@ def dataset_block(data: Loaded, draws: Draws, *, title: str = "##### 4 Dataset")
         purse = _new(data, draws) if account is None else _known(account, data, draws)
     except RefusedError as error:
         refusal(str(error))
-        return Purse(name="", cap=None, account=None, problem=str(error))
+        return Purse(name="", cap=None, account=None, problem=str(error), known=False)
     if purse.account is not None:
         _terms(purse.account)
         _sums(purse.account, draws)
@@ -76,16 +77,18 @@ def _name(data: Loaded) -> str:
     of = "" if about.size is None else f" of {about.size:,}"
     usual = "" if about.sample is None else f"Sample {about.sample}{of}"
     told = "The ledger and a configuration that you save hold it, a release does not. The ledger recognises the data by their content."
+    key = f"dataset name {data.digest}"
     name = st.text_input(
         "Name of the dataset",
         usual,
-        max_chars=LONGEST_TEXT,
-        key=f"dataset name {data.digest}",
+        key=key,
         persist_state="session",
         placeholder="for example Homes 2024",
         help=told,
     )
-    return str(name or "").strip()
+    text, label = str(name or "").strip(), "Name of the dataset"
+    wrong = at_most(label, LONGEST_TEXT)(text) or (refused_by(lambda: checked_text(text, label)) if text else None)
+    return text if check(key, wrong) else ""
 
 
 def _cap(data: Loaded) -> Budget | None:
@@ -105,28 +108,27 @@ def _cap(data: Loaded) -> Budget | None:
     symbol = "ρ" if kind == CURRENCIES[1] else "ε"
     total = left.number_input(
         f"Cap, {symbol}",
-        0.000_001 if symbol == "ρ" else 0.001,
-        LARGEST_CAP,
-        usual,
-        format="%.6g",
+        value=usual,
+        format="%.12g",
         key=f"dataset cap {symbol} {data.digest}",
         persist_state="session",
         help=never,
     )
+    smallest = 0.000_001 if symbol == "ρ" else 0.001
+    if not check(f"dataset cap {data.digest}", in_range(f"Cap, {symbol}", smallest, LARGEST_CAP, optional=True)(total)):
+        total = None
     if symbol == "ρ":
         return None if total is None else ZcdpBudget(repr(total))
     delta = right.number_input(
         "Cap, δ",
-        0.0,
-        LARGEST_CAP_DELTA,
-        usual_delta,
-        format="%.3g",
+        value=usual_delta,
+        format="%.12g",
         step=1e-6,
         key=f"dataset cap δ {data.digest}",
         persist_state="session",
         help="0 where no mechanism that needs a δ will be used.",
     )
-    if total is None:
+    if not check(f"dataset cap δ {data.digest}", in_range("Cap, δ", 0, LARGEST_CAP_DELTA)(delta)) or total is None:
         return None
     return ApproxBudget(repr(total), repr(delta)) if delta else PureBudget(repr(total))
 
@@ -179,10 +181,26 @@ def _sums(account: Account, draws: Draws) -> None:
     after = {name: part + cost[name] for name, part in account.spent.items()}
     st.html("".join(_bar(name, account, cost[name]) for name in _told(account, cost)))
     coming = f"The next draw makes it {amount_words(after)}, of" if draws else "The cap is"
-    st.caption(
-        f"Spent on these data so far: {amount_words(account.spent)}. {coming} {amount_words(account.terms.limit)}; reloads, other tabs"
-        " and the command line count as well."
-    )
+    st.caption(f"{_spent(account)} {coming} {amount_words(account.terms.limit)}; reloads, other tabs and the command line count as well.")
+
+
+def spent_words(purse: Purse | None) -> str:
+    """What was spent on the data so far, from the account that the draw would be paid from; nothing is paid in Teach.
+
+    Args:
+        purse: as `dataset_block` gave it; None in Teach, or while something else is missing.
+    """
+    if purse is None:
+        return ""
+    if not purse.known:
+        return "What was spent on these data is not known: the ledger cannot be read."
+    if purse.account is None or not purse.account.draws:
+        return "Nothing has been spent on these data yet."
+    return _spent(purse.account)
+
+
+def _spent(account: Account) -> str:
+    return f"Spent on these data so far: {amount_words(account.spent)}."
 
 
 def _cost(account: Account, draws: Draws) -> Amount:

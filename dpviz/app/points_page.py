@@ -7,9 +7,10 @@ import streamlit as st
 
 from dpviz.answers.metrics import Evaluation
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
-from dpviz.app.curate import note_teach_look
+from dpviz.app.curate import Purse, note_teach_look
 from dpviz.app.data_controls import data_controls
-from dpviz.app.dataset_block import dataset_block
+from dpviz.app.dataset_block import dataset_block, spent_words
+from dpviz.app.fields import start_checks, stopped
 from dpviz.app.forget import forgotten
 from dpviz.app.mode_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, truth_switch
 from dpviz.app.points_tabs import tabs
@@ -47,18 +48,19 @@ def points_page() -> None:
     private = config().mode == CURATE or POINTS.mechanisms[config().mechanism].private
     mode_row(POINTS, _PROTECTED if private else _UNPROTECTED)
     with st.sidebar:
-        data = _left()
+        data, purse = _left()
     POINTS.write_address()
     what = drawn()
     if what is None:
-        _before_the_first_draw(data)
+        _before_the_first_draw(data, purse)
     else:
         _result(what.number, data is not None and what.data.points is data.points)
     settle(POINTS.key)
 
 
-def _left() -> Data | None:
-    """The controls; anything that does not fit is said in place and loses nothing."""
+def _left() -> tuple[Data | None, Purse | None]:
+    """The controls, and what a draw would be paid from in Curate; anything that does not fit is said in place and loses nothing."""
+    start_checks()
     data = None
     if config().mode == CURATE:
         POINTS.remember(None)
@@ -74,35 +76,35 @@ def _left() -> Data | None:
         refusal(str(error))
         if config().mechanism in POINTS.offered():
             st.button("Back to the default settings", on_click=without_settings, args=(POINTS,))
-        return data
+        return data, None
     if data is not None:
-        _draw_controls(data)
-    else:
-        st.button("Draw a release", type="primary", width="stretch", disabled=True, key="draw")
-    return data
+        return data, _draw_controls(data)
+    st.button("Draw a release", type="primary", width="stretch", disabled=True, key="draw")
+    return None, None
 
 
-def _draw_controls(data: Data) -> None:
+def _draw_controls(data: Data) -> Purse | None:
     """What a draw is paid from, in Curate, and the button that draws."""
-    how, purse = config(), None
-    draws = [(how.built(), how.budget())]
-    if how.mode == CURATE:
-        POINTS.remember(data)
-        purse = dataset_block(data, draws)
-    stopped = purse is not None and purse.problem is not None
-    if st.button("Draw a release", type="primary", width="stretch", disabled=stopped, key="draw") and not stopped:
+    how = config()
+    purse = dataset_block(data, [(how.built(), how.budget())]) if how.mode == CURATE else None
+    wrong = stopped()
+    locked = wrong or (purse is not None and purse.problem is not None)
+    if st.button("Draw a release", type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve(POINTS.key, lambda: draw(data, purse), "Drawing ...")
     said(POINTS.key)
-    save_button(data, how, purse)
+    if not wrong:
+        POINTS.remember(data if how.mode == CURATE else None)
+        save_button(data, how, purse)
+    return purse
 
 
-def _before_the_first_draw(data: Data | None) -> None:
+def _before_the_first_draw(data: Data | None, purse: Purse | None) -> None:
     """What to do next; in Teach the public truth, so that there is something to see."""
     if data is None:
         st.info("Choose data on the left to begin.")
         return
     if config().mode == CURATE:
-        st.info("Set the mechanism and the budget on the left, then press *Draw a release*. Nothing has been spent yet.")
+        st.info(f"Set the mechanism and the budget on the left, then press *Draw a release*. {spent_words(purse)}")
         return
     st.markdown(f"**{data.title}**: the true data, which are public. Press *Draw a release* to see what could be published instead.")
     note_teach_look(data)

@@ -7,9 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.answers.metrics import FINEST_ZOOM, Evaluation, error_by_size, expected_error, true_answers
 from dpviz.app.curate import look_words
+from dpviz.app.fields import Field, in_range
 from dpviz.app.objective_tab import split_objective
 from dpviz.app.receipt_tab import receipt_table, small_print
 from dpviz.app.state import CURATE, Drawn
@@ -79,12 +81,9 @@ def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
 
 def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
     box: list[float] = st.session_state["query box"]
-    for place, (column, side) in enumerate(zip(st.columns(4), SIDES, strict=True)):
-        key = f"query {side}"
-        st.session_state[key] = box[place]
-        box[place] = column.number_input(
-            side, key=key, format="%.6g", step=_step(what.release, place % 2), on_change=_typed, args=(place, key)
-        )
+    fits = [_side(what.release, box, place, column) for place, column in enumerate(st.columns(4))]
+    if not all(fits):
+        return
     if not (box[0] < box[2] and box[1] < box[3]):
         st.error("A box needs an area: West below East, and South below North.")
         return
@@ -107,8 +106,17 @@ def _around(release: Release) -> str:
     return f"{what} It is approximate: {release.approximate}." if release.approximate else what
 
 
-def _typed(place: int, key: str) -> None:
-    st.session_state["query box"][place] = st.session_state[key]
+def _side(release: Release, box: list[float], place: int, column: DeltaGenerator) -> bool:
+    """The field of one side of the box, which must lie in the domain; whether it does."""
+    low, high = release.domain.bounds[place % 2 :: 2]
+    field = Field(
+        key=f"query {SIDES[place]}",
+        label=SIDES[place],
+        value=box[place],
+        problem=in_range(SIDES[place], low, high),
+        use=lambda typed: box.__setitem__(place, typed),
+    )
+    return field.show(column.number_input, value=None, format="%.12g", step=_step(release, place % 2))
 
 
 def _keep_box(release: Release, clicked: int | None) -> None:

@@ -9,6 +9,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.curate import Kept, Loaded, Purse, in_currency, kept, order_of, till
 from dpviz.app.dataset_block import dataset_block
+from dpviz.app.fields import start_checks, stopped
 from dpviz.app.forget import forget_button, forgotten
 from dpviz.app.outcome import Outcome, publish_kept, publish_new, show_outcome
 from dpviz.app.presses import said, serve, settle
@@ -50,6 +51,7 @@ def _first_row() -> None:
 
 def _preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
     """Everything before the button: data, draw, sums, dry run and words."""
+    start_checks()
     ready = {title: found for title, desk in DESKS.items() if (found := desk.loaded()) is not None}
     earlier = kept()
     if not ready and not earlier:
@@ -70,7 +72,8 @@ def _preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> N
         dry_run_block(data, mechanism, handed)
         if made is None:
             st.caption(f"One press: the ledger counts {budget_words(handed)}, noise is drawn once, and the files are made.")
-        if st.button("Publish", type="primary", disabled=purse.problem is not None, key="publish", width="stretch"):
+        locked = stopped() or purse.problem is not None
+        if st.button("Publish", type="primary", disabled=locked, key="publish", width="stretch") and not locked:
             serve(PAGE, lambda: _publish((data, mechanism, budget), purse, made, words), "Publishing ...")
         said(PAGE)
         if made is None:

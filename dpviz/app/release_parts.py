@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.app.curate import Loaded
+from dpviz.app.fields import at_most, check
 from dpviz.app.presses import refusal
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.budget import Budget
@@ -36,9 +37,10 @@ def words_form() -> dict[str, Any]:
         label, example = _LABELS[name]
         common: dict[str, Any] = {"key": f"publication {name}", "placeholder": example, "persist_state": "session"}
         if name in _LONG:
-            said[name] = place.text_area(label, max_chars=LONGEST_TEXT, height=80, **common)
+            said[name] = place.text_area(label, height=80, **common)
         else:
-            said[name] = place.text_input(label, max_chars=LONGEST_LINE, **common)
+            said[name] = place.text_input(label, **common)
+        check(common["key"], at_most(label, LONGEST_TEXT if name in _LONG else LONGEST_LINE)(said[name]))
     st.session_state.setdefault("publication formats", list(FORMATS))
     said["formats"] = st.multiselect(
         "Formats",

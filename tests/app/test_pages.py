@@ -96,7 +96,7 @@ class TestDrawing:
         for theme in ("dark", "light"):
             app.context = {"theme": theme}
             fine(app.run())
-        fine(app.number_input(key="epsilon").set_value(1.5).run())
+        fine(app.text_input(key="epsilon").set_value("1.5").run())
         fine(app.number_input(key="setting quadtree height").set_value(5).run())
         fine(app.selectbox(key="preset").set_value("uniform").run())
         fine(app.selectbox(key="mechanism").set_value("identity").run())
@@ -134,7 +134,7 @@ class TestDrawing:
         app.slider(key="zoom").set_value(2).run()
         app.segmented_control(key="shown").set_value("Error").run()
         assert "have changed since draw" not in captions(app)
-        app.number_input(key="epsilon").set_value(0.75).run()
+        app.text_input(key="epsilon").set_value("0.75").run()
         assert "have changed since draw" in captions(app)
         assert "have changed since draw" not in captions(press_draw(app))
 
@@ -163,7 +163,7 @@ class TestCurate:
         assert "ε 0. The next draw makes it ε 0.1" in captions(app)
         press_draw(app)
         assert "ε 0.1. The next draw makes it ε 0.2" in captions(app)
-        app.number_input(key="epsilon").set_value(0.2).run()
+        app.text_input(key="epsilon").set_value("0.2").run()
         press_draw(app)
         assert "ε 0.3. The next draw makes it ε 0.5" in captions(app)
         assert [entry.budget.epsilon for entry in entries()] == [Fraction(1, 10), Fraction(1, 5)]

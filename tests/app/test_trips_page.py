@@ -117,7 +117,7 @@ class TestDrawing:
 
     def test_a_stale_draw_says_so(self):
         app = press_draw(trips_app())
-        app.number_input(key="epsilon").set_value(2.0).run()
+        app.text_input(key="epsilon").set_value("2.0").run()
         assert "have changed since draw 1" in captions(app)
         press_draw(app)
         assert "have changed" not in captions(app)
