@@ -13,8 +13,10 @@ from dpviz.app.curate import Source
 from dpviz.app.fields import Field, in_range
 from dpviz.app.path_controls import counted, path_files
 from dpviz.app.state import CURATE, LARGEST_ORDER, POINTS, SOURCES, Data, config
+from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.engines import NUMPY
 from dpviz.data.found_columns import found_points
+from dpviz.data.found_files import FoundFiles, found_files
 from dpviz.data.load import PointsFile
 from dpviz.data.samples import SAMPLES
 from dpviz.errors import DpvizError
@@ -64,6 +66,7 @@ class Given:
         part: how a saved configuration names them: points, engine and address.
         count: their counts and marks on a domain, by some options; None while they are being counted.
         content: stands for their content, from their marks.
+        found: the files themselves.
     """
 
     about: PointsFile
@@ -71,6 +74,7 @@ class Given:
     part: dict[str, Any]
     count: Callable[[Domain, cached.Options], Opened | None]
     content: Callable[[Opened], str]
+    found: Callable[[], FoundFiles]
 
 
 def _sample() -> Data:
@@ -152,7 +156,14 @@ def _of_upload(name: str, body: bytes) -> Given:
         return Opened(data=points, marks=cached.marks(digest, (domain, options), points, body), engine=NUMPY)
 
     about = cached.inspected(digest, name, body)
-    return Given(about=about, digest=digest, part={"points": name}, count=count, content=lambda _: digest)
+    return Given(
+        about=about,
+        digest=digest,
+        part={"points": name},
+        count=count,
+        content=lambda _: digest,
+        found=lambda: found_files(cached.named(name, body)),
+    )
 
 
 def _keep_upload() -> None:
@@ -176,12 +187,16 @@ def _by_path() -> Given | None:
         part={"points": files.written, "engine": files.engine, "address": files.address},
         count=count,
         content=files.content,
+        found=lambda: files.found,
     )
 
 
 def _file(given: Given) -> Data | None:
-    about, digest = given.about, given.digest
+    about, digest, mode = given.about, given.digest, config().mode
     options = _columns(about, digest)
+    unit = unit_controls(UnitQuestion(each="record", columns=about.columns, key=f"{mode} {digest}", private=mode == CURATE))
+    if about.person is not None and "person" not in (unit or ()):
+        st.caption(f":orange[There is a column *{about.person}*: choose it above to protect persons, not records.]")
     crs = about.crs
     if about.needs_crs:
         asked = "The file does not say; it is never guessed. EPSG:4326 is longitude and latitude in degrees."
@@ -190,7 +205,7 @@ def _file(given: Given) -> Data | None:
     needs_crs = about.needs_crs and not (domain is not None and domain.crs is None)
     bad = "Rows with a missing or unreadable cell. Off: the file is refused if there is one."
     drop = st.toggle("Leave out bad rows", key="drop", persist_state="session", help=bad)
-    if config().mode != CURATE and not st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
+    if mode != CURATE and not st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return None
     if needs_crs and not crs:
@@ -199,10 +214,19 @@ def _file(given: Given) -> Data | None:
     if domain is None:
         st.info("Declare the domain: west, south, east and north.")
         return None
+    if unit is None:
+        return None
     if needs_crs:
         options["crs"] = crs
+    options |= unit
     opened = given.count(domain, (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
-    return None if opened is None else _loaded(given, opened, domain, options)
+    if opened is None:
+        return None
+    data = _loaded(given, opened, domain, options)
+    if mode == CURATE and "person" not in unit:
+        used = tuple(sorted(options[role] for role in ("x", "y", "count") if role in options))
+        show_repeated(data, cached.repeated(digest, used, given.found()), "record")
+    return data
 
 
 def _loaded(given: Given, opened: Opened, domain: Domain, options: dict[str, Any]) -> Data:
@@ -229,18 +253,8 @@ def _columns(about: PointsFile, digest: str) -> dict[str, Any]:
                 options[axis] = pick(title, names, found, f"column {axis} {digest}")
         whole = "Whole numbers; without it each row is one record."
         options["count"] = pick("Records per row", names, None, f"column count {digest}", whole)
-        options["person"] = pick("Person", names, None, f"column person {digest}", "Protects each person instead of each record.")
-        if options["person"]:
-            most = st.number_input("Records per person, at most", 1, 1000, 1, key="contributions", persist_state="session")
-            options["contributions"] = int(most)
-            once = "However many records a person has in a cell, it counts one; at most that many cells are kept."
-            options["distinct"] = st.toggle("Each person once per cell", key="distinct", persist_state="session", help=once)
-    for role, found, meaning in (
-        ("person", about.person, "protect persons, not records"),
-        ("count", about.count, "count several records per row"),
-    ):
-        if found is not None and options[role] is None:
-            st.caption(f":orange[There is a column *{found}*: choose it under Columns to {meaning}.]")
+    if about.count is not None and options["count"] is None:
+        st.caption(f":orange[There is a column *{about.count}*: choose it under Columns to count several records per row.]")
     return {name: value for name, value in options.items() if value not in (None, False)}
 
 

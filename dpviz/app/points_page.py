@@ -93,7 +93,8 @@ def _draw_controls(data: Data) -> Purse | None:
         serve(POINTS.key, lambda: draw(data, purse), "Drawing ...")
     said(POINTS.key)
     if not wrong:
-        POINTS.remember(data if how.mode == CURATE else None)
+        if how.mode == CURATE:
+            POINTS.remember(data)
         save_button(data, how, purse)
     return purse
 

@@ -16,10 +16,12 @@ from dpviz.app.state import CURATE
 from dpviz.app.texts import plain
 from dpviz.app.trips_columns import trips_columns
 from dpviz.app.trips_state import SOURCES, TRIPS, TripsData
+from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.engines import NUMPY
 from dpviz.data.flow_samples import FLOW_SAMPLES
 from dpviz.data.flows import PERSON, Flows
 from dpviz.data.found_columns import found_flows
+from dpviz.data.found_files import FoundFiles, found_files
 from dpviz.data.load_flows import FlowsFile
 from dpviz.publishing.data_part import DataPart
 from dpviz.publishing.opening import Asked, Opened, left_out
@@ -87,6 +89,7 @@ class Given:
         part: how a saved configuration names them: trips, engine and address.
         count: their counts and marks between the regions of two frames, by some options; None while they are being counted.
         content: stands for their content, from their marks.
+        found: the files themselves.
     """
 
     about: FlowsFile
@@ -94,6 +97,7 @@ class Given:
     part: dict[str, Any]
     count: Callable[[Frames, cached.Options], Opened | None]
     content: Callable[[Opened], str]
+    found: Callable[[], FoundFiles]
 
 
 def _files() -> TripsData | None:
@@ -105,15 +109,34 @@ def _files() -> TripsData | None:
     if frame is None or ends is None or given is None:
         st.info("Choose a public file of regions, and a file of trips between them: origin, destination, count.")
         return None
-    options = trips_columns(given.about, given.digest)
+    about, mode = given.about, TRIPS.config().mode
+    options = trips_columns(about, given.digest)
+    columns = () if about.matrix else about.columns
+    unit = unit_controls(UnitQuestion(each="trip", columns=columns, key=f"trips {mode} {given.digest}", private=mode == CURATE))
+    if about.person is not None and "person" not in (unit or ()):
+        st.caption(f":orange[There is a column *{about.person}*: choose it above to protect persons, not trips.]")
     bad = "Rows with an unknown region, or a missing or unreadable cell. Off: the file is refused if there is one."
     drop = st.toggle("Leave out bad rows", key="trips drop", persist_state="session", help=bad)
     public = f"public {given.digest}"
-    if TRIPS.config().mode != CURATE and not st.checkbox("These data are already public", key=public, persist_state="session"):
+    if mode != CURATE and not st.checkbox("These data are already public", key=public, persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return None
+    if unit is None:
+        return None
+    options |= unit
     opened = given.count((frame, ends), (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
-    return None if opened is None else _loaded(given, opened, (frame, ends if apart else None), options)
+    if opened is None:
+        return None
+    data = _loaded(given, opened, (frame, ends if apart else None), options)
+    if mode == CURATE and columns and "person" not in unit:
+        show_repeated(data, cached.repeated(given.digest, _used(options), given.found()), "trip")
+    return data
+
+
+def _used(options: dict[str, Any]) -> tuple[str, ...]:
+    """Columns that hold ends and counts of trips."""
+    ends = [options[role] for role in ("origin", "destination", "count") if role in options]
+    return tuple(sorted(name for end in ends for name in ((end,) if isinstance(end, str) else end)))
 
 
 def _loaded(given: Given, opened: Opened, frames: tuple[cached.Frame, cached.Frame | None], options: dict[str, Any]) -> TripsData:
@@ -149,7 +172,14 @@ def _uploaded() -> Given | None:
         return Opened(data=flows, marks=cached.marks(digest, (keys, options), flows, body), engine=NUMPY)
 
     about = cached.inspected_flows(digest, name, body)
-    return Given(about=about, digest=digest, part={"trips": name}, count=count, content=lambda _: digest)
+    return Given(
+        about=about,
+        digest=digest,
+        part={"trips": name},
+        count=count,
+        content=lambda _: digest,
+        found=lambda: found_files(cached.named(name, body)),
+    )
 
 
 def _by_path() -> Given | None:
@@ -168,6 +198,7 @@ def _by_path() -> Given | None:
         part={"trips": files.written, "engine": files.engine, "address": files.address},
         count=count,
         content=files.content,
+        found=lambda: files.found,
     )
 
 

@@ -91,7 +91,8 @@ def _draw_controls(data: TripsData) -> Purse | None:
         serve(TRIPS.key, lambda: draw(data, purse), "Drawing ...")
     said(TRIPS.key)
     if not wrong:
-        TRIPS.remember(data if how.mode == CURATE else None)
+        if how.mode == CURATE:
+            TRIPS.remember(data)
         save_button(data, how, purse)
     return purse
 

@@ -78,21 +78,24 @@ def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Li
 
     Returns:
         None if no column could be looked at, so that the content stayed unseen: there is none of texts or numbers, or no file can be read.
+        Apart from that, whether it is None depends on names and declared types alone, for it decides what a manifest says was looked at.
     """
     passed = {*map(folded, but), *X_NAMES, *Y_NAMES, *COUNT_NAMES}
     looks: dict[str, list[pa.Array]] = {}
     rows: dict[str, int] = {}
-    seen = 0
+    seen, looked = 0, False
     for source in found.sources:
         for columns in attempt(lambda source=source: list(_columns(source, found, limits))) or ():  # type: ignore[misc]
             seen += max(map(len, columns.values()), default=0)
             for name, cells in columns.items():
-                if folded(name) not in passed and _may_be_ids(cells.type):
+                may_be = folded(name) not in passed and _may_be_ids(cells.type)
+                looked = looked or may_be or (found.format == "GeoJSON" and folded(name) not in passed)  # which declares no types
+                if may_be:
                     looks.setdefault(name, []).append(_distinct(cells))
                     rows[name] = rows.get(name, 0) + len(cells) - cells.null_count
         if seen >= MOST_ROWS:
             break
-    if not looks:
+    if not looked:
         return None
     all_rows = seen < MOST_ROWS and not (found.format in SEPARATORS and max(found.sizes) >= MOST_BYTES)
     ranked = []
@@ -151,8 +154,8 @@ def _of_geojson(data: bytes) -> _Columns:
     features = [each.get("properties") or {} for each in json.loads(data.decode("utf-8-sig", "replace"))["features"][:MOST_ROWS]]
     names = dict.fromkeys(name for properties in features for name in properties)
     cells = {name: [properties.get(name) for properties in features] for name in names}
-    columns = {name: attempt(lambda values=values: pa.array(values)) for name, values in cells.items()}  # type: ignore[misc]
-    return {name: column for name, column in columns.items() if column is not None}
+    read = {name: attempt(lambda values=values: pa.array(values)) for name, values in cells.items()}  # type: ignore[misc]
+    return {name: pa.nulls(len(features)) if column is None else column for name, column in read.items()}
 
 
 def _of_layer(kind: str, data: bytes, limits: Limits) -> _Columns:
@@ -165,8 +168,9 @@ def _of_layer(kind: str, data: bytes, limits: Limits) -> _Columns:
 def _may_be_ids(kind: pa.DataType) -> bool:
     """Whether a column's type is one of ids: texts, whole numbers, or numbers that may all be whole."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    texts = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    return texts or pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_fixed_size_binary(kind)
+    types = pa.types
+    kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_fixed_size_binary)
+    return any(is_one(kind) for is_one in kinds)
 
 
 def _distinct(cells: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -178,12 +182,13 @@ def _distinct(cells: pa.Array | pa.ChunkedArray) -> pa.Array:
 def _are_ids(values: pa.Array) -> bool:
     """Whether different values may name persons: no fractions, no dates and no times."""
     if pa.types.is_floating(values.type):
-        return bool(pc.all(pc.and_(pc.is_finite(values), pc.equal(pc.floor(values), values))).as_py())
+        numbers = values.to_numpy(zero_copy_only=False)
+        return bool(np.all(np.isfinite(numbers) & (np.floor(numbers) == numbers)))
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return True
-    numbers = attempt(lambda: pc.cast(pc.utf8_trim_whitespace(values), pa.float64()))
-    if numbers is not None:
-        return _are_ids(numbers)
+    read = attempt(lambda: pc.cast(pc.utf8_trim_whitespace(values), pa.float64()))
+    if read is not None:
+        return _are_ids(read)
     return not bool(pc.all(pc.match_substring_regex(values, _TIMES)).as_py())
 
 

@@ -19,6 +19,7 @@ from dpviz.data.found_files import TABLES, FoundFiles, found_files
 from dpviz.data.load import PointsFile, inspect_points
 from dpviz.data.load_flows import FlowsFile, inspect_flows
 from dpviz.data.load_regions import inspect_regions
+from dpviz.data.repeated_columns import MOST_SHOWN, RepeatedColumn, repeated_columns
 from dpviz.data.shapes import open_shapes
 from dpviz.data.tables import SEPARATORS
 from dpviz.errors import DpvizError, InputError
@@ -197,6 +198,35 @@ def _release(path: Path) -> Facts:
     }
 
 
+def repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
+    """Columns of points or trips that may say who a row belongs to, by their content: numbers for the curator only.
+
+    Args:
+        path: of the file.
+        facts: from `check`.
+
+    Returns:
+        None if no column's content was looked at, as in a release, in regions, and in several or large files.
+    """
+    use = next(iter(facts["uses"]), None)
+    if use is None or "files" in facts or use["as"] == "regions" or "matrix" in use["found"]:
+        return None
+    used = [use["found"][role] for role in ("x", "y", "origin", "destination", "count") if role in use["found"]]
+    return repeated_columns(found_files(path), but=[name for each in used for name in ((each,) if isinstance(each, str) else each)])
+
+
+def with_repeated(facts: Facts, columns: Sequence[RepeatedColumn]) -> Facts:
+    """The facts with the columns that are likeliest to hold ids."""
+    return {**facts, "may_be_persons": [{"column": c.name, "values": c.values, "rows": c.rows} for c in columns[:MOST_SHOWN]]}
+
+
+def _questions(columns: Sequence[Facts]) -> list[str]:
+    """What to ask oneself of columns whose values repeat."""
+    known = [RepeatedColumn(name=each["column"], values=each["values"], rows=each["rows"]) for each in columns]
+    question = "Is one of these columns a person, a household or a vehicle? Then name it under [data] person:"
+    return [question, *(f"  {each.name}: {each.consequence}" for each in known)] if known else []
+
+
 def lines(facts: Facts) -> list[str]:
     """The same for a person."""
     if facts["kind"] == "release":
@@ -214,4 +244,4 @@ def lines(facts: Facts) -> list[str]:
         found = ", ".join(name if value is True else f"{name} = {value}" for name, value in use["found"].items())
         told.append(f"As {use['as']}: {found}.")
         told += [f"  missing: {each}" for each in use["missing"]] or ["  nothing is missing"]
-    return told
+    return told + _questions(facts.get("may_be_persons", ()))

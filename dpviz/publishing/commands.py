@@ -20,6 +20,7 @@ from dpviz.publishing.config import ReleaseConfig, read_config
 from dpviz.publishing.console import DONE, REFUSED, counted_bar, followed, give, say
 from dpviz.publishing.expected import Expected, expected
 from dpviz.publishing.ledger_lines import account_facts, account_line, draws, entry_facts, entry_line
+from dpviz.publishing.marks import file_marks
 from dpviz.publishing.opening import PrivateData, left_out, open_data, open_frame, placed
 from dpviz.publishing.order import Order, Words
 from dpviz.publishing.publish import amount_text, publish
@@ -123,8 +124,24 @@ def _dry_lines(order: Order, found: Expected) -> list[str]:
 
 def run_check(asked: Namespace) -> None:
     """Say what a file is."""
-    facts = check.check(Path(asked.file))
+    path = Path(asked.file)
+    facts = check.check(path)
+    columns = check.repeated(path, facts)
+    if columns is not None:
+        try:
+            _note_look(path)
+            facts = check.with_repeated(facts, columns)
+        except RefusedError as error:
+            say(f"Which columns look like ids of persons is not shown, since that the data were looked at cannot be recorded. {error}")
     give(facts, check.lines(facts), as_json=asked.json)
+
+
+def _note_look(path: Path) -> None:
+    """Note in the ledger that a file's content was looked at, if the ledger knows the file."""
+    ledger = Ledger()
+    known = ledger.recognised(file_marks([path]))
+    if known is not None and not known.truth_seen:
+        ledger.looked(known.name)
 
 
 def run_audit(asked: Namespace) -> int:

@@ -7,6 +7,7 @@ from tests.app.walk import (
     PLACES,
     SMALL,
     SWAPPED,
+    by_record,
     captions,
     drawn,
     drawn_layer,
@@ -17,6 +18,7 @@ from tests.app.walk import (
     name_dataset,
     points_app,
     press_draw,
+    protect,
 )
 
 
@@ -34,7 +36,7 @@ class TestFiles:
     def declare(self, app, frame="Contiguous United States", crs="EPSG:4326"):
         app.selectbox(key="frame").set_value(frame)
         app.text_input(key="crs").set_value(crs)
-        return good(app.run())
+        return by_record(good(app.run()))
 
     def public(self, app):
         return next(box for box in app.checkbox if box.label == "These data are already public")
@@ -100,7 +102,7 @@ class TestFiles:
 
     def test_a_person_column_protects_people(self):
         app = self.upload(b"lon,lat,who\n-118.2,34.1,a\n-118.2,34.1,a\n-80.25,25.5,b\n")
-        labelled(app.selectbox, "Person").set_value("who").run()
+        protect(app, "who")
         fine(self.declare(app))
         press_draw(app)
         assert drawn(app).release.receipt.unit == "person"

@@ -73,8 +73,25 @@ def account():
     return found
 
 
+def protect(app, person=None, most=1):
+    """Say whom a file's release protects: each record (or trip) as a person of its own, or the persons of a column."""
+    (choice,) = [radio for radio in app.radio if radio.label == "Whom to protect"]
+    good(choice.set_value("each" if person is None else "person").run())
+    if person is not None:
+        labelled(app.selectbox, "Person").set_value(person)
+        (bound,) = [number for number in app.number_input if number.label.endswith("per person, at most")]
+        bound.set_value(most)
+    return good(app.run())
+
+
+def by_record(app):
+    """Say that each record is its own person, where nothing is said yet."""
+    return protect(app) if any(radio.label == "Whom to protect" and radio.value is None for radio in app.radio) else app
+
+
 def name_dataset(app, name=None, cap=10.0):
-    """Type name and cap where the ledger does not know the data and the page proposes none."""
+    """Type name and cap where the ledger does not know the data and the page proposes none; each record is protected unless it is said."""
+    by_record(app)
     typed = [each for each in app.text_input if each.label == "Name of the dataset"]
     if typed and not typed[0].value:
         typed[0].set_value(name or f"Homes {len(Ledger().accounts()) + 1}")
