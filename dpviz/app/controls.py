@@ -129,15 +129,16 @@ def _with(desk: Desk, rule: Rule, value: Any) -> dict[str, Any]:
 def privacy_controls(desk: Desk, frame: Any | None) -> None:
     """Choose epsilon and how it is split; `frame` is the public frame of the data, None before there are any."""
     st.markdown("##### 3 Privacy")
-    _epsilon(desk)
-    _promise(desk)
+    if _epsilon(desk):
+        _promise(desk)
     if desk.config().built().needs_delta:
         _delta(desk)
     if frame is not None:
         _split(desk, frame)
 
 
-def _epsilon(desk: Desk) -> None:
+def _epsilon(desk: Desk) -> bool:
+    """Slider and field of epsilon; whether what was typed is used."""
     epsilon = desk.config().epsilon
     st.session_state["epsilon slider"] = min(EPSILONS, key=lambda option: abs(math.log(option / epsilon)))
     slider, typed = st.columns([2, 1], vertical_alignment="bottom")
@@ -156,7 +157,7 @@ def _epsilon(desk: Desk) -> None:
         problem=lambda text: refused_by(lambda: _epsilon_in(text)),
         use=lambda text: desk.change(epsilon=_epsilon_in(text)),
     )
-    exactly.show(typed.text_input, label_visibility="collapsed")
+    return exactly.show(typed.text_input, label_visibility="collapsed")
 
 
 def _epsilon_in(text: object) -> float | Fraction:

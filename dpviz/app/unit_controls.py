@@ -65,8 +65,8 @@ def unit_controls(question: UnitQuestion) -> dict[str, Any] | None:
         )
     most = _most(question, enforced=chosen == PERSON)
     if most is None or (chosen == PERSON and options["person"] is None):
-        named = "the column of persons, and " if chosen == PERSON else ""
-        st.info(f"Say {named}the most {each}s of one person that count.")
+        column = "Choose the column of persons, and say" if chosen == PERSON else "Say"
+        st.info(f"{column} the most {each}s of one person that count.")
         return None
     further = _further(question, most, enforced=chosen == PERSON)
     return options | {"contributions": most} | {name: True for name, on in further.items() if on}

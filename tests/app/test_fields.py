@@ -10,6 +10,7 @@ from tests.app.walk import (
     FLIGHTS,
     SMALL,
     account,
+    captions,
     drawn,
     entries,
     errors,
@@ -60,6 +61,13 @@ def test_what_does_not_fit_stays_and_locks_the_button(link, kind, key, value, to
     assert not app.download_button  # which would save the value before
     assert good(app.run()).button(key="draw").disabled
     assert getattr(app, kind)(key=key).value == value
+
+
+def test_what_an_epsilon_promises_is_not_said_of_the_one_before():
+    app = points_app()
+    assert "e^ε" in captions(app)
+    typed(app, "text_input", "epsilon", "1000")
+    assert "e^ε" not in captions(app)
 
 
 def test_a_field_that_is_corrected_unlocks_the_button():

@@ -55,7 +55,7 @@ def test_nothing_is_preselected_in_curate_and_the_button_waits(start):
     assert bound.value is None
     assert app.button(key="draw").disabled
     bound.set_value(2).run()
-    assert "Say the column of persons, and the most" in infos(app)
+    assert "Choose the column of persons, and say the most" in infos(app)
     assert app.button(key="draw").disabled
 
 
