@@ -23,7 +23,7 @@ A release holds nothing private: ask it anything, as often as you like.
 >>> bool(abs(count[0] - 930) < 4 * stddev[0])
 True
 >>> release.to_frame(level=2).columns.tolist()[:3]
-['partition_id', 'level', 'depth']
+['partition_id', 'level', 'count_noisy']
 
 Trips go the same way: public nested regions, private trips between them, a mechanism, a release.
 
@@ -115,6 +115,7 @@ from dpviz.release.manifest import describe, manifest_schema
 from dpviz.release.publication import Publication
 from dpviz.release.reading import read_manifest, read_release
 from dpviz.release.release import Release
+from dpviz.release.verdict import Verdict, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.regions import Regions
@@ -183,6 +184,7 @@ __all__ = [
     "Tuned",
     "TunedGrid",
     "UniformGrid",
+    "Verdict",
     "ZcdpBudget",
     "amplified",
     "amplified_in_paper",
@@ -232,6 +234,7 @@ __all__ = [
     "summary",
     "tidy",
     "true_answers",
+    "verdict",
     "workload_errors",
     "write_release",
     "zipped",

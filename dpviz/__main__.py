@@ -51,19 +51,30 @@ def _with_json(commands: argparse._SubParsersAction[_Parser], name: str, text: s
 def _app(command: argparse.ArgumentParser) -> None:
     command.add_argument("--port", type=int, default=8501, help="on 127.0.0.1 (default 8501)")
     command.add_argument("--headless", action="store_true", help="open no browser")
+    open_to_all = "ask for no token: every user of this computer can then open the app, with your rights"
+    command.add_argument("--no-token", action="store_true", help=open_to_all)
 
 
 def _release(command: argparse.ArgumentParser) -> None:
     command.add_argument("config", help="a TOML file; see README")
     command.add_argument("--output", metavar="FOLDER", help="write there instead of where the configuration says")
     _engine(command)
-    command.add_argument("--dry-run", action="store_true", help="expected error from the mechanism alone; spends nothing")
+    instead = command.add_mutually_exclusive_group()
+    instead.add_argument("--dry-run", action="store_true", help="expected error from the mechanism alone; spends nothing")
+    instead.add_argument(
+        "--paid", type=int, metavar="DRAW", help="publish a draw that is paid for and kept (see: dpviz ledger show); spends nothing"
+    )
     command.add_argument("--seed", help=argparse.SUPPRESS)  # understood so that its refusal can say why
 
 
 def _engine(command: argparse.ArgumentParser) -> None:
     command.add_argument("--engine", metavar="ENGINE", help="auto, numpy, duckdb or dask: what counts the records of files")
-    command.add_argument("--address", help="of a Dask scheduler, such as tls://host:8786 (default: workers of this computer)")
+    command.add_argument(
+        "--address",
+        help="of a Dask scheduler, such as tls://host:8786 (default: workers of this computer);"
+        " whoever runs the scheduler can run code on this computer",
+    )
+    command.add_argument("--insecure-address", action="store_true", help="call a scheduler on another computer without TLS")
 
 
 def _compare(command: argparse.ArgumentParser) -> None:

@@ -8,7 +8,21 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dpviz"
-ORDER = ["errors", "bundled", "space", "data", "privacy", "release", "mechanisms", "answers", "view", "publishing", "app", "__main__"]
+ORDER = [
+    "errors",
+    "bundled",
+    "arrow_memory",
+    "space",
+    "data",
+    "privacy",
+    "release",
+    "mechanisms",
+    "answers",
+    "view",
+    "publishing",
+    "app",
+    "__main__",
+]
 FORBIDDEN = {"release": {"data", "mechanisms"}, "view": {"data", "mechanisms"}}
 ONLY_IN = {"streamlit": {"app"}, "pydeck": {"view", "app"}, "altair": {"view", "app"}}
 TOP_LEVEL = {"pyproject.toml", "README.md", "app.py", "dpviz", "tests", "assets", "sample_data", "LICENSE", "CITATION.cff"}

@@ -29,3 +29,8 @@ def test_dpviz_is_there_soon_after_geopandas():
     rounds = [(seconds("dpviz"), seconds("geopandas")) for _ in range(ROUNDS)]
     ours, theirs = (min(column) for column in zip(*rounds, strict=True))
     assert ours - theirs < MOST_SECONDS, f"{ours - theirs:.2f} s more than geopandas"
+
+
+def test_proj_asks_no_network_whatever_the_environment_says():
+    code = "import os; os.environ['PROJ_NETWORK'] = 'ON'; import dpviz; from pyproj import network; print(network.is_network_enabled())"
+    assert of_fresh_python(code) == "False\n"

@@ -119,8 +119,8 @@ def release_of(tree: Tree, noisy: np.ndarray, variance: np.ndarray, *, consisten
 
 
 def random_boxes(rng: np.random.Generator, side: float, count: int) -> np.ndarray:
-    """(count, 4) boxes: some on lattice lines, some cutting cells, some past the edge, some without area, and the whole."""
-    x, y = np.sort(rng.uniform(-0.1 * side, 1.1 * side, (2, count, 2)), axis=2)
+    """(count, 4) boxes: some on lattice lines, some cutting cells, some along the edge, some without area, and the whole."""
+    x, y = np.clip(np.sort(rng.uniform(-0.1 * side, 1.1 * side, (2, count, 2)), axis=2), 0, side)
     boxes = np.stack([x[:, 0], y[:, 0], x[:, 1], y[:, 1]], axis=1)
     boxes[::3] = np.round(boxes[::3])
     boxes[1::7, 2] = boxes[1::7, 0]

@@ -91,6 +91,7 @@ def paper_htf(split_epsilon: float, *, stop: int = 100, height: int | None = Non
         stop="count",
         stop_count=stop,
         stop_cells=5,
+        reuse_splits=False,
         combine=False,
         zero=False,
         inside="uniform",

@@ -118,8 +118,10 @@ def block(release: Release, holders: Holders, *, threshold: float = 0.0, margin:
 
 
 def _widened(release: Release, nodes: Integers, margin: float) -> Floats:
-    """(k, 4) rectangles of nodes in the domain's CRS, with a margin around them."""
-    return np.asarray(release.domain.coordinates(release.tree.rectangles(nodes)) + np.array([-margin, -margin, margin, margin]))
+    """(k, 4) rectangles of nodes in the domain's CRS, with a margin around them as far as the domain goes."""
+    wide = release.domain.coordinates(release.tree.rectangles(nodes)) + np.array([-margin, -margin, margin, margin])
+    bounds = np.array(release.domain.bounds)
+    return np.asarray(np.clip(wide, np.tile(bounds[:2], 2), np.tile(bounds[2:], 2)))
 
 
 def _found(release: Release, known: NDArray[np.int32], threshold: float, margin: float) -> int:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
 from dpviz.release.release import Release
+from dpviz.space.coverage import checked_coverage
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -108,7 +109,12 @@ def error_figures(estimate: ArrayLike, truth: ArrayLike, total: float) -> dict[s
 
 
 def true_answers(points: PointCounts, boxes: ArrayLike) -> Integers:
-    """(q,) true counts in (q, 4) boxes; exact on lattice lines, else by the centres of the lattice cells."""
+    """(q,) true counts in (q, 4) boxes; exact on lattice lines, else by the centres of the lattice cells.
+
+    Raises:
+        DomainError: malformed boxes, or more than 1e-9 of one outside the domain, where nothing was counted.
+    """
+    checked_coverage(points.domain, boxes)
     lattice = points.domain.lattice(boxes)
     parts = range(0, len(lattice), _QUERIES_AT_ONCE)
     return np.concatenate([np.zeros(0, np.int64), *(_true_answers(points, lattice[start : start + _QUERIES_AT_ONCE]) for start in parts)])

@@ -28,10 +28,11 @@ def rows_of(study: Study, run: Run) -> list[Row]:
     """A row per workload of one run, whichever process makes it: a function of the study and the run alone, but for the seconds.
 
     Returns:
-        Rows of study (a mark: rows of equal marks belong in one table), label, mechanism (key), private, settings (those that differ
-        from the defaults, as JSON), epsilon, delta, repeat, run (its id), workload, questions (how many), n3, mae, mean20, median20,
-        further figures (see `dpviz.answers.questions`), seconds (of drawing the release), and the versions: package (that the mechanism
-        comes from), dpviz, numpy and python.
+        Rows of study (a mark: rows of equal marks belong in one table), label, mechanism (key), private (whether the mechanism is),
+        status (of the release: a simulation, or not even that), settings (those that differ from the defaults, as JSON), epsilon,
+        delta, repeat, run (its id), workload, questions (how many), n3, mae, mean20, median20, further figures (see
+        `dpviz.answers.questions`), seconds (of drawing the release), and the versions: package (that the mechanism comes from), dpviz,
+        numpy and python.
     """
     start = time.perf_counter()
     release = study.release(run)
@@ -41,6 +42,7 @@ def rows_of(study: Study, run: Run) -> list[Row]:
         "label": run.label,
         "mechanism": run.mechanism.key,
         "private": bool(run.mechanism.private),
+        "status": release.status,
         "settings": run.settings,
         "epsilon": float(run.budget.epsilon),
         "delta": float(getattr(run.budget, "delta", 0)),

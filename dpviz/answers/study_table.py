@@ -14,9 +14,10 @@ from pyarrow import csv
 
 from dpviz.answers.study import Study
 from dpviz.errors import InputError, SettingError
+from dpviz.privacy.receipt import NOT_PRIVATE, SIMULATION
 
 METRICS = ("n3", "mae", "mean20", "median20")
-KEYS = ("label", "mechanism", "private", "settings", "epsilon", "delta", "workload")
+KEYS = ("label", "mechanism", "private", "status", "settings", "epsilon", "delta", "workload")
 CONFIDENCE = 0.95
 BAND = (0.1, 0.9)
 _TEXTS = csv.ConvertOptions(column_types={"study": pa.string(), "run": pa.string(), "label": pa.string()})
@@ -35,6 +36,7 @@ def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.Data
         return pd.DataFrame(columns=[*KEYS, "repeat", "run", *METRICS, "seconds"])
     runs = {run.id: (place, run.label) for place, run in enumerate(study.runs())}
     names = {name: place for place, name in enumerate(study.questions.names())}
+    table = _with_status(table)
     table = table[table["run"].isin(runs.keys()) & table["workload"].isin(names)].drop_duplicates(["run", "workload"])
     table = table.assign(
         label=table["run"].map({run: label for run, (_, label) in runs.items()}),
@@ -42,6 +44,12 @@ def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.Data
         _name=table["workload"].map(names),
     )
     return table.sort_values(["_run", "_name"]).drop(columns=["_run", "_name"]).reset_index(drop=True)
+
+
+def _with_status(table: pd.DataFrame) -> pd.DataFrame:
+    """The same rows; those of tables that were written without a status get theirs."""
+    status = pd.Series(np.where(table["private"].astype(bool), SIMULATION, NOT_PRIVATE), table.index, dtype=object)
+    return table.assign(status=table["status"].fillna(status) if "status" in table else status)
 
 
 def read_rows(path: Path) -> pd.DataFrame:

@@ -16,11 +16,12 @@ from dpviz.data.counting import count_flows, count_points
 from dpviz.data.flow_samples import load_flow_sample
 from dpviz.data.flows import Flows
 from dpviz.data.found_columns import found_flows, found_points
-from dpviz.data.found_files import found_files
+from dpviz.data.found_files import FoundFiles, found_files
 from dpviz.data.load import PointsFile
 from dpviz.data.load_flows import FlowsFile
 from dpviz.data.load_regions import RegionsFile, inspect_regions, read_regions
 from dpviz.data.points import PointCounts
+from dpviz.data.repeated_columns import RepeatedColumn, repeated_columns
 from dpviz.data.samples import SAMPLES, load_sample
 from dpviz.publishing.marks import content_mark, marks_of
 from dpviz.publishing.opening import PrivateData
@@ -129,7 +130,13 @@ def counts() -> Counts:
     return Counts()
 
 
-PER_SESSION = (inspected, counted, marks, inspected_regions, frame, inspected_flows, flows, keeper, counts)
+@st.cache_resource(max_entries=4, scope="session", show_spinner="Looking for columns of ids ...")
+def repeated(digest: str, but: tuple[str, ...], _found: FoundFiles) -> tuple[RepeatedColumn, ...] | None:  # noqa: ARG001
+    """Columns of files whose values repeat as ids do; `digest` stands for the files in the key."""
+    return repeated_columns(_found, but=but)
+
+
+PER_SESSION = (inspected, counted, marks, inspected_regions, frame, inspected_flows, flows, keeper, counts, repeated)
 
 
 def forget() -> None:

@@ -21,10 +21,12 @@ from dpviz.app.compare_state import (
     CompareData,
 )
 from dpviz.app.controls import DELTAS, EPSILONS
+from dpviz.app.fields import Field, in_range, refused_by
 from dpviz.data.flow_samples import FLOW_SAMPLES
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES, About
+from dpviz.errors import SettingError
 from dpviz.mechanisms.base import Rule
 
 NOTHING = "nothing"
@@ -62,7 +64,7 @@ def compare_data() -> CompareData | None:
 def _sampled(about: About, data: PointCounts | Flows, digest: str, frame: tuple[int, ...] = ()) -> CompareData:
     """A sample with the digest and the marks that it has on the page of its kind."""
     marks = cached.marks(digest, frame, data, f"sample {digest}".encode())
-    return CompareData(data=data, key=f"{digest} {frame}", digest=digest, marks=marks, title=about.title, unit=about.unit)
+    return CompareData(data=data, key=f"{digest} {frame}", digest=digest, marks=marks, title=about.title, unit=about.unit, bundled=True)
 
 
 def _own(how: CompareConfig) -> CompareData | None:
@@ -72,7 +74,15 @@ def _own(how: CompareConfig) -> CompareData | None:
         st.info(f"Load a file on the {how.kind} page in Teach, and confirm there that it is public: then it can be compared on here.")
         return None
     st.caption(f"{found.title}: declared to be already public.")
-    return CompareData(data=found.private, key=found.digest, digest=found.digest, marks=found.marks, title=found.title, unit=found.unit)
+    return CompareData(
+        data=found.private,
+        key=found.digest,
+        digest=found.digest,
+        marks=found.marks,
+        title=found.title,
+        unit=found.unit,
+        bundled=found.bundled,
+    )
 
 
 def study_controls() -> None:
@@ -121,22 +131,32 @@ def _values(name: str, rule: Rule, values: list[Any]) -> None:
         st.session_state[key] = [value for value in values if value in options]
         st.multiselect("Values", options, key=key, help=rule.help, on_change=lambda: _take(name, rule.name, st.session_state[key]))
         return
-    st.session_state[key] = ", ".join(f"{value:g}" if isinstance(value, int | float) else str(value) for value in values)
     bounds = f"{'' if rule.low is None else f'from {rule.low:g}'}{'' if rule.high is None else f' to {rule.high:g}'}"
-    st.text_input("Values, with commas", key=key, help=f"{rule.help} {bounds}", on_change=lambda: _typed(name, rule, key))
+    field = Field(
+        key=key,
+        label=f"Values of {rule.label}",
+        value=", ".join(f"{value:.12g}" if isinstance(value, int | float) else str(value) for value in values),
+        problem=lambda typed: refused_by(lambda: _numbers(name, rule, typed)),
+        use=lambda typed: _take(name, rule.name, _numbers(name, rule, typed)),
+    )
+    field.show(st.text_input, help=f"With commas. {rule.help} {bounds}")
 
 
-def _typed(name: str, rule: Rule, key: str) -> None:
-    """Take the numbers that were typed; whatever is none is left out."""
+def _numbers(name: str, rule: Rule, typed: str) -> list[Any]:
+    """The numbers of a list with commas.
+
+    Raises:
+        SettingError: one is no number, or none that the mechanism takes.
+    """
     found = []
-    for part in str(st.session_state[key]).split(","):
+    for part in filter(str.strip, typed.split(",")):
         try:
             number = float(part)
         except ValueError:
-            continue
-        if math.isfinite(number):
-            found.append(int(number) if number.is_integer() else number)
-    _take(name, rule.name, found)
+            raise SettingError(f"{rule.label}: numbers with commas between them, such as 2, 4, 8.") from None
+        found.append(int(number) if number.is_integer() else number)
+        COMPARE.config().offered[name](**{rule.name: found[-1]})
+    return found
 
 
 def _take(name: str, setting: str, values: list[Any]) -> None:
@@ -191,9 +211,14 @@ def _listed(name: str, title: str, options: list[float], text: str | None = None
 
 
 def _number(name: str, title: str, low: int, high: int, text: str) -> None:
-    key = f"compare {name}"
-    st.session_state[key] = getattr(COMPARE.config(), name)
-    st.number_input(title, low, high, key=key, help=text, on_change=lambda: COMPARE.change(**{name: st.session_state[key]}))
+    field = Field(
+        key=f"compare {name}",
+        label=title,
+        value=getattr(COMPARE.config(), name),
+        problem=in_range(title, low, high),
+        use=lambda typed: COMPARE.change(**{name: typed}),
+    )
+    field.show(st.number_input, value=None, step=1, help=text)
 
 
 def _choice(name: str, options: tuple[str, ...], title: str, *, names: dict[str, str] | None = None, **forgotten: Any) -> None:

@@ -11,9 +11,11 @@ from dpviz.app.cached import keeper
 from dpviz.app.compare_state import COMPARE, CompareData
 from dpviz.app.compare_words import of_points
 from dpviz.app.curate import note_teach_look
+from dpviz.app.fields import check, in_range
 from dpviz.app.inverse_job import InverseJob
 from dpviz.data.flows import Flows
 from dpviz.publishing.wanted_epsilon import Wanted
+from dpviz.view.escape import markdown
 
 COARSEST, FINEST = 0, 8
 FOUND = "compare found epsilons"
@@ -30,22 +32,20 @@ def inverse_block(data: CompareData, mechanisms: dict[str, Any]) -> None:
     left, middle, right = st.columns([2, 3, 2], vertical_alignment="bottom")
     error = left.number_input(
         f"Typical error of at most ({data.unit})",
-        0.01,
-        1e9,
-        20.0,
+        value=20.0,
         key="wanted error",
         persist_state="session",
         help="Root mean square error of one block or pair, from noise alone.",
     )
     with middle:
         level = _level(data)
+    fits = check("wanted error", in_range("Typical error", 0.01, 1e9)(error))
     asked = _asked(data, mechanisms, error, level)
-    if right.button("Find ε", key="find epsilon", width="stretch"):
+    if right.button("Find ε", key="find epsilon", width="stretch", disabled=not fits) and fits:
         with st.spinner("Looking for ε ..."):
             wanted = _wanted(data, error, level)
-            if wanted.records is not None:
-                note_teach_look(data)
-            _start(asked, data, mechanisms, wanted)
+            if wanted.records is None or note_teach_look(data):
+                _start(asked, data, mechanisms, wanted)
     made: InverseJob | None = st.session_state.get(FOUND)
     if made is not None and made.asked == asked:
         st.fragment(_answers, run_every=TICK if made.running else None)(made, data, made.running)
@@ -94,12 +94,12 @@ def _answers(made: InverseJob, data: CompareData, ran: bool) -> None:
         st.rerun()
     if made.running:
         left, right = st.columns([6, 1], vertical_alignment="center")
-        left.progress(made.share, f"{made.at}: noise is looked at for one ε after the other ...")
+        left.progress(made.share, f"{markdown(made.at)}: noise is looked at for one ε after the other ...")
         if right.button("Stop", key="stop inverse", width="stretch"):
             made.stop()
             st.rerun()
     elif made.at:
-        st.caption(f":orange[Stopped at {made.at}: press *Find ε* to look again.]")
+        st.caption(f":orange[Stopped at {markdown(made.at)}: press *Find ε* to look again.]")
     if made.rows:
         _found(pd.DataFrame(made.rows), data)
 
@@ -109,7 +109,7 @@ def _found(rows: pd.DataFrame, data: CompareData) -> None:
     shown = rows.drop(columns="note").rename(columns={"error": f"typical error there, noise alone ({data.unit})"})
     st.dataframe(shown.round(2), hide_index=True, width="stretch")
     for note, same in rows.groupby("note", sort=False):
-        st.caption(f"**{', '.join(same['Configuration'])}**: {note}")
+        st.caption(f"**{markdown(', '.join(same['Configuration']))}**: {markdown(note)}")
 
 
 def _rounded(records: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,13 @@ from dpviz.answers.flow_metrics import evaluate_flows
 from dpviz.answers.study import Run
 from dpviz.app.compare_state import COMPARE, MOST_PICKED, CompareData, Pick, pickable, picks
 from dpviz.app.compare_words import of_points, pick_words
+from dpviz.app.presses import refusal
 from dpviz.app.study_job import StudyJob
 from dpviz.data.flows import Flows
 from dpviz.errors import DpvizError
 from dpviz.release.release import Release
 from dpviz.space.regions import Regions
+from dpviz.view.escape import html, markdown
 from dpviz.view.points_map import SHOWN, points_map, scale_top
 from dpviz.view.trips_charts import matrix_chart
 from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, has_places, trips_map
@@ -60,7 +61,7 @@ def _drawn_again(made: StudyJob, runs: dict[Pick, Run]) -> dict[Pick, Any]:
         try:
             releases[pick] = made.release(run)
         except DpvizError as error:
-            st.error(f"{pick_words(pick)}: {error}")
+            refusal(f"{pick_words(pick)}: {error}")
     return releases
 
 
@@ -83,7 +84,7 @@ def _repeat(repeats: int) -> int:
     if repeats == 1:
         return 1
     told = "Each repeat has noise of its own."
-    return int(st.number_input("Repeat", 1, repeats, key=f"compare repeat {repeats}", help=told))
+    return int(st.slider("Repeat", 1, repeats, key=f"compare repeat {repeats}", help=told))
 
 
 def _columns(number: int) -> list[Any]:
@@ -104,16 +105,16 @@ def _points(data: CompareData, releases: dict[Pick, Release]) -> None:
     top = max(scale_top(release, levels[pick], shown, unit=data.unit) for pick, release in releases.items())
     for place, (pick, release) in zip(_columns(len(releases)), releases.items(), strict=True):
         with place:
-            st.markdown(f"**{pick_words(pick)}**")
+            st.markdown(f"**{markdown(pick_words(pick))}**")
             picture = points_map(release, levels[pick], shown, unit=data.unit, dark=_dark(), truth=truths[pick], top=top)
             words = f"{pick_words(pick)}. {picture.description}"
             st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {pick_words(pick)}", alt=words)
-            st.html(picture.legend + (f'<div class="dpviz-note">{escape(picture.note)}</div>' if picture.note else ""))
+            st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
 
 
 def level_like(release: Release, zoom: int) -> int:
     """The level of a release whose number of partitions comes nearest to that of 2**zoom x 2**zoom blocks, whatever its fan-out."""
-    return min(range(release.height + 1), key=lambda level: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
+    return min(reversed(range(release.height + 1)), key=lambda level: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
 
 
 def _truth(data: CompareData, release: Release) -> Any:
@@ -130,14 +131,20 @@ def _trips(data: CompareData, releases: dict[Pick, Any]) -> None:
     )
     usual = max((level for level in range(1, regions.depth + 1) if regions.size(level) <= EASY_TO_SEE), default=1)
     name = right.segmented_control(
-        "Level", regions.levels, default=regions.levels[usual - 1], key="compare level", required=True, label_visibility="collapsed"
+        "Level",
+        regions.levels,
+        default=regions.levels[usual - 1],
+        key="compare level",
+        required=True,
+        format_func=markdown,
+        label_visibility="collapsed",
     )
     level = regions.levels.index(name) + 1
     view = TripsView(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
     view = replace(view, tops=shared_tops([tops_of(release, view) for release in releases.values()]))
     for place, (pick, release) in zip(_columns(len(releases)), releases.items(), strict=True):
         with place:
-            st.markdown(f"**{pick_words(pick)}**")
+            st.markdown(f"**{markdown(pick_words(pick))}**")
             _trips_map(release, flows, view, pick)
 
 
@@ -148,7 +155,7 @@ def _trips_map(release: Any, flows: Flows, view: TripsView, pick: Pick) -> None:
     picture = trips_map(release, view, evaluate_flows(release, flows).true_level(view.level))
     words = f"{pick_words(pick)}. {picture.description}"
     st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key=f"compare map {pick_words(pick)}", alt=words)
-    st.html(picture.legend + f'<div class="dpviz-note">{escape(picture.note)}</div>')
+    st.html(picture.legend + f'<div class="dpviz-note">{html(picture.note)}</div>')
 
 
 def _dark() -> bool:

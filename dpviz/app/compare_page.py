@@ -16,10 +16,12 @@ from dpviz.app.compare_state import COMPARE, JOB, MOST_PICKED, CompareConfig, Co
 from dpviz.app.compare_tabs import compare_tabs
 from dpviz.app.compare_words import usual_workload, workload_words
 from dpviz.app.curate import note_teach_look
+from dpviz.app.fields import start_checks, stopped
 from dpviz.app.forget import forget_button, forgotten
-from dpviz.app.presses import said, serve, settle
+from dpviz.app.presses import refusal, said, serve, settle
 from dpviz.app.study_job import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.errors import DpvizError
+from dpviz.view.escape import html, markdown
 from dpviz.view.study_charts import FIGURES, PICKED, error_by_epsilon, under_axis
 
 TICK = 1.0  # seconds between looks at a running study
@@ -57,18 +59,19 @@ def compare_page() -> None:
 
 def _left() -> CompareData | None:
     """The controls, and the buttons that start, stop and resume."""
+    start_checks()
     data = None
     try:
         data = compare_data()
     except DpvizError as error:
-        st.error(str(error))
+        refusal(str(error))
     study_controls()
     study: Study | None = None
     if data is not None:
         try:
             study = study_of(data)
         except DpvizError as error:
-            st.error(str(error))
+            refusal(str(error))
             st.button("Back to the usual mechanisms", on_click=lambda: COMPARE.change(mechanisms=(), settings={}))
     _buttons(study, data)
     return data if study is not None else None
@@ -84,8 +87,9 @@ def _buttons(study: Study | None, data: CompareData | None) -> None:
         label = "Resume the study" if state in (STOPPED, FAILED) and _rows_for(study) else label
     if done:
         st.caption("All of them are there. Another seed draws new noise.")
-    pressed = st.button(label, type="primary", width="stretch", disabled=study is None or state == RUNNING or done, key="draw")
-    if pressed and study is not None and data is not None:
+    wrong = stopped()
+    pressed = st.button(label, type="primary", width="stretch", disabled=wrong or study is None or state == RUNNING or done, key="draw")
+    if pressed and not wrong and study is not None and data is not None:
         serve("compare", lambda: _start(study, data), "Starting ...")
     said("compare")
 
@@ -122,15 +126,16 @@ def _hidden(made: StudyJob) -> None:
     made.stop(wait=False)
     how, data = made.config
     st.info(
-        f"The study of {data.title} is not shown any more: these data are no longer open in Teach as public ones. Open them there on the"
-        f" {how.kind} page to see it again, or start another study."
+        f"The study of {markdown(data.title)} is not shown any more: these data are no longer open in Teach as public ones."
+        f" Open them there on the {how.kind} page to see it again, or start another study."
     )
 
 
 def _results(made: StudyJob) -> None:
     """The chart, which follows a running study, and what can be asked about it."""
     how, data = made.config
-    note_teach_look(data)
+    if not note_teach_look(data):
+        return
     if not how.same_study(COMPARE.config()):
         st.caption(":orange[Data, mechanisms or budgets on the left have changed since this study: press the button to make what is new.]")
     state, table = made.state, made.table()
@@ -166,7 +171,7 @@ def _progress_and_chart(made: StudyJob, data: CompareData, state: str, seen: int
     chosen = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
     st.html(
         '<div class="dpviz-note">Bands: the middle 80 % of the repeats. Grey behind: the frontier, which no private configuration beats'
-        f" with as small an ε. Click a point to see that release.{under_axis(rows)}</div>"
+        f" with as small an ε. Click a point to see that release.{html(under_axis(rows))}</div>"
     )
     pick(made, _clicked(chosen))
     if COMPARE.config() != st.session_state.get(SEEN):
@@ -175,7 +180,7 @@ def _progress_and_chart(made: StudyJob, data: CompareData, state: str, seen: int
 
 def _progress(made: StudyJob, data: CompareData) -> None:
     state = made.state
-    text = f"{_SAID.get(state, 'Running')}: {made.made:,} of {made.total:,} releases, {data.title}"
+    text = f"{_SAID.get(state, 'Running')}: {made.made:,} of {made.total:,} releases, {markdown(data.title)}"
     left, right = st.columns([6, 1], vertical_alignment="center") if state == RUNNING else (st.container(), None)
     left.progress(min(made.made / made.total, 1.0), text)
     if right is not None and right.button("Stop", key="stop study", width="stretch"):
@@ -183,7 +188,7 @@ def _progress(made: StudyJob, data: CompareData) -> None:
             made.stop()
         st.rerun()
     if state == FAILED:
-        st.error(made.error)
+        refusal(made.error)
 
 
 def _looks(made: StudyJob) -> tuple[str, str]:

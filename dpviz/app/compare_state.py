@@ -170,6 +170,7 @@ class CompareData:
         marks: what the ledger recognises them by; never shown.
         title: for the screen.
         unit: what one record or trip is.
+        bundled: whether they are a sample, which comes with the package and is public.
     """
 
     data: PointCounts | Flows
@@ -178,6 +179,7 @@ class CompareData:
     marks: tuple[str, ...]
     title: str
     unit: str
+    bundled: bool = False
 
 
 def study_of(data: CompareData) -> Study:

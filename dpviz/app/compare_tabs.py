@@ -11,6 +11,8 @@ from dpviz.app.compare_inverse import inverse_block
 from dpviz.app.compare_state import COMPARE, CompareData
 from dpviz.app.compare_words import of_points, size_words, usual_workload, workload_words
 from dpviz.app.study_job import StudyJob
+from dpviz.publishing.table_file import csv_text
+from dpviz.view.escape import markdown
 from dpviz.view.htf_charts import lines_with_spread
 from dpviz.view.study_charts import FIGURES, PARTS, legend_height, parts_by_label, seconds_by_label, under_axis
 
@@ -92,9 +94,8 @@ def _by_level(data: CompareData, rows: pd.DataFrame) -> None:
     if of_points(data):
         st.caption("Zoom z cuts the domain into 2^z x 2^z equal blocks; all of them are asked. Lines up and down: one standard deviation.")
     else:
-        st.caption(
-            f"Levels: {', '.join(f'{place} {name}' for place, name in enumerate(names, 1))}. Lines up and down: one standard deviation."
-        )
+        levels = ", ".join(f"{place} {markdown(name)}" for place, name in enumerate(names, 1))
+        st.caption(f"Levels: {levels}. Lines up and down: one standard deviation.")
 
 
 def _by_size(data: CompareData, rows: pd.DataFrame) -> None:
@@ -153,14 +154,14 @@ def _table(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
     shown = shown.assign(settings=shown["settings"].replace("{}", "defaults"))[list(COLUMNS)].rename(columns=COLUMNS)
     st.dataframe(shown, hide_index=True, width="stretch", column_config={"δ": st.column_config.NumberColumn(format="%.3g")})
     st.caption(
-        f"{FIGURES[how.figure].format(unit=data.unit)}; {workload_words(workload, data)}. 95 %: interval of the mean over all noise,"
-        " Student's t over the repeats. 10 % and 90 % of the repeats lie under the last two. The files hold all workloads and figures;"
-        " rows of one study mark can be put together and resumed from."
+        f"{FIGURES[how.figure].format(unit=data.unit)}; {markdown(workload_words(workload, data))}. 95 %: interval of the mean over"
+        " all noise, Student's t over the repeats. 10 % and 90 % of the repeats lie under the last two. The files hold all workloads and"
+        " figures; rows of one study mark can be put together and resumed from."
     )
     left, right, _ = st.columns([2, 2, 3])
     left.download_button(
         "Download every run (CSV)",
-        lambda: _csv(made.table()),
+        lambda: csv_text(made.table()),
         "study.csv",
         "text/csv",
         on_click="ignore",
@@ -168,9 +169,11 @@ def _table(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
         width="stretch",
     )
     right.download_button(
-        "Download the summary (CSV)", lambda: _csv(rows), "summary.csv", "text/csv", on_click="ignore", key="study summary", width="stretch"
+        "Download the summary (CSV)",
+        lambda: csv_text(rows),
+        "summary.csv",
+        "text/csv",
+        on_click="ignore",
+        key="study summary",
+        width="stretch",
     )
-
-
-def _csv(table: pd.DataFrame) -> str:
-    return table.to_csv(index=False, lineterminator="\n")

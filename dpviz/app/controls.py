@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
+from dpviz.app.fields import Field, in_range, refused_by
+from dpviz.app.link import amount_in
 from dpviz.app.split_bar import split_bar
 from dpviz.app.state import LARGEST_EPSILON, SMALLEST_EPSILON, Desk
 from dpviz.mechanisms.base import Rule, Share
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.shares import redistribute
+from dpviz.view.escape import markdown
 
 EPSILONS = [round(step * 10.0**power, 3) for power in (-2, -1, 0) for step in (1, 1.5, 2, 3, 5, 7)] + [10.0]
 DELTAS = [10.0**power for power in range(-12, -3)]
-LARGEST_WHOLE = 2**53 - 1  # that a browser can hold
 SPLIT_SETTINGS = ("split", "weights")
 SHAPE_SETTINGS = ("height", "fan_out", "neighbours")
 MOST_BUTTONS, LONGEST_BUTTONS = 4, 30
@@ -54,24 +57,41 @@ def mechanism_controls(desk: Desk) -> None:
 def _setting(desk: Desk, rule: Rule, value: Any) -> None:
     """The widget of one setting."""
     key = f"setting {desk.config().mechanism} {rule.name}"
+    if rule.choices or isinstance(value, bool):
+        _chosen(desk, rule, value, key)
+        return
+    several = isinstance(value, tuple)
+    read = numbers_in if several else _same_number
+    field = Field(
+        key=key,
+        label=rule.label,
+        value=", ".join(f"{number:g}" for number in value) if several else value,
+        problem=lambda typed: refused_by(lambda: desk.mechanisms[desk.config().mechanism](**_with(desk, rule, read(typed)))),
+        use=lambda typed: _set(desk, rule, read(typed)),
+    )
+    if several:
+        field.show(st.text_input, help=rule.help)
+        return
+    whole = isinstance(rule.low if rule.optional else rule.default, int)
+    step = 1 if whole else 0.01 if (rule.high or 0) <= 1 else 1.0
+    empty = "automatic" if rule.optional else None
+    field.show(st.number_input, value=None, step=step, format="%d" if whole else "%.12g", placeholder=empty, help=rule.help)
+
+
+def _chosen(desk: Desk, rule: Rule, value: Any, key: str) -> None:
+    """The widget of a setting that is one of a few."""
     st.session_state[key] = value
     common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _set(desk, rule, st.session_state[key])}
     if rule.choices and fits_buttons(rule.choices):
         st.segmented_control(rule.label, rule.choices, required=True, **common)
     elif rule.choices:
         st.selectbox(rule.label, rule.choices, **common)
-    elif isinstance(value, bool):
-        st.toggle(rule.label, **common)
-    elif isinstance(value, tuple):
-        st.session_state[key] = ", ".join(f"{number:g}" for number in value)
-        st.text_input(rule.label, **common | {"on_change": lambda: _set(desk, rule, numbers_in(st.session_state[key]))})
     else:
-        whole = isinstance(rule.low if rule.optional else rule.default, int)
-        kind: Callable[[float], float] = int if whole else float
-        low, high = (None if bound is None else kind(min(bound, LARGEST_WHOLE)) for bound in (rule.low, rule.high))
-        step = 1 if whole else 0.01 if (rule.high or 0) <= 1 else 1.0
-        empty: dict[str, Any] = {"value": None, "placeholder": "automatic"} if rule.optional else {}
-        st.number_input(rule.label, low, high, step=step, format="%d" if whole else "%.6g", **empty, **common)
+        st.toggle(rule.label, **common)
+
+
+def _same_number(typed: Any) -> Any:
+    return typed
 
 
 def fits_buttons(choices: Sequence[Any]) -> bool:
@@ -92,6 +112,11 @@ def numbers_in(text: str) -> tuple[float, ...] | str:
 
 
 def _set(desk: Desk, rule: Rule, value: Any) -> None:
+    desk.change(settings=_with(desk, rule, value), **desk.config().back_to_overview())
+
+
+def _with(desk: Desk, rule: Rule, value: Any) -> dict[str, Any]:
+    """The settings with another value of one; another shape begins with another split."""
     settings = {**desk.config().settings, rule.name: value}
     if value == rule.default:
         settings.pop(rule.name)
@@ -99,24 +124,24 @@ def _set(desk: Desk, rule: Rule, value: Any) -> None:
         for name in SPLIT_SETTINGS:
             if settings.get("split") == "custom" or name == "weights":
                 settings.pop(name, None)
-    desk.change(settings=settings, **desk.config().back_to_overview())
+    return settings
 
 
 def privacy_controls(desk: Desk, frame: Any | None) -> None:
     """Choose epsilon and how it is split; `frame` is the public frame of the data, None before there are any."""
     st.markdown("##### 3 Privacy")
-    _epsilon(desk)
-    _promise(desk)
+    if _epsilon(desk):
+        _promise(desk)
     if desk.config().built().needs_delta:
         _delta(desk)
     if frame is not None:
         _split(desk, frame)
 
 
-def _epsilon(desk: Desk) -> None:
+def _epsilon(desk: Desk) -> bool:
+    """Slider and field of epsilon; whether what was typed is used."""
     epsilon = desk.config().epsilon
     st.session_state["epsilon slider"] = min(EPSILONS, key=lambda option: abs(math.log(option / epsilon)))
-    st.session_state["epsilon"] = epsilon
     slider, typed = st.columns([2, 1], vertical_alignment="bottom")
     slider.select_slider(
         "Privacy budget ε",
@@ -126,16 +151,18 @@ def _epsilon(desk: Desk) -> None:
         help="Smaller is more private and noisier. The scale is logarithmic.",
         on_change=lambda: desk.change(epsilon=st.session_state["epsilon slider"]),
     )
-    typed.number_input(
-        "ε exactly",
-        SMALLEST_EPSILON,
-        LARGEST_EPSILON,
+    exactly = Field(
         key="epsilon",
-        format="%.4g",
-        step=0.1,
-        label_visibility="collapsed",
-        on_change=lambda: desk.change(epsilon=st.session_state["epsilon"]),
+        label="ε exactly",
+        value=str(epsilon).removesuffix(".0"),
+        problem=lambda text: refused_by(lambda: _epsilon_in(text)),
+        use=lambda text: desk.change(epsilon=_epsilon_in(text)),
     )
+    return exactly.show(typed.text_input, label_visibility="collapsed")
+
+
+def _epsilon_in(text: object) -> float | Fraction:
+    return amount_in(text, "ε", SMALLEST_EPSILON, LARGEST_EPSILON)
 
 
 def _promise(desk: Desk) -> None:
@@ -175,7 +202,7 @@ def _split(desk: Desk, frame: Any) -> None:
     _presets(desk, mechanism, parts)
     if len(parts) < 2:
         if mechanism.private:
-            st.caption(f"All of ε buys {parts[0].label}.")
+            st.caption(f"All of ε buys {markdown(parts[0].label)}.")
         return
     locks = st.session_state.setdefault("locks", [])
     if len(locks) != len(parts):
@@ -259,19 +286,21 @@ def _rounded(value: Any) -> Any:
 def _typed(parts: list[Share], locks: list[bool], use: Callable[[list[float]], None]) -> None:
     shares = [part.share for part in parts]
     for place, part in enumerate(parts):
-        key, lock = f"share {place}", f"lock {place}"
-        st.session_state[key], st.session_state[lock] = round(100 * part.share, 2), locks[place]
+        lock = f"lock {place}"
+        st.session_state[lock] = locks[place]
         number, locked = st.columns([5, 4], vertical_alignment="bottom")
-        number.number_input(
-            f"{part.label}, %",
-            0.0,
-            100.0,
-            key=key,
-            step=1.0,
-            format="%.2f",
-            on_change=lambda place=place, key=key: use(redistribute(shares, locks, place, st.session_state[key] / 100)),
-        )
+        typed = share_field(f"share {place}", f"{markdown(part.label)}, %", part.share, partial(_move_one, shares, locks, place, use))
+        typed.show(number.number_input, value=None, step=1.0, format="%.2f")
         locked.checkbox("Lock", key=lock, on_change=lambda place=place, lock=lock: locks.__setitem__(place, st.session_state[lock]))
+
+
+def _move_one(shares: list[float], locks: list[bool], place: int, use: Callable[[list[float]], None], share: float) -> None:
+    use(redistribute(shares, locks, place, share))
+
+
+def share_field(key: str, label: str, share: float, use: Callable[[float], object]) -> Field:
+    """The field of a share in percent."""
+    return Field(key=key, label=label, value=round(100 * share, 2), problem=in_range(label, 0, 100), use=lambda typed: use(typed / 100))
 
 
 def without_settings(desk: Desk) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -23,6 +22,7 @@ from dpviz.publishing.opening import PrivateData
 from dpviz.publishing.sections import DomainPart, RegionsPart
 
 MOST_KEPT = 12
+_NOT_RECORDED = "The truth is not shown, since that it is looked at cannot be recorded."
 Draws = Sequence[tuple[Any, Budget]]
 
 
@@ -54,6 +54,11 @@ class Recognised(Protocol):
     @property
     def marks(self) -> tuple[str, ...]:
         """What the ledger recognises them by."""
+        ...
+
+    @property
+    def bundled(self) -> bool:
+        """Whether they are a sample, which comes with the package and is public."""
         ...
 
 
@@ -90,12 +95,14 @@ class Purse:
         cap: of an account that the first draw opens; None for one that is there.
         account: as the ledger knows it; for a new one, what it will be.
         problem: why nothing may be drawn; None if it may.
+        known: whether the ledger could be read, so that no account means that nothing was spent.
     """
 
     name: str
     cap: Budget | None
     account: Account | None
     problem: str | None
+    known: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,12 +128,10 @@ class Till:
 
     Attributes:
         kept: the last draws that are paid for, oldest first.
-        looked: digests of datasets whose truth was looked at, in whichever mode.
         published: the ledger's numbers of draws that were published.
     """
 
     kept: deque[Kept]
-    looked: set[str]
     published: set[int]
 
     def keep(self, paid: publish.Paid, data: Loaded, mechanism: Any) -> Kept:
@@ -135,16 +140,11 @@ class Till:
         self.kept.append(made)
         return made
 
-    def note_earlier_look(self, data: Loaded, account: str) -> None:
-        """Tell the ledger that the truth was seen before the account was opened."""
-        if data.digest in self.looked:
-            Ledger().looked(account)
-
 
 def till() -> Till:
     """This session's till."""
     published: set[int] = st.session_state.setdefault("published entries", set())
-    return Till(kept=shelf("kept draws", MOST_KEPT), looked=looked_at(), published=published)
+    return Till(kept=shelf("kept draws", MOST_KEPT), published=published)
 
 
 def in_currency(mechanism: Any, budget: Budget, cap: Budget | None) -> Budget:
@@ -164,6 +164,7 @@ def order_of(data: Loaded, mechanism: Any, budget: Budget, purse: Purse) -> publ
         dataset=purse.name,
         marks=data.marks,
         cap=purse.cap,
+        person=data.source.data.person or "",
     )
 
 
@@ -180,7 +181,6 @@ def pay_and_draw(data: Loaded, order: publish.Order, place: Till) -> publish.Pai
     """
     paid = publish.draw(order, Ledger())
     place.keep(paid, data, order.mechanism)
-    place.note_earlier_look(data, paid.account.name)
     return paid
 
 
@@ -190,19 +190,28 @@ def kept() -> list[Kept]:
 
 
 def looked_at() -> set[str]:
-    """Digests of datasets whose truth was looked at in this session, in whichever mode."""
+    """Digests of datasets whose truth was looked at in this session, in whichever mode: the ledger knows of these looks already."""
     return st.session_state.setdefault("looked_at", set())  # type: ignore[no-any-return]
 
 
-def note_teach_look(data: Recognised) -> None:
-    """Teach and Compare show the truth: remember it, and tell the ledger if it knows these data. Teach works without a ledger, too."""
+def note_teach_look(data: Recognised) -> bool:
+    """Teach and Compare show the truth: note that in the ledger before it is shown, whether or not the data have an account.
+
+    Returns:
+        Whether the truth may be shown. Where that it is looked at cannot be recorded, it is not, and why is said: a release of these data
+        could later claim that nobody looked. Samples are public, and are shown without a ledger, too.
+    """
     if data.digest in looked_at():
-        return
+        return True
+    try:
+        Ledger().note_seen(data.marks)
+    except RefusedError as error:
+        if data.bundled:
+            return True
+        refusal(f"{_NOT_RECORDED} {error} DPVIZ_LEDGER can name a file that can be written.")
+        return False
     looked_at().add(data.digest)
-    with suppress(RefusedError):
-        known = Ledger().recognised(data.marks)
-        if known is not None and not known.truth_seen:
-            Ledger().looked(known.name)
+    return True
 
 
 def may_look(data: Loaded, account: str) -> bool:
@@ -212,7 +221,7 @@ def may_look(data: Loaded, account: str) -> bool:
         try:
             Ledger().looked(account)
         except RefusedError as error:
-            refusal(f"The truth is not shown, since that it is looked at cannot be recorded. {error}")
+            refusal(f"{_NOT_RECORDED} {error}")
             return False
         told.add(data.digest)
         looked_at().add(data.digest)

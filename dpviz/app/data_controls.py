@@ -10,17 +10,23 @@ import streamlit as st
 
 from dpviz.app import cached
 from dpviz.app.curate import Source
+from dpviz.app.fields import Field, in_range
 from dpviz.app.path_controls import counted, path_files
+from dpviz.app.presses import refusal
 from dpviz.app.state import CURATE, LARGEST_ORDER, POINTS, SOURCES, Data, config
+from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.engines import NUMPY
 from dpviz.data.found_columns import found_points
+from dpviz.data.found_files import FoundFiles, found_files
 from dpviz.data.load import PointsFile
 from dpviz.data.samples import SAMPLES
 from dpviz.errors import DpvizError
 from dpviz.publishing.data_part import DataPart
-from dpviz.publishing.opening import Asked, Opened, left_out
+from dpviz.publishing.opening import Asked, Opened, left_out, refuse_nothing
 from dpviz.publishing.sections import PLAIN, DomainPart
-from dpviz.space.domain import Domain
+from dpviz.release.nouns import RECORDS
+from dpviz.space.domain import Domain, refuse_degrees
+from dpviz.view.escape import markdown
 
 TYPES = ("csv", "tsv", "geojson", "json", "gpkg", "parquet", "geoparquet", "zip")
 FRAMES = {
@@ -29,6 +35,7 @@ FRAMES = {
     "Europe": (-25.0, 34.0, 45.0, 72.0),
     "World": (-180.0, -90.0, 180.0, 90.0),
 }
+MOST_MADE_UP = 10_000_000
 NONE = "(none)"
 
 
@@ -59,9 +66,10 @@ class Given:
     Attributes:
         about: what they say about themselves.
         digest: stands for them in the keys of widgets.
-        part: how a saved configuration names them: points, engine and address.
+        part: how a saved configuration names them: points and engine.
         count: their counts and marks on a domain, by some options; None while they are being counted.
         content: stands for their content, from their marks.
+        found: the files themselves.
     """
 
     about: PointsFile
@@ -69,6 +77,7 @@ class Given:
     part: dict[str, Any]
     count: Callable[[Domain, cached.Options], Opened | None]
     content: Callable[[Opened], str]
+    found: Callable[[], FoundFiles]
 
 
 def _sample() -> Data:
@@ -83,29 +92,28 @@ def _sample() -> Data:
     )
     about = SAMPLES[how.sample]
     if about.synthetic:
-        usual = about.usual
-        st.session_state["size"] = how.size or usual
-        st.number_input(
-            f"How many {about.unit}",
-            1,
-            10_000_000,
+        usual, label = about.usual, f"How many {about.unit}"
+        size = Field(
             key="size",
-            step=100_000,
-            on_change=lambda: POINTS.change(size=None if st.session_state["size"] == usual else st.session_state["size"]),
+            label=label,
+            value=how.size or usual,
+            problem=in_range(label, 1, MOST_MADE_UP),
+            use=lambda typed: POINTS.change(size=None if typed == usual else typed),
         )
+        size.show(st.number_input, value=None, step=100_000)
     _order()
-    size = how.size if about.synthetic else None
-    points = cached.sample(how.sample, size, how.order)
+    made_up = how.size if about.synthetic else None
+    points = cached.sample(how.sample, made_up, how.order)
     credit = "" if about.synthetic else f" Data: {about.licence}."
     st.caption(about.description + credit, help=f"{_frame_text(points.domain)} Source: {about.source} Licence: {about.licence}.")
-    key = f"{how.sample} {size}"
+    key = f"{how.sample} {made_up}"
     return Data(
         points=points,
         digest=key,
         marks=cached.marks(key, (how.order,), points, f"sample {key}".encode()),
         title=about.title,
         unit=about.unit,
-        source=Source(data=DataPart(sample=how.sample, size=size), domain=_part(points.domain)),
+        source=Source(data=DataPart(sample=how.sample, size=made_up), domain=_part(points.domain)),
     )
 
 
@@ -129,7 +137,7 @@ def _order() -> None:
 def _frame_text(domain: Domain) -> str:
     west, south, east, north = domain.bounds
     crs = domain.crs or "a plain plane"
-    return f"Domain {west:g}, {south:g} to {east:g}, {north:g} ({crs}), {domain.side:,} x {domain.side:,} cells."
+    return f"Domain {west:g}, {south:g} to {east:g}, {north:g} ({markdown(crs)}), {domain.side:,} x {domain.side:,} cells."
 
 
 def _uploaded() -> Given | None:
@@ -148,10 +156,18 @@ def _of_upload(name: str, body: bytes) -> Given:
 
     def count(domain: Domain, options: cached.Options) -> Opened:
         points = cached.counted(digest, name, body, domain, options)
+        refuse_nothing(points)
         return Opened(data=points, marks=cached.marks(digest, (domain, options), points, body), engine=NUMPY)
 
     about = cached.inspected(digest, name, body)
-    return Given(about=about, digest=digest, part={"points": name}, count=count, content=lambda _: digest)
+    return Given(
+        about=about,
+        digest=digest,
+        part={"points": name},
+        count=count,
+        content=lambda _: digest,
+        found=lambda: found_files(cached.named(name, body)),
+    )
 
 
 def _keep_upload() -> None:
@@ -166,21 +182,25 @@ def _by_path() -> Given | None:
         return None
 
     def count(domain: Domain, options: cached.Options) -> Opened | None:
-        asked = Asked(frame=domain, options=dict(options), engine=files.counting, address=files.address)
+        asked = Asked(frame=domain, options=dict(options), engine=files.counting, scheduler=files.scheduler)
         return counted("", files, asked, (domain, options))
 
     return Given(
         about=found_points(files.found),
         digest=files.digest,
-        part={"points": files.written, "engine": files.engine, "address": files.address},
+        part={"points": files.written, "engine": files.engine},
         count=count,
         content=files.content,
+        found=lambda: files.found,
     )
 
 
 def _file(given: Given) -> Data | None:
-    about, digest = given.about, given.digest
+    about, digest, mode = given.about, given.digest, config().mode
     options = _columns(about, digest)
+    unit = unit_controls(UnitQuestion(each="record", columns=about.columns, key=f"{mode} {digest}", private=mode == CURATE))
+    if about.person is not None and "person" not in (unit or ()):
+        st.caption(f":orange[There is a column *{about.person}*: choose it above to protect persons, not records.]")
     crs = about.crs
     if about.needs_crs:
         asked = "The file does not say; it is never guessed. EPSG:4326 is longitude and latitude in degrees."
@@ -189,7 +209,7 @@ def _file(given: Given) -> Data | None:
     needs_crs = about.needs_crs and not (domain is not None and domain.crs is None)
     bad = "Rows with a missing or unreadable cell. Off: the file is refused if there is one."
     drop = st.toggle("Leave out bad rows", key="drop", persist_state="session", help=bad)
-    if config().mode != CURATE and not st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
+    if mode != CURATE and not st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return None
     if needs_crs and not crs:
@@ -198,22 +218,31 @@ def _file(given: Given) -> Data | None:
     if domain is None:
         st.info("Declare the domain: west, south, east and north.")
         return None
+    if unit is None:
+        return None
     if needs_crs:
         options["crs"] = crs
+    options |= unit
     opened = given.count(domain, (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
-    return None if opened is None else _loaded(given, opened, domain, options)
+    if opened is None:
+        return None
+    data = _loaded(given, opened, domain, options)
+    if mode == CURATE and "person" not in unit:
+        used = tuple(sorted(options[role] for role in ("x", "y", "count") if role in options))
+        show_repeated(data, cached.repeated(digest, used, given.found()), "record")
+    return data
 
 
 def _loaded(given: Given, opened: Opened, domain: Domain, options: dict[str, Any]) -> Data:
     """What is counted, with what the curator alone may know said."""
-    if told := left_out(opened.data):
-        st.caption(f"Curator only: {told}")
+    for told in filter(None, (*opened.notes, left_out(opened.data))):
+        st.caption(f"Curator only: {markdown(told)}")
     return Data(
         points=opened.data,  # type: ignore[arg-type]
         digest=given.content(opened),
         marks=opened.marks,
         title="Uploaded points",
-        unit="people" if opened.data.unit == "person" else "records",
+        unit=RECORDS,
         source=Source(data=DataPart(**given.part, **options), domain=_part(domain)),
     )
 
@@ -228,18 +257,8 @@ def _columns(about: PointsFile, digest: str) -> dict[str, Any]:
                 options[axis] = pick(title, names, found, f"column {axis} {digest}")
         whole = "Whole numbers; without it each row is one record."
         options["count"] = pick("Records per row", names, None, f"column count {digest}", whole)
-        options["person"] = pick("Person", names, None, f"column person {digest}", "Protects each person instead of each record.")
-        if options["person"]:
-            most = st.number_input("Records per person, at most", 1, 1000, 1, key="contributions", persist_state="session")
-            options["contributions"] = int(most)
-            once = "However many records a person has in a cell, it counts one; at most that many cells are kept."
-            options["distinct"] = st.toggle("Each person once per cell", key="distinct", persist_state="session", help=once)
-    for role, found, meaning in (
-        ("person", about.person, "protect persons, not records"),
-        ("count", about.count, "count several records per row"),
-    ):
-        if found is not None and options[role] is None:
-            st.caption(f":orange[There is a column *{found}*: choose it under Columns to {meaning}.]")
+    if about.count is not None and options["count"] is None:
+        st.caption(f":orange[There is a column *{markdown(about.count)}*: choose it under Columns to count several records per row.]")
     return {name: value for name, value in options.items() if value not in (None, False)}
 
 
@@ -256,10 +275,10 @@ def _declared_domain(crs: str | None) -> Domain | None:
     if frame is not None:
         return Domain(bounds=frame, crs="EPSG:4326", order=_order_value())
     left, right = st.columns(2)
-    west = left.number_input("West", value=None, key="west", persist_state="session", format="%.6g")
-    east = right.number_input("East", value=None, key="east", persist_state="session", format="%.6g")
-    south = left.number_input("South", value=None, key="south", persist_state="session", format="%.6g")
-    north = right.number_input("North", value=None, key="north", persist_state="session", format="%.6g")
+    west = left.number_input("West", value=None, key="west", persist_state="session", format="%.12g")
+    east = right.number_input("East", value=None, key="east", persist_state="session", format="%.12g")
+    south = left.number_input("South", value=None, key="south", persist_state="session", format="%.12g")
+    north = right.number_input("North", value=None, key="north", persist_state="session", format="%.12g")
     other = "Left empty: that of the file. Points are reprojected to it. The word none makes a plain plane without a map."
     own = st.text_input(
         "CRS of the domain", placeholder=crs or "as the file", key="domain crs", persist_state="session", help=other
@@ -268,10 +287,12 @@ def _declared_domain(crs: str | None) -> Domain | None:
     if west is None or east is None or south is None or north is None or (frame_crs is None and own.lower() != "none"):
         return None
     try:
-        return Domain(bounds=(west, south, east, north), crs=frame_crs, order=order)
+        domain = Domain(bounds=(west, south, east, north), crs=frame_crs, order=order)
+        refuse_degrees(domain)
     except DpvizError as error:
-        st.error(str(error))
+        refusal(str(error))
         return None
+    return domain
 
 
 def _order_value() -> int:

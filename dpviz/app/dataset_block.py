@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from html import escape
 from typing import Any
 
 import streamlit as st
 
-from dpviz.app.curate import Draws, Loaded, Purse, in_currency, looked_at
+from dpviz.app.curate import Draws, Loaded, Purse, in_currency
+from dpviz.app.fields import at_most, check, in_range, refused_by
 from dpviz.app.presses import refusal
-from dpviz.app.texts import amount_words, budget_words, plain
-from dpviz.errors import DpvizError, RefusedError
+from dpviz.app.texts import amount_words, budget_words
+from dpviz.errors import DpvizError
 from dpviz.mechanisms.flow_measure import BOUNDED
-from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms
+from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms, checked_text
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
+from dpviz.view.escape import html, markdown
 
 CURRENCIES = ("ε, δ", "ρ")
 LARGEST_CAP, LARGEST_CAP_DELTA = 1000.0, 0.01
@@ -37,14 +38,14 @@ def dataset_block(data: Loaded, draws: Draws, *, title: str = "##### 4 Dataset")
     try:
         account = Ledger().recognised(data.marks)
         purse = _new(data, draws) if account is None else _known(account, data, draws)
-    except RefusedError as error:
+    except DpvizError as error:  # the ledger's, or that of a column whose name no ledger takes
         refusal(str(error))
-        return Purse(name="", cap=None, account=None, problem=str(error))
+        return Purse(name="", cap=None, account=None, problem=str(error), known=False)
     if purse.account is not None:
         _terms(purse.account)
         _sums(purse.account, draws)
     if purse.problem is not None:
-        (st.info if purse.account is None else st.warning)(plain(purse.problem))
+        (st.info if purse.account is None else st.warning)(markdown(purse.problem))
     return purse
 
 
@@ -64,9 +65,9 @@ def _new(data: Loaded, draws: Draws) -> Purse:
     if not name or cap is None:
         asked = "Name the dataset, and say the most that may ever be spent on it: the cap never changes once something is drawn."
         return Purse(name=name, cap=None, account=None, problem=asked)
-    terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap)
+    terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data.person or "")
     nothing = dict.fromkeys(terms.limit, Fraction(0))
-    account = Account(name=name, terms=terms, spent=nothing, draws=0, created="", truth_seen=data.digest in looked_at())
+    account = Account(name=name, terms=terms, spent=nothing, draws=0, created="", truth_seen=Ledger().seen(data.marks))
     return Purse(name=name, cap=cap, account=account, problem=_problem(account, data, draws))
 
 
@@ -76,16 +77,18 @@ def _name(data: Loaded) -> str:
     of = "" if about.size is None else f" of {about.size:,}"
     usual = "" if about.sample is None else f"Sample {about.sample}{of}"
     told = "The ledger and a configuration that you save hold it, a release does not. The ledger recognises the data by their content."
+    key = f"dataset name {data.digest}"
     name = st.text_input(
         "Name of the dataset",
         usual,
-        max_chars=LONGEST_TEXT,
-        key=f"dataset name {data.digest}",
+        key=key,
         persist_state="session",
         placeholder="for example Homes 2024",
         help=told,
     )
-    return str(name or "").strip()
+    text, label = str(name or "").strip(), "Name of the dataset"
+    wrong = at_most(label, LONGEST_TEXT)(text) or (refused_by(lambda: checked_text(text, label)) if text else None)
+    return text if check(key, wrong) else ""
 
 
 def _cap(data: Loaded) -> Budget | None:
@@ -105,28 +108,27 @@ def _cap(data: Loaded) -> Budget | None:
     symbol = "ρ" if kind == CURRENCIES[1] else "ε"
     total = left.number_input(
         f"Cap, {symbol}",
-        0.000_001 if symbol == "ρ" else 0.001,
-        LARGEST_CAP,
-        usual,
-        format="%.6g",
+        value=usual,
+        format="%.12g",
         key=f"dataset cap {symbol} {data.digest}",
         persist_state="session",
         help=never,
     )
+    smallest = 0.000_001 if symbol == "ρ" else 0.001
+    if not check(f"dataset cap {data.digest}", in_range(f"Cap, {symbol}", smallest, LARGEST_CAP, optional=True)(total)):
+        total = None
     if symbol == "ρ":
         return None if total is None else ZcdpBudget(repr(total))
     delta = right.number_input(
         "Cap, δ",
-        0.0,
-        LARGEST_CAP_DELTA,
-        usual_delta,
-        format="%.3g",
+        value=usual_delta,
+        format="%.12g",
         step=1e-6,
         key=f"dataset cap δ {data.digest}",
         persist_state="session",
         help="0 where no mechanism that needs a δ will be used.",
     )
-    if total is None:
+    if not check(f"dataset cap δ {data.digest}", in_range("Cap, δ", 0, LARGEST_CAP_DELTA)(delta)) or total is None:
         return None
     return ApproxBudget(repr(total), repr(delta)) if delta else PureBudget(repr(total))
 
@@ -142,6 +144,12 @@ def _problem(account: Account, data: Loaded, draws: Draws) -> str | None:
     if unit != terms.unit:
         return (
             f"The ledger counts '{account.name}' per {terms.unit}, and as the columns are chosen now one {unit} would be protected:"
+            " the two do not add up. Choose the columns as before."
+        )
+    if terms.person not in (None, person := data.source.data.person or ""):
+        now = f"the column {person!r} says it" if person else "no column says it"
+        return (
+            f"The ledger counts '{account.name}' per person, and a person is {terms.person_text}; as the columns are chosen now, {now}:"
             " the two do not add up. Choose the columns as before."
         )
     for mechanism, _ in draws:
@@ -167,7 +175,10 @@ def _terms(account: Account) -> None:
     draws = f"{account.draws:,} draws so far" if account.draws != 1 else "1 draw so far"
     seen = " The truth was looked at." if account.truth_seen else ""
     terms = account.terms
-    st.caption(f"**{plain(account.name)}**: protects one {terms.unit} ({terms.neighbours}), cap {budget_words(terms.cap)}; {draws}.{seen}")
+    name = markdown(account.name)
+    st.caption(
+        f"**{name}**: protects one {markdown(terms.unit)} ({markdown(terms.neighbours)}), cap {budget_words(terms.cap)}; {draws}.{seen}"
+    )
 
 
 def _sums(account: Account, draws: Draws) -> None:
@@ -179,10 +190,26 @@ def _sums(account: Account, draws: Draws) -> None:
     after = {name: part + cost[name] for name, part in account.spent.items()}
     st.html("".join(_bar(name, account, cost[name]) for name in _told(account, cost)))
     coming = f"The next draw makes it {amount_words(after)}, of" if draws else "The cap is"
-    st.caption(
-        f"Spent on these data so far: {amount_words(account.spent)}. {coming} {amount_words(account.terms.limit)}; reloads, other tabs"
-        " and the command line count as well."
-    )
+    st.caption(f"{_spent(account)} {coming} {amount_words(account.terms.limit)}; reloads, other tabs and the command line count as well.")
+
+
+def spent_words(purse: Purse | None) -> str:
+    """What was spent on the data so far, from the account that the draw would be paid from; nothing is paid in Teach.
+
+    Args:
+        purse: as `dataset_block` gave it; None in Teach, or while something else is missing.
+    """
+    if purse is None:
+        return ""
+    if not purse.known:
+        return "What was spent on these data is not known: the ledger cannot be read."
+    if purse.account is None or not purse.account.draws:
+        return "Nothing has been spent on these data yet."
+    return _spent(purse.account)
+
+
+def _spent(account: Account) -> str:
+    return f"Spent on these data so far: {amount_words(account.spent)}."
 
 
 def _cost(account: Account, draws: Draws) -> Amount:
@@ -208,7 +235,7 @@ def _bar(name: str, account: Account, now: Fraction) -> str:
     filled = "".join(
         f'<div style="width:{100 * float(part / whole):.2f}%;background:{shade}"></div>' for part, shade in ((spent, SPENT), (now, colour))
     )
-    picture = f'<div class="dpviz-purse" role="img" aria-label="{escape(text)}">{filled}</div>'
+    picture = f'<div class="dpviz-purse" role="img" aria-label="{html(text)}">{filled}</div>'
     return f'{picture}<div class="dpviz-note">{_legend(text, colour)}</div>'
 
 
@@ -219,4 +246,4 @@ def _short(part: Fraction) -> str:
 def _legend(text: str, colour: str) -> str:
     """The numbers under a bar, each with the colour of its part."""
     dot = '<span class="dpviz-dot" style="background:{}"></span>'
-    return escape(text).replace("spent", dot.format(SPENT) + "spent", 1).replace("this draw", dot.format(colour) + "this draw", 1)
+    return html(text).replace("spent", dot.format(SPENT) + "spent", 1).replace("this draw", dot.format(colour) + "this draw", 1)

@@ -6,9 +6,11 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from fractions import Fraction
 from typing import Any
 
-from dpviz.errors import DpvizError
+from dpviz.errors import DpvizError, SettingError
+from dpviz.privacy.budget import exact
 
 LONGEST_TEXT = 4000
 Reader = Callable[[str], Any]
@@ -66,6 +68,30 @@ def number(low: float, high: float, kind: type) -> Reader:
         return found
 
     return read
+
+
+def amount(low: float, high: float) -> Reader:
+    """Reads an exact number within a range, such as 0.1 or 1/3."""
+    return lambda text: amount_in(text, "The number", low, high)
+
+
+def amount_in(text: object, label: str, low: float, high: float) -> float | Fraction:
+    """A number as a person types it, exact: 0.1, 1e-3 or 1/3; a fraction only where no decimal number is the same.
+
+    >>> amount_in("1e-3", "ε", 0.001, 100), amount_in(" 1/3 ", "ε", 0.001, 100), amount_in("1/2", "ε", 0.001, 100)
+    (0.001, Fraction(1, 3), 0.5)
+
+    Raises:
+        SettingError: no number, or one outside the range.
+    """
+    wrong = SettingError(f"{label} must be a number from {low:g} to {high:g}, such as 0.1, 1e-3 or 1/3.")
+    try:
+        number = exact(str(text).replace(" ", ""), label)
+    except DpvizError:
+        raise wrong from None
+    if not exact(low, label) <= number <= exact(high, label):
+        raise wrong
+    return float(number) if exact(float(number), label) == number else number
 
 
 def settings(text: str) -> dict[str, Any]:

@@ -13,12 +13,13 @@ import streamlit as st
 
 from dpviz.app.curate import Kept, Loaded, Till
 from dpviz.app.release_parts import checked_words
-from dpviz.app.texts import plain
+from dpviz.app.verdict_row import show_verdict
 from dpviz.errors import DpvizError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
 from dpviz.release.accounting import stated_amount
 from dpviz.release.export import MANIFEST, zipped
+from dpviz.view.escape import markdown
 
 _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
@@ -47,11 +48,13 @@ def publish_new(order: publish.Order, data: Loaded, said: dict[str, Any], place:
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
         words = _words(said, folder)
         words.check()
-        made = place.keep(publish.draw(order, Ledger(), purpose="release"), data, order.mechanism)
+        made = place.keep(publish.draw(order, Ledger(), words=words), data, order.mechanism)
         try:
             return _written(made, words, place)
         except DpvizError as error:
             again = "Choose it under 'A draw that is already paid for' to publish it; do not draw again."
+            if made.paid.kept is not None:
+                again += f" Should this session be lost, dpviz release CONFIG --paid {made.paid.entry} publishes it."
             raise type(error)(f"{error} The draw is paid for and kept. {again}") from None
 
 
@@ -70,7 +73,6 @@ def _words(said: dict[str, Any], folder: str) -> publish.Words:
 
 
 def _written(made: Kept, words: publish.Words, place: Till) -> Outcome:
-    place.note_earlier_look(made.data, made.paid.account.name)
     done = publish.write(made.paid, words, Ledger())
     place.published.add(made.paid.entry)
     whole = json.loads((done.folder / MANIFEST).read_bytes())
@@ -82,8 +84,9 @@ def show_outcome(outcome: Outcome) -> None:
     manifest = outcome.manifest
     name = f"dpviz-{manifest['identity']['release_id'][:8]}"
     st.success(
-        f"Published: {plain(manifest['data_product']['name'])}. Download it now: a reload of this page forgets it, the ledger does not."
+        f"Published: {markdown(manifest['data_product']['name'])}. Download it now: a reload of this page forgets it, the ledger does not."
     )
+    show_verdict(*(manifest["verdict"][part] for part in ("headline", "detail", "rule")))
     zip_name, report_name = f"{name}.zip", f"{name}-report.html"
     with st.container(horizontal=True):
         st.download_button(
@@ -113,6 +116,7 @@ def _summary(manifest: dict[str, Any]) -> None:
         "Region": product["region"],
         "Intended use": product["intended_use"],
         "Mechanism": manifest["contents"]["mechanism"],
+        "Whom it protects": privacy["unit_definition"] or "",
         "Protects": f"one {privacy['unit']} ({privacy['neighbouring_relation']}), {privacy['variant']}",
         "Budget": ", ".join(f"{sign} {privacy[part]['decimal']:g}" for part, sign in _SIGNS.items() if privacy[part]),
         "Draws of this dataset": f"{dataset['draws']:,}, this one included",
@@ -122,7 +126,7 @@ def _summary(manifest: dict[str, Any]) -> None:
         "Release": manifest["identity"]["release_id"],
     }
     st.markdown("##### What it says")
-    st.markdown("\n".join(f"- **{title}**: {plain(' '.join(text.split()))}" for title, text in lines.items() if text))
+    st.markdown("\n".join(f"- **{title}**: {markdown(text)}" for title, text in lines.items() if text))
 
 
 def _tables(manifest: dict[str, Any], size: int) -> None:
@@ -136,4 +140,4 @@ def _tables(manifest: dict[str, Any], size: int) -> None:
     files = [{"file": each["name"], "format": each["format"], "KiB": round(each["bytes"] / 1024, 1)} for each in manifest["files"]]
     st.dataframe(pd.DataFrame(files), hide_index=True, width="stretch")
     left_out = "".join(f" {each['name']} is left out: {each['reason']}" for each in manifest["left_out"])
-    st.caption(f"{size / 2**20:,.2f} MiB as a zip archive, which dv.read_release reads back.{plain(left_out)}")
+    st.caption(f"{size / 2**20:,.2f} MiB as a zip archive, which dv.read_release reads back.{markdown(left_out)}")

@@ -13,10 +13,12 @@ from dpviz.app import cached
 from dpviz.app.counting_job import FAILED, RUNNING, STOPPED, CountingJob, Counts
 from dpviz.app.presses import refusal
 from dpviz.data.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, engine_for
-from dpviz.data.files import Limits
+from dpviz.data.files import Limits, refuse_share
 from dpviz.data.found_files import LARGE_SHARE, TABLES, FoundFiles, found_files, memory_bytes
+from dpviz.data.scheduler import ADDRESS_VARIABLE, Scheduler, scheduler_of_app
 from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.opening import Asked, Opened, count_files, stamps_of
+from dpviz.view.escape import markdown
 
 SMALL = 64 * 2**20  # bytes that are counted at once
 TICK = 1.0  # seconds between looks at a running count
@@ -38,7 +40,7 @@ class PathFiles:
         digest: stands for their paths, sizes and times of change.
         written: as a saved configuration names them.
         engine: as chosen; "auto" for the one that fits their size.
-        address: of a Dask scheduler; None for workers of this computer.
+        scheduler: of Dask, as it was named when the app was started; None for workers of this computer.
         counting: the engine that counts.
     """
 
@@ -46,12 +48,12 @@ class PathFiles:
     digest: str
     written: str
     engine: str
-    address: str | None
+    scheduler: Scheduler | None
     counting: str
 
     def content(self, opened: Opened) -> str:
         """Stands for the files' content, as they were when they were counted."""
-        return cached.digest_of_marks(opened.marks[: len(self.found.sources)])
+        return cached.digest_of_marks(opened.of_files)
 
     @property
     def at_once(self) -> bool:
@@ -76,30 +78,33 @@ def path_files(page: str, asked: str) -> PathFiles | None:
     if not text:
         st.info(asked)
         return None
+    refuse_share(text)
     written = os.path.expanduser(text)  # noqa: PTH111  (a pattern is no path)
     found = found_files(written)
-    engine, address = _engine(page)
-    counting = engine_for(found, engine, address, LIMITS)
+    engine, scheduler = _engine(page)
+    counting = engine_for(found, engine, scheduler, LIMITS)
     if counting == NUMPY and not found.within(LIMITS):
         raise InputError(_too_large(found))
     st.caption(_why(found, engine, counting))
     digest = cached.digest_of(repr(stamps_of(found.paths or ())).encode())
-    return PathFiles(found=found, digest=digest, written=str(Path(written).absolute()), engine=engine, address=address, counting=counting)
+    path = str(Path(written).absolute())
+    return PathFiles(found=found, digest=digest, written=path, engine=engine, scheduler=scheduler, counting=counting)
 
 
-def _engine(page: str) -> tuple[str, str | None]:
-    """The engine, and where it is."""
+def _engine(page: str) -> tuple[str, Scheduler | None]:
+    """The engine, and the scheduler that Dask was given when the app was started: no page can name another one."""
     told = "What counts the records. All engines give the same counts; DuckDB and Dask take files of any size."
     engine = st.selectbox(
         "Engine", [AUTO, *ENGINES], key=f"{page}engine", format_func=lambda key: _TITLES[key], persist_state="session", help=told
     )
     if engine != DASK:
         return engine, None
-    seen = "Left empty: workers of this computer. Scheduler and workers see the private records: use TLS, and a cluster that you trust."
-    address = st.text_input(
-        "Address of a Dask scheduler", placeholder="tls://host:8786", key=f"{page}address", persist_state="session", help=seen
-    )
-    return engine, address.strip() or None
+    scheduler = scheduler_of_app()
+    if scheduler is None:
+        st.caption(f"Workers of this computer. A cluster is named where the app is started, in {ADDRESS_VARIABLE}.")
+    else:
+        st.caption(f"Scheduler {markdown(scheduler.address)}, as set when the app was started. It and its workers see the private records.")
+    return engine, scheduler
 
 
 def _too_large(found: FoundFiles) -> str:
@@ -141,7 +146,7 @@ def counted(page: str, files: PathFiles, asked: Asked, key: object) -> Opened | 
     Raises:
         DpvizError: why they cannot be counted.
     """
-    counts, whole = cached.counts(), (files.digest, files.counting, files.address, key)
+    counts, whole = cached.counts(), (files.digest, files.counting, key)
     job = counts.of(page, whole)
 
     def fresh() -> CountingJob:

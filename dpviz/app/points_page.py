@@ -7,9 +7,10 @@ import streamlit as st
 
 from dpviz.answers.metrics import Evaluation
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
-from dpviz.app.curate import note_teach_look
+from dpviz.app.curate import Purse, note_teach_look
 from dpviz.app.data_controls import data_controls
-from dpviz.app.dataset_block import dataset_block
+from dpviz.app.dataset_block import dataset_block, spent_words
+from dpviz.app.fields import start_checks, stopped
 from dpviz.app.forget import forgotten
 from dpviz.app.mode_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, truth_switch
 from dpviz.app.points_tabs import tabs
@@ -26,8 +27,10 @@ from dpviz.app.state import (
     truth_of,
 )
 from dpviz.app.texts import in_words
+from dpviz.app.verdict_row import verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.privacy.receipt import Receipt
+from dpviz.view.escape import html
 from dpviz.view.layers import MOST_FEATURES
 from dpviz.view.points_map import INTERPOLATED, PRESENT, SHOWN, can_be_interpolated, points_map, truth_map
 
@@ -47,18 +50,19 @@ def points_page() -> None:
     private = config().mode == CURATE or POINTS.mechanisms[config().mechanism].private
     mode_row(POINTS, _PROTECTED if private else _UNPROTECTED)
     with st.sidebar:
-        data = _left()
+        data, purse = _left()
     POINTS.write_address()
     what = drawn()
     if what is None:
-        _before_the_first_draw(data)
+        _before_the_first_draw(data, purse)
     else:
         _result(what.number, data is not None and what.data.points is data.points)
     settle(POINTS.key)
 
 
-def _left() -> Data | None:
-    """The controls; anything that does not fit is said in place and loses nothing."""
+def _left() -> tuple[Data | None, Purse | None]:
+    """The controls, and what a draw would be paid from in Curate; anything that does not fit is said in place and loses nothing."""
+    start_checks()
     data = None
     if config().mode == CURATE:
         POINTS.remember(None)
@@ -74,38 +78,40 @@ def _left() -> Data | None:
         refusal(str(error))
         if config().mechanism in POINTS.offered():
             st.button("Back to the default settings", on_click=without_settings, args=(POINTS,))
-        return data
+        return data, None
     if data is not None:
-        _draw_controls(data)
-    else:
-        st.button("Draw a release", type="primary", width="stretch", disabled=True, key="draw")
-    return data
+        return data, _draw_controls(data)
+    st.button("Draw a release", type="primary", width="stretch", disabled=True, key="draw")
+    return None, None
 
 
-def _draw_controls(data: Data) -> None:
+def _draw_controls(data: Data) -> Purse | None:
     """What a draw is paid from, in Curate, and the button that draws."""
-    how, purse = config(), None
-    draws = [(how.built(), how.budget())]
-    if how.mode == CURATE:
-        POINTS.remember(data)
-        purse = dataset_block(data, draws)
-    stopped = purse is not None and purse.problem is not None
-    if st.button("Draw a release", type="primary", width="stretch", disabled=stopped, key="draw") and not stopped:
+    how = config()
+    purse = dataset_block(data, [(how.built(), how.budget())]) if how.mode == CURATE else None
+    wrong = stopped()
+    locked = wrong or (purse is not None and purse.problem is not None)
+    if st.button("Draw a release", type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve(POINTS.key, lambda: draw(data, purse), "Drawing ...")
     said(POINTS.key)
-    save_button(data, how, purse)
+    if not wrong:
+        if how.mode == CURATE:
+            POINTS.remember(data)
+        save_button(data, how, purse)
+    return purse
 
 
-def _before_the_first_draw(data: Data | None) -> None:
+def _before_the_first_draw(data: Data | None, purse: Purse | None) -> None:
     """What to do next; in Teach the public truth, so that there is something to see."""
     if data is None:
         st.info("Choose data on the left to begin.")
         return
     if config().mode == CURATE:
-        st.info("Set the mechanism and the budget on the left, then press *Draw a release*. Nothing has been spent yet.")
+        st.info(f"Set the mechanism and the budget on the left, then press *Draw a release*. {spent_words(purse)}")
         return
     st.markdown(f"**{data.title}**: the true data, which are public. Press *Draw a release* to see what could be published instead.")
-    note_teach_look(data)
+    if not note_teach_look(data):
+        return
     picture = truth_map(data.points.domain, _truth_zoom(data), data.points.blocks, unit=data.unit, dark=_dark())
     st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key="map before", alt=picture.description)
     st.html(picture.legend)
@@ -133,6 +139,7 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
     if not (same_data and what.config.same_draw(config())):
         stale = f"The data or settings on the left have changed since draw {what.number}. Press *Draw a release* to see their effect."
         st.caption(f":orange[{stale}]")
+    verdict_row(what.release)
     truth_switch(what.data, what.config.mode)
     evaluation = truth_of(what)
     shown, level = _map_controls(what, evaluation)
@@ -145,7 +152,7 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
     chosen = st.pydeck_chart(
         picture.deck, height=MAP_HEIGHT, key="map", on_select="rerun", selection_mode="single-object", alt=picture.description
     )
-    st.html(picture.legend + "".join(f'<div class="dpviz-note">{note}</div>' for note in [picture.note, _stamp(what)] if note))
+    st.html(picture.legend + "".join(f'<div class="dpviz-note">{note}</div>' for note in [html(picture.note or ""), _stamp(what)] if note))
     with st.container(key="figures"):
         _key_figures(what, evaluation, level)
         tabs(what, evaluation, level, _clicked(chosen))
@@ -179,12 +186,12 @@ def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]
     st.session_state["zoom"] = zoom
     if height > 0:
         right.slider("Zoom level", 0, height, key="zoom", on_change=lambda: POINTS.change(zoom=st.session_state["zoom"]))
-    return shown, height - zoom
+    return shown, zoom
 
 
 def _hoverable_zoom(what: Drawn) -> int:
     height = what.release.height
-    return max(zoom for zoom in range(height + 1) if zoom == 0 or len(what.release.nodes(height - zoom)) <= MOST_FEATURES)
+    return max(zoom for zoom in range(height + 1) if zoom == 0 or len(what.release.nodes(zoom)) <= MOST_FEATURES)
 
 
 def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
@@ -206,7 +213,7 @@ def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None
     summed = f"Sum of the absolute errors of all shown partitions, in percent of the true number of {what.data.unit}."
     columns[2].metric("Error, all partitions", f"{error:,.1f} %", help=summed)
     wrong = int(((truth == 0) & (count >= PRESENT)).sum())
-    empty = f"Partitions released as occupied although nobody is there, out of {int((truth == 0).sum()):,} empty ones."
+    empty = f"Partitions released as occupied although no record is there, out of {int((truth == 0).sum()):,} empty ones."
     columns[3].metric("False positives", f"{wrong:,}", help=empty)
 
 

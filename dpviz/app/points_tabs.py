@@ -7,13 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.answers.metrics import FINEST_ZOOM, Evaluation, error_by_size, expected_error, true_answers
 from dpviz.app.curate import look_words
+from dpviz.app.fields import Field, in_range
 from dpviz.app.objective_tab import split_objective
 from dpviz.app.receipt_tab import receipt_table, small_print
 from dpviz.app.state import CURATE, Drawn
+from dpviz.app.texts import AT_ONCE, CHOSEN_BEFOREHAND
+from dpviz.release.at_once import how_many, point_intervals
 from dpviz.release.release import Release
+from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.view import charts
 
 NAMES = ("Accuracy by zoom", "By size", "Range query", "Receipt", "Table")
@@ -79,15 +84,29 @@ def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
 
 def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
     box: list[float] = st.session_state["query box"]
-    for place, (column, side) in enumerate(zip(st.columns(4), SIDES, strict=True)):
-        key = f"query {side}"
-        st.session_state[key] = box[place]
-        box[place] = column.number_input(
-            side, key=key, format="%.6g", step=_step(what.release, place % 2), on_change=_typed, args=(place, key)
-        )
+    fits = [_side(what.release, box, place, column) for place, column in enumerate(st.columns(4))]
+    if not all(fits):
+        return
     if not (box[0] < box[2] and box[1] < box[3]):
         st.error("A box needs an area: West below East, and South below North.")
         return
+    share = float(what.release.coverage([box])[0])
+    if share == 0:
+        st.error("The box lies outside the domain, where nothing was counted.")
+        return
+    if share < 1 - TOLERANCE:
+        outside = f"{percent_outside(share)} of the box lies outside the domain, where nothing was counted"
+        st.warning(f"{outside}: the numbers are of the part inside.")
+    _answered(what, evaluation, _part_inside(what.release, box))
+
+
+def _part_inside(release: Release, box: list[float]) -> list[float]:
+    west, south, east, north = release.domain.bounds
+    return [max(box[0], west), max(box[1], south), min(box[2], east), min(box[3], north)]
+
+
+def _answered(what: Drawn, evaluation: Evaluation | None, box: list[float]) -> None:
+    """The answer for a box inside the domain, with its interval and, where it may be seen, the truth."""
     estimate, (low, high) = float(what.release.answer([box])[0]), (float(end[0]) for end in what.release.answer_interval([box]))
     left, middle, right = st.columns(3)
     left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
@@ -103,26 +122,36 @@ def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
 
 def _around(release: Release) -> str:
     """What the interval of an answer stands around."""
-    what = "It covers the noise, not what is assumed inside partitions that the box cuts."
+    what = f"It covers the noise, not what is assumed inside partitions that the box cuts. {CHOSEN_BEFOREHAND}"
     return f"{what} It is approximate: {release.approximate}." if release.approximate else what
 
 
-def _typed(place: int, key: str) -> None:
-    st.session_state["query box"][place] = st.session_state[key]
+def _side(release: Release, box: list[float], place: int, column: DeltaGenerator) -> bool:
+    """The field of one side of the box, which must lie in the domain; whether it does."""
+    low, high = release.domain.bounds[place % 2 :: 2]
+    field = Field(
+        key=f"query {SIDES[place]}",
+        label=SIDES[place],
+        value=box[place],
+        problem=in_range(SIDES[place], low, high),
+        use=lambda typed: box.__setitem__(place, typed),
+    )
+    return field.show(column.number_input, value=None, format="%.12g", step=_step(release, place % 2))
 
 
 def _keep_box(release: Release, clicked: int | None) -> None:
-    """The box that is asked for: it spans the last two clicked partitions, and starts as the middle of the domain."""
+    """The box of the query: it spans the last two clicked partitions, and starts as the middle of each new domain."""
     west, south, east, north = release.domain.bounds
-    box = st.session_state.setdefault("query box", [np.inf] * 4)
+    box = st.session_state.setdefault("query box", [0.0] * 4)
     seen = st.session_state.setdefault("clicked", [])
+    if st.session_state.get("query domain") != (release.domain.bounds, release.domain.crs):
+        st.session_state["query domain"] = (release.domain.bounds, release.domain.crs)
+        width, height = (east - west) / 4, (north - south) / 4
+        box[:] = [west + width, south + height, east - width, north - height]
     if clicked is not None and clicked < len(release.tree) and [clicked] != seen[-1:]:
         seen[:] = [*(node for node in seen[-1:] if node < len(release.tree)), clicked]
         spans = release.domain.coordinates(release.tree.rectangles(np.array(seen)))
         box[:] = [*spans[:, :2].min(axis=0).tolist(), *spans[:, 2:].max(axis=0).tolist()]
-    if not (west <= box[0] <= east and west <= box[2] <= east and south <= box[1] <= north and south <= box[3] <= north):
-        width, height = (east - west) / 4, (north - south) / 4
-        box[:] = [west + width, south + height, east - width, north - height]
 
 
 def _step(release: Release, axis: int) -> float:
@@ -134,9 +163,9 @@ def _receipt(what: Drawn) -> None:
     right = st.container()
     if receipt.steps:
         left, right = st.columns([1, 2])
-        left.altair_chart(charts.receipt_by_level(receipt, release.height), width="stretch")
+        left.altair_chart(charts.receipt_by_level(receipt), width="stretch")
     with right:
-        receipt_table(receipt, "zoom", lambda level: None if level is None else release.height - level)
+        receipt_table(receipt, "zoom", lambda level: level)
     extra = [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
     if what.account is not None:
         extra.append(f"**Truth looked at while tuning**: {look_words(what.account)}.")
@@ -146,16 +175,18 @@ def _receipt(what: Drawn) -> None:
 def _table(what: Drawn, level: int) -> None:
     nodes = what.release.nodes(level)
     order = nodes[np.argsort(-what.release.count[nodes], kind="stable")][:MOST_ROWS]
-    low, high = what.release.interval(order)
+    low, high = point_intervals(what.release, order)
     boxes = what.release.domain.coordinates(what.release.tree.rectangles(order))
     table = pd.DataFrame(boxes, columns=list(SIDES))
     table.insert(0, "partition", order)
     table["count"], table["stddev"] = what.release.count[order].round(1), what.release.stddev[order].round(2)
-    table["low"], table["high"], table["first measured"] = low, high, what.release.noisy[order]
+    table["all at once, 95 % from"], table["to"], table["first measured"] = low, high, what.release.noisy[order]
+    table["status"] = what.release.status
     if not what.release.receipt.private:
         table = table.rename(columns={"count": "count (NOT PRIVATE)"})
         st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
     st.dataframe(table, hide_index=True, width="stretch")
+    st.caption(AT_ONCE.format(numbers=how_many(what.release)))
     if len(nodes) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(nodes):,} partitions, by released count.")
     if what.release.simulation:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from dpviz.errors import DpvizError
+from dpviz.view.escape import markdown
 
 
 @dataclass
@@ -76,4 +77,4 @@ def settle(page: str) -> None:
 
 def refusal(text: str) -> None:
     """A refusal; its text is never read as Markdown."""
-    st.error("".join(f"\\{letter}" if letter in "\\`*[]<>$~!" else letter for letter in text))
+    st.error(markdown(text))

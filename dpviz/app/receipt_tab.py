@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.privacy.receipt import Receipt
+from dpviz.view.escape import markdown
 
 
 def receipt_table(receipt: Receipt, place: str, place_of: Callable[[int | None], Any]) -> None:
@@ -61,11 +62,13 @@ def small_print(receipt: Receipt, steps: Sequence[str], approximate: str | None,
     """What is protected, what is not, post-processing and notes; `extra` lines stand before what is said of the spread."""
     bound = "" if receipt.contributions == 1 else f", at most {receipt.contributions:,} records each"
     lines = [
-        f"**Protected**: {receipt.neighbours} {receipt.unit}{bound}." if receipt.private else "**NOT PRIVATE**: nothing is protected.",
-        f"**Not protected**: {', '.join(receipt.unprotected)}.",
-        f"**Post-processing**, in order: {', '.join(steps) or 'none'}.",
-        *(f"**Note**: {note}" for note in receipt.notes),
+        f"**Protected**: {markdown(receipt.neighbours)} {markdown(receipt.unit)}{bound}."
+        if receipt.private
+        else "**NOT PRIVATE**: nothing is protected.",
+        f"**Not protected**: {markdown(', '.join(receipt.unprotected))}.",
+        f"**Post-processing**, in order: {markdown(', '.join(steps)) or 'none'}.",
+        *(f"**Note**: {markdown(note)}" for note in receipt.notes),
         *extra,
-        *([f"**Spread**: {approximate}."] if approximate else []),
+        *([f"**Spread**: {markdown(approximate)}."] if approximate else []),
     ]
     st.markdown("\n".join(f"- {line}" for line in lines))

@@ -9,6 +9,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.curate import Kept, Loaded, Purse, in_currency, kept, order_of, till
 from dpviz.app.dataset_block import dataset_block
+from dpviz.app.fields import start_checks, stopped
 from dpviz.app.forget import forget_button, forgotten
 from dpviz.app.outcome import Outcome, publish_kept, publish_new, show_outcome
 from dpviz.app.presses import said, serve, settle
@@ -16,8 +17,10 @@ from dpviz.app.release_parts import dry_run_block, words_form
 from dpviz.app.saved_config import save_button
 from dpviz.app.shelves import newest, shelf
 from dpviz.app.state import POINTS, Desk
-from dpviz.app.texts import budget_words, plain
+from dpviz.app.texts import budget_words
 from dpviz.app.trips_state import TRIPS
+from dpviz.app.verdict_row import verdict_row
+from dpviz.view.escape import markdown
 
 DESKS: dict[str, Desk] = {"Points": POINTS, "Trips": TRIPS}
 PAGE = "release"
@@ -50,6 +53,7 @@ def _first_row() -> None:
 
 def _preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
     """Everything before the button: data, draw, sums, dry run and words."""
+    start_checks()
     ready = {title: found for title, desk in DESKS.items() if (found := desk.loaded()) is not None}
     earlier = kept()
     if not ready and not earlier:
@@ -70,7 +74,8 @@ def _preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> N
         dry_run_block(data, mechanism, handed)
         if made is None:
             st.caption(f"One press: the ledger counts {budget_words(handed)}, noise is drawn once, and the files are made.")
-        if st.button("Publish", type="primary", disabled=purse.problem is not None, key="publish", width="stretch"):
+        locked = stopped() or purse.problem is not None
+        if st.button("Publish", type="primary", disabled=locked, key="publish", width="stretch") and not locked:
             serve(PAGE, lambda: _publish((data, mechanism, budget), purse, made, words), "Publishing ...")
         said(PAGE)
         if made is None:
@@ -97,13 +102,14 @@ def _choose(ready: dict[str, tuple[Loaded, Any]], earlier: list[Kept]) -> tuple[
     if what == PAID:
         places = range(len(earlier) - 1, -1, -1)
         place = st.selectbox("Draw", places, key="release draw", format_func=lambda each: _title(earlier[each]))
+        verdict_row(earlier[place].paid.release)
         st.caption("It is published as it was drawn, and costs nothing more. The manifest says how many draws there were in all.")
         return earlier[place].data, None, earlier[place]
     desk = st.segmented_control("Data", list(ready), default=next(iter(ready)), key="release data", required=True, persist_state="session")
     if desk not in ready:
         return None
     data, how = ready[desk]
-    st.markdown(f"{plain(data.title)}: {_in_short(how.built(), how.budget())}")
+    st.markdown(f"{markdown(data.title)}: {_in_short(how.built(), how.budget())}")
     st.caption(f"Chosen on the {desk} page, where it can be changed.")
     return data, how, None
 
@@ -114,7 +120,7 @@ def _in_short(mechanism: Any, budget: Any) -> str:
     other = [
         f"{rule.label} {mechanism.chosen()[rule.name]}" for rule in mechanism.rules() if mechanism.chosen()[rule.name] != usual[rule.name]
     ]
-    return f"**{mechanism.title}**, {budget_words(budget)}" + (f" ({plain(', '.join(other))})" if other else "")
+    return f"**{mechanism.title}**, {budget_words(budget)}" + (f" ({markdown(', '.join(other))})" if other else "")
 
 
 def _budget_of(made: Kept) -> Any:

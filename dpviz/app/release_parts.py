@@ -8,11 +8,14 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.app.curate import Loaded
+from dpviz.app.fields import at_most, check
 from dpviz.app.presses import refusal
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.expected import Expected, expected
 from dpviz.release.members import FORMATS
+from dpviz.release.verdict import records_needed
+from dpviz.view.escape import markdown
 
 LONGEST_LINE, LONGEST_TEXT = 200, 4000
 REQUIRED = ("name", "curator", "description")
@@ -36,9 +39,10 @@ def words_form() -> dict[str, Any]:
         label, example = _LABELS[name]
         common: dict[str, Any] = {"key": f"publication {name}", "placeholder": example, "persist_state": "session"}
         if name in _LONG:
-            said[name] = place.text_area(label, max_chars=LONGEST_TEXT, height=80, **common)
+            said[name] = place.text_area(label, height=80, **common)
         else:
-            said[name] = place.text_input(label, max_chars=LONGEST_LINE, **common)
+            said[name] = place.text_input(label, **common)
+        check(common["key"], at_most(label, LONGEST_TEXT if name in _LONG else LONGEST_LINE)(said[name]))
     st.session_state.setdefault("publication formats", list(FORMATS))
     said["formats"] = st.multiselect(
         "Formats",
@@ -81,9 +85,11 @@ def dry_run_block(data: Loaded, mechanism: Any, budget: Budget) -> None:
     if table["numbers"].notna().any():
         shown["numbers"] = table["numbers"]
     shown["± typical noise"], shown["± 95 % of the noise"] = table["stddev"], table["interval"]
+    if table["numbers"].notna().all():
+        shown[f"usable from ... {data.unit} in all"] = [records_needed(*row) for row in zip(table["numbers"], table["stddev"], strict=True)]
     config = {name: st.column_config.NumberColumn(format="%.1f" if name.startswith("±") else "localized") for name in shown.columns[2:]}
     st.dataframe(shown, hide_index=True, width="stretch", column_config=config)
-    st.caption(f"In {data.unit}, computed without a single record: nothing is spent. {found.note}")
+    st.caption(f"In {data.unit}, computed without a single record: nothing is spent. {markdown(found.note)}")
 
 
 def _expected(data: Loaded, mechanism: Any, budget: Budget) -> Expected:

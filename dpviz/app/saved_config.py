@@ -53,7 +53,7 @@ def configuration(data: Loaded, mechanism: Any, budget: Budget, purse: Purse | N
         data: as loaded.
         mechanism: built.
         budget: as chosen.
-        purse: gives the dataset's name and cap; None leaves the cap to be filled in.
+        purse: gives the dataset's name and cap; None (in Teach) leaves the cap to be filled in, and of own files whom it protects.
     """
     account = None if purse is None else purse.account
     cap = None if account is None else account.terms.cap
@@ -68,7 +68,7 @@ def configuration(data: Loaded, mechanism: Any, budget: Budget, purse: Purse | N
         destinations=data.source.destinations,
         mechanism=MechanismPart(key=mechanism.key, settings={key: value for key, value in chosen.items() if value != usual[key]}),
         budget=BudgetPart.of(in_currency(mechanism, budget, cap)),
-        dataset=DatasetPart(name=name, unit=data.private.unit, **parts),
+        dataset=DatasetPart(name=name, unit=data.private.unit if purse is not None or data.source.data.sample else None, **parts),
         publication=PublicationPart(**{**said, "name": said["name"] or name}),
         output=OutputPart(folder="release", formats=tuple(st.session_state.get("publication formats", FORMATS))),
     )

@@ -8,7 +8,7 @@ from streamlit.navigation.page import StreamlitPage
 from dpviz.bundled import folder
 
 _CAPTION = "What could be published about 200,000 made-up residents of Los Angeles"
-_PICTURE = "Map of Los Angeles cut into squares: dark where many people were released, pink where noise made a count negative."
+_PICTURE = "Map of Los Angeles cut into squares: dark where many records were released, pink where noise made a count negative."
 
 
 def start_page(points: StreamlitPage, trips: StreamlitPage, compare: StreamlitPage, learn: StreamlitPage) -> None:
@@ -55,6 +55,6 @@ def start_page(points: StreamlitPage, trips: StreamlitPage, compare: StreamlitPa
         " a switch."
     )
     st.caption(
-        "Not protected: the domain, the mechanism and its settings, totals that you declare. Not hardened: timing. The app has no login"
-        " and answers on this computer only."
+        "Not protected: the domain, the mechanism and its settings, totals that you declare. Not hardened: timing. The app answers on"
+        " this computer only: to every user of it if it was started without a token."
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import streamlit as st
 
 from dpviz.answers.metrics import Evaluation, evaluate
 from dpviz.app.curate import Loaded, Purse, Source, may_look, note_teach_look, order_of, pay_and_draw, till
-from dpviz.app.link import Reader, from_query, number, one_of, settings, to_query
+from dpviz.app.link import Reader, amount, from_query, number, one_of, settings, to_query
 from dpviz.app.shelves import newest, shelf
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES
@@ -40,7 +41,7 @@ class Config:
         size: records of a made-up sample, None for its usual number.
         mechanism: key of the mechanism.
         settings: its settings that differ from the defaults.
-        epsilon: the privacy budget.
+        epsilon: the privacy budget; a fraction where no decimal number is the same.
         delta: its other half, for mechanisms that need one.
         order: of the domain's lattice.
         zoom: the zoom level shown; None for the finest that can be hovered.
@@ -53,7 +54,7 @@ class Config:
     size: int | None = None
     mechanism: str = "quadtree"
     settings: dict[str, Any] = field(default_factory=dict)
-    epsilon: float = 0.5
+    epsilon: float | Fraction = 0.5
     delta: float = 1e-6
     order: int = 10
     zoom: int | None = None
@@ -84,7 +85,7 @@ class Config:
             "size": number(1, 10_000_000, int),
             "mechanism": one_of(*CHOICES),
             "settings": settings,
-            "epsilon": number(SMALLEST_EPSILON, LARGEST_EPSILON, float),
+            "epsilon": amount(SMALLEST_EPSILON, LARGEST_EPSILON),
             "delta": number(SMALLEST_DELTA, LARGEST_DELTA, float),
             "order": number(1, LARGEST_ORDER, int),
             "zoom": number(0, 24, int),
@@ -191,6 +192,11 @@ class Data:
         """The counts, by the name that they have for points and trips alike."""
         return self.points
 
+    @property
+    def bundled(self) -> bool:
+        """Whether they are a sample, which comes with the package and is public."""
+        return self.source.data.sample is not None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn:
@@ -272,8 +278,7 @@ def truth_allowed(data: Loaded, account: str | None) -> bool:
     """
     if account is not None:
         return truth_wanted(data) and may_look(data, account)
-    note_teach_look(data)
-    return True
+    return note_teach_look(data)
 
 
 def truth_key(data: Loaded) -> str:

@@ -1,4 +1,4 @@
-"""How amounts and texts of other people are written on screen."""
+"""How amounts are written on screen."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from fractions import Fraction
 from dpviz.privacy.accounts import Amount, amount_of
 from dpviz.privacy.budget import Budget
 
-_MARKDOWN = "\\`*_{}[]()#+-.!|<>~$:"
+AT_ONCE = (
+    "Ordered by released count, so the intervals are those that hold for all {numbers:,} numbers of the release at once, with a"
+    " probability of 95 %: one that was chosen as the largest lies in its interval, too."
+)
+CHOSEN_BEFOREHAND = "It holds for what was chosen without a look at the counts, not for the largest of many."
 
 
 def in_words(epsilon: Fraction | float, delta: Fraction | float = 0) -> str:
@@ -31,12 +35,3 @@ def amount_words(amount: Amount) -> str:
 def budget_words(budget: Budget) -> str:
     """A budget of any kind as it is written on screen."""
     return amount_words(amount_of(budget))
-
-
-def plain(text: str) -> str:
-    r"""A text without what Markdown would read.
-
-    >>> plain("a*b")
-    'a\\*b'
-    """
-    return "".join(f"\\{letter}" if letter in _MARKDOWN else letter for letter in text)

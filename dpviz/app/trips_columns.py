@@ -1,4 +1,4 @@
-"""Which columns of a trips file are read: ids of regions or coordinates, counts, and whose trips they are."""
+"""Which columns of a trips file are read: ids of regions or coordinates, and counts."""
 
 from __future__ import annotations
 
@@ -41,15 +41,10 @@ def trips_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
         if pairs is not None or not about.matrix:
             each = "Whole numbers; without it each row is one trip."
             options["count"] = pick("Trips per row", names, about.count, f"trips column count {digest}", each)
-            one = "Protects each person instead of each trip."
-            options["person"] = pick("Person", names, None, f"trips column person {digest}", one)
-        options |= _bound(options.get("person"), digest)
     if pairs is not None:
         asked = "It is never guessed. EPSG:4326 is longitude and latitude in degrees. Left empty: that of the regions, if they have none."
         crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="trips crs", persist_state="session", help=asked)
         options["crs"] = crs.strip() or None
-    if about.person is not None and options.get("person") is None:
-        st.caption(f":orange[There is a column *{about.person}*: choose it under Columns to protect persons, not trips.]")
     return {role: value for role, value in options.items() if value not in (None, False)}
 
 
@@ -64,27 +59,3 @@ def _coordinates(names: list[str], found: tuple[tuple[str, str], tuple[str, str]
             north = pick(f"{title}: y", names, y, f"trips column {role} y {digest}", "Latitude or northing.")
         ends[role] = None if east is None or north is None else (east, north)
     return ends
-
-
-def _bound(person: str | None, digest: str) -> dict[str, Any]:
-    """The most trips of one person, and how they count."""
-    options: dict[str, Any] = {}
-    most = st.number_input(
-        "Trips per person, at most",
-        1,
-        1000,
-        1,
-        key=f"trips bound {digest}",
-        persist_state="session",
-        help="With a person column it is enforced. Without one you vouch for it; at 1 the protected unit is one trip.",
-    )
-    if person is not None:
-        once = "However many trips a person makes between two regions, they count one; at most that many pairs are kept."
-        options["distinct"] = st.toggle("Each person once per pair", key=f"trips distinct {digest}", persist_state="session", help=once)
-    if most > 1:
-        options["contributions"] = int(most)
-        declared = "Needed for bounded neighbours: replacing a person must leave the total as it is."
-        options["exactly"] = st.toggle(
-            "Everybody has exactly that many", key=f"trips exactly {digest}", persist_state="session", help=declared
-        )
-    return options

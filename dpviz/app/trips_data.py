@@ -13,18 +13,21 @@ from dpviz.app.curate import Source
 from dpviz.app.data_controls import TYPES
 from dpviz.app.path_controls import counted, path_files
 from dpviz.app.state import CURATE
-from dpviz.app.texts import plain
 from dpviz.app.trips_columns import trips_columns
 from dpviz.app.trips_state import SOURCES, TRIPS, TripsData
+from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.engines import NUMPY
 from dpviz.data.flow_samples import FLOW_SAMPLES
-from dpviz.data.flows import PERSON, Flows
+from dpviz.data.flows import Flows
 from dpviz.data.found_columns import found_flows
+from dpviz.data.found_files import FoundFiles, found_files
 from dpviz.data.load_flows import FlowsFile
 from dpviz.publishing.data_part import DataPart
-from dpviz.publishing.opening import Asked, Opened, left_out
+from dpviz.publishing.opening import Asked, Opened, left_out, refuse_nothing
 from dpviz.publishing.sections import RegionsPart
+from dpviz.release import nouns
 from dpviz.space.regions import Regions
+from dpviz.view.escape import markdown
 
 TABLES = ("csv", "tsv", "parquet")
 Frames = tuple[cached.Frame, cached.Frame]
@@ -73,7 +76,7 @@ def _sample() -> TripsData:
 
 def frame_text(regions: Regions) -> str:
     """How many regions there are on each level, in words."""
-    sizes = ", ".join(f"{regions.size(level):,} of level {plain(name)}" for level, name in enumerate(regions.levels, start=1))
+    sizes = ", ".join(f"{regions.size(level):,} of level {markdown(name)}" for level, name in enumerate(regions.levels, start=1))
     return f"Regions: {sizes}."
 
 
@@ -84,9 +87,10 @@ class Given:
     Attributes:
         about: what they say about themselves.
         digest: stands for them in the keys of widgets.
-        part: how a saved configuration names them: trips, engine and address.
+        part: how a saved configuration names them: trips and engine.
         count: their counts and marks between the regions of two frames, by some options; None while they are being counted.
         content: stands for their content, from their marks.
+        found: the files themselves.
     """
 
     about: FlowsFile
@@ -94,6 +98,7 @@ class Given:
     part: dict[str, Any]
     count: Callable[[Frames, cached.Options], Opened | None]
     content: Callable[[Opened], str]
+    found: Callable[[], FoundFiles]
 
 
 def _files() -> TripsData | None:
@@ -105,29 +110,48 @@ def _files() -> TripsData | None:
     if frame is None or ends is None or given is None:
         st.info("Choose a public file of regions, and a file of trips between them: origin, destination, count.")
         return None
-    options = trips_columns(given.about, given.digest)
+    about, mode = given.about, TRIPS.config().mode
+    options = trips_columns(about, given.digest)
+    columns = () if about.matrix else about.columns
+    unit = unit_controls(UnitQuestion(each="trip", columns=columns, key=f"trips {mode} {given.digest}", private=mode == CURATE))
+    if about.person is not None and "person" not in (unit or ()):
+        st.caption(f":orange[There is a column *{about.person}*: choose it above to protect persons, not trips.]")
     bad = "Rows with an unknown region, or a missing or unreadable cell. Off: the file is refused if there is one."
     drop = st.toggle("Leave out bad rows", key="trips drop", persist_state="session", help=bad)
     public = f"public {given.digest}"
-    if TRIPS.config().mode != CURATE and not st.checkbox("These data are already public", key=public, persist_state="session"):
+    if mode != CURATE and not st.checkbox("These data are already public", key=public, persist_state="session"):
         st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
         return None
+    if unit is None:
+        return None
+    options |= unit
     opened = given.count((frame, ends), (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
-    return None if opened is None else _loaded(given, opened, (frame, ends if apart else None), options)
+    if opened is None:
+        return None
+    data = _loaded(given, opened, (frame, ends if apart else None), options)
+    if mode == CURATE and columns and "person" not in unit:
+        show_repeated(data, cached.repeated(given.digest, _used(options), given.found()), "trip")
+    return data
+
+
+def _used(options: dict[str, Any]) -> tuple[str, ...]:
+    """Columns that hold ends and counts of trips."""
+    ends = [options[role] for role in ("origin", "destination", "count") if role in options]
+    return tuple(sorted(name for end in ends for name in ((end,) if isinstance(end, str) else end)))
 
 
 def _loaded(given: Given, opened: Opened, frames: tuple[cached.Frame, cached.Frame | None], options: dict[str, Any]) -> TripsData:
     """What is counted, with what the curator alone may know said."""
     flows: Flows = opened.data  # type: ignore[assignment]
-    for told in filter(None, (left_out(flows), *flows.notes)):
-        st.caption(f"Curator only: {told}")
+    for told in filter(None, (*opened.notes, left_out(flows), *flows.notes)):
+        st.caption(f"Curator only: {markdown(told)}")
     frame, ends = frames
     return TripsData(
         flows=flows,
         digest=given.content(opened),
         marks=opened.marks,
         title="Uploaded trips",
-        unit="trips of people" if flows.unit == PERSON else "trips",
+        unit=nouns.TRIPS,
         source=Source(
             data=DataPart(**given.part, **options),
             regions=_part("regions", frame),
@@ -145,11 +169,19 @@ def _uploaded() -> Given | None:
 
     def count(frames: Frames, options: cached.Options) -> Opened:
         flows = cached.flows(digest, name, body, frames, options)
+        refuse_nothing(flows)
         keys = tuple(frame.key for frame in frames)
         return Opened(data=flows, marks=cached.marks(digest, (keys, options), flows, body), engine=NUMPY)
 
     about = cached.inspected_flows(digest, name, body)
-    return Given(about=about, digest=digest, part={"trips": name}, count=count, content=lambda _: digest)
+    return Given(
+        about=about,
+        digest=digest,
+        part={"trips": name},
+        count=count,
+        content=lambda _: digest,
+        found=lambda: found_files(cached.named(name, body)),
+    )
 
 
 def _by_path() -> Given | None:
@@ -159,15 +191,16 @@ def _by_path() -> Given | None:
 
     def count(frames: Frames, options: cached.Options) -> Opened | None:
         frame = (frames[0].regions, frames[1].regions)
-        asked = Asked(frame=frame, options=dict(options), engine=files.counting, address=files.address)
+        asked = Asked(frame=frame, options=dict(options), engine=files.counting, scheduler=files.scheduler)
         return counted("trips ", files, asked, (frames[0].key, frames[1].key, options))
 
     return Given(
         about=found_flows(files.found),
         digest=files.digest,
-        part={"trips": files.written, "engine": files.engine, "address": files.address},
+        part={"trips": files.written, "engine": files.engine},
         count=count,
         content=files.content,
+        found=lambda: files.found,
     )
 
 

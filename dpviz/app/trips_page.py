@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import streamlit as st
 
 from dpviz.answers.flow_metrics import FlowEvaluation
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
-from dpviz.app.dataset_block import dataset_block
+from dpviz.app.curate import Purse
+from dpviz.app.dataset_block import dataset_block, spent_words
+from dpviz.app.fields import Field, in_range, start_checks, stopped
 from dpviz.app.forget import forgotten
 from dpviz.app.mode_row import NO_EXPORT, WATERMARK, mode_row, truth_switch
 from dpviz.app.presses import refusal, said, serve, settle
@@ -18,9 +19,11 @@ from dpviz.app.state import CURATE
 from dpviz.app.trips_data import frame_text, trips_controls
 from dpviz.app.trips_state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, truths_of
 from dpviz.app.trips_tabs import ask_for_pair, trips_tabs
+from dpviz.app.verdict_row import verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.release.flow_release import FlowRelease
 from dpviz.space.regions import Regions
+from dpviz.view.escape import html, markdown
 from dpviz.view.trips_charts import matrix_chart
 from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, has_places, trips_map
 
@@ -39,7 +42,7 @@ def trips_page() -> None:
         return
     mode_row(TRIPS, _PROTECTED)
     with st.sidebar:
-        data = _left()
+        data, purse = _left()
     TRIPS.write_address()
     what = drawn()
     if what is not None:
@@ -48,12 +51,14 @@ def trips_page() -> None:
         st.info("Choose data on the left to begin.")
     else:
         st.markdown(f"**{data.title}**: press *Draw a release* to see what could be published.")
-        st.caption(f"{frame_text(data.flows.regions)} Nothing has been drawn yet.")
+        so_far = spent_words(purse) if TRIPS.config().mode == CURATE else "Nothing has been drawn yet."
+        st.caption(f"{frame_text(data.flows.regions)} {so_far}")
     settle(TRIPS.key)
 
 
-def _left() -> TripsData | None:
-    """The controls; anything that does not fit is said in place and loses nothing."""
+def _left() -> tuple[TripsData | None, Purse | None]:
+    """The controls, and what draws would be paid from in Curate; anything that does not fit is said in place and loses nothing."""
+    start_checks()
     data = None
     if TRIPS.config().mode == CURATE:
         TRIPS.remember(None)
@@ -69,26 +74,28 @@ def _left() -> TripsData | None:
     except (SettingError, BudgetError) as error:
         refusal(str(error))
         st.button("Back to the default settings", on_click=without_settings, args=(TRIPS,))
-        return data
+        return data, None
     if data is not None:
-        _draw_controls(data)
-    else:
-        st.button("Draw a release", type="primary", width="stretch", disabled=True, key="draw")
-    return data
+        return data, _draw_controls(data)
+    st.button("Draw a release", type="primary", width="stretch", disabled=True, key="draw")
+    return None, None
 
 
-def _draw_controls(data: TripsData) -> None:
+def _draw_controls(data: TripsData) -> Purse | None:
     """What the draws are paid from, in Curate, and the button that draws."""
-    how, purse = TRIPS.config(), None
+    how = TRIPS.config()
     draws = [(mechanism, how.budget()) for mechanism in how.all_built()]
-    if how.mode == CURATE:
-        TRIPS.remember(data)
-        purse = dataset_block(data, draws)
-    stopped = purse is not None and purse.problem is not None
-    if st.button("Draw a release", type="primary", width="stretch", disabled=stopped, key="draw") and not stopped:
+    purse = dataset_block(data, draws) if how.mode == CURATE else None
+    wrong = stopped()
+    locked = wrong or (purse is not None and purse.problem is not None)
+    if st.button("Draw a release", type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve(TRIPS.key, lambda: draw(data, purse), "Drawing ...")
     said(TRIPS.key)
-    save_button(data, how, purse)
+    if not wrong:
+        if how.mode == CURATE:
+            TRIPS.remember(data)
+        save_button(data, how, purse)
+    return purse
 
 
 def _beside() -> None:
@@ -114,6 +121,8 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
     if not (same_data and what.config.same_draw(TRIPS.config())):
         stale = f"The data or settings on the left have changed since draw {what.number}. Press *Draw a release* to see their effect."
         st.caption(f":orange[{stale}]")
+    for title, release in zip(what.titles, what.releases, strict=True):
+        verdict_row(release, title if len(what.releases) > 1 else "")
     truth_switch(what.data, what.config.mode)
     truths = truths_of(what)
     view = _view(what, shows_truth=bool(truths))
@@ -153,6 +162,7 @@ def _view(what: TripsDrawn, *, shows_truth: bool) -> TripsView:
         regions.levels,
         key="level",
         required=True,
+        format_func=markdown,
         label_visibility="collapsed",
         on_change=lambda: TRIPS.change(level=regions.levels.index(st.session_state["level"]) + 1),
     )
@@ -177,10 +187,12 @@ def _filters(regions: Regions, level: int) -> tuple[int | None, int, int]:
         placeholder=f"every {regions.levels[level - 1]}; click one on the map, or choose it here",
         persist_state="session",
     )
-    st.session_state["top"], st.session_state["least"] = how.top, how.least
-    middle.number_input("Arcs at most", 1, MOST_ARCS, key="top", step=100, on_change=lambda: TRIPS.change(top=st.session_state["top"]))
+    most, least = "Arcs at most", "From ... trips on"
+    top = Field(key="top", label=most, value=how.top, problem=in_range(most, 1, MOST_ARCS), use=lambda typed: TRIPS.change(top=typed))
+    top.show(middle.number_input, value=None, step=100)
     smallest = "Pairs with fewer released trips are not drawn."
-    right.number_input("From ... trips on", 1, key="least", help=smallest, on_change=lambda: TRIPS.change(least=st.session_state["least"]))
+    fewest = Field(key="least", label=least, value=how.least, problem=in_range(least, 1), use=lambda typed: TRIPS.change(least=typed))
+    fewest.show(right.number_input, value=None, step=1, help=smallest)
     return st.session_state[key], how.top, how.least
 
 
@@ -208,7 +220,7 @@ def _picture(what: TripsDrawn, place: int, view: TripsView, truths: tuple[FlowEv
         selection_mode="single-object",
         alt=picture.description,
     )
-    st.html(picture.legend + (f'<div class="dpviz-note">{escape(picture.note)}</div>' if picture.note else ""))
+    st.html(picture.legend + (f'<div class="dpviz-note">{html(picture.note)}</div>' if picture.note else ""))
 
 
 def _take_click(key: str, regions: Regions, level: int) -> None:

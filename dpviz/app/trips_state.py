@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import streamlit as st
 
 from dpviz.answers.flow_metrics import FlowEvaluation, evaluate_flows
 from dpviz.app.curate import Purse, Source, Till, order_of, pay_and_draw, till
-from dpviz.app.link import Reader, number, one_of, settings
+from dpviz.app.link import Reader, amount, number, one_of, settings
 from dpviz.app.shelves import newest, shelf
 from dpviz.app.state import (
     CURATE,
@@ -60,7 +61,7 @@ class TripsConfig:
     sample: str = "us_flights"
     mechanism: str = "top_down"
     settings: dict[str, Any] = field(default_factory=dict)
-    epsilon: float = 1.0
+    epsilon: float | Fraction = 1.0
     delta: float = 1e-8
     beside: str = ALONE
     level: int | None = None
@@ -103,7 +104,7 @@ class TripsConfig:
             "sample": one_of(*FLOW_SAMPLES),
             "mechanism": one_of(*FLOW_MECHANISMS),
             "settings": settings,
-            "epsilon": number(SMALLEST_EPSILON, LARGEST_EPSILON, float),
+            "epsilon": amount(SMALLEST_EPSILON, LARGEST_EPSILON),
             "delta": number(SMALLEST_DELTA, LARGEST_DELTA, float),
             "beside": one_of(ALONE, *FLOW_MECHANISMS),
             "level": number(1, 16, int),
@@ -140,6 +141,11 @@ class TripsData:
     def private(self) -> Flows:
         """The trips, by the name that they have for points and trips alike."""
         return self.flows
+
+    @property
+    def bundled(self) -> bool:
+        """Whether they are a sample, which comes with the package and is public."""
+        return self.source.data.sample is not None
 
 
 @dataclass(frozen=True, kw_only=True)

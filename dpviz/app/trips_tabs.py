@@ -13,11 +13,13 @@ from dpviz.answers.flow_metrics import FlowEvaluation
 from dpviz.app.curate import look_words
 from dpviz.app.receipt_tab import receipt_table, small_print
 from dpviz.app.state import CURATE
-from dpviz.app.texts import plain
+from dpviz.app.texts import AT_ONCE, CHOSEN_BEFOREHAND
 from dpviz.app.trips_state import TripsDrawn
+from dpviz.release.at_once import how_many, pair_intervals
 from dpviz.release.flow_release import FlowRelease, interval
 from dpviz.space.regions import Regions
 from dpviz.view import trips_charts as charts
+from dpviz.view.escape import markdown
 from dpviz.view.trips_map import TripsView
 
 NAMES = ("Errors by stage", "Region", "Pair of regions", "Consistency", "Receipt", "Table", "Matrix")
@@ -89,7 +91,7 @@ def _region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsVie
         return
     regions = what.releases[0].tree.origins
     name, ident = str(regions.names_of(view.level)[view.chosen]), regions.ids_of(view.level)[view.chosen]
-    st.markdown(f"**{plain(name)}**")
+    st.markdown(f"**{markdown(name)}**")
     for place, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
         with column:
             _heading(what, place)
@@ -115,7 +117,7 @@ def _totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation 
             continue
         count, stddev = release.answer([origin], [destination], levels=levels, spread=True)
         low, high = interval(count, stddev)
-        row: dict[str, Any] = {"trips": title, "released": int(count[0]), "low": low[0], "high": high[0]}
+        row: dict[str, Any] = {"trips": title, "released": int(count[0]), "low": low[0], "high": high[0], "status": release.status}
         if truth is not None:
             u, v = release.tree.origins.find([origin], levels[0]), release.tree.destinations.find([destination], levels[1])
             row["true"] = int(truth.true_sums(*levels).at(u, v)[0])
@@ -146,7 +148,7 @@ def _pair(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
             one, two, three = st.columns(3)
             one.metric("Released answer", f"{count[0]:,} {what.data.unit}")
             kind = f"Approximate: {release.approximate}." if release.approximate else "Exact for the noise."
-            two.metric("95 % interval, noise only", f"{low[0]:,.0f} to {high[0]:,.0f}", help=kind)
+            two.metric("95 % interval, noise only", f"{low[0]:,.0f} to {high[0]:,.0f}", help=f"{kind} {CHOSEN_BEFOREHAND}")
             if truths:
                 where = np.array([u], np.int32), np.array([v], np.int32)
                 true = int(truths[place].true_sums(a, b).at(*where)[0])
@@ -185,7 +187,7 @@ def _consistency(what: TripsDrawn) -> None:
             _heading(what, place)
             table = release.inconsistencies()
             wrong = int(table["mismatches"].sum())
-            left_out = "".join(f" ({step})" for step in release.steps if "left out" in step)
+            left_out = "".join(f" ({markdown(step)})" for step in release.steps if "left out" in step)
             says = f"{wrong:,} pairs do not add up{left_out}." if wrong else "Every stage adds up to the one above it, pair by pair."
             st.markdown(f":green[{says}]" if wrong == 0 else f":orange[{says}]")
             st.dataframe(table, hide_index=True, width="stretch")
@@ -206,12 +208,17 @@ def _receipt(what: TripsDrawn, place: int, view: TripsView) -> None:  # noqa: AR
 
 
 def _table(what: TripsDrawn, place: int, view: TripsView) -> None:
-    table = what.releases[place].level(view.level, spread=True)
+    release = what.releases[place]
+    table = release.level(view.level, spread=True).drop(columns=["ci_low", "ci_high"])
+    at, ends = release.stages[2 * view.level], pair_intervals(release, 2 * view.level)
+    order = np.lexsort((at.destination, at.origin))
+    table["all at once, 95 % from"], table["to"] = (end[order] for end in ends)
     table = table.sort_values("count", ascending=False, kind="stable")
     st.dataframe(table.head(MOST_ROWS), hide_index=True, width="stretch")
+    st.caption(AT_ONCE.format(numbers=how_many(release)))
     if len(table) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(table):,} released pairs.")
-    if what.releases[place].simulation:
+    if release.simulation:
         st.caption("Simulation: seeded noise, not private.")
 
 

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.errors import InputError
 
 MOST_RECORDS = 2**53
+MOST_PER_PLACE = 10**9
+_MOST_OCCUPIED = 2**33
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
 
 Integers = NDArray[np.int64]
@@ -55,10 +57,10 @@ def _floats(array: NDArray[Any]) -> NDArray[np.float64] | None:
 
 
 def whole_counts(values: ArrayLike, length: int, bad_rows: str) -> Integers:
-    """(n,) counts; -1 marks a row to drop.
+    """(n,) counts, cut to 2**53; -1 marks a row to drop.
 
     Raises:
-        InputError: no numbers, another length, a bad or masked count under "refuse", more than 2**53 records.
+        InputError: no numbers, another length, a bad or masked count under "refuse".
     """
     array = array_of(values)
     if array is None or array.shape != (length,):
@@ -66,20 +68,45 @@ def whole_counts(values: ArrayLike, length: int, bad_rows: str) -> Integers:
     if array.dtype.kind not in "iuf":
         raise InputError("The counts column must hold whole numbers.")
     hidden, array = np.ma.getmask(array), np.ma.getdata(array)
-    bad = ~((array >= 0) & (array <= MOST_RECORDS)) | hidden
-    if array.dtype.kind == "f":
-        bad |= array != np.floor(array)
-    if bad.any():
-        if bad_rows == "refuse":
-            raise InputError(
-                "The counts column must hold whole numbers, at least 0. Survey weights are refused:"
-                " one row would move a count by its weight, more than the privacy guarantee covers."
-            )
-        array = np.where(bad, -1, array)
-    counts = array.astype(np.int64)
-    if too_many(np.maximum(counts, 0)):
-        raise InputError("The counts column adds up to more than 2**53 records.")
-    return counts
+    counts, whole = clipped(array)
+    bad = ~whole | hidden
+    if bad_rows == "refuse" and bad.any():
+        raise InputError(
+            "The counts column must hold whole numbers, at least 0. Survey weights are refused:"
+            " one row would move a count by its weight, more than the privacy guarantee covers."
+        )
+    return np.where(bad, -1, counts)
+
+
+def clipped(values: NDArray[Any]) -> tuple[Integers, NDArray[np.bool_]]:
+    """(n,) numbers cut to 2**53, 0 where they are no finite whole number >= 0; and where they are one."""
+    whole = values >= 0
+    if values.dtype.kind == "f":
+        whole &= np.isfinite(values) & (values == np.floor(values))
+    wide = values.astype({"f": np.float64, "u": np.uint64}.get(values.dtype.kind, np.int64))
+    return np.where(whole, np.minimum(wide, wide.dtype.type(MOST_RECORDS)), 0).astype(np.int64), whole
+
+
+def most_per_place(size: int) -> int:
+    """The most records that a cell or pair holds; more are cut to it.
+
+    It depends on the public frame alone. Cut counts add up to at most 2**53 in all (as no machine holds 2**33 occupied places), so that
+    every sum of them is exact, and no row decides whether a file can be used.
+
+    A place's count is min(s, c), s the sum of its rows' counts, each of them >= 0 and in any order, and c this number: one record more
+    raises one place's s by 1 and its count by 0 or 1, and leaves all other places as they are. m records of a person raise counts by
+    at most m in all. That rows are cut before (to 2**53) and partial sums on the way (to 2**53) changes nothing, because
+    min(min(a, d) + b, c) = min(a + b, c) for a, b >= 0 and d >= c.
+
+    Args:
+        size: how many places the frame has.
+    """
+    return min(MOST_PER_PLACE, MOST_RECORDS // min(max(size, 1), _MOST_OCCUPIED))
+
+
+def total_of(counts: Integers) -> int:
+    """The sum of (n,) counts from 0 to 2**53, cut to 2**53; in floats, which are exact below that and never wrap around."""
+    return int(min(counts.sum(dtype=np.float64), MOST_RECORDS))
 
 
 def too_many(counts: Integers) -> bool:

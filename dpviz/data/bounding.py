@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.data.arrays import MOST_PER_PLACE
 from dpviz.errors import InputError
 
 Integers = NDArray[np.int64]
@@ -22,7 +23,6 @@ Texts: TypeAlias = Sequence[bytes] | Sequence[str] | NDArray[np.object_] | pa.Ar
 
 KEEP, DROP, REFUSE = "keep", "drop", "refuse"
 FEWER = "Somebody has fewer trips than were declared for everybody. Correct the table, or pass bad_rows='drop' to leave such rows out."
-_MOST = 2**53
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SILVER = np.uint64(0xD1B54A32D192ED03)
 
@@ -68,8 +68,8 @@ class Bound:
 
     @property
     def cap(self) -> int:
-        """The most records of one row that take part: m, in 64 bits."""
-        return min(int(self.most), _MOST)
+        """The most records of one row that take part: m, or what a place holds where that is less."""
+        return min(int(self.most), MOST_PER_PLACE)
 
 
 def bound_of(most: int, key: bytes | None, *, distinct: bool = False, fewer: str = KEEP) -> Bound:

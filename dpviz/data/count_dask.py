@@ -7,23 +7,23 @@ partition, and is bounded there. Workers hand on sums and counters, never an err
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import dask.dataframe as dd
+import numpy as np
 import pandas as pd
 from dask.delayed import delayed
 
+from dpviz.data.arrays import most_per_place, total_of
 from dpviz.data.bounding import FEWER
 from dpviz.data.count_dask_cluster import DaskCluster, connected
-from dpviz.data.count_dask_parts import Part, Quotes, parquet_parts, quotes_in, row_groups, text_parts, text_stretches
+from dpviz.data.count_dask_parts import OTHER_COLUMNS, Part, parquet_parts, row_groups, text_parts
 from dpviz.data.count_dask_tables import EMPTY, NOBODY, Tally
 from dpviz.data.count_dask_watch import FAILED, NO_MEMORY, check_workers, result_of
 from dpviz.data.count_dask_work import add_up, count_part, keep_bounded, part_frame, people_of_part
 from dpviz.data.counted import Counted
 from dpviz.data.counting_pass import Faults, Watch
-from dpviz.data.tables import SEPARATORS
-from dpviz.data.text_formats import NOT_UTF8
+from dpviz.data.text_rows import NOT_CUT, BadLines
 from dpviz.errors import InputError
 
 __all__ = ["DaskCluster", "count_with_dask"]
@@ -38,12 +38,9 @@ _ROWS_PER_PARTITION = 2**21  # of people, who are brought together
 _PARTS_PER_THREAD = 2
 _TABLES_AT_ONCE = 16
 _RETRIES = 3
-_QUOTES_SHARE = 0.1
 _REASONS = {
     Tally.ABSENT: "A Dask worker cannot open the files: every worker must see them at the paths that are given here.",
-    Tally.DIFFERENT: "The files do not have the same columns, with the same types: save them again with one schema, or count them apart.",
-    Tally.NOT_UTF8: NOT_UTF8,
-    Tally.TOO_MANY: "The counts add up to more than 2**53 records, which no longer are exact.",
+    Tally.DIFFERENT: OTHER_COLUMNS,
     Tally.MEMORY: NO_MEMORY,
     Tally.FAILED: FAILED,
 }
@@ -73,7 +70,7 @@ def count_with_dask(asked: CountingPass, watch: Watch | None = None, cluster: Da
 def counted_by(client: Client, asked: CountingPass, watch: Watch) -> Counted:
     """Count records per place with the workers of a client; otherwise as `count_with_dask`."""
     threads = check_workers(client, watch)
-    parts, rows = _parts(client, asked, watch, threads)
+    parts, rows = _parts(asked, threads)
     found = EMPTY
     if parts:
         spread = max(min(len(parts), 2 * threads), -(-rows // _ROWS_PER_PARTITION))
@@ -104,10 +101,10 @@ def _added_up(tables: list[Any], size: int) -> Any:
     return tables[0]
 
 
-def _parts(client: Client, asked: CountingPass, watch: Watch, threads: int) -> tuple[list[Part], int]:
+def _parts(asked: CountingPass, threads: int) -> tuple[list[Part], int]:
     """Parts of all files, and about how many rows they hold."""
     if asked.is_text:
-        stretches = _text_parts(client, asked, watch)
+        stretches = [part for path in asked.files for part in text_parts(path, asked)]
         return stretches, len(stretches) * _ROWS_PER_PARTITION
     groups = [row_groups(path) for path in asked.files]
     total = sum(map(sum, groups))
@@ -116,33 +113,24 @@ def _parts(client: Client, asked: CountingPass, watch: Watch, threads: int) -> t
     return [part for path, held in zip(asked.files, groups, strict=True) for part in parquet_parts(path, held, rows)], total
 
 
-def _text_parts(client: Client, asked: CountingPass, watch: Watch) -> list[Part]:
-    stretches = [stretch for path in asked.files for stretch in text_stretches(path)]
-    quotes = [Quotes(0)] * len(stretches)
-    if len(stretches) > len(asked.files):
-        work = client.compute(
-            delayed(list)([delayed(quotes_in)(*stretch, SEPARATORS[asked.format]) for stretch in stretches]), retries=_RETRIES
-        )  # type: ignore[no-untyped-call]
-        quotes = result_of(client, work, watch, share=0.1)
-    worst = min((each.number for each in quotes), default=0)
-    if worst < 0:
-        raise InputError(_REASONS[Tally(worst)])
-    files = groupby(zip(stretches, quotes, strict=True), key=lambda pair: pair[0][0])
-    return [part for _path, pairs in files for part in text_parts(*map(list, zip(*pairs, strict=True)))]
-
-
 def _counted(found: pd.DataFrame, asked: CountingPass) -> Counted:
     """The sums, unless a counter says that they cannot be had."""
     places, counts = found["place"].to_numpy(), found["count"].to_numpy()
     some = places >= 0
     tally = dict(zip(places[~some].tolist(), counts[~some].tolist(), strict=True))
-    damaged = "The text cannot be cut into rows and cells." if asked.is_text else "The rows cannot be read as Parquet: the file is damaged."
+    damaged = NOT_CUT if asked.is_text else "The rows cannot be read as Parquet: the file is damaged."
     for kind, reason in (_REASONS | {Tally.DAMAGED: damaged}).items():
         if kind in tally:
             raise InputError(reason)
+    lines = BadLines(
+        long=tally.get(Tally.LONG_LINES, 0),
+        not_utf8=tally.get(Tally.NOT_UTF8_LINES, 0),
+        marks=tally.get(Tally.MARKED_LINES, 0),
+        cells=tally.get(Tally.RAGGED_LINES, 0),
+    )
     Faults(
         rows=tally.get(Tally.ROWS, 0),
-        ragged=tally.get(Tally.RAGGED_ROWS, 0),
+        lines=lines,
         place=tally.get(Tally.PLACE_ROWS, 0),
         count=tally.get(Tally.COUNT_ROWS, 0),
         person=tally.get(Tally.PERSON_ROWS, 0),
@@ -150,10 +138,13 @@ def _counted(found: pd.DataFrame, asked: CountingPass) -> Counted:
     ).refuse(asked)
     if Tally.FEWER in tally:
         raise InputError(FEWER)
+    kept = np.minimum(counts[some], most_per_place(asked.placing.size))
+    left, inside = total_of(kept), tally.get(Tally.INSIDE, 0)
     return Counted(
         places=places[some],
-        counts=counts[some],
+        counts=kept,
         outside=tally.get(Tally.OUTSIDE, 0),
-        bad=tally.get(Tally.BAD, 0),
-        over=tally.get(Tally.INSIDE, 0) - int(counts[some].sum()),
+        bad=tally.get(Tally.BAD, 0) + lines.total,
+        over=inside - left,
+        beyond=(inside if asked.bound is None else tally.get(Tally.KEPT, 0)) - left,
     )

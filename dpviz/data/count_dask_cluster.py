@@ -19,6 +19,7 @@ from distributed import Client, LocalCluster
 from distributed.security import Security
 from distributed.utils import silence_logging_cmgr
 
+from dpviz.data.scheduler import Scheduler
 from dpviz.data.spill import private_folder
 from dpviz.errors import InputError
 
@@ -30,7 +31,6 @@ _KEEP_MEMORY = {  # freed arrays are used again: asking the system for fresh pag
     "MALLOC_MMAP_THRESHOLD_": 2**25,
     **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1),
 }
-_SCHEMES = ("tcp", "tls", "ws", "wss")
 NOT_STARTED = (
     "Dask's workers could not be started on this machine: is there memory for them, and room in the folder for temporary files?"
     " Take fewer workers, or another engine."
@@ -42,35 +42,23 @@ class DaskCluster:
     """Which workers count.
 
     Attributes:
-        address: of a running scheduler, such as tcp://10.0.0.5:8786; None for workers of this machine. Whoever runs that cluster
-            sees the private data, also what its workers spill, and can run code here: take only one that you trust. With tls:// the
-            certificates are those of Dask's own configuration.
+        scheduler: that runs already; None for workers of this machine.
         workers: processes of this machine, of one thread each; as many as it has processors if None.
 
     Raises:
-        InputError: an address that is none, or a number of workers under 1 or beside an address.
+        InputError: a number of workers under 1 or beside a scheduler.
     """
 
-    address: str | None = None
+    scheduler: Scheduler | None = None
     workers: int | None = None
 
     def __post_init__(self) -> None:
-        if self.address is not None and not _is_address(self.address):
-            raise InputError("address must be that of a Dask scheduler, such as 'tcp://10.0.0.5:8786'.")
         if self.workers is None:
             return
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
             raise InputError("workers must be a whole number, at least 1.")
-        if self.address is not None:
+        if self.scheduler is not None:
             raise InputError("workers are those that the cluster at the address has: leave the number out.")
-
-
-def _is_address(address: object) -> bool:
-    if not isinstance(address, str):
-        return False
-    scheme, _, rest = address.rpartition("://")
-    host, _, port = rest.rpartition(":")
-    return scheme in ("", *_SCHEMES) and bool(host) and "/" not in rest and not any(map(str.isspace, rest)) and port.isdecimal()
 
 
 @contextmanager
@@ -81,8 +69,8 @@ def connected(cluster: DaskCluster) -> Iterator[Client]:
         InputError: it does not start, or answer within CONNECT_SECONDS; a worker has another dpviz or none.
     """
     with silence_logging_cmgr("CRITICAL"):  # its texts quote addresses, keys and what tasks were called with
-        if cluster.address is not None:
-            with _client(cluster.address, None) as client:
+        if cluster.scheduler is not None:
+            with _client(cluster.scheduler.address, None) as client:
                 yield client
         else:
             with _own_cluster(cluster.workers or os.cpu_count() or 1) as (address, security), _client(address, security) as client:

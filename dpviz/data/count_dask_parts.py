@@ -5,25 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
 from dpviz.data.columns import is_number
 from dpviz.data.count_dask_tables import Tally
 from dpviz.data.counting_pass import CountingPass
-from dpviz.data.files import attempt, guarded
-from dpviz.data.tables import SEPARATORS
-from dpviz.data.text_formats import open_text
+from dpviz.data.files import guarded
+from dpviz.data.text_formats import open_header
+from dpviz.data.text_rows import HEAD_BYTES, NO_BAD_LINES, SEPARATORS, BadLines, TextLayout, cut_lines, line_begins, read_lines
+from dpviz.errors import InputError
 
 TEXT_BYTES = 2**26
 _NUMBERS_AT_ONCE, _CELLS_AT_ONCE = 2**21, 2**20  # rows of numbers alone, and of texts or geometries
-_ONE_BLOCK = 2**31 - 1
-_PIECE = 2**20
-_BOM = b"\xef\xbb\xbf"
+OTHER_COLUMNS = "The files do not have the same columns, with the same types: save them again with one schema, or count them apart."
 
 
 class Part(NamedTuple):
@@ -31,17 +28,13 @@ class Part(NamedTuple):
 
     Attributes:
         path: of the file, as every worker must see it.
-        first: its first row group, or the byte at or after which its first row begins.
-        last: the row group after its last one, or the byte at or after which the next part's first row begins.
-        quoted: whether byte `first` of a text table stands between quotes.
-        quoted_last: whether byte `last` does.
+        first: its first row group, or the byte at or after which its first line begins.
+        last: the row group after its last one, or the byte at or after which the next part's first line begins.
     """
 
     path: str
     first: int
     last: int
-    quoted: bool = False
-    quoted_last: bool = False
 
 
 class Batch(NamedTuple):
@@ -50,12 +43,12 @@ class Batch(NamedTuple):
     Attributes:
         columns: those that the pass reads.
         rows: how many.
-        ragged: further rows of a text table that have more or fewer cells than the header.
+        bad: further lines of a text table that are no rows.
     """
 
     columns: Mapping[str, pa.ChunkedArray]
     rows: int
-    ragged: int = 0
+    bad: BadLines = NO_BAD_LINES
 
 
 @dataclass(frozen=True)
@@ -121,128 +114,34 @@ def parquet_parts(path: Path, groups: list[int], rows: int) -> Iterator[Part]:
         yield Part(str(path), first, len(groups))
 
 
-def text_stretches(path: Path) -> list[tuple[str, int, int]]:
-    """Path, first and last byte of the stretches in which a text table is read."""
-    size = guarded("The file cannot be read: does it exist, and may you read it?", lambda: path.stat().st_size)
-    return [(str(path), first, min(first + TEXT_BYTES, size)) for first in range(0, size, TEXT_BYTES)]
+def text_parts(path: Path, asked: CountingPass) -> list[Part]:
+    """Parts of a text table: the rows that begin in a stretch of its lines.
 
-
-class Quotes(NamedTuple):
-    """Quotation marks of a stretch of a text table. PRIVATE.
-
-    Attributes:
-        number: how many; below zero, a Tally, where the file cannot be read.
-        begin_cells: whether its first, third, ... mark begins a cell, or follows a mark; and its second, fourth, ...
+    Raises:
+        InputError: the file cannot be read, or has other columns than the pass.
     """
-
-    number: int
-    begin_cells: tuple[bool, bool] = (True, True)
-
-
-def quotes_in(path: str, first: int, last: int, separator: str) -> Quotes:
-    """The quotation marks in a stretch of a file."""
-    number, begin = 0, [True, True]
-    starts = np.frombuffer(f'{separator}\r\n"'.encode(), np.uint8)
-    try:
-        with Path(path).open("rb") as file:
-            before = _sign_before(file, first)
-            while piece := file.read(max(min(_PIECE, last - file.tell()), 0)):
-                signs = np.frombuffer(before + piece, np.uint8)
-                fits = np.isin(signs[np.flatnonzero(signs[1:] == ord('"'))], starts)
-                for parity in range(2):
-                    begin[(number + parity) % 2] &= bool(fits[parity::2].all())
-                number, before = number + len(fits), piece[-1:]
-    except OSError:
-        return Quotes(int(Tally.ABSENT))
-    return Quotes(number, (begin[0], begin[1]))
+    head, size = guarded("The file cannot be read: does it exist, and may you read it?", lambda: (_head(path), path.stat().st_size))
+    header = open_header(asked.format, head)
+    if header.names != tuple(asked.schema.names):
+        raise InputError(OTHER_COLUMNS)
+    return [Part(str(path), first, min(first + TEXT_BYTES, size)) for first in range(header.end, size, TEXT_BYTES)]
 
 
-def _sign_before(file: BinaryIO, first: int) -> bytes:
-    """The byte before a stretch, which is read next; before a file's first cell, the end of a row."""
-    if first:
-        file.seek(first - 1)
-        return file.read(1)
-    if file.read(len(_BOM)) != _BOM:
-        file.seek(0)
-    return b"\n"
-
-
-def text_parts(stretches: list[tuple[str, int, int]], quotes: list[Quotes]) -> list[Part]:
-    """Parts of one text table from its stretches and the quotation marks in each.
-
-    Cells that begin with a mark are told from the rest by counting marks, unless one stands within a cell that does not begin
-    with one: where every other mark begins a cell, or follows a mark, none does. A file with one that does is one part.
-    """
-    inside = np.cumsum([0, *(each.number for each in quotes)]) % 2 == 1
-    if inside[-1] or not all(each.begin_cells[int(before)] for each, before in zip(quotes, inside[:-1], strict=True)):
-        return [Part(stretches[0][0], 0, stretches[-1][2])]
-    return [
-        Part(path, first, last, bool(before), bool(after))
-        for (path, first, last), before, after in zip(stretches, inside[:-1], inside[1:], strict=True)
-    ]
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(HEAD_BYTES)
 
 
 def _text_batches(part: Part, asked: CountingPass) -> Iterator[Batch]:
-    with Path(part.path).open("rb") as file:
-        first = _row_begins(file, part.first, part.quoted)
-        last = _row_begins(file, part.last, part.quoted_last)
-        file.seek(first)
-        text = file.read(last - first)
-    if part.first == 0:
-        text = text.removeprefix(_BOM).lstrip(b"\r\n")
-    if attempt(lambda: text.decode("utf-8")) is None:
-        if not asked.drop:
-            raise Fault(Tally.NOT_UTF8)
-        text = text.decode("utf-8", "replace").encode()
-    if text.strip(b"\r\n"):
-        _check_header(text, part, asked)
-        yield attempt(lambda: _cells(text, part, asked, None)) or _cells(text, part, asked, _ONE_BLOCK)
-
-
-def _row_begins(file: BinaryIO, place: int, quoted: bool) -> int:
-    """Where the first row at or after a byte begins; `quoted` says whether the byte stands between quotes."""
-    if place == 0:
-        return 0
-    file.seek(place - 1)
-    if file.read(1) == b"\n" and not quoted:
-        return place
-    while piece := file.read(_PIECE):
-        signs = np.frombuffer(piece, np.uint8)
-        ends = np.flatnonzero((signs == ord("\n")) & ((np.cumsum(signs == ord('"')) + quoted) % 2 == 0))
-        if len(ends):
-            return place + int(ends[0]) + 1
-        place, quoted = place + len(piece), bool((piece.count(b'"') + quoted) % 2)
-    return place
-
-
-def _check_header(text: bytes, part: Part, asked: CountingPass) -> None:
-    if part.first == 0 and open_text(asked.format, text[:_PIECE], SEPARATORS[asked.format]).names != tuple(asked.schema.names):
-        raise Fault(Tally.DIFFERENT)
-
-
-def _cells(text: bytes, part: Part, asked: CountingPass, block: int | None) -> Batch:
-    names, ragged = asked.schema.names, 0
-
-    def skip(_row: pyarrow.csv.InvalidRow) -> str:
-        nonlocal ragged
-        ragged += 1
-        return "skip"
-
-    wanted = {name: str(names.index(name)) for name in asked.columns}
-    table = pyarrow.csv.read_csv(
-        pa.py_buffer(text + b"\n"),
-        pyarrow.csv.ReadOptions(
-            use_threads=False,
-            column_names=[str(place) for place in range(len(names))],
-            skip_rows_after_names=int(part.first == 0),
-            block_size=block,
-        ),
-        pyarrow.csv.ParseOptions(delimiter=SEPARATORS[asked.format], newlines_in_values=True, invalid_row_handler=skip),
-        pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(wanted.values(), pa.string()),
-            include_columns=list(wanted.values()),
-            strings_can_be_null=True,
-            null_values=[""],
-        ),
+    names = asked.schema.names
+    wanted = {name: names.index(name) for name in asked.columns}
+    layout = TextLayout(
+        separator=SEPARATORS[asked.format],
+        width=len(names),
+        types=dict.fromkeys(wanted.values(), pa.string()),
+        missing=("",),
     )
-    return Batch({name: table.column(place) for name, place in wanted.items()}, table.num_rows, ragged)
+    with Path(part.path).open("rb") as file:
+        for lines in read_lines(file, line_begins(file, part.first), line_begins(file, part.last)):
+            table, bad = cut_lines(lines, layout)
+            yield Batch({name: table.column(str(place)) for name, place in wanted.items()}, table.num_rows, bad)

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dpviz.data.arrays import too_many
+from dpviz.data.arrays import MOST_RECORDS, total_of
 from dpviz.data.bounding import KEEP, REFUSE, Bound, Holdings, kept_of, person_hashes
 
 if TYPE_CHECKING:
@@ -29,18 +29,20 @@ class Tally(IntEnum):
     OUTSIDE = -1  # records
     BAD = -2
     INSIDE = -3  # before the bound
-    ROWS = -10  # read; ragged ones left out
-    RAGGED_ROWS = -11
+    KEPT = -4  # after it
+    ROWS = -10  # read; bad lines left out
     PLACE_ROWS = -12
     COUNT_ROWS = -13
     PERSON_ROWS = -14
     OUTSIDE_ROWS = -15
+    LONG_LINES = -16  # bad ones, by what is wrong with them
+    NOT_UTF8_LINES = -17
+    MARKED_LINES = -18
+    RAGGED_LINES = -19
     FEWER = -21  # people with fewer records than were declared
-    TOO_MANY = -22  # tables with more records than are exact
     ABSENT = -31  # parts of files
     DAMAGED = -32
     DIFFERENT = -33
-    NOT_UTF8 = -34
     MEMORY = -35
     FAILED = -36
 
@@ -85,13 +87,10 @@ def joined(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 
 def summed(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table with each place once, ascending; or a tally alone, where the sums would not be exact."""
+    """The same table with each place once, ascending; sums are cut to 2**53, in floats, which never wrap around."""
     places, counts = frame["place"].to_numpy(), frame["count"].to_numpy()
     if not len(places):
         return EMPTY
-    records = (places <= Tally.OUTSIDE) & (places >= Tally.INSIDE)
-    if too_many(counts[records]):
-        return tallies({Tally.TOO_MANY: 1})
     if (places[1:] > places[:-1]).all() and counts.min() > 0:
         return frame
     if 0 < places.max() < max(DENSE_PLACES, len(places)):
@@ -99,14 +98,14 @@ def summed(frame: pd.DataFrame) -> pd.DataFrame:
     order = np.argsort(places, kind="stable")  # merges what is in order already
     places = places[order]
     first = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
-    totals = np.add.reduceat(counts[order], first)
+    totals = np.minimum(np.add.reduceat(counts[order].astype(np.float64), first), MOST_RECORDS).astype(np.int64)
     return table(places[first][totals > 0], totals[totals > 0])
 
 
 def _summed_densely(places: Integers, counts: Integers) -> pd.DataFrame:
-    """Sums of places that are few; float64 holds each of them exactly."""
+    """Sums of places that are few."""
     good = places >= 0
-    total = np.bincount(places[good], weights=counts[good]).astype(np.int64)
+    total = np.minimum(np.bincount(places[good], weights=counts[good]), MOST_RECORDS).astype(np.int64)
     some = np.flatnonzero(total)
     return joined([summed(table(places[~good], counts[~good])), table(some, total[some])])
 
@@ -152,7 +151,8 @@ def kept(frame: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
         held = Holdings(codes=people[part] - start, texts=texts[start:stop], places=places[part], records=records[part])
         left[part] = kept_of(held, lenient)
     some = left > 0
-    tables = (counted(places[some], left[some], size), frame.loc[~good, ["place", "count"]], tallies({Tally.FEWER: fewer}))
+    left_in = tallies({Tally.KEPT: total_of(left), Tally.FEWER: fewer})
+    tables = (counted(places[some], left[some], size), frame.loc[~good, ["place", "count"]], left_in)
     return summed(joined(tables))
 
 

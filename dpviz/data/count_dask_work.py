@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpviz.data.arrays import too_many
+from dpviz.data.arrays import MOST_RECORDS, total_of
 from dpviz.data.count_dask_parts import Batch, Fault, Part, batches
 from dpviz.data.count_dask_tables import (
     DENSE_PLACES,
@@ -121,14 +121,15 @@ def _put_down(each: pd.DataFrame, dense: Integers) -> pd.DataFrame:
     """Add a table's places, which come once and ascending, to the sums; its counters are left."""
     places = each["place"].to_numpy()
     begin = int(np.searchsorted(places, 0))
-    dense[places[begin:]] += each["count"].to_numpy()[begin:]
+    here = places[begin:]
+    dense[here] = np.minimum(dense[here] + each["count"].to_numpy()[begin:], MOST_RECORDS)
     return each.iloc[:begin]
 
 
 def _counted(batch: Batch, asked: CountingPass) -> tuple[pd.DataFrame | Integers, pd.DataFrame]:
     """Records of the good rows inside, a place for each, per place or per person and place; and the counters."""
     places = asked.placing.places(batch.columns)
-    if asked.count is None and asked.person is None and not batch.ragged and len(places) and places.min() >= 0:
+    if asked.count is None and asked.person is None and not batch.bad.total and len(places) and places.min() >= 0:
         return places, tallies({Tally.INSIDE: len(places), Tally.ROWS: len(places)})
     weight = np.ones(len(places), np.int64) if asked.count is None else asked.weights(batch.columns[asked.count])
     owners = None if asked.person is None else asked.persons(batch.columns[asked.person])
@@ -136,15 +137,16 @@ def _counted(batch: Batch, asked: CountingPass) -> tuple[pd.DataFrame | Integers
     nobody = np.zeros(len(places), bool) if owners is None else owners.is_null().to_numpy()
     bad, amount = unplaced | miscounted | nobody, np.abs(weight)
     inside, outside = ~bad & (places >= 0), ~bad & (places == OUTSIDE)
-    if too_many(amount):
-        return EMPTY, tallies({Tally.TOO_MANY: 1})
     left = tallies(
         {
-            Tally.INSIDE: int(amount[inside].sum()),
-            Tally.OUTSIDE: int(amount[outside].sum()),
-            Tally.BAD: int(amount[bad].sum()) + batch.ragged,
+            Tally.INSIDE: total_of(amount[inside]),
+            Tally.OUTSIDE: total_of(amount[outside]),
+            Tally.BAD: total_of(amount[bad]),
             Tally.ROWS: batch.rows,
-            Tally.RAGGED_ROWS: batch.ragged,
+            Tally.LONG_LINES: batch.bad.long,
+            Tally.NOT_UTF8_LINES: batch.bad.not_utf8,
+            Tally.MARKED_LINES: batch.bad.marks,
+            Tally.RAGGED_LINES: batch.bad.cells,
             Tally.PLACE_ROWS: int(unplaced.sum()),
             Tally.COUNT_ROWS: int((~unplaced & miscounted).sum()),
             Tally.PERSON_ROWS: int((~unplaced & ~miscounted & nobody).sum()),

@@ -8,22 +8,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.data.arrays import MOST_RECORDS
+from dpviz.data.arrays import most_per_place, total_of
 from dpviz.data.count_duckdb_bound import SATURATED, bounded, hold
 from dpviz.data.count_duckdb_session import DuckDBSettings, Session, connected, quoted_list
 from dpviz.data.count_duckdb_sql import BAD_COUNT, NOBODY, Expressions, Function
-from dpviz.data.count_duckdb_text import NOT_CUT, TextRows
+from dpviz.data.count_duckdb_text import TextRows
 from dpviz.data.counted import Counted
 from dpviz.data.counting_pass import CountingPass, Faults, Watch
 from dpviz.data.places import BAD, OUTSIDE
 from dpviz.data.spill import private_folder
-from dpviz.errors import InputError
+from dpviz.data.text_rows import NO_BAD_LINES, NOT_CUT, BadLines
 
 Integers = NDArray[np.int64]
 
 DEFAULT_SETTINGS = DuckDBSettings()
 _DAMAGED = "The files cannot be read as Parquet: one is damaged or cut short, or was changed while it was read."
-_TOO_MANY = "The counts column adds up to more than 2**53 records."
 _TEXT = "lines"
 _DENSE_PLACES, _SPARSE = 2**22, 4
 
@@ -57,12 +56,12 @@ def _counted(asked: CountingPass, session: Session, text: TextRows | None) -> Co
         amount = SATURATED.format("amount") if weighted else "count(*)"
         query = f"SELECT place, {amount} AS records, count(*) AS rows FROM ({rows}) GROUP BY place"  # noqa: S608
         found = _Places.of(session.columns(query, (0.0, 1.0)))
-        return _result(asked, found, found.inside(), _ragged(text))
+        return _result(asked, found, found.inside(), _bad_lines(text))
     session.run(hold(rows, asked.bound, weighted=weighted), (0.0, 0.6))
     query = f"SELECT least(place, 0) AS place, {SATURATED.format('amount')} AS records, sum(rows) AS rows FROM held GROUP BY 1"  # noqa: S608
     found = _Places.of(session.columns(query, (0.6, 0.6)))
-    _refuse(asked, found, _ragged(text))
-    return _result(asked, found, _Places.of(bounded(session, asked.bound)), _ragged(text))
+    _refuse(asked, found, _bad_lines(text))
+    return _result(asked, found, _Places.of(bounded(session, asked.bound)), _bad_lines(text))
 
 
 class _Places(NamedTuple):
@@ -84,35 +83,34 @@ class _Places(NamedTuple):
     def at(self, fault: int) -> tuple[int, int]:
         """Records and rows at a fault."""
         here = self.place == fault
-        return int(self.records[here].sum()), int(self.rows[here].sum())
+        return total_of(self.records[here]), int(self.rows[here].sum())
 
 
-def _ragged(text: TextRows | None) -> int:
-    return 0 if text is None else text.ragged
+def _bad_lines(text: TextRows | None) -> BadLines:
+    return NO_BAD_LINES if text is None else text.bad
 
 
-def _refuse(asked: CountingPass, found: _Places, ragged: int) -> None:
+def _refuse(asked: CountingPass, found: _Places, lines: BadLines) -> None:
     rows = {name: found.at(fault)[1] for name, fault in _FAULTS.items()}
-    Faults(rows=int(found.rows.sum()), ragged=ragged, **rows).refuse(asked)
-    if found.records.sum(dtype=np.float64) > MOST_RECORDS or found.records.sum() > MOST_RECORDS:
-        raise InputError(_TOO_MANY)
+    Faults(rows=int(found.rows.sum()), lines=lines, **rows).refuse(asked)
 
 
 _FAULTS = {"place": BAD, "count": BAD_COUNT, "person": NOBODY, "outside": OUTSIDE}
 
 
-def _result(asked: CountingPass, found: _Places, kept: _Places, ragged: int) -> Counted:
+def _result(asked: CountingPass, found: _Places, kept: _Places, lines: BadLines) -> Counted:
     """The records that are kept, and the curator's counters of all that were found."""
-    _refuse(asked, found, ragged)
+    _refuse(asked, found, lines)
     places, counts = _ordered(kept, asked.placing.size)
-    bad = sum(found.at(fault)[0] for fault in (BAD, BAD_COUNT, NOBODY))
-    inside = int(found.records[found.place >= 0].sum())
-    over = inside - int(counts.sum())
-    return Counted(places=places, counts=counts, outside=found.at(OUTSIDE)[0], bad=bad + ragged, over=over)
+    bad = total_of(np.array([found.at(fault)[0] for fault in (BAD, BAD_COUNT, NOBODY)]))
+    left = total_of(counts)
+    over, beyond = total_of(found.inside().records) - left, total_of(kept.records) - left
+    return Counted(places=places, counts=counts, outside=found.at(OUTSIDE)[0], bad=bad + lines.total, over=over, beyond=beyond)
 
 
 def _ordered(kept: _Places, size: int) -> tuple[Integers, Integers]:
-    """Places with records, ascending, and the records of each."""
+    """Places with records, ascending, and the records of each, cut to what a place holds."""
+    kept = kept._replace(records=np.minimum(kept.records, most_per_place(size)))
     if size <= max(_DENSE_PLACES, _SPARSE * len(kept.place)):
         total = np.zeros(size, np.int64)
         total[kept.place] = kept.records

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 2048
 _LARGEST = 2**62
 
-SATURATED = f"CAST(least(sum({{}}), {MOST_RECORDS + 1}) AS BIGINT)"
+SATURATED = f"CAST(least(sum({{}}), {MOST_RECORDS}) AS BIGINT)"
 
 
 def hold(rows: str, bound: Bound, *, weighted: bool) -> str:
@@ -65,7 +65,7 @@ def _kept(most: int, *, drop: bool) -> str:
     others = "totals" if drop else f"(SELECT person FROM totals WHERE total > {most})"  # noqa: S608
     whole = f"SELECT place, records FROM held ANTI JOIN {others} USING (person) WHERE place >= 0 AND amount > 0"  # noqa: S608
     chosen = f"SELECT place, 1 AS records FROM ({_ranked(most)}) WHERE rank <= {most}"  # noqa: S608
-    return f"SELECT place, CAST(sum(records) AS BIGINT) AS records FROM ({whole} UNION ALL {chosen}) GROUP BY place"  # noqa: S608
+    return f"SELECT place, {SATURATED.format('records')} AS records FROM ({whole} UNION ALL {chosen}) GROUP BY place"  # noqa: S608
 
 
 def _ranked(most: int) -> str:

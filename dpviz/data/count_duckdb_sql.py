@@ -259,10 +259,8 @@ def _double(value: float) -> str:
 
 
 def _whole(number: str) -> str:
-    """A count from 0 to 2**53, else -1; as `cell_sql`, NaN is asked for first."""
-    whole = (
-        f"CASE WHEN {number} >= 0 AND {number} <= {MOST_RECORDS} AND {number} = floor({number}) THEN CAST({number} AS BIGINT) ELSE -1 END"
-    )
+    """A whole count, cut to 2**53, else -1; as `cell_sql`, NaN is asked for first."""
+    whole = f"CASE WHEN {number} >= 0 AND {number} = floor({number}) THEN CAST(least({number}, {MOST_RECORDS}) AS BIGINT) ELSE -1 END"
     return f"CASE WHEN isfinite(CAST({number} AS DOUBLE)) THEN {whole} ELSE -1 END"
 
 

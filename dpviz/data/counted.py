@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.data.arrays import most_per_place, total_of
 from dpviz.data.bounding import Bound, People, bounded
 from dpviz.data.places import BAD, OUTSIDE
 
@@ -21,10 +22,11 @@ class Counted:
 
     Attributes:
         places: (k,) those with records, ascending, none twice.
-        counts: (k,) records in each, at least 1.
+        counts: (k,) records in each, at least 1, cut to `most_per_place`.
         outside: records of good rows outside the domain or the regions.
         bad: records of rows with a bad cell; one for a row whose count is bad or that cannot be cut into cells.
-        over: records that the bound left out, of good rows inside.
+        over: records of good rows inside that are not in `counts`: the bound left them out, or their place holds too many.
+        beyond: those of them that their place holds too many.
     """
 
     places: Integers = field(repr=False)
@@ -32,6 +34,7 @@ class Counted:
     outside: int = field(default=0, repr=False)
     bad: int = field(default=0, repr=False)
     over: int = field(default=0, repr=False)
+    beyond: int = field(default=0, repr=False)
 
 
 def counted_rows(places: Integers, weight: Integers | None, owners: People | None, bound: Bound | None, size: int) -> Counted:
@@ -47,8 +50,9 @@ def counted_rows(places: Integers, weight: Integers | None, owners: People | Non
     if weight is None and owners is None:
         inside = places >= 0
         some, counts = _summed(places if inside.all() else places[inside], None, size)
-        bad = int(np.count_nonzero(places == BAD))
-        return Counted(places=some, counts=counts, bad=bad, outside=len(places) - int(np.count_nonzero(inside)) - bad)
+        bad, here = int(np.count_nonzero(places == BAD)), int(np.count_nonzero(inside))
+        beyond = here - total_of(counts)
+        return Counted(places=some, counts=counts, bad=bad, outside=len(places) - here - bad, over=beyond, beyond=beyond)
     amount = np.ones(len(places), np.int64) if weight is None else np.abs(weight)
     faulty = _faulty(places, weight, owners)
     inside = ~faulty & (places >= 0)
@@ -58,9 +62,10 @@ def counted_rows(places: Integers, weight: Integers | None, owners: People | Non
         held = bounded(owners, np.where(inside, places, OUTSIDE), amount, bound)
         kept, records = held.places, held.records
     some, counts = _summed(kept, records, size)
-    bad, outside = int(amount[faulty].sum()), int(amount[~faulty & (places == OUTSIDE)].sum())
-    over = int(amount.sum() - counts.sum()) - bad - outside
-    return Counted(places=some, counts=counts, outside=outside, bad=bad, over=over)
+    bad, outside = total_of(amount[faulty]), total_of(amount[~faulty & (places == OUTSIDE)])
+    left = total_of(counts)
+    over, beyond = total_of(amount[inside]) - left, total_of(records) - left
+    return Counted(places=some, counts=counts, outside=outside, bad=bad, over=over, beyond=beyond)
 
 
 def _faulty(places: Integers, weight: Integers | None, owners: People | None) -> NDArray[np.bool_]:
@@ -74,15 +79,16 @@ def _faulty(places: Integers, weight: Integers | None, owners: People | None) ->
 
 
 def _summed(places: Integers, weight: Integers | None, size: int) -> tuple[Integers, Integers]:
-    """Distinct places with records, ascending, and the records of each; float64 holds every total up to 2**53."""
+    """Distinct places with records, ascending, and the records of each, cut; float64 holds every total up to 2**53."""
+    most = most_per_place(size)
     if size <= max(_DENSE_PLACES, 4 * len(places)):
-        total = np.bincount(places, weights=weight, minlength=size).astype(np.int64, copy=False)
+        total = np.minimum(np.bincount(places, weights=weight, minlength=size), most).astype(np.int64, copy=False)
         some = np.flatnonzero(total)
         return some, total[some]
     if weight is None:
         some, counts = np.unique(places, return_counts=True)
-        return some, counts.astype(np.int64)
+        return some, np.minimum(counts, most).astype(np.int64)
     some, where = np.unique(places, return_inverse=True)
-    counts = np.bincount(where, weights=weight, minlength=len(some)).astype(np.int64)
+    counts = np.minimum(np.bincount(where, weights=weight, minlength=len(some)), most).astype(np.int64)
     keep = counts > 0
     return some[keep], counts[keep]

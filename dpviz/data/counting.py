@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_unenforced
 from dpviz.data.columns import PointColumns
+from dpviz.data.copies import refuse_copies
 from dpviz.data.count_numpy import coordinate_trips_of, rows_of, trips_of
 from dpviz.data.counting_pass import Watch
 from dpviz.data.engines import AUTO, ENGINES, NUMPY, engine_for, run
@@ -18,8 +19,10 @@ from dpviz.data.frames import same_crs
 from dpviz.data.load import DEFAULT_LIMITS, PointsQuestion, points_of
 from dpviz.data.placing import XyPairs
 from dpviz.data.points import PointCounts
+from dpviz.data.scheduler import scheduler_at
 from dpviz.data.table_passes import flows_pass, pairs_pass, points_pass
 from dpviz.errors import InputError
+from dpviz.space.domain import refuse_degrees
 from dpviz.space.leaf_lookup import LeafLookup
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ def count_points(
     domain: Domain,
     engine: str = AUTO,
     address: str | None = None,
+    insecure_address: bool = False,
     x: str | None = None,
     y: str | None = None,
     crs: object = None,
@@ -53,6 +57,7 @@ def count_points(
     contributions: int = 1,
     distinct: bool = False,
     bad_rows: str = "refuse",
+    quoted_newlines: bool = False,
     key: bytes | None = None,
     limits: Limits = DEFAULT_LIMITS,
     progress: Progress = None,
@@ -69,7 +74,9 @@ def count_points(
         engine: "numpy" reads whole files into memory, all formats and any CRS; "duckdb" reads Parquet (GeoParquet too), CSV
             and TSV in parts, and spills to disk; "dask" does so on a cluster. "auto" is "numpy" where the files fit an eighth
             of the memory and the limits, else "duckdb", and "dask" where there is an address.
-        address: of a Dask scheduler; workers of this machine if None. It and its workers see the private files.
+        address: of a Dask scheduler, such as tls://10.0.0.5:8786; workers of this machine if None. It and its workers see the private
+            files, and whoever runs the scheduler can run code on this computer.
+        insecure_address: whether an address of another computer may be called without TLS.
         x: column of easting or longitude; found by its name if None, as `read_points` does.
         y: column of northing or latitude, likewise.
         crs: of the files' coordinates, if the files do not say.
@@ -78,7 +85,9 @@ def count_points(
             by a keyed hash of the person, the cell and the record's number in it. Without it the protected unit is one record.
         contributions: m >= 1.
         distinct: whether each person counts once in each cell, and keeps at most m distinct cells.
-        bad_rows: "refuse" raises on a row with a missing or malformed cell, "drop" leaves it out.
+        bad_rows: "refuse" raises on a row with a missing or malformed cell, and on two files of equal content; "drop" leaves the
+            row out, and counts both files: nothing that one record could decide raises.
+        quoted_newlines: as for `read_points`; engine "numpy" only.
         key: bytes that decide which records a person keeps; fresh from the operating system if None.
         limits: the most that a file may hold that is read into memory.
         progress: is told the part that is done, from 0 to 1.
@@ -100,14 +109,20 @@ def count_points(
     >>> points.count.tolist(), points.over
     ([1, 1], 1)
     """
+    scheduler = scheduler_at(address, insecure=insecure_address)
+    refuse_degrees(domain)
     refuse_unenforced(person, contributions, distinct=distinct)
     bound = None if person is None else bound_of(contributions, key, distinct=distinct)
     columns = PointColumns(x=x, y=y, count=count, person=person)
-    question = PointsQuestion(target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits)
+    question = PointsQuestion(
+        target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines
+    )
     found, watch = found_files(source), Watch(progress=progress, cancel=cancel)
-    engine = engine_for(found, engine, address, limits)
+    if bad_rows == "refuse":
+        refuse_copies(found)
+    engine = engine_for(found, _within_cells(engine) if quoted_newlines else engine, scheduler, limits)
     if engine != NUMPY:
-        return PointCounts.from_counted(run(engine, points_pass(found, question, domain, bound), address, watch), domain, bound)
+        return PointCounts.from_counted(run(engine, points_pass(found, question, domain, bound), scheduler, watch), domain, bound)
     return points_of(rows_of(found.sources, question, watch), domain, bound)
 
 
@@ -118,6 +133,7 @@ def count_flows(
     destinations: Regions | None = None,
     engine: str = AUTO,
     address: str | None = None,
+    insecure_address: bool = False,
     origin: Side = None,
     destination: Side = None,
     crs: object = None,
@@ -127,6 +143,7 @@ def count_flows(
     distinct: bool = False,
     exactly: bool = False,
     bad_rows: str = "refuse",
+    quoted_newlines: bool = False,
     key: bytes | None = None,
     limits: Limits = DEFAULT_LIMITS,
     progress: Progress = None,
@@ -140,6 +157,7 @@ def count_flows(
         destinations: where they end, a hierarchy of the same depth; `regions` if None.
         engine: as for `count_points`. A matrix of trips is read by "numpy" only, and totals are left out by it only.
         address: as for `count_points`.
+        insecure_address: as for `count_points`.
         origin: column of ids of leaf regions, found by its name if None, as `read_flows` does; or two columns of coordinates,
             ``("x", "y")``, which are looked up in the polygons of the leaves.
         destination: likewise.
@@ -149,6 +167,7 @@ def count_flows(
         contributions: m >= 1; above 1 without `person`, the curator vouches that nobody has more.
         distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
         exactly: declare that every person has exactly m trips; with `person`, people with fewer are refused or dropped.
+        quoted_newlines: as for `count_points`.
         bad_rows: as for `count_points`; an id that is no region is refused, too, coordinates outside all of them are not.
         key: as for `count_points`.
         limits: as for `count_points`.
@@ -170,25 +189,37 @@ def count_flows(
     ([0, 1], [2, 1], [8, 2])
     """
     check_rule(bad_rows)
+    scheduler = scheduler_at(address, insecure=insecure_address)
     refuse_unenforced(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
     sides, columns = matched(regions, destinations or regions), PointColumns(count=count, person=person)
     if isinstance(origin, tuple) and isinstance(destination, tuple):
         placing = _between(origin, destination, sides)
-        question = PointsQuestion(target=placing.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits)
+        question = PointsQuestion(
+            target=placing.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines
+        )
         route = _by_coordinates(placing, question)
     elif isinstance(origin, tuple) or isinstance(destination, tuple) or crs is not None:
         raise InputError(_MIXED)
     else:
         named = FlowColumns(origin=origin, destination=destination, count=count, person=person)
-        route = _by_ids(FlowsQuestion(sides=sides, columns=named, bad_rows=bad_rows, limits=limits))
+        route = _by_ids(FlowsQuestion(sides=sides, columns=named, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines))
     found, watch = found_files(source), Watch(progress=progress, cancel=cancel)
-    engine = engine_for(found, engine, address, limits)
+    if bad_rows == "refuse":
+        refuse_copies(found)
+    engine = engine_for(found, _within_cells(engine) if quoted_newlines else engine, scheduler, limits)
     held: dict[str, Any] = {"regions": sides[0], "destinations": sides[1], "contributions": bound.most, "exactly": exactly}
     if engine == NUMPY:
         return Flows.from_trips(route.read(found, watch), **held, distinct=distinct, bad_rows=bad_rows, key=bound.key)
     enforced = bound if person is not None else None
-    return Flows.from_counted(run(engine, route.asked(found, enforced), address, watch), **held, enforced=enforced is not None)
+    return Flows.from_counted(run(engine, route.asked(found, enforced), scheduler, watch), **held, enforced=enforced is not None)
+
+
+def _within_cells(engine: str) -> str:
+    """The engine that reads cells with line ends in them."""
+    if engine not in (AUTO, NUMPY):
+        raise InputError(f"Engine {engine!r} reads a row per line: convert files with quoted_newlines to Parquet, or choose 'numpy'.")
+    return NUMPY
 
 
 class _Route(NamedTuple):

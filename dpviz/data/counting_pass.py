@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from dpviz.data.arrays import MOST_RECORDS
+from dpviz.data.arrays import clipped
 from dpviz.data.bounding import Bound, canonical
 from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, readable_numbers
 from dpviz.data.flow_rows import counts_of
 from dpviz.data.placing import GeometryCells, IdPairs, Placing
+from dpviz.data.text_rows import NO_BAD_LINES, BadLines
 from dpviz.errors import DpvizError, InputError
 
 Integers = NDArray[np.int64]
@@ -65,13 +66,12 @@ class CountingPass:
         return self.format in ("CSV", "TSV")
 
     def weights(self, column: pa.ChunkedArray) -> Integers:
-        """(n,) records that each row stands for, of the counts column; -1 where the cell is no whole number from 0 to 2**53."""
+        """(n,) records that each row stands for, cut to 2**53; -1 where the cell is no whole number, at least 0."""
         if isinstance(self.placing, IdPairs):
             counts = counts_of(column, "", texts=True)
             return np.where(counts.fault != 0, -1, counts.trips)
-        values = readable_numbers(column)
-        good = (values >= 0) & (values <= MOST_RECORDS) & (values == np.floor(values))
-        return np.where(good, values, -1).astype(np.int64)
+        records, whole = clipped(readable_numbers(column))
+        return np.where(whole, records, -1)
 
     def persons(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """(n,) canonical texts of whom rows belong to, as large strings; null where the cell is missing or blank."""
@@ -100,8 +100,8 @@ class Faults:
     """How many rows break which rule; a row with several faults is counted by the first of them. PRIVATE.
 
     Attributes:
-        rows: all that were read, ragged ones left out; 0 where that is not known.
-        ragged: rows of a text table that have more or fewer cells than the header.
+        rows: all that were read, bad lines left out; 0 where that is not known.
+        lines: those of a text table that are no rows.
         place: rows without a readable place.
         count: rows without a readable count.
         person: rows of nobody.
@@ -109,7 +109,7 @@ class Faults:
     """
 
     rows: int = field(default=0, repr=False)
-    ragged: int = field(default=0, repr=False)
+    lines: BadLines = field(default=NO_BAD_LINES, repr=False)
     place: int = field(default=0, repr=False)
     count: int = field(default=0, repr=False)
     person: int = field(default=0, repr=False)
@@ -124,12 +124,11 @@ class Faults:
         if asked.drop:
             self._refuse_hopeless(asked)
             return
-        if self.ragged:
-            raise InputError(f"A row has more or fewer cells than the header has names (a decimal comma makes two cells). {_REMEDY}")
+        self.lines.refuse(_REMEDY)
         if self.place:
             raise InputError(f"{_place_fault(asked.placing)} {_REMEDY}")
         if self.count:
-            raise InputError(f"Column {asked.count!r} has a cell that is not a whole number from 0 to 2**53. {WEIGHTS_REFUSED} {_REMEDY}")
+            raise InputError(f"Column {asked.count!r} has a cell that is not a whole number, at least 0. {WEIGHTS_REFUSED} {_REMEDY}")
         if self.person:
             raise InputError(f"Column {asked.person!r} has a missing cell: every row must say whom it belongs to. {_REMEDY}")
         if self.outside and asked.unknown_refused:

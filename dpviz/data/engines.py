@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dpviz.data.counting_pass import CountingPass, Watch
     from dpviz.data.files import Limits
     from dpviz.data.found_files import FoundFiles
+    from dpviz.data.scheduler import Scheduler
 
 NUMPY, DUCKDB, DASK, AUTO = "numpy", "duckdb", "dask", "auto"
 ENGINES = (NUMPY, DUCKDB, DASK)
@@ -20,14 +21,14 @@ _NEEDS = {NUMPY: (), DUCKDB: ("duckdb",), DASK: ("dask", "distributed", "cryptog
 _SCALE = "Engine {engine!r} is not installed: pip install 'dpviz[scale]'."
 
 
-def engine_for(found: FoundFiles, engine: str, address: str | None, limits: Limits) -> str:
+def engine_for(found: FoundFiles, engine: str, scheduler: Scheduler | None, limits: Limits) -> str:
     """The engine that counts some files.
 
     Args:
         found: the files.
         engine: one of ENGINES, or "auto": "numpy", unless the files are larger than an eighth of the machine's memory or pass
-            the limits, and are tables that "duckdb" reads; "dask" where there is an address.
-        address: of a Dask scheduler.
+            the limits, and are tables that "duckdb" reads; "dask" where there is a scheduler.
+        scheduler: of Dask, that runs already.
         limits: the most that a file may hold that is read into memory.
 
     Raises:
@@ -35,11 +36,11 @@ def engine_for(found: FoundFiles, engine: str, address: str | None, limits: Limi
     """
     if engine not in (*ENGINES, AUTO):
         raise InputError(f"engine must be 'auto' or one of {', '.join(map(repr, ENGINES))}.")
-    if address is not None and engine not in (DASK, AUTO):
+    if scheduler is not None and engine not in (DASK, AUTO):
         raise InputError("address is a Dask scheduler's: choose engine='dask', or leave it out.")
     tables = found.format in TABLES and found.are_paths
     if engine == AUTO:
-        engine = DASK if address is not None else _by_size(found, limits, tables)
+        engine = DASK if scheduler is not None else _by_size(found, limits, tables)
     if engine != NUMPY and not tables:
         raise InputError(
             f"Engine {engine!r} reads Parquet, CSV and TSV files by their paths; choose engine='numpy' for others and for uploads."
@@ -60,7 +61,7 @@ def installed(engine: str) -> bool:
     return all(find_spec(name) is not None for name in _NEEDS[engine])
 
 
-def run(engine: str, asked: CountingPass, address: str | None, watch: Watch) -> Counted:
+def run(engine: str, asked: CountingPass, scheduler: Scheduler | None, watch: Watch) -> Counted:
     """Let an engine other than "numpy" count."""
     if engine == DUCKDB:
         from dpviz.data.count_duckdb import count_with_duckdb  # noqa: PLC0415  (DuckDB is an extra)
@@ -68,4 +69,4 @@ def run(engine: str, asked: CountingPass, address: str | None, watch: Watch) -> 
         return count_with_duckdb(asked, watch)
     from dpviz.data.count_dask import DaskCluster, count_with_dask  # noqa: PLC0415  (Dask is an extra)
 
-    return count_with_dask(asked, watch, DaskCluster(address=address))
+    return count_with_dask(asked, watch, DaskCluster(scheduler=scheduler))

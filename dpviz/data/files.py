@@ -146,6 +146,12 @@ def refuse_url(name: str) -> None:
         raise InputError("A source must be a local file: URLs and GDAL's virtual paths are never opened.")
 
 
+def refuse_share(name: str) -> None:
+    """Refuse a network share in a text from a configuration or a page: opening it would sign in at a computer that the text chose."""
+    if name.replace("\\", "/").startswith("//"):
+        raise InputError("A network share is not opened by its address, at which the system would sign in: give it a folder or a drive.")
+
+
 def _from_path(path: Path, limits: Limits) -> bytes:
     facts = path.stat()
     if not stat.S_ISREG(facts.st_mode):

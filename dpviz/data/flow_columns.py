@@ -54,12 +54,14 @@ class FlowsQuestion:
         columns: those that were named; origin, destination and count are found if they were not.
         bad_rows: "refuse" or "drop".
         limits: the most that a file may hold.
+        quoted_newlines: whether cells of text tables may hold line ends.
     """
 
     sides: tuple[Regions, Regions]
     columns: FlowColumns
     bad_rows: str = "refuse"
     limits: Limits = field(default_factory=Limits)
+    quoted_newlines: bool = False
 
     def __post_init__(self) -> None:
         if self.bad_rows not in ("refuse", "drop"):

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dpviz.data.arrays import MOST_RECORDS
+from dpviz.data.arrays import MOST_RECORDS, clipped
 from dpviz.data.columns import WEIGHTS_REFUSED, owners
 from dpviz.data.files import guarded
 from dpviz.data.places import BAD
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 
 REMEDY = "Correct the table, or pass bad_rows='drop' to leave such rows out."
 BLOCK_CODE = 15
-_FINE, _BLANK, _STRANGE, _NEGATIVE, _LARGE, _FRACTION = range(6)
+_FINE, _BLANK, _STRANGE, _NEGATIVE, _FRACTION = range(5)
 _FAULTS = {
     _BLANK: "has a missing cell: every row needs its number of trips",
     _STRANGE: "has a cell that is no number: store numbers, or in text tables digits without thousands separators or units",
     _NEGATIVE: "has a negative count: a number of trips is at least 0",
-    _LARGE: "has a count beyond 2**53, which is too large",
     _FRACTION: "has a count that is no whole number",
 }
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
@@ -162,8 +161,8 @@ class Counts:
     """Numbers of trips in a column. PRIVATE.
 
     Attributes:
-        trips: (n,) 0 where there is a fault.
-        fault: (n,) 0 where the cell is a whole number from 0 to 2**53, else which rule it breaks.
+        trips: (n,) cut to 2**53; 0 where there is a fault.
+        fault: (n,) 0 where the cell is a whole number, at least 0, else which rule it breaks.
         source: what errors call the column.
     """
 
@@ -208,10 +207,9 @@ def _checked(values: NDArray[Any], missing: NDArray[np.bool_]) -> tuple[Integers
     if values.dtype.kind == "f":
         fault[values != np.floor(values)] = _FRACTION
         fault[np.isinf(values)] = _STRANGE
-    fault[(values > MOST_RECORDS) & (fault == _FINE)] = _LARGE
     fault[(values < 0) & (fault == _FINE)] = _NEGATIVE
     fault[missing] = _BLANK
-    return np.where(fault == _FINE, values, 0).astype(np.int64), fault
+    return np.where(fault == _FINE, clipped(values)[0], 0), fault
 
 
 def _by_cell(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integers, NDArray[np.int8]]:
@@ -228,16 +226,16 @@ def _by_cell(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integers,
 
 
 def _whole(value: object, texts: bool = False) -> tuple[int, int]:
-    """A cell as a whole number from 0 to 2**53, 0 if it is none; and which rule it breaks."""
+    """A cell as a whole number, cut to 2**53, 0 if it is none or below; and which rule it breaks."""
     if isinstance(value, str) and texts and _NUMBER.fullmatch(value.strip()):
         value = Decimal(value.strip())
     elif isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating | Decimal):
         return 0, _STRANGE
     if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):
         return 0, _STRANGE
-    if not 0 <= value <= MOST_RECORDS:
-        return 0, _NEGATIVE if value < 0 else _LARGE
-    return (int(value), _FINE) if value == math.floor(value) else (0, _FRACTION)
+    if value < 0:
+        return 0, _NEGATIVE
+    return (min(int(value), MOST_RECORDS), _FINE) if value == math.floor(value) else (0, _FRACTION)
 
 
 def checked_counts(counts: Counts, bad_rows: str) -> Integers:

@@ -39,7 +39,8 @@ class Flows:
         dropped: trips left out; for the curator only, never released.
         outside: those of them outside the regions.
         bad: those of rows with a bad cell; one for a row whose count is bad or that cannot be cut into cells.
-        over: those over the bound.
+        over: those over the bound, and `beyond`.
+        beyond: trips beyond the most that a pair holds, which are in no `count`; see `most_per_place`.
         notes: what a reader left out on purpose, such as totals; for the curator only.
 
     Raises:
@@ -61,6 +62,7 @@ class Flows:
     outside: int = 0
     bad: int = 0
     over: int = 0
+    beyond: int = 0
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -96,6 +98,11 @@ class Flows:
     def ends(self) -> Regions:
         """Where trips end: `destinations`, never None."""
         return self.destinations or self.regions
+
+    @property
+    def total(self) -> int:
+        """All trips that are counted, `beyond` included, cut to 2**53: the same however they are spread over the pairs."""
+        return int(self.count.sum()) + self.beyond
 
     def __repr__(self) -> str:
         """A text without a single private number, so that logs and tracebacks cannot leak."""
@@ -134,8 +141,8 @@ class Flows:
 
         Raises:
             InputError: a missing column, or a bad row under "refuse"; names the column and the rule, never a cell. Under
-                "drop" only what concerns a whole column raises: counts of which not one is a whole number or with more than
-                2**53 trips in all, ids that are stored as numbers where those of the regions have leading zeros.
+                "drop" only what concerns a whole column raises: counts of which not one is a whole number, ids that are stored
+                as numbers where those of the regions have leading zeros.
         """
         check_rule(bad_rows)
         ends = destinations or regions
@@ -172,8 +179,6 @@ class Flows:
         """Bound each person's trips and add up those of each pair; as `from_table`, from places instead of ids."""
         most = _most(contributions)
         refuse_unenforced(trips.person, 1, distinct=distinct)
-        if too_many(np.maximum(trips.count, 0)):
-            raise InputError("The counts add up to more than 2**53 trips, which no longer are exact.")
         pair = pairs_of(trips.origin, trips.destination, destinations.size(destinations.depth))
         fewer = KEEP if not exactly else bad_rows
         bound = None if trips.person is None else bound_of(most, key, distinct=distinct, fewer=fewer)
@@ -204,6 +209,7 @@ class Flows:
             outside=counted.outside,
             bad=counted.bad,
             over=counted.over,
+            beyond=counted.beyond,
             **held,
         )
 

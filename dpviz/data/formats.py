@@ -17,7 +17,8 @@ import pyogrio  # type: ignore[import-untyped]
 import shapely
 from pyproj import CRS
 
-from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, raw_points
+from dpviz.arrow_memory import in_arrow_memory
+from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, is_text, raw_points
 from dpviz.data.files import Limits, attempt, checked_geopackage, guarded, repacked_shapefile
 from dpviz.data.parquet import open_parquet, read_columns
 from dpviz.data.places import xy_of
@@ -30,15 +31,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def open_format(kind: str, data: bytes, limits: Limits, asked: PointColumns) -> OpenFile:
-    """Open checked bytes of a known format.
+_DAMAGED = "A text or a geometry in the file is damaged; is its encoding declared?"
+_UNNAMED_GEOMETRY = "wkb_geometry"
+
+
+def open_format(kind: str, data: bytes, limits: Limits, asked: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
+    """Open checked bytes of a known format; `quoted_newlines` says that cells of a text table may hold line ends.
 
     Raises:
         InputError: the content is not of that format, or passes a limit.
     """
     readers: dict[str, Callable[[], OpenFile]] = {
-        "CSV": lambda: open_text(kind, data, ","),
-        "TSV": lambda: open_text(kind, data, "\t"),
+        "CSV": lambda: open_text(kind, data, quoted_newlines=quoted_newlines),
+        "TSV": lambda: open_text(kind, data, quoted_newlines=quoted_newlines),
         "GeoJSON": lambda: open_geojson(data, asked),
         "Parquet": lambda: _open_parquet(data, limits, asked),
         "GeoPackage": lambda: _open_vector(kind, checked_geopackage(data)),
@@ -60,12 +65,13 @@ def too_many_rows(limits: Limits) -> InputError:
 
 
 def _open_parquet(data: bytes, limits: Limits, asked: PointColumns) -> OpenFile:
-    file = open_parquet(data, limits)
+    memory = in_arrow_memory(data)
+    file = open_parquet(memory, limits)
     geo = json.loads((file.schema_arrow.metadata or {}).get(b"geo", b"null"))
     schema, rows = file.schema_arrow, file.metadata.num_rows
 
     def take_named(names: set[str | None]) -> pa.Table:
-        return read_columns(data, [name for name in schema.names if name in names], limits)
+        return read_columns(memory, [name for name in schema.names if name in names], limits)
 
     if geo is None or asked.x is not None or asked.y is not None:
 
@@ -115,19 +121,26 @@ def _open_vector(kind: str, data: bytes) -> OpenFile:
 
     def take(columns: PointColumns, bad_rows: str) -> RawPoints:
         wanted = list(filter(None, {columns.count, columns.person}))
-        options = {"layer": layers[0], "columns": wanted, "force_2d": True, "max_features": rows}
-        found = attempt(lambda: pyogrio.raw.read(io.BytesIO(data), **options))
-        if found is None and bad_rows == "drop":
-            found = pyogrio.raw.read(io.BytesIO(data), encoding="ISO-8859-1", **options)
-        if found is None:
-            raise InputError("A text or a geometry in the file is damaged; is its encoding declared?")
-        meta, _fids, geometry, cells = found
-        by_name = dict(zip(meta["fields"], cells, strict=True))
-        return raw_points(columns, by_name.__getitem__, **_places(shapely.from_wkb(geometry, on_invalid="ignore")))
+        options = {"layer": layers[0], "columns": wanted, "max_features": rows}
+        meta, table = guarded(_DAMAGED, lambda: pyogrio.raw.read_arrow(io.BytesIO(data), **options))
+        cells = {name: _decoded(table.column(name), meta["encoding"]) for name in wanted}
+        if bad_rows == "refuse" and any(column.null_count > table.column(name).null_count for name, column in cells.items()):
+            raise InputError(_DAMAGED)
+        geometry = table.column(meta["geometry_name"] or _UNNAMED_GEOMETRY).to_numpy(zero_copy_only=False)
+        return raw_points(columns, cells.__getitem__, **_places(shapely.from_wkb(geometry, on_invalid="ignore")))
 
     crs = CRS.from_user_input(facts["crs"]) if facts["crs"] else None
     crs = None if crs is not None and crs.name.lower().startswith("undefined") else crs
     return OpenFile(format=kind, names=tuple(facts["fields"]), has_geometry=True, crs=crs, rows=rows, take=take)
+
+
+def _decoded(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
+    """The texts of a column, missing where one cannot be decoded; columns of another kind as they are."""
+    if not is_text(column.type):
+        return column
+    encoded = pa.concat_arrays(column.cast(pa.large_binary()).chunks or [pa.array([], pa.large_binary())]).dictionary_encode()
+    texts = [attempt(lambda raw=raw: raw.decode(encoding)) for raw in encoded.dictionary.to_pylist()]  # type: ignore[misc]
+    return pa.chunked_array([pa.array(texts, pa.large_string()).take(encoded.indices)])
 
 
 def _places(geometries: NDArray[np.object_]) -> dict[str, Any]:

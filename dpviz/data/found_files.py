@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpviz.data.files import Limits, Source, attempt, format_of, guarded, refuse_url
-from dpviz.data.tables import SEPARATORS
-from dpviz.data.text_formats import open_text
+from dpviz.data.text_formats import open_header
+from dpviz.data.text_rows import HEAD_BYTES, NO_END, SEPARATORS
 from dpviz.errors import InputError
 
 Sources: TypeAlias = Source | Sequence[Source]
@@ -24,7 +24,6 @@ Sources: TypeAlias = Source | Sequence[Source]
 LARGE_SHARE = 1 / 8
 TABLES = ("Parquet", *SEPARATORS)
 _PARQUET_ENDINGS = (".parquet", ".geoparquet")
-_HEADER_BYTES = 2**20
 _UNKNOWN_MEMORY = 8 * 2**30
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -40,6 +39,7 @@ class FoundFiles:
         geo: GeoParquet's description of its geometries; None without any.
         sizes: (n,) bytes of each; private.
         rows: most rows of one file, where files say it; private.
+        rowless: (n,) whether it is a table without a single row; private.
     """
 
     sources: tuple[Source, ...] = field(repr=False)
@@ -48,6 +48,7 @@ class FoundFiles:
     geo: dict[str, Any] | None
     sizes: tuple[int, ...] = field(repr=False)
     rows: int | None = field(repr=False)
+    rowless: tuple[bool, ...] = field(repr=False)
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -83,17 +84,17 @@ def found_files(source: Sources) -> FoundFiles:
 
     Args:
         source: an upload, a path, a glob (``*``, ``?``, ``[...]``, ``**`` for any folders), a folder of Parquet files, or a list
-            of those. Hidden files and those that begin with an underscore are no part of a folder.
+            of those. Hidden files and those that begin with an underscore are no part of a folder. A file that is found several
+            times, by whatever path or link, is one file.
 
     Raises:
-        InputError: no file is found, one is found twice or cannot be read, or two are of different formats or schemas.
+        InputError: no file is found, one cannot be read, or two are of different formats or schemas.
     """
     listed: list[Source] = list(source) if isinstance(source, list | tuple) else [cast("Source", source)]
-    sources = [each for given in listed for each in _expanded(given)]
+    sources = _once_each([each for given in listed for each in _expanded(given)])
     if not sources:
         raise InputError("No file is named: a list of sources needs at least one.")
-    _refuse_twice(sources)
-    kinds = [format_of(_name(each)) for each in sources]
+    kinds = [format_of(name_of(each)) for each in sources]
     _refuse_unlike(sources, kinds, "of different formats")
     facts = [_facts(each, kind) for each, kind in zip(sources, kinds, strict=True)]
     _refuse_unlike(sources, [fact.names for fact in facts], "of different columns: their names, or the order of these, differ")
@@ -107,6 +108,7 @@ def found_files(source: Sources) -> FoundFiles:
         geo=facts[0].geo,
         sizes=tuple(map(_size, sources)),
         rows=max(known, default=None),
+        rowless=tuple(fact.rows == 0 or fact.rowless for fact in facts),
     )
 
 
@@ -123,6 +125,8 @@ def _expanded(source: Source) -> list[Source]:
         return list(_in_folder(path))
     if attempt(path.exists) or not glob.has_magic(text):
         format_of(text)
+        if attempt(path.exists) and not path.is_file():  # a pipe would be waited for
+            raise InputError(f"The path {path.name!r} is not a file.")
         return [guarded(f"The file {path.name!r} cannot be read: does it exist, and may you read it?", lambda: path.resolve(strict=True))]
     found = guarded("The pattern cannot be read.", lambda: glob.glob(text, recursive=True))  # noqa: PTH207  (patterns may be absolute)
     files = sorted(each for each in map(Path, found) if each.is_file())
@@ -139,26 +143,39 @@ def _in_folder(folder: Path) -> list[Path]:
     return files
 
 
-def _name(source: Source) -> str:
+def name_of(source: Source) -> str:
+    """A path, or the name that an upload has.
+
+    Raises:
+        InputError: it is neither a path nor an open file with a name.
+    """
     name = os.fspath(source) if is_path(source) else getattr(source, "name", None)
     if not isinstance(name, str):
         raise InputError("A source must be a path, or an open binary file that has a name.")
     return name
 
 
-def _refuse_twice(sources: Sequence[Source]) -> None:
-    seen = set[Any]()
+def _once_each(sources: Sequence[Source]) -> list[Source]:
+    """The same sources, each file once, whatever paths, patterns and links lead to it."""
+    first: dict[object, Source] = {}
     for source in sources:
-        key = source if is_path(source) else id(source)
-        if key in seen:
-            raise InputError(f"The file {Path(_name(source)).name!r} is named twice; its records would count twice.")
-        seen.add(key)
+        first.setdefault(_identity(source), source)
+    return list(first.values())
+
+
+def _identity(source: Source) -> object:
+    """What two names of one file have in common: its number on the disk, where the system gives one."""
+    if not is_path(source):
+        return id(source)
+    path = Path(os.fspath(source))
+    facts = attempt(path.stat)
+    return path if facts is None or not facts.st_ino else (facts.st_dev, facts.st_ino)
 
 
 def _refuse_unlike(sources: Sequence[Source], facts: Sequence[object], how: str) -> None:
     other = next((place for place, fact in enumerate(facts) if fact != facts[0]), None)
     if other is not None:
-        one, two = (Path(_name(sources[place])).name for place in (0, other))
+        one, two = (Path(name_of(sources[place])).name for place in (0, other))
         raise InputError(f"The files {one!r} and {two!r} are {how}. Count files of one kind only.")
 
 
@@ -170,12 +187,13 @@ class _Facts:
     names: tuple[str, ...] | None = None
     geo: dict[str, Any] | None = None
     rows: int | None = None
+    rowless: bool = False
 
 
 def _facts(source: Source, kind: str) -> _Facts:
     if kind not in TABLES:
         return _Facts()
-    name = Path(_name(source)).name
+    name = Path(name_of(source)).name
     rule = f"The file {name!r} cannot be read as {kind}: it is damaged or cut short, or its ending is wrong."
     return guarded(rule, lambda: _of_parquet(source) if kind == "Parquet" else _of_text(source, kind))
 
@@ -197,20 +215,19 @@ def _of_parquet(source: Source) -> _Facts:
 def _of_text(source: Source, kind: str) -> _Facts:
     head = _head(source)
     if not head:
-        raise InputError(f"The file {Path(_name(source)).name!r} is empty.")
-    if len(head) == _HEADER_BYTES and b"\n" not in head and b"\r" not in head:
-        raise InputError("The first line must hold the names of the columns; this one does not end.")
-    names = open_text(kind, head, SEPARATORS[kind]).names
-    return _Facts(schema=pa.schema([(name, pa.string()) for name in names]), names=names)
+        raise InputError(f"The file {Path(name_of(source)).name!r} is empty.")
+    header = open_header(kind, head)
+    rowless = len(head) < HEAD_BYTES and NO_END.search(head, header.end) is None
+    return _Facts(schema=pa.schema([(name, pa.string()) for name in header.names]), names=header.names, rowless=rowless)
 
 
 def _head(source: Source) -> bytes:
     if is_path(source):
         with Path(os.fspath(source)).open("rb") as file:
-            return file.read(_HEADER_BYTES)
+            return file.read(HEAD_BYTES)
     upload = cast("BinaryIO", source)
     upload.seek(0)
-    head = upload.read(_HEADER_BYTES)
+    head = upload.read(HEAD_BYTES)
     upload.seek(0)
     return head
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpviz.data.arrays import MOST_RECORDS, whole_counts
+from dpviz.data.arrays import whole_counts
 from dpviz.data.bounding import bound_of, refuse_unenforced
 from dpviz.data.columns import (
     COUNT_NAMES,
@@ -19,6 +19,7 @@ from dpviz.data.columns import (
     OpenFile,
     PointColumns,
     RawPoints,
+    folded,
     only_candidate,
     resolved,
 )
@@ -28,6 +29,7 @@ from dpviz.data.formats import open_format, too_many_rows
 from dpviz.data.frames import frame_of, on_a_map, reprojected
 from dpviz.data.places import cells_of
 from dpviz.data.points import PointCounts
+from dpviz.data.text_formats import CLEAN
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from dpviz.space.domain import Domain
 
 DEFAULT_LIMITS = Limits()
-_REMEDY = "Clean the file, or pass bad_rows='drop' to leave such rows out."
+_LONGITUDES = ("lon", "lng", "long", "longitude")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +94,9 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
     if through and not (tabular and (x is None or y is None)):
         columns = PointColumns(x=x, y=y)
         frame = None if opened.crs is None else on_a_map(opened.crs)
-        _refuse_rows(_rows(opened, columns, "refuse", limits), columns, frame)
+        raw = _rows(opened, columns, "refuse", limits)
+        _refuse_rows(raw, columns, frame)
+        _refuse_no_degrees(raw, columns, frame)
     return PointsFile(
         format=opened.format,
         columns=names,
@@ -118,6 +122,7 @@ def read_points(
     contributions: int = 1,
     distinct: bool = False,
     bad_rows: str = "refuse",
+    quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
 ) -> PointCounts:
@@ -132,7 +137,8 @@ def read_points(
         x: column of easting or longitude; found by its name if None (lon, lng, long, longitude, x, easting, in any case).
         y: column of northing or latitude, likewise.
         crs: of the file's coordinates, if the file does not say (tables never do); not needed on a plain plane.
-        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused.
+        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused. A cell
+            of the lattice holds at most a thousand million records (less on very fine lattices), and more are cut to that.
         person: column that says who a row belongs to; each person then keeps at most `contributions` records.
             Blank cells, and NA, null or NaN in text tables, are missing.
         contributions: m >= 1.
@@ -140,7 +146,9 @@ def read_points(
         bad_rows: "refuse" raises on a row with a missing or malformed cell, "drop" leaves it out; the result's `dropped`
             says how many. Under "drop" no single row raises; what concerns a whole file or column still does: damage, limits,
             CRS, a column of which not one cell is a number, geometries of which not one is a point, a counts column
-            without a whole number or with more than 2**53 records in all.
+            without a whole number.
+        quoted_newlines: declares that cells of a text table may hold line ends between quotation marks. Without it a row is one
+            line; with it one malformed row can take all that follow with it, so that releases do not read such files.
         limits: the most that the file may hold.
         key: bytes that decide which records a person keeps; fresh from the operating system if None.
 
@@ -160,7 +168,12 @@ def read_points(
     np.int64(2)
     """
     question = PointsQuestion(
-        target=domain.crs, columns=PointColumns(x=x, y=y, count=count, person=person), crs=crs, bad_rows=bad_rows, limits=limits
+        target=domain.crs,
+        columns=PointColumns(x=x, y=y, count=count, person=person),
+        crs=crs,
+        bad_rows=bad_rows,
+        limits=limits,
+        quoted_newlines=quoted_newlines,
     )
     refuse_unenforced(person, contributions, distinct=distinct)
     bound = None if person is None else bound_of(contributions, key, distinct=distinct)
@@ -177,6 +190,7 @@ class PointsQuestion:
         crs: of the files' coordinates, if the files do not say.
         bad_rows: "refuse" or "drop".
         limits: the most that a file may hold.
+        quoted_newlines: whether cells of text tables may hold line ends.
     """
 
     target: object
@@ -184,6 +198,7 @@ class PointsQuestion:
     crs: object = None
     bad_rows: str = "refuse"
     limits: Limits = DEFAULT_LIMITS
+    quoted_newlines: bool = False
 
     def __post_init__(self) -> None:
         if self.bad_rows not in ("refuse", "drop"):
@@ -196,7 +211,7 @@ def read_rows(source: Source, question: PointsQuestion) -> RawPoints:
     Raises:
         InputError: as `read_points`.
     """
-    opened = _open(source, question.limits, question.columns)
+    opened = _open(source, question.limits, question.columns, quoted_newlines=question.quoted_newlines)
     columns = resolved(opened.names, question.columns, has_geometry=opened.has_geometry)
     frame = frame_of(opened.format, opened.crs, question.crs, question.target)
     raw = _rows(opened, columns, question.bad_rows, question.limits)
@@ -214,9 +229,9 @@ def points_of(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCount
     return PointCounts.from_counted(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
 
 
-def _open(source: Source, limits: Limits, asked: PointColumns) -> OpenFile:
+def _open(source: Source, limits: Limits, asked: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
     kind, data = checked_bytes(source, limits)
-    return open_format(kind, data, limits, asked)
+    return open_format(kind, data, limits, asked, quoted_newlines=quoted_newlines)
 
 
 def _rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: Limits) -> RawPoints:
@@ -249,29 +264,37 @@ def _refuse_rows(raw: RawPoints, columns: PointColumns, frame: CRS | None) -> No
 
 
 def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
-    if raw.ragged:
-        raise InputError(f"A row has more or fewer cells than the header has names (a decimal comma makes two cells). {_REMEDY}")
     if raw.has_strangers:
-        raise InputError(f"Some geometries are not points. {_REMEDY}")
+        raise InputError(f"Some geometries are not points. {CLEAN}")
     for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
         if not np.isfinite(values).all():
             what = (
                 "A geometry is missing, empty or not finite." if name is None else f"Column {name!r} has a cell that is no finite number."
             )
-            raise InputError(f"{what} {_REMEDY}")
+            raise InputError(f"{what} {CLEAN}")
     if raw.count is not None:
         _refuse_bad_counts(raw.count, columns.count)
     if raw.person is not None and (raw.person.codes < 0).any():
-        raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {_REMEDY}")
+        raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {CLEAN}")
 
 
 def _refuse_bad_counts(counts: Numbers, name: str | None) -> None:
     if not np.isfinite(counts).all():
-        raise InputError(f"Column {name!r} has a cell that is no finite number. {_REMEDY}")
+        raise InputError(f"Column {name!r} has a cell that is no finite number. {CLEAN}")
     if (counts != np.floor(counts)).any():
         raise InputError(f"Column {name!r} has a cell that is not a whole number. {WEIGHTS_REFUSED}")
-    if ((counts < 0) | (counts > MOST_RECORDS)).any():
-        raise InputError(f"Column {name!r} has a count that is negative or too large. {_REMEDY}")
+    if (counts < 0).any():
+        raise InputError(f"Column {name!r} has a negative count. {CLEAN}")
+
+
+def _refuse_no_degrees(raw: RawPoints, columns: PointColumns, frame: CRS | None) -> None:
+    """Refuse coordinates that are said to be degrees, by their CRS or by their columns' names, if not one of them is."""
+    said = frame.is_geographic if frame is not None else folded(columns.x or "") in _LONGITUDES
+    if said and len(raw.x) and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
+        raise InputError(
+            "Not one coordinate is a longitude and a latitude in degrees, as the CRS or the columns' names say: are they metres of a"
+            " projected CRS?"
+        )
 
 
 def _refuse_swapped(raw: RawPoints, frame: CRS | None) -> None:

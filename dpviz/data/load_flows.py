@@ -23,10 +23,11 @@ from dpviz.data.flow_columns import (
     may_be_matrix,
     proposed,
 )
-from dpviz.data.flow_rows import BLOCK_CODE, Counts, Ids, Trips, checked_counts, counts_of, ids_of, leaf_places, refuse_missing
+from dpviz.data.flow_rows import BLOCK_CODE, REMEDY, Counts, Ids, Trips, checked_counts, counts_of, ids_of, leaf_places, refuse_missing
 from dpviz.data.flow_totals import CHECKED, UNCHECKED, Pairs, are_totals, check_totals, total_words
 from dpviz.data.flows import Flows
-from dpviz.data.tables import SEPARATORS, Cells, OpenTable, open_table
+from dpviz.data.tables import Cells, OpenTable, open_table
+from dpviz.data.text_rows import SEPARATORS
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from dpviz.space.regions import Regions
 
 DEFAULT_LIMITS = Limits()
-_RAGGED = "A row has more or fewer cells than the header has names. Correct the file, or pass bad_rows='drop' to leave such rows out."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,17 +98,14 @@ def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEF
 def _read_through(opened: OpenTable, found: FlowColumns, matrix: bool) -> None:
     """Refuse a row that is bad whatever the regions are."""
     if matrix:
-        ragged = _from_matrix(opened, "refuse").ragged
+        _from_matrix(opened, "refuse")
     else:
         names = [name for name in (found.origin, found.destination, found.count) if name is not None]
         read = _read(opened, [opened.names.index(name) for name in names], "refuse")
-        ragged = read.ragged
         for name, cells in zip(names[:2], read.columns, strict=False):
             refuse_missing(ids_of(cells, f"Column {name!r}"))
         for name, cells in zip(names[2:], read.columns[2:], strict=True):
             checked_counts(counts_of(cells, f"Column {name!r}", texts=True), "refuse")
-    if ragged:
-        raise InputError(_RAGGED)
 
 
 def _looks_like_matrix(opened: OpenTable) -> bool:
@@ -132,6 +129,7 @@ def read_flows(
     distinct: bool = False,
     exactly: bool = False,
     bad_rows: str = "refuse",
+    quoted_newlines: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     key: bytes | None = None,
 ) -> Flows:
@@ -158,6 +156,7 @@ def read_flows(
         bad_rows: "refuse" raises on an unknown id, a missing or malformed cell, and on totals that contradict the rest; "drop"
             leaves them out (the result's `dropped` counts trips, and one for each unreadable row or cell), and totals unchecked.
             Under "drop" no single row raises, only what concerns a whole file or column: see `Flows.from_table`.
+        quoted_newlines: as for `read_points`.
         limits: the most that the file may hold.
         key: bytes that decide which trips a person keeps; fresh from the operating system if None.
 
@@ -179,6 +178,7 @@ def read_flows(
         columns=FlowColumns(origin=origin, destination=destination, count=count, person=person),
         bad_rows=bad_rows,
         limits=limits,
+        quoted_newlines=quoted_newlines,
     )
     return Flows.from_trips(
         read_trips(source, question),
@@ -199,19 +199,17 @@ def read_trips(source: Source, question: FlowsQuestion) -> Trips:
         InputError: as `read_flows`.
     """
     sides, bad_rows = question.sides, question.bad_rows
-    opened = _open(source, question.limits)
+    opened = _open(source, question.limits, quoted_newlines=question.quoted_newlines)
     if is_matrix(opened.names, question.columns, sides):
         rows = _from_matrix(opened, bad_rows)
     else:
         rows = _from_table(opened, found_columns(opened.names, question.columns), sides, bad_rows)
-    if rows.ragged and bad_rows == "refuse":
-        raise InputError(_RAGGED)
     return _placed(rows, sides, bad_rows)
 
 
-def _open(source: Source, limits: Limits) -> OpenTable:
+def _open(source: Source, limits: Limits, *, quoted_newlines: bool = False) -> OpenTable:
     kind, data = checked_bytes(source, limits)
-    return open_table(kind, data, limits)
+    return open_table(kind, data, limits, quoted_newlines=quoted_newlines)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -224,8 +222,10 @@ class _Rows:
 
 
 def _read(opened: OpenTable, places: Sequence[int], bad_rows: str) -> Cells:
-    """The columns at some positions, each cell a single value."""
-    read = opened.take(places, bad_rows)
+    """The columns at some positions, each cell a single value; bad lines are refused, or left out."""
+    read = opened.take(places)
+    if bad_rows == "refuse":
+        read.bad.refuse(REMEDY)
     if any(pa.types.is_nested(cells.type) for cells in read.columns):
         raise InputError("A column that is needed holds lists or records; store one text or number per cell.")
     return read
@@ -243,7 +243,7 @@ def _from_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, R
     if columns.person is not None:
         whose = cells[columns.person]
         person = owners(_without_words(whose) if opened.format in SEPARATORS else whose)
-    return _Rows(pairs=Pairs(origin=origin, destination=destination, trips=count), person=person, ragged=read.ragged)
+    return _Rows(pairs=Pairs(origin=origin, destination=destination, trips=count), person=person, ragged=read.bad.total)
 
 
 def _block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
@@ -273,7 +273,7 @@ def _from_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
         codes=np.where([not text for text in texts], -1, np.arange(len(texts)))[column], texts=texts, numeric=False, source="The header"
     )
     pairs = Pairs(origin=replace(origin, codes=origin.codes[row]), destination=destination, trips=trips[column, row])
-    return _Rows(pairs=pairs, ragged=read.ragged)
+    return _Rows(pairs=pairs, ragged=read.bad.total)
 
 
 def _placed(rows: _Rows, sides: tuple[Regions, Regions], bad_rows: str) -> Trips:

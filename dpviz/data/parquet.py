@@ -18,19 +18,19 @@ _USUAL_BATCH, _SMALLEST_BATCH = 65_536, 16
 _SMALL_FILE = 8 * 2**20
 
 
-def open_parquet(data: bytes, limits: Limits) -> pq.ParquetFile:
-    """A Parquet file's metadata.
+def open_parquet(memory: pa.Buffer, limits: Limits) -> pq.ParquetFile:
+    """A Parquet file's metadata; its content comes in Arrow's own memory.
 
     Raises:
         InputError: it declares more bytes than the limit.
     """
-    file = pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True)
+    file = pq.ParquetFile(pa.BufferReader(memory), page_checksum_verification=True)
     if sum(file.metadata.row_group(number).total_byte_size for number in range(file.metadata.num_row_groups)) > limits.unpacked_bytes:
         raise _too_many_bytes(limits)
     return file
 
 
-def read_columns(data: bytes, names: Sequence[str], limits: Limits) -> pa.Table:
+def read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa.Table:
     """The columns of some names, as they are stored.
 
     Texts are small while they are packed: a dictionary holds each of them once. They are measured before they are spelt out,
@@ -39,7 +39,7 @@ def read_columns(data: bytes, names: Sequence[str], limits: Limits) -> pa.Table:
     Raises:
         InputError: they unpack to more than the limit, or one holds lists of texts.
     """
-    file = open_parquet(data, limits)
+    file = open_parquet(memory, limits)
     schema = pa.schema([file.schema_arrow.field(name) for name in names])
     chunks = [chunk for chunk in _chunks(file) if {chunk.path_in_schema, chunk.path_in_schema.partition(".")[0]} & {*names}]
     _check_widths(file, chunks, limits)
@@ -48,11 +48,11 @@ def read_columns(data: bytes, names: Sequence[str], limits: Limits) -> pa.Table:
         raise InputError("A column that is needed holds lists or records of texts; store one text or number per cell.")
     fitting = limits.unpacked_bytes // 2 // max([chunk.total_uncompressed_size for chunk in texts], default=1)
     cut = any(_SHARED_PREFIXES in chunk.encodings for chunk in texts)  # which Arrow cannot leave packed
-    packed = bool(texts) and not cut and (len(data) < _SMALL_FILE or fitting < _SMALLEST_BATCH)
+    packed = bool(texts) and not cut and (memory.size < _SMALL_FILE or fitting < _SMALLEST_BATCH)
     rows = _SMALLEST_BATCH if cut else _USUAL_BATCH if packed or not texts else min(fitting, _USUAL_BATCH)
     if packed:
         file = pq.ParquetFile(
-            pa.BufferReader(data), page_checksum_verification=True, read_dictionary=sorted({chunk.path_in_schema for chunk in texts})
+            pa.BufferReader(memory), page_checksum_verification=True, read_dictionary=sorted({chunk.path_in_schema for chunk in texts})
         )
     return _read(file, schema, rows, limits)
 

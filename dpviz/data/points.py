@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.data.arrays import array_of, coordinates, frozen, too_many, whole_counts
+from dpviz.data.arrays import array_of, coordinates, frozen, most_per_place, too_many, whole_counts
 from dpviz.data.bounding import Bound, People, bound_of, people, refuse_unenforced
 from dpviz.data.counted import Counted, counted_rows
 from dpviz.data.files import guarded
@@ -38,7 +38,7 @@ class PointCounts:
         dropped: records left out; for the curator only, never released.
         outside: those of them outside the domain.
         bad: those of rows with a bad cell; one for a row whose count is bad or that cannot be cut into cells.
-        over: those over the bound.
+        over: those over the bound, or beyond the most that a cell holds (`most_per_place`).
 
     Raises:
         InputError: arrays that are not of one length, cells outside the lattice or out of order, counts under 1 or beyond
@@ -113,7 +113,7 @@ class PointCounts:
             key: bytes that decide which records a person keeps; fresh from the operating system if None.
 
         Raises:
-            InputError: shapes differ, columns that hold no numbers, a bad row under "refuse", more than 2**53 records.
+            InputError: shapes differ, columns that hold no numbers, a bad row under "refuse".
         """
         x, y = coordinates(x, "x"), coordinates(y, "y")
         if x.shape != y.shape:
@@ -177,7 +177,7 @@ class PointCounts:
             domain = Domain(bounds=(0.0, 0.0, float(side), float(side)), crs=None, order=side.bit_length() - 1)
         if domain.side != side:
             raise DomainError("The matrix and the domain's lattice must have the same side.")
-        counts = whole_counts(table.ravel(), table.size, "refuse")
+        counts = np.minimum(whole_counts(table.ravel(), table.size, "refuse"), most_per_place(table.size))
         occupied = np.flatnonzero(counts)
         return cls._from_cells(occupied, counts[occupied], domain)
 

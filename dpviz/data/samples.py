@@ -43,7 +43,7 @@ class About:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample(About):
-    """An example of points: "people", "places", "crossings" or "records"; made-up ones come in any number.
+    """An example of points: "places", "crossings" or "records"; made-up ones come in any number.
 
     Attributes:
         domain: a frame that suits it.
@@ -61,7 +61,7 @@ _LISTED = (
         description="Made-up homes in the 70 x 70 km square around Los Angeles, thickest where GeoNames counts most people.",
         source="Made up by dpviz.data.residents.los_angeles; town populations from GeoNames, the coast from Natural Earth.",
         licence="Apache-2.0",
-        unit="people",
+        unit="records",
         synthetic=True,
         domain=Domain(bounds=SQUARE, crs="EPSG:4326", order=10),
         usual=200_000,

@@ -22,8 +22,9 @@ from pyproj import CRS
 from dpviz.data.columns import PointColumns
 from dpviz.data.files import Limits, attempt, checked_geopackage, guarded, repacked_shapefile
 from dpviz.data.formats import too_many_rows
-from dpviz.data.tables import SEPARATORS, OpenTable, open_table
-from dpviz.data.text_formats import NAMED_TWICE, NOT_UTF8, TWICE, once, open_geojson
+from dpviz.data.tables import OpenTable, open_table
+from dpviz.data.text_formats import NAMED_TWICE, TWICE, once, open_geojson
+from dpviz.data.text_rows import NOT_UTF8, SEPARATORS
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _with_geometry(opened: OpenTable, geo: dict[str, Any]) -> OpenShapes:
     crs = None if declared is None else guarded("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(declared))
 
     def take(wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes]:
-        cells = opened.take([opened.names.index(primary)], "refuse").columns[0]
+        cells = opened.take([opened.names.index(primary)]).columns[0]
         return _frame(opened, wanted), _decoded(cells, str(facts["encoding"]))
 
     names = tuple(name for name in opened.names if name not in geo["columns"])
@@ -147,9 +148,8 @@ def _decoded(cells: pa.ChunkedArray, encoding: str) -> Shapes:
 
 def _frame(opened: OpenTable, wanted: Sequence[str]) -> pd.DataFrame:
     """Columns as objects; from text tables, without spaces around the cells."""
-    read = opened.take([opened.names.index(name) for name in wanted], "refuse")
-    if read.ragged:
-        raise InputError("A row has more or fewer cells than the header has names (a decimal comma makes two cells).")
+    read = opened.take([opened.names.index(name) for name in wanted])
+    read.bad.refuse("Correct the file.")
     cells = [column.to_pylist() for column in read.columns]
     if opened.format in SEPARATORS:
         cells = [[None if value is None else value.strip() for value in column] for column in cells]

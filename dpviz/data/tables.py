@@ -7,18 +7,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.csv
 
-from dpviz.data.files import Limits, attempt, guarded
+from dpviz.arrow_memory import in_arrow_memory
+from dpviz.data.files import Limits, guarded
 from dpviz.data.formats import too_many_rows
 from dpviz.data.parquet import open_parquet, read_columns
-from dpviz.data.text_formats import NOT_UTF8, open_text
+from dpviz.data.text_formats import open_header
+from dpviz.data.text_rows import HEAD_BYTES, NO_BAD_LINES, NOT_CUT, SEPARATORS, BadLines, TextLayout, cut_text
 from dpviz.errors import InputError
-
-SEPARATORS = {"CSV": ",", "TSV": "\t"}
-_ONE_BLOCK = 2**31 - 1
-_BOM = b"\xef\xbb\xbf"
-_MISSING = [""]
 
 
 class Cells(NamedTuple):
@@ -26,11 +22,11 @@ class Cells(NamedTuple):
 
     Attributes:
         columns: the cells of each column that was asked for, as text from text tables, as they were stored from Parquet.
-        ragged: further rows of a text table that have more or fewer cells than the header.
+        bad: further lines of a text table that are no rows.
     """
 
     columns: list[pa.ChunkedArray]
-    ragged: int = 0
+    bad: BadLines = NO_BAD_LINES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,18 +37,18 @@ class OpenTable:
         format: CSV, TSV or Parquet.
         names: of the columns; two may be the same.
         rows: how many, where the file says it; private.
-        take: reads columns by their positions; the text is the caller's rule for bad rows.
+        take: reads columns by their positions.
         geo: GeoParquet's description of geometries, None without any.
     """
 
     format: str
     names: tuple[str, ...]
     rows: int | None = field(repr=False)
-    take: Callable[[Sequence[int], str], Cells] = field(repr=False)
+    take: Callable[[Sequence[int]], Cells] = field(repr=False)
     geo: bytes | None = field(default=None, repr=False)
 
 
-def open_table(kind: str, data: bytes, limits: Limits) -> OpenTable:
+def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool = False) -> OpenTable:
     """Open checked bytes of a table.
 
     Raises:
@@ -63,7 +59,10 @@ def open_table(kind: str, data: bytes, limits: Limits) -> OpenTable:
     if kind in SEPARATORS and data.count(b"\n") > limits.rows + 1:
         raise too_many_rows(limits)
     rule = f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
-    opened = guarded(rule, lambda: _open_parquet(data, limits) if kind == "Parquet" else _open_text(kind, data, limits))
+    if kind == "Parquet":
+        opened = guarded(rule, lambda: _open_parquet(data, limits))
+    else:
+        opened = guarded(rule, lambda: _open_text(kind, data, limits, quoted_newlines=quoted_newlines))
     if len(opened.names) > limits.columns:
         raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
     if opened.rows is not None and opened.rows > limits.rows:
@@ -71,62 +70,34 @@ def open_table(kind: str, data: bytes, limits: Limits) -> OpenTable:
     return opened
 
 
-def _open_text(kind: str, data: bytes, limits: Limits) -> OpenTable:
-    names = open_text(kind, data, SEPARATORS[kind]).names
+def _open_text(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool) -> OpenTable:
+    header = open_header(kind, data[:HEAD_BYTES])
 
-    def take(places: Sequence[int], bad_rows: str) -> Cells:
-        text = _utf8(data.removeprefix(_BOM), bad_rows).lstrip(b"\r\n") + b"\n"
-        width, separator = len(names), SEPARATORS[kind]
-        read = attempt(lambda: _read_text(text, separator, width, places, None))
-        read = read or guarded(
-            "The text cannot be cut into rows and cells.", lambda: _read_text(text, separator, width, places, _ONE_BLOCK)
+    def take(places: Sequence[int]) -> Cells:
+        types = dict.fromkeys(places, pa.string())
+        layout = TextLayout(
+            separator=SEPARATORS[kind], width=len(header.names), types=types, missing=("",), quoted_newlines=quoted_newlines
         )
-        if len(read.columns[0]) + read.ragged > limits.rows:
+        table, bad = guarded(NOT_CUT, lambda: cut_text(data, header.end, layout))
+        if table.num_rows + bad.total > limits.rows:
             raise too_many_rows(limits)
-        return read
+        return Cells([table.column(str(place)) for place in places], bad)
 
-    return OpenTable(format=kind, names=names, rows=None, take=take)
-
-
-def _utf8(data: bytes, bad_rows: str) -> bytes:
-    """The same bytes if they are UTF-8; else, under "drop", with marks in place of what is not."""
-    if attempt(lambda: data.decode("utf-8")) is not None:
-        return data
-    if bad_rows == "refuse":
-        raise InputError(NOT_UTF8)
-    return data.decode("utf-8", "replace").encode()
-
-
-def _read_text(data: bytes, separator: str, width: int, places: Sequence[int], block: int | None) -> Cells:
-    ragged: list[int] = []
-
-    def skip(row: pyarrow.csv.InvalidRow) -> str:
-        ragged.append(row.actual_columns)
-        return "skip"
-
-    wanted = [str(place) for place in dict.fromkeys(places)]
-    table = pyarrow.csv.read_csv(
-        pa.py_buffer(data),
-        pyarrow.csv.ReadOptions(column_names=[str(place) for place in range(width)], skip_rows_after_names=1, block_size=block),
-        pyarrow.csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=skip),
-        pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(wanted, pa.string()), include_columns=wanted, strings_can_be_null=True, null_values=_MISSING
-        ),
-    )
-    return Cells([table.column(str(place)) for place in places], len(ragged))
+    return OpenTable(format=kind, names=header.names, rows=None, take=take)
 
 
 def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
-    file = open_parquet(data, limits)
+    memory = in_arrow_memory(data)
+    file = open_parquet(memory, limits)
     schema = file.schema_arrow
     names = _index_first(schema)
 
-    def take(places: Sequence[int], _bad_rows: str) -> Cells:
-        table = read_columns(data, list(dict.fromkeys(names[place] for place in places)), limits)
+    def take(places: Sequence[int]) -> Cells:
+        table = read_columns(memory, list(dict.fromkeys(names[place] for place in places)), limits)
         return Cells([table.column(names[place]) for place in places])
 
-    def guarded_take(places: Sequence[int], bad_rows: str) -> Cells:
-        return guarded("The rows cannot be read as Parquet: the file is damaged.", lambda: take(places, bad_rows))
+    def guarded_take(places: Sequence[int]) -> Cells:
+        return guarded("The rows cannot be read as Parquet: the file is damaged.", lambda: take(places))
 
     geo = (schema.metadata or {}).get(b"geo")
     return OpenTable(format="Parquet", names=names, rows=file.metadata.num_rows, take=guarded_take, geo=geo)

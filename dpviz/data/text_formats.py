@@ -2,102 +2,78 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 from pyproj import CRS
 
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, folded, raw_points
 from dpviz.data.files import attempt, guarded
+from dpviz.data.text_rows import (
+    HEAD_BYTES,
+    NO_END,
+    NOT_CUT,
+    NOT_UTF8,
+    SEPARATORS,
+    BadLines,
+    Header,
+    TextLayout,
+    cut_text,
+    header_of,
+)
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_ONE_BLOCK = 2**31 - 1
+CLEAN = "Clean the file, or pass bad_rows='drop' to leave such rows out."
 TWICE = object()
 NAMED_TWICE = "The GeoJSON names a member twice, and which one is meant is not guessed; save the file again."
-NOT_UTF8 = "The text is not encoded in UTF-8; save the file as UTF-8."
 
 
-def open_text(kind: str, data: bytes, separator: str) -> OpenFile:
-    """A table with a header, cells cut by `separator`."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(NOT_UTF8)
-    names, skipped, has_rows = _header(data, separator)
-    if any("\ufffd" in name or "\0" in name for name in names):
-        raise InputError(NOT_UTF8)
-    if separator == "," and len(names) == 1 and (";" in names[0] or "\t" in names[0]):
-        raise InputError(
-            "The header has no comma: separate columns with commas in .csv files (tabs in .tsv), and write decimals with a point."
-        )
+def open_text(kind: str, data: bytes, *, quoted_newlines: bool = False) -> OpenFile:
+    """A table with a header, CSV or TSV; see `text_rows` for what a row is."""
+    header = open_header(kind, data[:HEAD_BYTES])
+    has_rows = attempt(lambda: NO_END.search(data, header.end)) is not None
 
     def take(columns: PointColumns, bad_rows: str) -> RawPoints:
         if not has_rows:
             return raw_points(columns, lambda _name: np.empty(0))
-        table, ragged = _text_table(_utf8(data, bad_rows), _Layout(names, separator, skipped), columns)
-        return raw_points(columns, lambda name: table.column(str(names.index(name))), ragged=ragged)
+        layout = TextLayout(separator=SEPARATORS[kind], width=len(header.names), quoted_newlines=quoted_newlines)
+        table, bad = _text_table(data, header, layout, columns)
+        if bad_rows == "refuse":
+            bad.refuse(CLEAN)
+        return raw_points(columns, lambda name: table.column(str(header.names.index(name))), ragged=bad.total)
 
-    return OpenFile(format=kind, names=names, has_geometry=False, crs=None, rows=None, take=take)
-
-
-def _utf8(data: bytes, bad_rows: str) -> bytes:
-    """The same bytes if they are UTF-8; else, under "drop", with marks in place of what is not."""
-    if attempt(lambda: data.decode("utf-8")) is not None:
-        return data
-    if bad_rows == "refuse":
-        raise InputError(NOT_UTF8)
-    return data.decode("utf-8", "replace").encode()
+    return OpenFile(format=kind, names=header.names, has_geometry=False, crs=None, rows=None, take=take)
 
 
-def _header(data: bytes, separator: str) -> tuple[tuple[str, ...], int, bool]:
-    """Names of the columns, rows up to and with them, and whether anything follows."""
-    rows = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", errors="replace", newline=""), delimiter=separator)
-    for skipped, row in enumerate(rows, start=1):
-        if row:
-            return tuple(row), skipped, attempt(lambda: next(rows, "end")) != "end"
-    raise InputError("The file is empty: a text table starts with a line of column names.")
+def open_header(kind: str, head: bytes) -> Header:
+    """The header of a CSV or TSV file.
+
+    Raises:
+        InputError: as `header_of`, or names that stand between other separators.
+    """
+    header = header_of(head, SEPARATORS[kind])
+    if kind == "CSV" and len(header.names) == 1 and (";" in header.names[0] or "\t" in header.names[0]):
+        raise InputError(
+            "The header has no comma: separate columns with commas in .csv files (tabs in .tsv), and write decimals with a point."
+        )
+    return header
 
 
-class _Layout(NamedTuple):
-    """How a text table is cut: names of its columns, what separates them, and rows up to and with the names."""
+def _text_table(data: bytes, header: Header, layout: TextLayout, columns: PointColumns) -> tuple[pa.Table, BadLines]:
+    """Needed columns by position, as numbers if all cells are numbers, else as text; and the bad lines."""
 
-    names: tuple[str, ...]
-    separator: str
-    skipped: int
-
-
-def _text_table(data: bytes, layout: _Layout, columns: PointColumns) -> tuple[pa.Table, int]:
-    """Needed columns by position, as numbers if all cells are numbers, else as text; and the number of ragged rows."""
-
-    def types(number: pa.DataType) -> dict[str, pa.DataType]:
+    def read(number: pa.DataType) -> tuple[pa.Table, BadLines]:
         kinds = dict.fromkeys((columns.x, columns.y, columns.count), number) | {columns.person: pa.string()}
-        return {str(layout.names.index(name)): kind for name, kind in kinds.items() if name is not None}
+        types = {header.names.index(name): kind for name, kind in kinds.items() if name is not None}
+        return cut_text(data, header.end, replace(layout, types=types))
 
-    fast = attempt(lambda: _read_text(data, layout, types(pa.float64()), None))
-    return fast or guarded("The text cannot be cut into rows and cells.", lambda: _read_text(data, layout, types(pa.string()), _ONE_BLOCK))
-
-
-def _read_text(data: bytes, layout: _Layout, types: dict[str, pa.DataType], block: int | None) -> tuple[pa.Table, int]:
-    ragged: list[int] = []
-
-    def skip(row: pyarrow.csv.InvalidRow) -> str:
-        ragged.append(row.actual_columns)
-        return "skip"
-
-    places = [str(place) for place in range(len(layout.names))]
-    table = pyarrow.csv.read_csv(
-        pa.py_buffer(data),
-        pyarrow.csv.ReadOptions(column_names=places, skip_rows_after_names=layout.skipped, block_size=block),
-        pyarrow.csv.ParseOptions(delimiter=layout.separator, newlines_in_values=True, invalid_row_handler=skip),
-        pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=True),
-    )
-    return table, len(ragged)
+    return attempt(lambda: read(pa.float64())) or guarded(NOT_CUT, lambda: read(pa.string()))
 
 
 class _Feature(NamedTuple):
@@ -136,7 +112,8 @@ def open_geojson(data: bytes, asked: PointColumns) -> OpenFile:
     features = [feature if isinstance(feature, _Feature) else _Feature() for feature in features]
 
     def take(columns: PointColumns, bad_rows: str) -> RawPoints:
-        _utf8(data, bad_rows)
+        if bad_rows == "refuse" and attempt(lambda: data.decode("utf-8")) is None:
+            raise InputError(NOT_UTF8)
         return _from_features(features, columns)
 
     crs = _geojson_crs(top) if isinstance(top, dict) else CRS("OGC:CRS84")

@@ -120,7 +120,7 @@ class FlowStudy:
         """The receipt of all steps so far; `exact_total` says that the release publishes the number of trips as it is."""
         flows, bounded = self.flows, self.neighbours == BOUNDED
         vouched = flows.contributions > 1 and not flows.enforced
-        total_kept = f"the number of trips between the regions ({int(flows.count.sum()):,}), published exactly"
+        total_kept = f"the number of trips between the regions ({flows.total:,}), published exactly"
         same = (total_kept if exact_total else "the number of trips between the regions: the same for all neighbours",) if bounded else ()
         declared = ("that everybody has exactly this many trips, which the curator declares",) if flows.exactly else ()
         return Receipt(

@@ -59,10 +59,10 @@ class HilbertTree(MedianTree):
         along = _Along.of(study.points, order)
         levels, children = [np.array([[0, 4**order]])], []
         for depth in range(spending.height):
-            above, level = levels[-1], spending.height - depth
+            above = levels[-1]
             pieces = above[_has_lines(above)]
             for _ in range(self.cuts):
-                pieces = self._halved(study, along, pieces, next(medians), level)
+                pieces = self._halved(study, along, pieces, next(medians), depth)
             levels.append(pieces)
             children.append(_inside(above, pieces))
         ends = np.concatenate(levels)

@@ -44,10 +44,12 @@ class Spending:
     Attributes:
         splits: epsilon of the splits of one level.
         counts: epsilon of the counts of each depth, root first.
+        reused: whether early leaves are counted with what their missing splits would have cost, too.
     """
 
     splits: Fraction
     counts: list[Fraction]
+    reused: bool = True
 
     @property
     def height(self) -> int:
@@ -55,8 +57,8 @@ class Spending:
         return len(self.counts) - 1
 
     def rest(self, depth: int) -> Fraction:
-        """What a path has left before its node at `depth` is counted."""
-        return sum(self.counts[depth:], Fraction(0)) + self.splits * (self.height - depth)
+        """What a path that ends at `depth` has left for that node's counts."""
+        return sum(self.counts[depth:], Fraction(0)) + self.reused * self.splits * (self.height - depth)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,17 +86,18 @@ class Htf(Settings[Domain]):
     may lie on m paths: each costs epsilon / m on its own, for scores and counts have m times the sensitivity of one record.
 
     Privacy:
-        A noisy total finds the height. Given what was released before, the nodes with a given record form one path; a node there
-        is counted with its depth's epsilon, and then either split with that of a level of splits, or counted again with exactly
-        what its path has left. So every path spends epsilon at most, and less only where a node is two cells wide, so that its
-        split is forced and costs nothing. Whether a node is split is a function of released counts. Partition and counts are drawn
-        in one pass from the top, and the budget is charged as if all splits below early leaves had been made. m records shift
-        what they meet by m_i times what one does, m_1 + m_2 + ... = m, and all noise has m times the scale.
+        A noisy total finds the height. Given what was released before, the nodes with a given record form one path; a node there is
+        counted with its depth's epsilon, and then either split with that of a level of splits, or counted again with exactly what its
+        path has left. So every path spends epsilon at most, and less only where a node is two cells wide, so that its split is forced and
+        costs nothing, or where it ends early and `reuse_splits` is off. Whether a node is split is a function of released counts.
+        Partition and counts are drawn in one pass from the top, and the budget is charged as if all splits below early leaves had been
+        made. m records shift what they meet by m_i times what one does, m_1 + m_2 + ... = m, and all noise has m times the scale.
 
     Source:
         Shaham, Ghinita, Ahuja, Krumm, Shahabi, "HTF: homogeneous tree framework for differentially-private release of location
         data", SIGSPATIAL 2021, Algorithms 1 to 3. The paper's form is search="rounds", split_epsilon=1e-3 (or 5e-4), ratio=
-        "2^(1/3)", extra=0, stop="count", stop_cells=5, combine=False, zero=False, inside="uniform".
+        "2^(1/3)", extra=0, stop="count", stop_cells=5, reuse_splits=False, combine=False, zero=False, inside=
+        "uniform".
 
     Deviations:
         In every form: noise is exact and discrete, on objectives rounded down to multiples of 2**-16. Midpoints are l + floor((r - l)
@@ -105,7 +108,8 @@ class Htf(Settings[Domain]):
         zero. Splits that cost `split_epsilon` each cost a quarter of epsilon in all at most, the height a tenth at most.
         Own, each a setting: permute-and-flip over lines in the middle of the node, or no search at all; a share of epsilon for
         splits; levels beyond the estimated height, since uneven splits need more of them; flatter budgets; stopping at a multiple of
-        the noise; the path's counts combined with the fresh one; least squares; small leaves drawn towards 0; interpolation inside
+        the noise; early leaves counted with what their missing splits would have cost, too, which Algorithm 3 leaves unspent
+        (reuse_splits); the path's counts combined with the fresh one; least squares; small leaves drawn towards 0; interpolation inside
         leaves. Lines are few and near the middle because the objective, left free, mostly trims thin margins off, which wears out
         the height.
     """
@@ -152,6 +156,9 @@ class Htf(Settings[Domain]):
     stop_noise: float = setting(0.5, "Times the noise", low=0, high=100, when=("stop", "noise"), help="Noise scale of the count itself.")
     stop_count: int = setting(100, "Stop count", low=0, high=10**9, when=("stop", "count"), help="Records at which a partition ends.")
     stop_cells: int = setting(2, "Stop cells", low=1, high=10**6, help="Partitions with fewer cells are not split.")
+    reuse_splits: bool = setting(
+        True, "Early leaves get unspent splits", help="Count them with the ε of the splits that they were spared; the paper lets it go."
+    )
     least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
     combine: bool = setting(True, "Use all counts", help="Combine a path's counts with the fresh one; else only leaves are kept.")
     zero: bool = setting(
@@ -189,7 +196,7 @@ class Htf(Settings[Domain]):
         else:
             splits = min(exact(self.split_epsilon, "The epsilon per level"), epsilon * LARGEST_FIXED_SPLITS / height)
         weights = [RATIOS[self.ratio] ** depth for depth in range(height + 1)]
-        return Spending(splits=splits, counts=PureBudget(epsilon - paid - height * splits).split(weights))
+        return Spending(splits=splits, counts=PureBudget(epsilon - paid - height * splits).split(weights), reused=self.reuse_splits)
 
     def _found_height(self, study: Study, paid: Fraction, epsilon: Fraction) -> int:
         """floor(log2(N epsilon / 10)) for a noisy total N, from 1 to twice the order, and the extra levels."""
@@ -214,7 +221,7 @@ class Htf(Settings[Domain]):
         return levels
 
     def _split(self, study: Study, spending: Spending, depth: int, cells: SplitCells, across: Mask) -> SplitCells:
-        nodes = Splitting(study=study, cells=cells, across=across, epsilon=spending.splits, level=spending.height - depth)
+        nodes = Splitting(study=study, cells=cells, across=across, epsilon=spending.splits, level=depth)
         if self.search == MIDDLE:
             return cells.cut(across, nodes.middles)
         return cells.cut(
@@ -223,16 +230,16 @@ class Htf(Settings[Domain]):
 
     def _counted(self, study: Study, spending: Spending, depth: int, cells: SplitCells, may: Mask) -> Level:
         """Counts of one depth: leaves once with all that is left, the others with their own share, and again where they end."""
-        true, level, own = cells.records(), spending.height - depth, spending.counts[depth]
+        true, own, last = cells.records(), spending.counts[depth], depth == spending.height
         value, variance = np.full(len(true), np.nan), np.full(len(true), np.inf)
         value[~may], variance[~may] = study.count(
-            "counts of early leaves" if level else "counts", true[~may], spending.rest(depth), level, instead=level > 0
+            "counts" if last else "counts of early leaves", true[~may], spending.rest(depth), depth, instead=not last
         )
-        if not level:
+        if last:
             return Level(rectangles=cells.rectangles, split=may, value=value, variance=variance)
-        value[may], variance[may] = study.count("counts", true[may], own, level)
+        value[may], variance[may] = study.count("counts", true[may], own, depth)
         ends = np.flatnonzero(may)[value[may] <= self._threshold(own / study.points.contributions)]
-        again, spread = study.count("fresh counts of early leaves", true[ends], spending.rest(depth) - own, level, instead=True)
+        again, spread = study.count("fresh counts of early leaves", true[ends], spending.rest(depth) - own, depth, instead=True)
         split = may.copy()
         split[ends] = False
         if self.combine:
@@ -252,6 +259,8 @@ class Htf(Settings[Domain]):
         notes = ["All splits are halves, which cost nothing." if self.search == MIDDLE else forced]
         if self.split_epsilon is not None and 0 < spending.splits < exact(self.split_epsilon, "The epsilon per level"):
             notes.append(f"Splits got ε {float(spending.splits):.4g} per level: a quarter of ε at most goes to all of them.")
+        if not self.reuse_splits:
+            notes.append("Paths that end early leave the ε of the splits that they were spared unspent.")
         if depth < spending.height:
             notes.append(f"The tree ends after {depth} of {spending.height} levels; what was left went to its leaves.")
         return tuple(notes)

@@ -30,7 +30,7 @@ class Splitting:
         cells: their occupied cells.
         across: (n,) split by a line between columns, else between rows; public.
         epsilon: what one unit may lose by all that is looked at here.
-        level: for the receipt.
+        level: for the receipt, 0 for the whole domain.
     """
 
     study: Study

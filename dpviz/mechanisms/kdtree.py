@@ -119,7 +119,7 @@ class Kdtree(MedianTree):
         def lines(binary: int, nodes: Halving) -> Integers:
             if binary >= len(spending.medians):
                 return nodes.middles()
-            level = spending.height - binary // self.cuts
+            level = binary // self.cuts
             if self.variant == "noisy-mean":
                 return self._means(study, nodes, spending.medians[binary], level)
             if self.variant == "smooth-sensitivity":

@@ -96,7 +96,7 @@ class Study:
             purpose: for the receipt.
             true: (k,) true counts of places no two of which share a record.
             epsilon: what one unit loses here.
-            level: level of the tree, for the receipt.
+            level: level of the tree, 0 for the whole domain; for the receipt.
             instead: in place of later steps, on paths that end here.
 
         Returns:
@@ -136,16 +136,15 @@ class Study:
             true = tree.sums(self.points.column, self.points.row, self.points.count)
         noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         for depth, epsilon in enumerate(epsilons):
-            level = tree.height - depth
             here: Integers | slice = tree.at_depth(depth)
-            if level and not tree.fan_outs[depth]:
+            if depth < tree.height and not tree.fan_outs[depth]:
                 nodes = np.arange(tree.starts[depth], tree.starts[depth + 1])
                 ends, here = nodes[tree.children[nodes] == 0], nodes[tree.children[nodes] > 0]
                 if ends.size:
                     rest = sum(epsilons[depth:], Fraction(0))
-                    noisy[ends], variance[ends] = self.count("counts of early leaves", true[ends], rest, level, instead=True)
+                    noisy[ends], variance[ends] = self.count("counts of early leaves", true[ends], rest, depth, instead=True)
             if epsilon:
-                noisy[here], variance[here] = self.count("counts", true[here], epsilon, level)
+                noisy[here], variance[here] = self.count("counts", true[here], epsilon, depth)
         return noisy, variance
 
     def hand_out(self, plan: Plan, tree: Tree, noisy: Floats, variance: Floats) -> Release:

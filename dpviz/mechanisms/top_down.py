@@ -127,7 +127,7 @@ class TopDown(FlowSettings):
         tree = PairTree(origins=flows.regions, destinations=flows.ends, first=self.tree)
         parts = rho.split(self._weights(tree))
         truth = true_stages(flows, tree)
-        stages = [self._root(study, truth[0], parts)]
+        stages = [self._root(study, parts)]
         place = np.full(len(truth[0].count), len(stages[0].count) - 1, np.int64)
         for stage, part in enumerate(parts[-tree.height :], start=1):
             made, place = self._descend(study, tree, (stage, part), (stages[-1], truth[stage], place))
@@ -142,9 +142,9 @@ class TopDown(FlowSettings):
             approximate=_APPROXIMATE,
         )
 
-    def _root(self, study: FlowStudy, truth: TrueStage, parts: Sequence[Fraction]) -> StageCounts:
+    def _root(self, study: FlowStudy, parts: Sequence[Fraction]) -> StageCounts:
         """The total: exact, or measured if it is protected."""
-        total, variance, zero = np.array([truth.count.sum()], np.int64), 0.0, np.zeros(1, np.int32)
+        total, variance, zero = np.array([study.flows.total], np.int64), 0.0, np.zeros(1, np.int32)
         if self.neighbours == ADD_REMOVE:
             total, variance = study.measure("total", total, parts[0], 0), gaussian_variance(study.variance(parts[0]))
         count = np.maximum(total, 0)

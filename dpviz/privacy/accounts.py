@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import ROUND_DOWN, Decimal, localcontext
 from fractions import Fraction
 
@@ -30,20 +30,29 @@ class Terms:
         neighbours: what may change, in a receipt's words: "add or remove one", "replace one".
         cap: what may be spent in all. Its kind chooses the currency: a `PureBudget` or `ApproxBudget` counts (epsilon, delta),
             a `ZcdpBudget` counts rho.
+        person: what one person is, for the unit "person": the column whose values are persons; "" where no column says it and the
+            curator vouches for it; None in an account that an older version opened without noting it. "" for other units. How many
+            records of a person are counted is no part of it: whatever the bound of a draw is, all that a person has is protected.
 
     Raises:
-        SettingError: another unit, or neighbours that are no short text.
+        SettingError: another unit, or neighbours or a person that are no short text, or a person where the unit is another one.
         BudgetError: a cap that is no budget.
     """
 
     unit: str
     neighbours: str
     cap: Budget
+    person: str | None = ""
 
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
             raise SettingError(f"unit must be one of: {', '.join(UNITS)}.")
         checked_text(self.neighbours, "neighbours")
+        if self.person != "":
+            if self.unit != "person":
+                raise SettingError("A column of persons has a meaning for the unit 'person' only.")
+            if self.person is not None:
+                checked_text(self.person, "The name of the column of persons")
         amount_of(self.cap)
 
     @property
@@ -83,8 +92,27 @@ class Terms:
 
     @property
     def described(self) -> dict[str, str]:
-        """Unit, neighbouring relation, currency and cap, to be compared and shown."""
-        return {"unit": self.unit, "neighbouring relation": self.neighbours, "currency": self.currency, "cap": exact_text(self.limit)}
+        """Unit, what a person is, neighbouring relation, currency and cap, to be compared and shown."""
+        return {
+            "unit": self.unit,
+            "definition of a person": self.person_text,
+            "neighbouring relation": self.neighbours,
+            "currency": self.currency,
+            "cap": exact_text(self.limit),
+        }
+
+    @property
+    def person_text(self) -> str:
+        """What a person is, in words; "-" where the unit is another one."""
+        if self.unit != "person":
+            return "-"
+        if self.person is None:
+            return "not known (an older version did not note it)"
+        return f"one value of the column {self.person!r}" if self.person else "what the curator vouches for, without a column"
+
+    def adopted(self, terms: Terms) -> Terms:
+        """These terms; where an older version did not note what a person is, with the definition that `terms` name."""
+        return replace(self, person=terms.person) if self.person is None and terms.unit == self.unit else self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +125,7 @@ class Account:
         spent: exact epsilon and delta, or rho, of all draws together.
         draws: how many there were.
         created: when it was opened, UTC, ISO 8601.
-        truth_seen: whether figures made from the true data were looked at.
+        truth_seen: whether figures made from the true data were looked at, through this account or before there was one.
     """
 
     name: str

@@ -124,12 +124,12 @@ PUBLISHED = (
 
 
 def nodes_touched(height: int) -> NDArray[np.int64]:
-    """(height + 1,) most nodes per level, leaves first, that a range query on a quadtree can touch: 8 * 2**(height - level).
+    """(height + 1,) most nodes per level, the whole domain first, that a range query on a quadtree can touch: 8 * 2**level.
 
     Source:
         Cormode et al., ICDE 2012, Lemma 2 (i).
     """
-    return 8 * 2 ** np.arange(height, -1, -1)
+    return 8 * 2 ** np.arange(height + 1)
 
 
 def worst_error(height: int, epsilon: float, strategy: str) -> float:

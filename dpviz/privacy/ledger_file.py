@@ -17,9 +17,9 @@ from pathlib import Path
 from dpviz.errors import RefusedError
 
 APPLICATION = 0x44505631  # "DPV1" in the header: not just any SQLite file
-VERSION = 1
+VERSION = 2
 BUSY = 60.0  # seconds to wait for another process
-TABLES = {
+_FIRST_TABLES = {
     "ledger": "CREATE TABLE ledger (key TEXT NOT NULL, seal TEXT NOT NULL)",
     "dataset": "CREATE TABLE dataset (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, created TEXT NOT NULL, unit TEXT NOT NULL,"
     " neighbours TEXT NOT NULL, cap TEXT NOT NULL, spent TEXT NOT NULL, truth_seen INTEGER NOT NULL)",
@@ -27,6 +27,19 @@ TABLES = {
     "draw": "CREATE TABLE draw (id INTEGER PRIMARY KEY, dataset INTEGER NOT NULL REFERENCES dataset, time TEXT NOT NULL,"
     " mechanism TEXT NOT NULL, purpose TEXT NOT NULL, contributions INTEGER NOT NULL, budget TEXT NOT NULL, published TEXT)",
 }
+TABLES = {
+    **_FIRST_TABLES,
+    "dataset": f"{_FIRST_TABLES['dataset'][:-1]}, person TEXT)",
+    "seen": "CREATE TABLE seen (digest TEXT NOT NULL UNIQUE)",
+}
+"""The tables of this version: `dataset.person` is NULL where an older version did not note it, `seen` has marks of data looked at."""
+_TABLES_OF = {1: _FIRST_TABLES, VERSION: TABLES}
+_FROM_FIRST = (
+    "ALTER TABLE dataset ADD COLUMN person TEXT",
+    "UPDATE dataset SET person = '' WHERE unit <> 'person'",
+    TABLES["seen"],
+    f"PRAGMA user_version = {VERSION}",
+)
 _SETTINGS = ("synchronous = EXTRA", "fullfsync = ON", "trusted_schema = OFF", "cell_size_check = ON", "foreign_keys = ON")
 _REASONS = {
     **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED), "is in use by another process: try again"),
@@ -54,6 +67,8 @@ class LedgerFile:
       must agree: a file that was cut, emptied, replaced or altered is refused, and so are damaged indexes that would hide a row.
     * A rollback journal with ``synchronous = EXTRA``: COMMIT returns after the data are on the disk, the journal is gone and its folder is
       synced. A crash leaves the state of before (whoever opens it next rolls back) or the state of after; there is nothing between.
+    * A file of an older version is brought up to date within the first transaction that changes it, and stays as it is if that is
+      undone; until then it is read through a copy in memory. A file of a newer version is refused.
     * A new file is made whole under another name and then linked to its own, so that an empty or half-made ledger is never a new one.
 
     No other code of the process may open this file: closing it would drop SQLite's locks (POSIX).
@@ -73,7 +88,11 @@ class LedgerFile:
             RefusedError: missing, damaged, busy or unreadable.
         """
         with self._checked("BEGIN") as db:
-            yield db
+            if _version(db) == VERSION:
+                yield db
+            else:
+                with closing(_copied(db)) as copy:
+                    yield copy
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -83,6 +102,7 @@ class LedgerFile:
             RefusedError: missing, damaged, busy or not writable; nothing has changed then, or the change is kept as a whole.
         """
         with self._checked("BEGIN IMMEDIATE") as db:
+            _bring_up_to_date(db)
             yield db
             key, seal = db.execute("SELECT key, seal FROM ledger").fetchone()
             if seal != (now := _seal(db, key)):
@@ -127,6 +147,8 @@ class LedgerFile:
     def _checked(self, begin: str) -> Iterator[sqlite3.Connection]:
         with _ALONE, self._refusing(), closing(self._connect(self.path)) as db:
             db.execute(begin)
+            if _version(db) > VERSION and _pragma(db, "application_id") == APPLICATION:
+                raise RefusedError(f"The ledger {self.path} says that a newer version of dpviz wrote it: update dpviz.")
             if not _is_whole(db, self.path.stat().st_size):
                 raise RefusedError(f"The ledger {self.path} {_DAMAGED}.")
             yield db
@@ -161,14 +183,39 @@ def _lay_out(db: sqlite3.Connection) -> None:
     db.execute("COMMIT")
 
 
+def _pragma(db: sqlite3.Connection, name: str) -> int | str:
+    value: int | str = db.execute(f"PRAGMA {name}").fetchone()[0]
+    return value
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(_pragma(db, "user_version"))
+
+
+def _bring_up_to_date(db: sqlite3.Connection) -> None:
+    """Add what this version keeps more than the one that wrote the file; all that it says stays as it is."""
+    if _version(db) != VERSION:
+        for step in _FROM_FIRST:
+            db.execute(step)
+
+
+def _copied(db: sqlite3.Connection) -> sqlite3.Connection:
+    """The same ledger in memory, brought up to date."""
+    copy = sqlite3.connect(":memory:", isolation_level=None)
+    copy.row_factory = sqlite3.Row
+    db.backup(copy)
+    _bring_up_to_date(copy)
+    return copy
+
+
 def _is_whole(db: sqlite3.Connection, size: int) -> bool:
     """All pages, our definitions and no others, SQLite's own check, and the seal over all rows."""
-    names = ("application_id", "user_version", "journal_mode", "page_count", "page_size")
-    application, version, mode, pages, page = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
-    if (application, version, mode, pages * page) != (APPLICATION, VERSION, "delete", size):
+    tables = _TABLES_OF.get(_version(db))
+    found = (_pragma(db, "application_id"), _pragma(db, "journal_mode"), int(_pragma(db, "page_count")) * int(_pragma(db, "page_size")))
+    if tables is None or found != (APPLICATION, "delete", size):
         return False
     defined = db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    if dict(map(tuple, defined)) != TABLES or [tuple(row) for row in db.execute("PRAGMA integrity_check")] != [("ok",)]:
+    if dict(map(tuple, defined)) != tables or [tuple(row) for row in db.execute("PRAGMA integrity_check")] != [("ok",)]:
         return False
     sealed = db.execute("SELECT key, seal FROM ledger").fetchall()
     return len(sealed) == 1 and sealed[0]["seal"] == _seal(db, sealed[0]["key"])
@@ -177,7 +224,7 @@ def _is_whole(db: sqlite3.Connection, size: int) -> bool:
 def _seal(db: sqlite3.Connection, key: str) -> str:
     """HMAC-SHA256 over every row of every table but its own."""
     sealed = hmac.new(str(key).encode(), digestmod=hashlib.sha256)
-    for table in sorted(TABLES.keys() - {"ledger"}):
+    for table in sorted(_TABLES_OF[_version(db)].keys() - {"ledger"}):
         for row in db.execute(f"SELECT * FROM {table} ORDER BY rowid"):  # noqa: S608
             sealed.update(json.dumps([table, *row], default=repr).encode())
     return sealed.hexdigest()

@@ -8,6 +8,9 @@ from fractions import Fraction
 from dpviz.errors import BudgetError, RefusedError
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 
+PRIVATE, SIMULATION, NOT_PRIVATE = "private release", "SIMULATION: not private", "NOT PRIVATE"
+"""What every table of a release says in its column `status`."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
@@ -20,7 +23,7 @@ class Step:
         noise: the law, for example "discrete Laplace".
         scale: its exact parameter: sensitivity / epsilon for Laplace, the variance sensitivity / (2 rho) for Gaussian, and for
             the exponential mechanism the s of weights exp(-error / s), which is 2 sensitivity / epsilon.
-        level: level of the tree of partitions, or stage of a tree of pairs; None where it has none.
+        level: level of the tree of partitions, or stage of a tree of pairs, 0 for the whole; None where it has none.
         counts: how many numbers were measured; None where that number is private.
         delta: that one unit loses here at most; 0 for pure steps and under zCDP.
         instead: spent on paths that end here, in place of what later steps spend on the others; not added up.
@@ -51,6 +54,8 @@ class Receipt:
         notes: settings that had to be cut, and why less than the total was spent.
         converted: the rho that (epsilon, delta) was turned into; the steps' amounts are in rho then.
         conversion: "tight" or "simple": how; None where nothing was converted.
+        unit_definition: what one unit is, in words, where that is more than its name: "a person is one value of the column ..."; "" if
+            nothing is said.
         private: False for references that show the cost of privacy: what they reveal is bounded by no budget.
 
     Raises:
@@ -66,6 +71,7 @@ class Receipt:
     notes: tuple[str, ...] = ()
     converted: ZcdpBudget | None = None
     conversion: str | None = None
+    unit_definition: str = ""
     private: bool = True
 
     def __post_init__(self) -> None:
@@ -117,6 +123,12 @@ class Receipt:
     @property
     def _delta(self) -> Fraction:
         return sum((step.delta for step in self.steps), Fraction(0))
+
+    def status(self, *, simulation: bool) -> str:
+        """What a release with this receipt is, for every table made of it: `PRIVATE`, `SIMULATION` or `NOT_PRIVATE`."""
+        if not self.private:
+            return NOT_PRIVATE
+        return SIMULATION if simulation else PRIVATE
 
     def refuse_unpublishable(self, *, simulation: bool) -> None:
         """Raise what forbids publishing: exact counts or structure, or noise that a seed can subtract.

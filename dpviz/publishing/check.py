@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import shapely
 
+from dpviz.data.copies import refuse_copies
 from dpviz.data.engines import AUTO, engine_for
 from dpviz.data.files import FORMATS, Limits, attempt, checked_bytes
 from dpviz.data.found_columns import Pair, coordinate_columns, found_flows, found_points
@@ -19,8 +20,10 @@ from dpviz.data.found_files import TABLES, FoundFiles, found_files
 from dpviz.data.load import PointsFile, inspect_points
 from dpviz.data.load_flows import FlowsFile, inspect_flows
 from dpviz.data.load_regions import inspect_regions
+from dpviz.data.repeated_columns import MOST_SHOWN, RepeatedColumn, repeated_columns
 from dpviz.data.shapes import open_shapes
-from dpviz.data.tables import SEPARATORS
+from dpviz.data.tables import open_table
+from dpviz.data.text_rows import SEPARATORS
 from dpviz.errors import DpvizError, InputError
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.reading import read_release
@@ -51,7 +54,8 @@ def check(path: Path) -> Facts:
         manifest and its receipt say.
 
     Raises:
-        InputError: there is no such file, it cannot be opened, it is damaged or has bad rows, or nothing can be made of it.
+        InputError: there is no such file, it cannot be opened, it is damaged, has bad rows or no row, or nothing can be made of it; several
+            files of equal content.
         DpvizError: a release that was changed, or is damaged.
     """
     folder = os.path.isdir(path)  # noqa: PTH112  (says no where a path may not be looked at; Path.is_dir raises)
@@ -59,12 +63,24 @@ def check(path: Path) -> Facts:
         return _release(path)
     found = _several_or_large(path, folder=folder)
     tabular = found is not None or FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
+    tables = found if found is not None or not tabular else attempt(lambda: found_files(path))
+    if tables is not None and all(tables.rowless):
+        raise InputError("Not one row follows the header: nothing could be counted or released.")
     if found is None:
+        _refuse_bad_lines(path)
         looks = [*([lambda: _as_trips(inspect_flows(path, through=True))] if tabular else [])]
         looks += [lambda: _as_points(inspect_points(path, through=True), lambda: _shapes(path)), lambda: _as_regions(path)]
         return _data(looks)
+    refuse_copies(found)
     looks = [lambda: _as_trips(found_flows(found)), lambda: _as_points(found_points(found), lambda: {"point"})]
     return {**_data(looks), "files": len(found.sources), "engine": engine_for(found, AUTO, None, _LIMITS)}
+
+
+def _refuse_bad_lines(path: Path) -> None:
+    """Refuse a text table with a line that is no row, whatever its columns may be used for."""
+    if FORMATS.get(path.suffix.lower()) in SEPARATORS:
+        kind, data = checked_bytes(path, _LIMITS)
+        open_table(kind, data, _LIMITS).take([0]).bad.refuse("Correct the file; a release would leave such rows out.")
 
 
 def _several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
@@ -197,6 +213,35 @@ def _release(path: Path) -> Facts:
     }
 
 
+def repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
+    """Columns of points or trips that may say who a row belongs to, by their content: numbers for the curator only.
+
+    Args:
+        path: of the file.
+        facts: from `check`.
+
+    Returns:
+        None if no column's content was looked at, as in a release, in regions, and in several or large files.
+    """
+    use = next(iter(facts["uses"]), None)
+    if use is None or "files" in facts or use["as"] == "regions" or "matrix" in use["found"]:
+        return None
+    used = [use["found"][role] for role in ("x", "y", "origin", "destination", "count") if role in use["found"]]
+    return repeated_columns(found_files(path), but=[name for each in used for name in ((each,) if isinstance(each, str) else each)])
+
+
+def with_repeated(facts: Facts, columns: Sequence[RepeatedColumn]) -> Facts:
+    """The facts with the columns that are likeliest to hold ids."""
+    return {**facts, "may_be_persons": [{"column": c.name, "values": c.values, "rows": c.rows} for c in columns[:MOST_SHOWN]]}
+
+
+def _questions(columns: Sequence[Facts]) -> list[str]:
+    """What to ask oneself of columns whose values repeat."""
+    known = [RepeatedColumn(name=each["column"], values=each["values"], rows=each["rows"]) for each in columns]
+    question = "Is one of these columns a person, a household or a vehicle? Then name it under [data] person:"
+    return [question, *(f"  {each.name}: {each.consequence}" for each in known)] if known else []
+
+
 def lines(facts: Facts) -> list[str]:
     """The same for a person."""
     if facts["kind"] == "release":
@@ -214,4 +259,4 @@ def lines(facts: Facts) -> list[str]:
         found = ", ".join(name if value is True else f"{name} = {value}" for name, value in use["found"].items())
         told.append(f"As {use['as']}: {found}.")
         told += [f"  missing: {each}" for each in use["missing"]] or ["  nothing is missing"]
-    return told
+    return told + _questions(facts.get("may_be_persons", ()))

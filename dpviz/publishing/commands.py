@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dpviz.answers.audits import audit_all, audited
+from dpviz.data.scheduler import Scheduler, scheduler_at
 from dpviz.errors import RefusedError, SettingError
 from dpviz.privacy.audit import AuditPlan
 from dpviz.privacy.ledger import Ledger
@@ -19,10 +20,12 @@ from dpviz.publishing import check, serve
 from dpviz.publishing.config import ReleaseConfig, read_config
 from dpviz.publishing.console import DONE, REFUSED, counted_bar, followed, give, say
 from dpviz.publishing.expected import Expected, expected
-from dpviz.publishing.ledger_lines import account_facts, account_line, draws, entry_facts, entry_line
+from dpviz.publishing.kept import kept_draws, recovered
+from dpviz.publishing.ledger_lines import account_facts, account_line, draws, entry_facts, entry_line, kept_line
+from dpviz.publishing.marks import file_marks
 from dpviz.publishing.opening import PrivateData, left_out, open_data, open_frame, placed
-from dpviz.publishing.order import Order, Words
-from dpviz.publishing.publish import amount_text, publish
+from dpviz.publishing.order import Order, Published, Words
+from dpviz.publishing.publish import amount_text, publish, write
 from dpviz.publishing.study_command import run_compare
 from dpviz.publishing.toml_tables import SEED_REFUSED
 
@@ -33,19 +36,23 @@ ALL = "all"
 
 def run_app(asked: Namespace) -> int:
     """Start the app; gives its exit code."""
-    return serve.serve(port=asked.port, headless=asked.headless)
+    return serve.serve(port=asked.port, headless=asked.headless, token=not asked.no_token)
 
 
 def run_release(asked: Namespace) -> None:
     """Publish what a configuration describes, or say what that would cost."""
     if asked.seed is not None:
         raise RefusedError(SEED_REFUSED)
+    scheduler = scheduler_at(asked.address, insecure=asked.insecure_address)
     config = read_config(Path(asked.config))
-    config = replace(config, data=config.data.counted_by(asked.engine, asked.address))
+    config = replace(config, data=config.data.counted_by(asked.engine, scheduler))
     words = words_of(config) if asked.output is None else replace(words_of(config), folder=Path(asked.output))
     words.check()
+    if asked.paid is not None:
+        _give_published(_write_kept(asked.paid, config, words), None, as_json=asked.json)
+        return
     say("Reading the data.")
-    order, engine = order_of(config)
+    order, engine = order_of(config, scheduler)
     if engine is not None:
         say(f"Counted by engine {engine}.")
     for told in curator_only(order.data):
@@ -54,7 +61,28 @@ def run_release(asked: Namespace) -> None:
         found = expected(order.mechanism, order.data, order.budget)
         give({**_dry_facts(order, found), "engine": engine}, _dry_lines(order, found), as_json=asked.json)
         return
-    done = publish(order, words, Ledger(), say=say)
+    _give_published(publish(order, words, Ledger(), say=say), engine, as_json=asked.json)
+
+
+def _write_kept(entry: int, config: ReleaseConfig, words: Words) -> Published:
+    """Publish a draw that is paid for and kept on the disk, in the words of a configuration; no data are read, nothing is spent.
+
+    Raises:
+        SettingError: no such draw is kept, or the configuration describes another one.
+    """
+    paid = recovered(entry, Ledger())
+    wanted, drawn = (config.mechanism.key, config.budget.budget()), (paid.release.mechanism, paid.release.receipt.total)
+    if wanted != drawn:
+        raise SettingError(
+            f"Draw {entry} was made with [mechanism] key {drawn[0]} and {drawn[1]}, and the configuration says {wanted[0]} and {wanted[1]}:"
+            " give the configuration that it was drawn with."
+        )
+    say(f"Publishing draw {entry} of {paid.account.name!r} as it was drawn; nothing is spent.")
+    return write(paid, words, Ledger(), say=say)
+
+
+def _give_published(done: Published, engine: str | None, *, as_json: bool) -> None:
+    """Say what was published, and where."""
     facts = {
         "folder": str(done.folder),
         "release_id": done.manifest["identity"]["release_id"],
@@ -65,7 +93,7 @@ def run_release(asked: Namespace) -> None:
     left = amount_text(done.account.left)
     published = f"Published in {done.folder}."
     try:
-        give(facts, [published, f"{done.account.name}: {draws(done.account)}, left {left}."], as_json=asked.json)
+        give(facts, [published, f"{done.account.name}: {draws(done.account)}, left {left}."], as_json=as_json)
     except OSError:
         say(f"{published} Nobody reads what more there is to say.")
         raise
@@ -85,23 +113,25 @@ def words_of(config: ReleaseConfig) -> Words:
     )
 
 
-def order_of(config: ReleaseConfig) -> tuple[Order, str | None]:
+def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple[Order, str | None]:
     """What a configuration asks to be drawn, and the engine that counted it; reads the data, leaving out bad rows.
 
     Raises:
-        SettingError: the data's unit is another one than the configuration says.
         DpvizError: whatever is wrong with settings, frame or files.
     """
     mechanism, budget = config.mechanism.built(points=config.data.is_points), config.budget.budget()
     frame = open_frame(config)
-    opened = followed("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch))
-    wanted = config.dataset.unit
-    if wanted not in (None, opened.data.unit):
-        raise SettingError(
-            f"[dataset] unit says {wanted[:40]!r}, but [data] protects one {opened.data.unit}: name a person column, or none."
-        )
+    opened = followed("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
+    for note in opened.notes:
+        say(f"Curator only: {note}")
     order = Order(
-        data=opened.data, mechanism=mechanism, budget=budget, dataset=config.dataset.name, marks=opened.marks, cap=config.dataset.cap()
+        data=opened.data,
+        mechanism=mechanism,
+        budget=budget,
+        dataset=config.dataset.name,
+        marks=opened.marks,
+        cap=config.dataset.cap(),
+        person=config.data.person or "",
     )
     return order, opened.engine
 
@@ -124,13 +154,27 @@ def _finite(value: Any) -> Any:
 def _dry_lines(order: Order, found: Expected) -> list[str]:
     spent = f"Would spend {order.budget}, protecting one {found.receipt.unit} ({found.receipt.neighbours}). Nothing was spent."
     table = found.by_level.dropna(axis=1, how="all")
-    return [spent, table.to_string(index=False, na_rep="-", float_format=lambda number: f"{number:,.3g}"), found.note]
+    shown = table.to_string(index=False, na_rep="-", float_format=lambda number: f"{number:,.3g}")
+    return [spent, *shown.splitlines(), found.note]
 
 
 def run_check(asked: Namespace) -> None:
     """Say what a file is."""
-    facts = check.check(Path(asked.file))
+    path = Path(asked.file)
+    facts = check.check(path)
+    columns = check.repeated(path, facts)
+    if columns is not None:
+        try:
+            _note_look(path)
+            facts = check.with_repeated(facts, columns)
+        except RefusedError as error:
+            say(f"Which columns look like ids of persons is not shown, since that the data were looked at cannot be recorded. {error}")
     give(facts, check.lines(facts), as_json=asked.json)
+
+
+def _note_look(path: Path) -> None:
+    """Note in the ledger, before it is shown, that a file's content was looked at."""
+    Ledger().note_seen(file_marks([path]))
 
 
 def run_audit(asked: Namespace) -> int:
@@ -151,7 +195,7 @@ def run_audit(asked: Namespace) -> int:
         f"With confidence {asked.confidence:g} in all rows together, epsilon is at least lower_bound. That finds faults; it proves no"
         " privacy."
     )
-    give(json.loads(table.to_json(orient="records")), [shown, meaning], as_json=asked.json)
+    give(json.loads(table.to_json(orient="records")), [*shown.splitlines(), meaning], as_json=asked.json)
     return DONE if table["passed"].all() else REFUSED
 
 
@@ -161,14 +205,19 @@ def run_ledger(asked: Namespace) -> None:
     if asked.name is None:
         accounts = ledger.accounts()
         listed = [account_facts(account) for account in accounts]
+        kept = [(account.name, entry.id) for account, entry in kept_draws(ledger)]
         shown = [account_line(account) for account in accounts] or ["The ledger is empty."]
-        give({"ledger": str(ledger.path), "datasets": listed}, shown, as_json=asked.json)
+        shown += [kept_line(name, entry) for name, entry in kept]
+        facts: Facts = {"ledger": str(ledger.path), "datasets": listed, "kept": [{"dataset": name, "entry": entry} for name, entry in kept]}
+        give(facts, shown, as_json=asked.json)
         return
     if asked.name not in (known := [account.name for account in ledger.accounts()]):
         raise SettingError(f"The ledger has no dataset of that name; it has: {'; '.join(known) or 'none yet'}.")
     account, entries = ledger.account(asked.name), ledger.entries(asked.name)
-    facts = {**account_facts(account), "entries": [entry_facts(entry) for entry in entries]}
-    give(facts, [account_line(account), *map(entry_line, entries)], as_json=asked.json)
+    own = [entry.id for owner, entry in kept_draws(ledger) if owner.name == account.name]
+    facts = {**account_facts(account), "entries": [entry_facts(entry) for entry in entries], "kept": own}
+    lines = [account_line(account), *map(entry_line, entries), *(kept_line(account.name, entry) for entry in own)]
+    give(facts, lines, as_json=asked.json)
 
 
 COMMANDS: dict[str, Callable[[Namespace], int | None]] = {

@@ -89,7 +89,8 @@ def read_config(path: Path) -> ReleaseConfig:
 
     Raises:
         InputError: the file cannot be read, or is no TOML.
-        SettingError: an unknown or missing key, or a value of the wrong kind or out of range.
+        SettingError: an unknown or missing key, a value of the wrong kind or out of range, or nothing that says whom a release of own
+            files protects.
         RefusedError: a seed, or a mechanism that is not private.
     """
     return from_tables(read_file(path), base=path.parent)
@@ -104,6 +105,7 @@ def from_tables(found: dict[str, Any], *, base: Path = Path()) -> ReleaseConfig:
     parts = {name: table_of(PARTS[name], table, f"[{name}]") for name, table in found.items()}
     config = ReleaseConfig(**parts, base=base)
     config.mechanism.built(points=config.data.is_points)
+    config.data.refuse_undeclared(config.dataset.unit)
     return config
 
 

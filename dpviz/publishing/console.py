@@ -14,6 +14,7 @@ from typing import Any, TextIO, TypeVar
 
 from dpviz.data.counting_pass import Watch
 from dpviz.errors import DpvizError, RefusedError
+from dpviz.view.escape import clean, line
 
 T = TypeVar("T")
 
@@ -23,7 +24,7 @@ PATIENCE = 30.0  # seconds in which interrupted work takes away what it has begu
 
 def say(text: str) -> None:
     """One line for the person, on stderr; where nobody reads on, it is lost, and the work goes on."""
-    _tell(one_line(text))
+    _tell(line(text))
 
 
 def _tell(line: str) -> None:
@@ -47,8 +48,8 @@ def any_text(*streams: TextIO) -> None:
 
 
 def give(found: Any, lines: Iterable[str], *, as_json: bool) -> None:
-    """The result, on stdout: as JSON, or as lines of text."""
-    shown = [plain(line) for text in lines for line in text.splitlines()]
+    """The result, on stdout: as JSON, or as lines of text, which a name in them does not break."""
+    shown = [clean(" ".join(text.splitlines())) for text in lines]
     text = json.dumps(found, indent=2) if as_json else "\n".join(shown)
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
@@ -72,7 +73,7 @@ def complain(error: BaseException, *, as_json: bool) -> int:
             "Error",
         )
     if as_json:
-        _tell(json.dumps({"error": one_line(text), "kind": kind, "exit": code}))
+        _tell(json.dumps({"error": line(text), "kind": kind, "exit": code}))
     else:
         say(f"dpviz: {text}")
     return code
@@ -83,16 +84,6 @@ def code_of(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     return REFUSED if isinstance(error, RefusedError) else FAILED
-
-
-def one_line(text: str) -> str:
-    """Words with single spaces between them, and no sign that a terminal would obey."""
-    return plain(" ".join(text.split()))
-
-
-def plain(text: str) -> str:
-    """The text without control characters: names come from files."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 @contextmanager

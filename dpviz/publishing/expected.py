@@ -33,7 +33,7 @@ class Expected:
     """What can be said before anything is spent. PUBLIC: made from no records.
 
     Attributes:
-        by_level: one row per level, coarsest first: level (0 for the leaves of points, coarsest 0 for trips), of (what it is),
+        by_level: one row per level, coarsest first: level (0 for the whole), of (what it is),
             numbers (partitions; missing for trips, whose released pairs are data), stddev (of the noise on a count, root mean
             square; 0 if exact; missing where a level below the whole is not measured and only adds up) and
             interval (half the width of the 95 % interval).
@@ -78,7 +78,7 @@ def from_data(mechanism: Any, release: Release | FlowRelease, data: PrivateData)
 
 def _point_rows(release: Release) -> list[dict[str, Any]]:
     rows = []
-    for level in range(release.height, -1, -1):
+    for level in range(release.height + 1):
         nodes = release.nodes(level)
         stddev = _root_mean_square(release.stddev[nodes])
         of = "the whole domain" if len(nodes) == 1 else f"partitions of level {level}"

@@ -16,6 +16,7 @@ def account_facts(account: Account) -> Facts:
     return {
         "name": account.name,
         "unit": terms.unit,
+        "person": terms.person if terms.unit == "person" else None,
         "neighbours": terms.neighbours,
         "currency": terms.currency,
         "cap": _exact(terms.limit),
@@ -35,7 +36,9 @@ def account_line(account: Account) -> str:
     """An account for a person."""
     seen = "; the truth was looked at" if account.truth_seen else ""
     spent, left = amount_text(account.spent), amount_text(account.left)
-    return f"{account.name}: {draws(account)}, spent {spent}, left {left}; one {account.terms.unit}, {account.terms.neighbours}{seen}"
+    terms = account.terms
+    unit = f"one person ({terms.person_text})" if terms.unit == "person" else f"one {terms.unit}"
+    return f"{account.name}: {draws(account)}, spent {spent}, left {left}; {unit}, {terms.neighbours}{seen}"
 
 
 def entry_facts(entry: Entry) -> Facts:
@@ -55,6 +58,11 @@ def entry_line(entry: Entry) -> str:
     """A draw for a person."""
     published = f", published as {entry.published}" if entry.published else ""
     return f"  {entry.id}  {entry.time}  {entry.mechanism}  {entry.budget}  {entry.purpose}{published}"
+
+
+def kept_line(name: str, entry: int) -> str:
+    """A draw whose release is kept until it is published, for a person."""
+    return f"Draw {entry} of {name!r} is paid for and kept until it is published: dpviz release CONFIG --paid {entry} publishes it."
 
 
 def draws(account: Account) -> str:

@@ -29,7 +29,7 @@ def marks_of(data: PointCounts | Flows, content: bytes | None = None, *, files: 
         data: the counts. Where the records that a person keeps were chosen at random, counts differ each time and are no
             mark; nor are those of no records, which all empty files share.
         content: of the one file.
-        files: `file_marks` of several instead.
+        files: `file_marks` of several instead, those left out that have no row: two datasets may share an empty part.
 
     Returns:
         Hex digests (SHA-256), at least one. For the ledger only, which keeps them under a key of its own: they are never shown.
@@ -48,7 +48,7 @@ def content_mark(content: bytes) -> str:
 
 
 def file_marks(paths: Sequence[Path], watch: Watch = _UNWATCHED) -> tuple[str, ...]:
-    """A mark per file, the one that `marks_of` gives its content alone; in an order that says nothing about names.
+    """The marks of files, each the one that `marks_of` gives its content alone; in an order that says nothing about names.
 
     Raises:
         InputError: a file cannot be read.
@@ -64,7 +64,7 @@ def file_marks(paths: Sequence[Path], watch: Watch = _UNWATCHED) -> tuple[str, .
 
     with ThreadPoolExecutor(_READERS) as readers:
         try:
-            return tuple(sorted(readers.map(lambda path: _file_mark(path, step), paths)))
+            return tuple(sorted({*readers.map(lambda path: _file_mark(path, step), paths)}))
         finally:
             readers.shutdown(cancel_futures=True)
 

@@ -10,17 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dpviz.data.copies import copies_in_words
 from dpviz.data.counting import count_flows, count_points
 from dpviz.data.counting_pass import Watch
 from dpviz.data.engines import AUTO, engine_for
-from dpviz.data.files import Limits, attempt
+from dpviz.data.files import Limits, attempt, refuse_share
 from dpviz.data.flow_samples import load_flow_sample
 from dpviz.data.flows import Flows
 from dpviz.data.found_files import FoundFiles, found_files
 from dpviz.data.load_regions import read_regions
 from dpviz.data.points import PointCounts
 from dpviz.data.samples import SAMPLES, load_sample
+from dpviz.data.scheduler import Scheduler
 from dpviz.errors import InputError
 from dpviz.publishing.marks import file_marks, marks_of
 from dpviz.space.domain import Domain
@@ -37,6 +40,7 @@ Frame = Domain | tuple[Regions, Regions]
 UNWATCHED = Watch()
 _LIMITS = Limits()
 _MARKS_SHARE = 0.2
+_MADE_UP = np.int64(10_000)  # records in each made-up place: more than thresholds take away
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +51,15 @@ class Opened:
         data: the private counts.
         marks: hex digests that recognise them; never shown.
         engine: that counted them; None of a sample.
+        of_files: those of the marks that are of files.
+        notes: what the curator alone may know about the files.
     """
 
     data: PrivateData
     marks: tuple[str, ...]
     engine: str | None = None
+    of_files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Opened({self.data!r})"
@@ -65,13 +73,15 @@ class Asked:
         frame: the public one.
         options: of `count_points` or `count_flows`: columns, bound and rules.
         engine: "auto", or one of ENGINES.
-        address: of a Dask scheduler; None for workers of this machine.
+        scheduler: of Dask, that runs already; None for workers of this machine.
+        may_be_empty: whether not one record may be there, as `refuse_nothing` says.
     """
 
     frame: Frame
     options: dict[str, Any] = field(default_factory=dict)
     engine: str = AUTO
-    address: str | None = None
+    scheduler: Scheduler | None = None
+    may_be_empty: bool = False
 
 
 def open_frame(config: Sourced) -> Frame | None:
@@ -95,9 +105,14 @@ def _regions(part: RegionsPart, base: Path) -> Regions:
 
 
 def placed(base: Path, text: str) -> Path:
-    """A path of a configuration: from the configuration's folder, unless it is absolute; raises `InputError` for a URL."""
+    """A path of a configuration: from the configuration's folder, unless it is absolute.
+
+    Raises:
+        InputError: a URL or a network share.
+    """
     if "://" in text:
         raise InputError("A configuration names local files only: URLs are never opened.")
+    refuse_share(text)
     return base / Path(text).expanduser()
 
 
@@ -115,7 +130,9 @@ def sources_of(config: Sourced) -> list[str]:
     ]
 
 
-def open_data(config: Sourced, frame: Frame | None, *, bad_rows: str, watch: Watch = UNWATCHED) -> Opened:
+def open_data(
+    config: Sourced, frame: Frame | None, *, bad_rows: str, watch: Watch = UNWATCHED, scheduler: Scheduler | None = None
+) -> Opened:
     """Read the private data.
 
     Args:
@@ -123,6 +140,7 @@ def open_data(config: Sourced, frame: Frame | None, *, bad_rows: str, watch: Wat
         frame: from `open_frame`.
         bad_rows: "drop" for a release, in which no single row may decide whether there is one; "refuse" for studies.
         watch: who follows, and may end it.
+        scheduler: of Dask, that runs already; from the command line, never from the configuration.
 
     Raises:
         InputError: a file or a column cannot be used; names the column and the rule, never a cell.
@@ -133,7 +151,13 @@ def open_data(config: Sourced, frame: Frame | None, *, bad_rows: str, watch: Wat
         data = load_sample(part.sample, domain=_domain(frame), size=part.size) if part.is_points else load_flow_sample(part.sample)
         return Opened(data=data, marks=(_sample_mark(part), *marks_of(data)))
     found = found_files(sources_of(config))
-    asked = Asked(frame=frame, options={**part.options(), "bad_rows": bad_rows}, engine=part.engine, address=part.address)  # type: ignore[arg-type]
+    asked = Asked(
+        frame=frame,  # type: ignore[arg-type]
+        options={**part.options(), "bad_rows": bad_rows},
+        engine=part.engine,
+        scheduler=scheduler,
+        may_be_empty=part.may_be_empty,
+    )
     return count_files(found, asked, watch)
 
 
@@ -149,11 +173,14 @@ def count_files(found: FoundFiles, asked: Asked, watch: Watch = UNWATCHED) -> Op
         InputError: a file or a column cannot be used, or a file has changed in the meantime.
         DpvizError: it was ended.
     """
-    engine = engine_for(found, asked.engine, asked.address, _LIMITS)
+    engine = engine_for(found, asked.engine, asked.scheduler, _LIMITS)
     paths, sources = found.paths or (), list(found.sources)
     before = stamps_of(paths)
-    marks = file_marks(paths, replace(watch, progress=_stretch(watch, 0.0, _MARKS_SHARE)))
-    told: dict[str, Any] = {**asked.options, "engine": engine, "address": asked.address}
+    with_rows = [path for path, rowless in zip(paths, found.rowless, strict=False) if not rowless]
+    marks = file_marks(with_rows, replace(watch, progress=_stretch(watch, 0.0, _MARKS_SHARE)))
+    told: dict[str, Any] = {**asked.options, "engine": engine}
+    if asked.scheduler is not None:
+        told |= {"address": asked.scheduler.address, "insecure_address": asked.scheduler.insecure}
     told |= {"progress": _stretch(watch, _MARKS_SHARE, 1.0), "cancel": watch.cancel}
     if isinstance(asked.frame, tuple):
         data: PrivateData = count_flows(sources, regions=asked.frame[0], destinations=asked.frame[1], **told)
@@ -161,7 +188,36 @@ def count_files(found: FoundFiles, asked: Asked, watch: Watch = UNWATCHED) -> Op
         data = count_points(sources, domain=asked.frame, **told)
     if stamps_of(paths) != before:
         raise InputError("A file was changed while it was read: nothing of it was kept. Try again once nobody writes to it.")
-    return Opened(data=data, marks=marks_of(data, files=marks), engine=engine)
+    if not asked.may_be_empty:
+        refuse_nothing(data)
+    notes = tuple(copies_in_words(found)) if asked.options.get("bad_rows") == "drop" else ()
+    return Opened(data=data, marks=marks_of(data, files=marks), engine=engine, of_files=marks, notes=notes)
+
+
+def refuse_nothing(data: PrivateData) -> None:
+    """Refuse data without one record that counts, before anything is spent on them: files without rows, coordinates in other units.
+
+    Whether there is one record or none is the only thing that this can tell apart, to those who see whether a release appears. Who has
+    to hide that, too, or expects days without a record, declares `may_be_empty`: then nothing depends on it.
+
+    Raises:
+        InputError: there is none; says why, as far as that is known.
+    """
+    if data.count.any():
+        return
+    trips = isinstance(data, Flows)
+    if not data.dropped:
+        why = "Not one record is there: do the files have rows after their headers?"
+    elif data.outside < data.dropped:
+        why = "Not one record can be used: all are unreadable, or lie outside."
+    elif trips:
+        why = "Not one trip runs between the regions: are these their ids, or for coordinates, is the CRS right, are x and y swapped?"
+    else:
+        why = (
+            "Not one record lies in the domain: are the coordinates and the bounds both in the units of their CRS (degrees, or metres), is"
+            " it the right CRS, are x and y swapped?"
+        )
+    raise InputError(f"{why} Nothing was spent. Where no record may be right, a configuration says may_be_empty = true under [data].")
 
 
 def stamps_of(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
@@ -199,6 +255,24 @@ def _sample_mark(part: Any) -> str:
 
 def _domain(frame: Frame | None) -> Domain | None:
     return frame if isinstance(frame, Domain) else None
+
+
+def made_up(data: PrivateData) -> PrivateData:
+    """The same frame, unit and bounds with made-up records, many in each of up to 1,000 places: public, whatever the data are."""
+    empty = emptied(data)
+    if isinstance(empty, Flows):
+        ends = empty.ends.size(empty.ends.depth)
+        pair = _spread(empty.regions.size(empty.regions.depth) * ends)
+        origin, destination = (pair // ends).astype(np.int32), (pair % ends).astype(np.int32)
+        return replace(empty, origin=origin, destination=destination, count=np.full(len(pair), _MADE_UP))
+    cell = _spread(empty.domain.side**2)
+    row, column = (cell // empty.domain.side).astype(np.int32), (cell % empty.domain.side).astype(np.int32)
+    return replace(empty, column=column, row=row, count=np.full(len(cell), _MADE_UP))
+
+
+def _spread(size: int) -> NDArray[np.int64]:
+    """Up to 1,000 of the numbers below `size`, evenly spread."""
+    return np.unique(np.linspace(0, size - 1, min(size, 1000)).astype(np.int64))
 
 
 def emptied(data: PrivateData) -> PrivateData:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpviz.data.flows import Flows
 from dpviz.errors import SettingError
 from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import Budget
@@ -30,6 +31,7 @@ class Order:
         dataset: what the curator calls the data.
         marks: what the ledger recognises them by; see `marks_of`.
         cap: the most that the dataset may ever lose; None if the ledger has to know it already.
+        person: where persons are protected, the column whose values are persons; "" where no column says it.
     """
 
     data: PrivateData
@@ -38,9 +40,27 @@ class Order:
     dataset: str
     marks: tuple[str, ...]
     cap: Budget | None = None
+    person: str = ""
 
     def __repr__(self) -> str:
         return f"Order({self.mechanism.key}, {self.budget}, {self.data!r})"
+
+
+def unit_definition(order: Order) -> str:
+    """What one unit of an order is, for manifest and report; "" where the unit's name says it all.
+
+    Records and trips are the rows, or what the column of counts says. Persons are what the order's column holds.
+    """
+    data = order.data
+    if data.unit != "person":
+        return ""
+    each = "trip" if isinstance(data, Flows) else "record"
+    most = f"{data.contributions:,} {each}{'' if data.contributions == 1 else 's'}"
+    if order.person:
+        return f"a person is one value of the column {order.person!r}, of whom at most {most} were counted"
+    if isinstance(data, Flows) and not data.enforced:
+        return f"no column says who a person is; the curator vouches that nobody has more than {most}"
+    return f"a person is what the curator counted as one, of whom at most {most} were counted"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +71,13 @@ class Paid:
         release: what was drawn.
         account: the dataset's account with this draw, as it was when the draw was asked for.
         entry: the draw's number in the ledger.
+        kept: the folder beside the ledger where it is kept until it is published; None if it is in memory only.
     """
 
     release: Release | FlowRelease
     account: Account
     entry: int
+    kept: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

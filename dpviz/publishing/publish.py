@@ -6,22 +6,37 @@ import contextlib
 import json
 import tempfile
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError, DpvizError, RefusedError
-from dpviz.privacy.accounts import Account, Amount, Terms, exact_text, in_words
+from dpviz.privacy.accounts import Account, Amount, Entry, Terms, exact_text, in_words
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.expected import dry_run
-from dpviz.publishing.order import Order, Paid, Published, Words
+from dpviz.publishing.kept import discard, keep
+from dpviz.publishing.order import Order, Paid, Published, Words, unit_definition
+from dpviz.publishing.rehearsal import defined, rehearse
 from dpviz.release.export import MANIFEST, write_release
+from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import check_describable, describe
+from dpviz.release.release import Release
 
-__all__ = ["REPORT", "Order", "Paid", "Published", "Words", "amount_text", "draw", "once_spent", "open_account", "publish", "write"]
+__all__ = [
+    "REPORT",
+    "Order",
+    "Paid",
+    "Published",
+    "Words",
+    "amount_text",
+    "draw",
+    "once_spent",
+    "open_account",
+    "publish",
+    "write",
+]
 
 Say = Callable[[str], object]
 T = TypeVar("T")
@@ -30,7 +45,10 @@ REPORT = "report.html"
 
 
 def publish(order: Order, words: Words, ledger: Ledger, *, say: Say = lambda _: None) -> Published:
-    """Check everything that is public, spend, draw with entropy of the operating system, describe, report and write.
+    """Check all that is public, rehearse, spend, draw with entropy of the operating system, keep, describe, report and write.
+
+    From the draw until it is published the release is kept on the disk, beside the ledger: after a crash or a failure
+    `kept.recovered` gives it back, to be written.
 
     Args:
         order: what is drawn.
@@ -43,45 +61,74 @@ def publish(order: Order, words: Words, ledger: Ledger, *, say: Say = lambda _: 
         RefusedError: the cap would be passed, the ledger cannot be trusted or written, or the mechanism is not private.
         KeyboardInterrupt: with a text, if the draw is paid for by then.
     """
-    import dpviz.view.report  # noqa: F401, PLC0415  (what is missing must be missed before anything is spent)
-
     words.check()
-    paid = draw(order, ledger, purpose="release", say=say)
-    return once_spent(paid.account.name, paid.entry, lambda: write(paid, words, ledger, say=say, rescue=True))
+    paid = draw(order, ledger, words=words, say=say)
+    return once_spent(paid.account.name, paid.entry, lambda: write(paid, words, ledger, say=say, rescue=True), kept=paid.kept)
 
 
-def draw(order: Order, ledger: Ledger, *, purpose: str = "draw", say: Say = lambda _: None) -> Paid:
+def draw(order: Order, ledger: Ledger, *, words: Words | None = None, say: Say = lambda _: None) -> Paid:
     """Pay for one draw and make it: the way of Curate, and the first half of `publish`.
 
     Args:
         order: what is drawn.
-        ledger: counts it before it is made.
-        purpose: "draw" to look at, "release" to publish.
+        ledger: counts it before it is made; what is refused leaves no trace in it.
+        words: what will be said about it if it is drawn to be published: that is rehearsed before anything is spent, and the release is
+            kept on the disk until it is published. None for a draw to look at.
         say: is told what happens.
     """
     terms = open_account(order, ledger)
-    account = ledger.open(order.dataset, order.marks, terms)
+    known, definition = _known(order, ledger), unit_definition(order)
+    if words is not None:
+        rehearse(order, words, unit_definition=definition)
+    account, entry = _pay(order, ledger, terms, "draw" if words is None else "release")
+    lines = _about_payment(order, known, account)
+
+    def made() -> Paid:
+        for line in lines:
+            say(line)
+        release = _drawn(order, account, definition)
+        kept = None if words is None else _kept(release, account, entry, (ledger, say))
+        return Paid(release=release, account=account, entry=entry.id, kept=kept)
+
+    return once_spent(account.name, entry.id, made)
+
+
+def _about_payment(order: Order, known: Account | None, account: Account) -> list[str]:
+    """What is worth saying once a draw is paid for."""
+    lines = []
     if account.name != order.dataset:
-        say(f"The ledger knows these data as {account.name!r}: this draw counts there.")
-    after = replace(account, spent=account.after(order.budget), draws=account.draws + 1)
-    told = f"Spent {order.budget}; left: {amount_text(after.left)}. Drawing."
-    entry = _pay(order, ledger, account, purpose)
-    return once_spent(account.name, entry, lambda: _drawn(order, after, entry, lambda: say(told)))
+        lines.append(f"The ledger knows these data as {account.name!r}: this draw counts there.")
+    if known is not None and known.terms.person is None and account.terms.person is not None:
+        lines.append(
+            f"The ledger had not noted what a person of {account.name!r} is: from now on {account.terms.person_text}."
+            " What its earlier draws spent stays spent."
+        )
+    return [*lines, f"Spent {order.budget}; left: {amount_text(account.left)}. Drawing."]
 
 
-def _drawn(order: Order, account: Account, entry: int, say: Callable[[], object]) -> Paid:
+def _drawn(order: Order, account: Account, definition: str) -> Release | FlowRelease:
     """The draw itself, with entropy of the operating system: nothing else may be published."""
-    say()
-    release = order.mechanism.release(order.data, order.budget, Entropy.system())
+    release: Release | FlowRelease = order.mechanism.release(order.data, order.budget, Entropy.system())
     _check_price(release.receipt, order)
     _check_promise(release.receipt, account.terms)
-    return Paid(release=release, account=account, entry=entry)
+    return defined(release, definition)
 
 
-def _pay(order: Order, ledger: Ledger, account: Account, purpose: str) -> int:
-    contributions = order.data.contributions
+def _kept(release: Release | FlowRelease, account: Account, entry: Entry, how: tuple[Ledger, Say]) -> Path | None:
+    """Where the release is kept until it is published; None, and said, where the disk does not take it: the draw goes on in memory."""
+    ledger, say = how
     try:
-        return ledger.spend(account, order.budget, mechanism=order.mechanism.key, purpose=purpose, contributions=contributions)
+        return keep(release, account, entry, ledger)
+    except Exception as error:  # noqa: BLE001  (whatever it is, the draw is paid for and goes on)
+        reason = str(error) if isinstance(error, DpvizError) else f"{getattr(error, 'strerror', None) or type(error).__name__}."
+    say(f"Draw {entry.id} is paid for, and could not be kept beside the ledger until it is published: {reason}")
+    return None
+
+
+def _pay(order: Order, ledger: Ledger, terms: Terms, purpose: str) -> tuple[Account, Entry]:
+    key, contributions = order.mechanism.key, order.data.contributions
+    try:
+        return ledger.pay(order.dataset, order.marks, terms, order.budget, mechanism=key, purpose=purpose, contributions=contributions)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Interrupted while the draw was paid for: nothing was drawn; dpviz ledger show says what counts.") from None
 
@@ -116,7 +163,7 @@ def write(paid: Paid, words: Words, ledger: Ledger, *, say: Say = lambda _: None
     manifest = describe(paid.release, publication)
     release_id = manifest["identity"]["release_id"]
     say("Writing the report and the files.")
-    files = {REPORT: report_html(paid.release, manifest)}
+    files = {REPORT: report_html(paid.release, manifest, formats=words.formats)}
 
     def into(folder: Path) -> Path:
         def put() -> None:
@@ -127,6 +174,8 @@ def write(paid: Paid, words: Words, ledger: Ledger, *, say: Say = lambda _: None
         return folder
 
     folder = _rescued(into, words.folder, say) if rescue else into(words.folder)
+    if paid.kept is not None and folder == words.folder:  # a rescued one is in a temporary folder, which does not last
+        discard(paid.kept)
     return Published(folder=folder, manifest=manifest, account=account)
 
 
@@ -216,13 +265,19 @@ def open_account(order: Order, ledger: Ledger) -> Terms:
     check_describable(rehearsed)
     cap = order.cap
     if cap is None:
-        known = ledger.recognised(order.marks) or next((each for each in ledger.accounts() if each.name == order.dataset), None)
+        known = _known(order, ledger)
         if known is None:
             raise BudgetError("The ledger sees these data for the first time: say the most that may ever be spent on them (a cap).")
         cap = known.terms.cap
-    terms = Terms(unit=receipt.unit, neighbours=receipt.neighbours, cap=cap)
+    person = order.person if receipt.unit == "person" else ""
+    terms = Terms(unit=receipt.unit, neighbours=receipt.neighbours, cap=cap, person=person)
     terms.cost(order.budget)
     return terms
+
+
+def _known(order: Order, ledger: Ledger) -> Account | None:
+    """The account that the data have, by their marks or by their name; None if there is none yet."""
+    return ledger.recognised(order.marks) or next((each for each in ledger.accounts() if each.name == order.dataset), None)
 
 
 def _check_price(receipt: Receipt, order: Order) -> None:
@@ -239,23 +294,26 @@ def _check_promise(receipt: Receipt, terms: Terms) -> None:
         raise RefusedError("The mechanism protects something else than it said before; nothing is published.")
 
 
-def once_spent(dataset: str, entry: int, work: Callable[[], T]) -> T:
-    """What `work` gives; whatever fails in it, the error says that the budget is spent, and quotes no library.
+def once_spent(dataset: str, entry: int, work: Callable[[], T], *, kept: Path | None = None) -> T:
+    """What `work` gives; whatever fails in it, the error says that the budget is spent and where the draw is, and quotes no library.
 
     The error is raised outside the handler, so that it carries neither a cause nor a context, whose text could be a cell.
     """
     told = f"The budget is spent: draw {entry} of {dataset!r} stands in the ledger, since noise may have been drawn."
+    saved = told
+    if kept is not None:
+        saved = f"{told} Its release is kept beside the ledger: dpviz release CONFIG --paid {entry} publishes it."
     failed: BaseException
     try:
         return work()
     except DpvizError as error:
-        failed = error if told in str(error) else type(error)(f"{error} {told}")
+        failed = error if told in str(error) else type(error)(f"{error} {told if isinstance(error, NotNotedError) else saved}")
     except KeyboardInterrupt as error:
-        failed = KeyboardInterrupt(f"{error}" if str(error) else f"Interrupted: nothing was published. {told}")
+        failed = KeyboardInterrupt(f"{error}" if str(error) else f"Interrupted: nothing was published. {saved}")
     except MemoryError:
-        failed = DpvizError(f"There is not enough memory. {told}")
+        failed = DpvizError(f"There is not enough memory. {saved}")
     except Exception as error:  # noqa: BLE001
-        failed = DpvizError(f"The draw failed ({type(error).__name__}). {told}")
+        failed = DpvizError(f"The draw failed ({type(error).__name__}). {saved}")
     raise failed
 
 

@@ -10,7 +10,7 @@ from dpviz.errors import BudgetError, RefusedError, SettingError
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, REFERENCES
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.toml_tables import check_keys
-from dpviz.space.domain import Domain
+from dpviz.space.domain import Domain, refuse_degrees
 
 PLAIN = "none"
 
@@ -30,7 +30,7 @@ class DomainPart:
     order: int = 10
 
     def __post_init__(self) -> None:
-        self.domain()
+        refuse_degrees(self.domain())
 
     def domain(self) -> Domain:
         """The frame itself.
@@ -130,7 +130,8 @@ class DatasetPart:
 
     Attributes:
         name: what the curator calls the data. The ledger recognises data by their content, under whatever name.
-        unit: "record", "person" or "trip"; left out, what the columns say. Given, it is checked.
+        unit: "record", "person" or "trip", checked against the columns. A release of own files without a person column must say it:
+            "record" (or "trip") declares that each of them is its own person.
         cap_epsilon: the most that may ever be spent; needed when the ledger sees the data first; the first draw fixes it.
         cap_delta: likewise.
         cap_rho: likewise, instead of both.

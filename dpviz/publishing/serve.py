@@ -13,28 +13,32 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpviz.bundled import app_script
+from dpviz.data.scheduler import scheduler_of_app
 from dpviz.errors import DpvizError, SettingError
 
 HOST, PORT = "127.0.0.1", 8501
 _LOOKS = "theme"
 
 
-def serve(*, port: int = PORT, headless: bool = False) -> int:
+def serve(*, port: int = PORT, headless: bool = False, token: bool = True) -> int:
     """Run the app until it is stopped; give its exit code (where processes can be replaced, this one becomes the app).
 
     Args:
         port: on 127.0.0.1, the only address that it answers on.
         headless: open no browser.
+        token: whether a browser must show the token of the printed address: every user of this computer reaches 127.0.0.1. The new
+            process makes it itself, since others can read the words and may read the environment that a process is started with.
 
     Raises:
         DpvizError: the port is taken, or the app's own dependencies are not installed.
         SettingError: a port out of range.
+        InputError: the environment names a Dask scheduler that may not be called.
     """
     check_port(port)
+    scheduler_of_app()
     if importlib.util.find_spec("streamlit") is None or importlib.util.find_spec("pydeck") is None:
         raise DpvizError("The app is not installed. Install it with: pip install 'dpviz[app]'")
-    words, surroundings = command(app_script(), port=port, headless=headless), without_settings(os.environ)
+    words, surroundings = command(port=port, headless=headless, token=token), without_settings(os.environ)
     if os.name == "posix":
         os.execve(words[0], words, surroundings)  # noqa: S606  (no shell; signals reach the app itself)
     return subprocess.run(words, env=surroundings, check=False).returncode  # noqa: S603
@@ -62,26 +66,29 @@ def _refusal(port: int) -> int | None:
     return None
 
 
-def command(script: Path, *, port: int, headless: bool = False) -> list[str]:
-    """The words that start Streamlit on a script.
+def command(*, port: int, headless: bool = False, token: bool = True) -> list[str]:
+    """The words that start the app's own process; with -P, nothing that lies in the working directory is imported.
+
+    Args:
+        port: on 127.0.0.1.
+        headless: open no browser.
+        token: whether the app has a door.
+    """
+    flags = [*(["--headless"] if headless else []), *([] if token else ["--no-token"])]
+    return [sys.executable, "-P", "-m", "dpviz.app.server", f"--port={port}", *flags]
+
+
+def settings_of(script: Path) -> dict[str, Any]:
+    """All settings beside a script that are not mere looks, by their names in Streamlit.
 
     Streamlit 1.67 reads ~/.streamlit/config.toml, then that of the working directory, then that beside the script, then
-    environment variables, then flags; later ones win. All that is not mere looks is passed as flags as well.
+    environment variables, then what it is handed; later ones win. So these are handed over as well.
 
     Args:
         script: with .streamlit/config.toml beside it.
-        port: on 127.0.0.1.
-        headless: open no browser.
     """
     settings = tomllib.loads((script.parent / ".streamlit" / "config.toml").read_text("utf-8"))
-    flags = [flag for section, values in settings.items() if section != _LOOKS for flag in _flags(section, values)]
-    own = [f"--server.port={port}", *(["--server.headless=true"] if headless else [])]
-    return [sys.executable, "-P", "-m", "streamlit", "run", str(script), *flags, *own]
-
-
-def _flags(section: str, values: Mapping[str, Any]) -> list[str]:
-    pairs = [(name, each) for name, value in values.items() for each in (value if isinstance(value, list) else [value])]
-    return [f"--{section}.{name}={str(each).lower() if isinstance(each, bool) else each}" for name, each in pairs]
+    return {f"{section}.{name}": value for section, values in settings.items() if section != _LOOKS for name, value in values.items()}
 
 
 def without_settings(surroundings: Mapping[str, str]) -> dict[str, str]:

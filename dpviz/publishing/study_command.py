@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pandas.api.types import is_string_dtype
 
 from dpviz.answers.compare import compare
 from dpviz.answers.study import Study
 from dpviz.answers.study_table import made_already, read_rows, tidy
 from dpviz.answers.workers import MOST_WORKERS
-from dpviz.errors import DpvizError, SettingError
+from dpviz.data.scheduler import scheduler_at
+from dpviz.errors import DpvizError, RefusedError, SettingError
+from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.console import counted_bar, followed, give, say
-from dpviz.publishing.study_config import read_study
-from dpviz.publishing.table_file import checked_target, write_table
-from dpviz.release.members import neutral
+from dpviz.publishing.study_config import StudyConfig, read_study
+from dpviz.publishing.table_file import checked_target, csv_text, write_table
+from dpviz.view.escape import clean
 
 FEW_RUNS = 20  # workers would take longer to start than these take
 PAUSE = 10.0  # seconds between two writings of the table
@@ -33,9 +34,12 @@ LEAST_REST = 20  # times as long as a writing took, until the next
 def run_compare(asked: Namespace) -> None:
     """Make a study and give its table."""
     output = _target(asked)
+    scheduler = scheduler_at(asked.address, insecure=asked.insecure_address)
     config = read_study(Path(asked.config))
-    config = replace(config, data=config.data.counted_by(asked.engine, asked.address))
-    study = followed("counting", config.study)
+    config = replace(config, data=config.data.counted_by(asked.engine, scheduler))
+    opened = followed("counting", lambda watch: config.opened(watch, scheduler))
+    _note_look(config, opened.marks)
+    study = config.study_on(opened.data)
     before = read_rows(output) if asked.resume and output is not None and output.exists() else None
     there = len(made_already(study, before))
     say(f"Making {len(study) - there:,} runs." + (f" {there:,} are there already." if there else ""))
@@ -48,6 +52,23 @@ def run_compare(asked: Namespace) -> None:
         table.write()
     else:
         give({"table": str(output), "runs": len(study)}, [f"{len(study):,} runs in {output}."], as_json=asked.json)
+
+
+def _note_look(config: StudyConfig, marks: tuple[str, ...]) -> None:
+    """Record, before anything is compared with the truth, that it is looked at; samples are public, and are compared on without a ledger.
+
+    Raises:
+        RefusedError: it cannot be recorded.
+    """
+    try:
+        Ledger().note_seen(marks)
+    except RefusedError as error:
+        if config.data.sample is not None:
+            return
+        refused = RefusedError(f"Nothing is compared, since that the true data are looked at cannot be recorded. {error}")
+    else:
+        return
+    raise refused
 
 
 def _target(asked: Namespace) -> Path | None:
@@ -97,7 +118,7 @@ class _Table:
         """Give the rows so far: all of them or, where the disk does not take them, nothing."""
         text = _text(tidy(self.study, self._rows), self._form)
         if self.output is None:
-            sys.stdout.write(text)
+            sys.stdout.write(clean(text) if sys.stdout.isatty() else text)  # a name must not command a terminal
             sys.stdout.flush()
         else:
             write_table(self.output, text)
@@ -157,5 +178,4 @@ def _workers(asked: int | None, runs: int) -> int:
 def _text(table: pd.DataFrame, path: Path) -> str:
     if path.suffix.lower() == ".json":
         return table.to_json(orient="records", indent=2, double_precision=15) + "\n"
-    texts = {str(name): neutral(column.to_numpy(object)) for name, column in table.items() if is_string_dtype(column)}
-    return str(table.assign(**texts).to_csv(index=False, lineterminator="\n"))
+    return csv_text(table)

@@ -11,10 +11,11 @@ from typing import Any
 
 from dpviz.answers.study import MOST_RUNS, Study
 from dpviz.data.counting_pass import Watch
+from dpviz.data.scheduler import Scheduler
 from dpviz.errors import SettingError
 from dpviz.publishing.config import Sourced
 from dpviz.publishing.data_part import PublicDataPart
-from dpviz.publishing.opening import UNWATCHED, open_data, open_frame
+from dpviz.publishing.opening import UNWATCHED, Opened, PrivateData, open_data, open_frame
 from dpviz.publishing.sections import DomainPart, MechanismPart, RegionsPart
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, value_of
 
@@ -101,14 +102,22 @@ class StudyConfig(Sourced):
                     raise SettingError(f"There are more than {MOST_RUNS:,} combinations of settings.")
         return made
 
-    def study(self, watch: Watch = UNWATCHED) -> Study:
-        """The study on its data, which are read now; `watch` follows that.
+    def opened(self, watch: Watch = UNWATCHED, scheduler: Scheduler | None = None) -> Opened:
+        """The data, which are read now; `watch` follows that.
 
         Raises:
-            DpvizError: whatever is wrong with the data, the frame or the mechanisms on it.
+            DpvizError: whatever is wrong with the mechanisms, the data or their frame.
+        """
+        self.built()
+        return open_data(self, open_frame(self), bad_rows="refuse", watch=watch, scheduler=scheduler)
+
+    def study_on(self, data: PrivateData) -> Study:
+        """The study on the data that `opened` gave.
+
+        Raises:
+            DpvizError: mechanisms that do not fit the data's frame.
         """
         mechanisms = self.built()
-        data = open_data(self, open_frame(self), bad_rows="refuse", watch=watch).data
         own = {each.name for each in fields(Study)} - {"data", "public", "mechanisms"}
         return Study(data=data, public=True, mechanisms=mechanisms, **{name: getattr(self, name) for name in own})
 

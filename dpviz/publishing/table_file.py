@@ -6,9 +6,19 @@ import os
 import secrets
 from pathlib import Path
 
+import pandas as pd
+from pandas.api.types import is_string_dtype
+
 from dpviz.errors import DpvizError, SettingError
+from dpviz.release.members import neutral
 
 ENDINGS = (".csv", ".json")
+
+
+def csv_text(table: pd.DataFrame) -> str:
+    """A table as CSV whose texts no spreadsheet takes for formulas."""
+    texts = {str(name): neutral(column.to_numpy(object)) for name, column in table.items() if is_string_dtype(column)}
+    return str(table.assign(**texts).to_csv(index=False, lineterminator="\n"))
 
 
 def checked_target(path: Path) -> Path:

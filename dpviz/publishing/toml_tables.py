@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import tomli_w
 
+from dpviz.data.scheduler import ADDRESS_REFUSED
 from dpviz.errors import BudgetError, InputError, RefusedError, SettingError
 from dpviz.privacy.budget import exact
 
@@ -71,11 +72,13 @@ def table_of(kind: type[T], found: object, where: str) -> T:
 
 
 def check_keys(found: Mapping[str, Any], known: Mapping[str, Any], where: str) -> None:
-    """Refuse keys that nobody reads; a seed with the reason."""
+    """Refuse keys that are not read; a seed and the address of a scheduler with the reason."""
     for name in found:
         if name not in known:
             if name == "seed":
                 raise RefusedError(SEED_REFUSED)
+            if name == "address":
+                raise SettingError(ADDRESS_REFUSED)
             raise SettingError(f"{where} has no key {name[:40]!r}; it knows {', '.join(known)}.")
 
 

@@ -29,6 +29,7 @@ def privacy_facts(receipt: Receipt) -> Facts:
     return {
         "variant": {PureBudget: PURE, ApproxBudget: APPROX, ZcdpBudget: ZCDP}[type(receipt.total)],
         "unit": receipt.unit,
+        "unit_definition": receipt.unit_definition or None,
         "neighbouring_relation": receipt.neighbours,
         "contribution_bound": receipt.contributions,
         **_budget_facts(receipt.total),
@@ -68,6 +69,7 @@ def receipt_of(privacy: Facts, accounting: Facts) -> Receipt:
         notes=tuple(accounting["notes"]),
         converted=None if converted is None else ZcdpBudget(_exact(converted)),
         conversion=privacy["conversion"],
+        unit_definition=privacy.get("unit_definition") or "",  # version 1.0 did not state it
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from dpviz.errors import SettingError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.wavelet import WaveletSpread
+from dpviz.release.columns import columns_of
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.release import Release
 from dpviz.space.regions import Regions
@@ -47,6 +48,7 @@ def _points(release: Release) -> Facts:
     domain = release.domain
     return {
         "kind": POINTS,
+        "columns": columns_of(release),
         "domain": {"bounds": list(domain.bounds), "crs": domain.crs, "order": domain.order},
         "height": release.height,
         "inside": release.inside,
@@ -73,6 +75,7 @@ def _trips(release: FlowRelease) -> Facts:
     same = tree.destinations is tree.origins
     return {
         "kind": TRIPS,
+        "columns": columns_of(release),
         "refined_first": tree.first,
         "every_pair": release.every_pair,
         "across": release.across is not None,

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.errors import DomainError
-from dpviz.privacy.receipt import Receipt
+from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.release.pair_sums import PairSums, pair_sums
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.regions import Places
@@ -74,8 +74,13 @@ class FlowRelease:
     across: PairSums | None = None
 
     def __repr__(self) -> str:
-        stamp = ", SIMULATION: not private" if self.simulation else ""
+        stamp = "" if self.status == PRIVATE else f", {self.status}"
         return f"FlowRelease({self.mechanism}, {len(self.stages[-1].count):,} pairs, {self.receipt.total}{stamp})"
+
+    @property
+    def status(self) -> str:
+        """What every table of the release says: "private release" or "SIMULATION: not private"."""
+        return self.receipt.status(simulation=self.simulation)
 
     def refuse_unpublishable(self) -> None:
         """Raise what forbids publishing: noise that a seed can subtract.
@@ -98,7 +103,8 @@ class FlowRelease:
             spread: also give count_noisy (as first measured), stddev, ci_low and ci_high.
 
         Returns:
-            DataFrame with origin and destination (ids), count, and the columns of `spread`, ordered by origin, then destination.
+            DataFrame with origin and destination (ids), count, the columns of `spread`, and status (the release's own, in every
+            row), ordered by origin, then destination.
 
         Raises:
             DomainError: no such level.
@@ -119,7 +125,7 @@ class FlowRelease:
             stddev = self.stddev(stage)[order]
             columns["count_noisy"], columns["stddev"] = at.noisy[order], stddev
             columns["ci_low"], columns["ci_high"] = interval(at.noisy[order], stddev)
-        return pd.DataFrame(columns)
+        return pd.DataFrame({**columns, "status": np.full(len(order), self.status, object)})
 
     def stddev(self, stage: int) -> Floats:
         """(k,) standard deviations of the noise on a stage's nodes, in the order of `stages`."""
@@ -181,7 +187,7 @@ class FlowRelease:
         return self._sums[key]
 
     def inconsistencies(self) -> pd.DataFrame:
-        """How far each stage is from the sums of the next: stage, between, pairs, mismatches and largest_gap (trips)."""
+        """How far each stage is from the sums of the next: stage, between, pairs, mismatches, largest_gap (trips) and status."""
         rows = []
         for stage, at in enumerate(self.stages[:-1]):
             below = self._summed(stage + 1, self.tree.levels(stage), self.stages[stage + 1].count)
@@ -195,6 +201,7 @@ class FlowRelease:
                     "pairs": len(at.count),
                     "mismatches": int((gap > 0).sum() + (orphans > 0).sum()),
                     "largest_gap": int(max(gap.max(initial=0), orphans.max(initial=0))),
+                    "status": self.status,
                 }
             )
         return pd.DataFrame(rows)

@@ -19,11 +19,14 @@ from dpviz.release.flow_release import FlowRelease
 from dpviz.release.publication import Publication
 from dpviz.release.release import Release
 from dpviz.release.utility import utility_facts
+from dpviz.release.verdict import verdict_facts
 
 Facts = dict[str, Any]
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "2.0"
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
+SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json"), SCHEMA_VERSION: SCHEMA_FILE}
+"""By version, oldest first: what was written by an earlier one is judged by its own schema."""
 _LIBRARIES = ("dpviz", "numpy", "scipy", "pandas", "geopandas", "shapely", "pyproj", "pyarrow")
 _RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LIMITS = (
@@ -59,17 +62,26 @@ def describe(
     return _described(release, publication, created, release_id)
 
 
-def check_describable(release: Release | FlowRelease) -> None:
-    """Raise what would keep releases like this one from being described; simulations may be tried, and nothing is handed out.
+def check_describable(release: Release | FlowRelease, publication: Publication | None = None) -> Facts:
+    """Raise what would keep releases like this one from being described; simulations may be tried.
+
+    Args:
+        release: of points or trips, also a simulation.
+        publication: what the curator says, if that is to be tried, too.
+
+    Returns:
+        A manifest to rehearse a report with. It is that of no release, and none can be written with it.
 
     Raises:
         SettingError: a setting, a name or a number of the frame or the receipt that cannot be written down.
     """
-    whole = _described(release, _NOBODY, None, None) | {"files": [], "left_out": [], "seal": "0" * 64}
+    described = _described(release, publication or _NOBODY, None, None)
+    whole = described | {"files": [], "left_out": [], "seal": "0" * 64}
     spelt(whole)
     broken = breach(whole)
     if broken is not None:
         raise SettingError(f"What the mechanism says of its release cannot be written down: it breaks the schema at {broken}.")
+    return described
 
 
 def spelt(manifest: Facts) -> bytes:
@@ -99,6 +111,7 @@ def _described(release: Release | FlowRelease, publication: Publication, created
             "cap": ledger_facts(publication.dataset_cap),
         },
         "utility": utility_facts(release),
+        "verdict": verdict_facts(release),
         "limits": list(_LIMITS),
     }
 
@@ -114,21 +127,27 @@ def facts_of(release: Release | FlowRelease) -> Facts:
 
 
 @cache
-def _schema_text() -> str:
-    return SCHEMA_FILE.read_text("utf-8")
+def _schema_text(version: str) -> str:
+    return SCHEMA_FILES[version].read_text("utf-8")
 
 
-def manifest_schema() -> Facts:
-    """The JSON Schema (2020-12) of a manifest; its descriptions are the documentation of every field."""
-    schema: Facts = json.loads(_schema_text())
+def manifest_schema(version: str = SCHEMA_VERSION) -> Facts:
+    """The JSON Schema (2020-12) of a manifest; its descriptions are the documentation of every field.
+
+    Args:
+        version: "2.0" for what is written today, "1.0" for what was written before.
+    """
+    if version not in SCHEMA_FILES:
+        raise SettingError(f"There are schemas of versions {', '.join(SCHEMA_FILES)}.")
+    schema: Facts = json.loads(_schema_text(version))
     return schema
 
 
-def breach(manifest: object) -> str | None:
-    """Where a manifest breaks the schema, as a path of names; None if it is valid. Quotes none of its values."""
+def breach(manifest: object, version: str = SCHEMA_VERSION) -> str | None:
+    """Where a manifest breaks the schema of a version, as a path of names; None if it is valid. Quotes none of its values."""
     from jsonschema import Draft202012Validator  # noqa: PLC0415  (slow to import, and rarely needed)
 
-    found = next(Draft202012Validator(manifest_schema()).iter_errors(manifest), None)
+    found = next(Draft202012Validator(manifest_schema(version)).iter_errors(manifest), None)
     return None if found is None else "/".join(["manifest", *(str(part) for part in found.absolute_path)])
 
 

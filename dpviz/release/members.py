@@ -75,10 +75,20 @@ def neutral(texts: NDArray[np.object_]) -> list[str]:
     return [f"'{text}" if _DANGEROUS.match(text) else text for text in texts.tolist()]
 
 
+def always(text: str, rows: int) -> pa.DictionaryArray:
+    """(rows,) the same text."""
+    return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [text])
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """The same table, with texts that are kept as places in a list written out."""
+    columns = [pc.cast(column, pa.string()) if pa.types.is_dictionary(column.type) else column for column in table.columns]
+    return pa.table(dict(zip(table.column_names, columns, strict=True)))
+
+
 def write_csv(table: pa.Table, path: Path) -> None:
     """A table as CSV in UTF-8: a header, numbers in full precision, missing numbers empty, texts in quotes."""
-    plain = [pc.cast(column, pa.string()) if pa.types.is_dictionary(column.type) else column for column in table.columns]
-    pyarrow.csv.write_csv(pa.table(dict(zip(table.column_names, plain, strict=True))), path)
+    pyarrow.csv.write_csv(plain(table), path)
 
 
 def write_geojson(frame: geopandas.GeoDataFrame, path: Path) -> None:

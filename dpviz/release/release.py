@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeAlias, overload
 
 import geopandas
 import numpy as np
@@ -13,15 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.errors import DomainError
 from dpviz.privacy.consistency import Spread
-from dpviz.privacy.receipt import Receipt
+from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.answer_spread import Errors, errors_of, variances
+from dpviz.space.coverage import checked_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE, leaning
 from dpviz.space.ranges import Cumulative, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree
 
 Floats = NDArray[np.float64]
+
+Areas: TypeAlias = geopandas.GeoDataFrame | geopandas.GeoSeries
 
 INTERVAL_WIDTH = math.log(20) / math.sqrt(2)
 
@@ -42,7 +45,7 @@ class Release:
         spread: how the errors of `count` hang together; None if they are independent, with `noise_variance`.
         receipt: what was spent on what.
         steps: post-processing, in order.
-        height: steps from the root to level 0 as the tree was built; pruning may leave `tree` less deep. level = height - depth.
+        height: the finest level of the tree as it was built; pruning may leave `tree` less deep. Level 0 is the whole domain.
         unbiased: (n,) counts before a biased step, on which intervals are centred; None if there was none.
         again: (n,) second measurements, NaN where there was none; None for mechanisms that never measure twice. `count` rests
             on both.
@@ -69,9 +72,13 @@ class Release:
     again: Floats | None = None
 
     def __repr__(self) -> str:
-        stamp = ", SIMULATION: not private" if self.simulation else ""
-        stamp = stamp if self.receipt.private else ", NOT PRIVATE"
+        stamp = "" if self.status == PRIVATE else f", {self.status}"
         return f"Release({self.mechanism}, {len(self.tree.leaves):,} partitions, {self.receipt.total}{stamp})"
+
+    @property
+    def status(self) -> str:
+        """What every table of the release says: "private release", "SIMULATION: not private" or "NOT PRIVATE"."""
+        return self.receipt.status(simulation=self.simulation)
 
     def refuse_unpublishable(self) -> None:
         """Raise what forbids publishing: exact counts or structure, or noise that a seed can subtract.
@@ -87,76 +94,109 @@ class Release:
         return np.sqrt(self.noise_variance if self.spread is None else self.spread.variances(self.tree))
 
     @overload
-    def answer(self, boxes: ArrayLike, *, spread: Literal[False] = False, inside: str | None = None) -> Floats: ...
+    def answer(
+        self, boxes: ArrayLike, *, spread: Literal[False] = False, inside: str | None = None, outside: Literal["refuse"] = "refuse"
+    ) -> Floats: ...
     @overload
-    def answer(self, boxes: ArrayLike, *, spread: Literal[True], inside: str | None = None) -> tuple[Floats, Floats]: ...
-    def answer(self, boxes: ArrayLike, *, spread: bool = False, inside: str | None = None) -> Floats | tuple[Floats, Floats]:
+    def answer(
+        self, boxes: ArrayLike, *, spread: Literal[True], inside: str | None = None, outside: str = "refuse"
+    ) -> tuple[Floats, ...]: ...
+    @overload
+    def answer(
+        self, boxes: ArrayLike, *, spread: bool = False, inside: str | None = None, outside: Literal["inside_part"]
+    ) -> tuple[Floats, ...]: ...
+    def answer(
+        self, boxes: ArrayLike, *, spread: bool = False, inside: str | None = None, outside: str = "refuse"
+    ) -> Floats | tuple[Floats, ...]:
         """Estimated counts in boxes.
 
         Args:
-            boxes: (q, 4) west, south, east, north in the domain's CRS; parts outside the domain count nothing.
+            boxes: (q, 4) west, south, east, north in the domain's CRS.
             spread: also give the standard deviations.
             inside: how partitions that a box cuts are filled: "uniform" (by the share of their area) or "interpolated" (leaning
                 towards fuller neighbours); None for the release's own way.
+            outside: what is done with boxes that reach outside the domain, where nothing was counted: "refuse" raises, "inside_part"
+                answers the part inside and also gives the coverage.
 
         Returns:
-            (q,) estimates; with `spread` also (q,) standard deviations of the noise in the uniform answer. The error of what is
-            assumed inside partitions is not in the deviation.
+            (q,) estimates; with `spread` also (q,) standard deviations of the noise in the uniform answer; with "inside_part" also,
+            last, (q,) the share of each box that lies inside, see `coverage`. The error of what is assumed inside partitions is not
+            in the deviation.
 
         Raises:
-            DomainError: malformed boxes, or another way than those two.
+            DomainError: malformed boxes, more than 1e-9 of one outside the domain, or another way than those.
         """
-        lattice = self.domain.lattice(boxes)
-        leaning = self._lean(inside)
-        lean = np.zeros(len(lattice)) if leaning is None else leaning.boxes(lattice)
-        if self._cumulative is not None and not spread:
-            return self._cumulative.boxes(lattice) + lean
-        if self._cumulative is not None and isinstance(self.spread, WaveletSpread):
-            return self._cumulative.boxes(lattice) + lean, np.sqrt(self.spread.boxes(lattice))
-        estimate, stddev = self._answer(box_overlap(self.tree, lattice), len(lattice), spread)
-        return (estimate + lean, stddev) if spread else estimate + lean
+        share = checked_coverage(self.domain, boxes, outside)
+        found = self._answer_boxes(self.domain.lattice(boxes), self._lean(inside), spread)
+        return _answered(found, share if outside == "inside_part" else None, spread)
 
-    def answer_interval(self, boxes: ArrayLike) -> tuple[Floats, Floats]:
+    @overload
+    def answer_interval(self, boxes: ArrayLike, *, outside: Literal["refuse"] = "refuse") -> tuple[Floats, Floats]: ...
+    @overload
+    def answer_interval(self, boxes: ArrayLike, *, outside: Literal["inside_part"]) -> tuple[Floats, Floats, Floats]: ...
+    def answer_interval(self, boxes: ArrayLike, *, outside: str = "refuse") -> tuple[Floats, ...]:
         """Ends of intervals for counts in boxes, as `interval` gives them for nodes: at least 95 %, for the noise only.
 
         They stand around the estimate before any biased step, with partitions that are cut counted by the share of their area: where
-        small counts were drawn towards 0, or answers lean towards fuller neighbours, `answer` may lie off their middle.
+        small counts were drawn towards 0, or answers lean towards fuller neighbours, `answer` may lie off their middle. Each holds
+        for a box chosen without a look at the counts: not for the fullest of many.
 
         Args:
             boxes: (q, 4) as for `answer`.
+            outside: likewise.
 
         Returns:
-            (q,) lower and (q,) upper ends, whole numbers.
+            (q,) lower and (q,) upper ends, whole numbers; with "inside_part" also (q,) the share of each box that lies inside.
+
+        Raises:
+            DomainError: as for `answer`.
         """
+        share = checked_coverage(self.domain, boxes, outside)
         plain = self if self.unbiased is None else replace(self, count=self.unbiased, unbiased=None)
-        centre, stddev = plain.answer(boxes, spread=True, inside="uniform")
-        return np.floor(centre - INTERVAL_WIDTH * stddev), np.ceil(centre + INTERVAL_WIDTH * stddev)
+        centre, stddev = plain.answer(boxes, spread=True, inside="uniform", outside="inside_part")[:2]
+        ends = np.floor(centre - INTERVAL_WIDTH * stddev), np.ceil(centre + INTERVAL_WIDTH * stddev)
+        return (*ends, share) if outside == "inside_part" else ends
 
     @overload
-    def answer_areas(self, areas: geopandas.GeoDataFrame | geopandas.GeoSeries, *, spread: Literal[False] = False) -> Floats: ...
+    def answer_areas(self, areas: Areas, *, spread: Literal[False] = False, outside: Literal["refuse"] = "refuse") -> Floats: ...
     @overload
-    def answer_areas(self, areas: geopandas.GeoDataFrame | geopandas.GeoSeries, *, spread: Literal[True]) -> tuple[Floats, Floats]: ...
-    def answer_areas(self, areas: geopandas.GeoDataFrame | geopandas.GeoSeries, *, spread: bool = False) -> Floats | tuple[Floats, Floats]:
+    def answer_areas(self, areas: Areas, *, spread: Literal[True], outside: str = "refuse") -> tuple[Floats, ...]: ...
+    @overload
+    def answer_areas(self, areas: Areas, *, spread: bool = False, outside: Literal["inside_part"]) -> tuple[Floats, ...]: ...
+    def answer_areas(self, areas: Areas, *, spread: bool = False, outside: str = "refuse") -> Floats | tuple[Floats, ...]:
         """Estimated counts in polygons, as `answer` does for boxes; leaves always count by the share of their area.
 
         Args:
             areas: (q,) polygons; reprojected to the domain's CRS.
             spread: also give the standard deviations.
+            outside: as for `answer`.
+
+        Returns:
+            As `answer`.
 
         Raises:
-            DomainError: no CRS on polygons whose domain has one, or invalid or missing geometry.
+            DomainError: no CRS on polygons whose domain has one, invalid or missing geometry, or more than 1e-9 of one outside the
+                domain.
         """
-        if not isinstance(areas, geopandas.GeoDataFrame | geopandas.GeoSeries):
-            raise DomainError("Areas must be a GeoDataFrame or a GeoSeries of polygons.")
-        geometry = areas.geometry
-        if self.domain.crs is not None:
-            if geometry.crs is None:
-                raise DomainError("The areas have no CRS; set it with set_crs(...), it is never guessed.")
-            geometry = geometry.to_crs(self.domain.crs)
-        if geometry.isna().any() or not geometry.is_valid.all() or not geometry.geom_type.isin(["Polygon", "MultiPolygon"]).all():
-            raise DomainError("Areas must be valid polygons; repair them with make_valid() first.")
-        estimate, stddev = self._answer(area_overlap(self.tree, self.domain, geometry.to_numpy()), len(geometry), spread)
-        return (estimate, stddev) if spread else estimate
+        shapes = shapes_of(self.domain, areas)
+        share = checked_coverage(self.domain, shapes, outside)
+        found = self._answer(area_overlap(self.tree, self.domain, shapes), len(shapes), spread)
+        return _answered(found, share if outside == "inside_part" else None, spread)
+
+    def coverage(self, queries: ArrayLike | Areas) -> Floats:
+        """The share of each query that lies inside the domain; outside of it nothing was counted.
+
+        Args:
+            queries: (q, 4) boxes in the domain's CRS, or (q,) polygons, which are reprojected.
+
+        Returns:
+            (q,) 0 to 1: of the area, planar in the domain's CRS; of the length where a box is a line; 1 or 0 where it is a point.
+
+        Raises:
+            DomainError: malformed boxes or polygons.
+        """
+        wanted = shapes_of(self.domain, queries) if is_areas(queries) else queries
+        return checked_coverage(self.domain, wanted, "inside_part")
 
     def blocks(self, zoom: int) -> Floats:
         """(2**zoom, 2**zoom) estimates in equal blocks of the domain, [row, column], row 0 in the south."""
@@ -174,16 +214,17 @@ class Release:
     def _leaning(self) -> Cumulative:
         return leaning(self.tree, self.count)
 
-    def to_frame(self, level: int = 0) -> geopandas.GeoDataFrame:
+    def to_frame(self, level: int | None = None) -> geopandas.GeoDataFrame:
         """The partitions of a level as a table; see `nodes`.
 
         Args:
-            level: 0 gives the leaves, `height` the whole domain.
+            level: 0 gives the whole domain, `height` the finest partitions; None gives these, too.
 
         Returns:
-            GeoDataFrame with partition_id, level, depth, count_noisy (as first measured, NaN if not measured), count, stddev,
-            ci_low, ci_high (whole numbers, at least 95 % for the noise) and geometry. Its `attrs` say whether it is "private" and a
-            "simulation"; whoever writes it to a file must call `refuse_unpublishable` first.
+            GeoDataFrame with partition_id, level (of the partition itself: one that was not divided stands for itself on all finer
+            levels), count_noisy (as first measured, NaN if not measured), count, stddev, ci_low, ci_high (whole numbers, at least
+            95 % for the noise), status (the release's own, in every row) and geometry. Its `attrs` say whether it is "private" and
+            a "simulation".
 
         Raises:
             DomainError: no such level.
@@ -192,29 +233,28 @@ class Release:
         low, high = self.interval(nodes)
         columns = {
             "partition_id": nodes,
-            "level": self.height - self.tree.depth[nodes],
-            "depth": self.tree.depth[nodes],
+            "level": self.tree.depth[nodes],
             "count_noisy": self.noisy[nodes],
             "count": self.count[nodes],
             "stddev": self.stddev[nodes],
             "ci_low": low,
             "ci_high": high,
+            "status": self.status,
         }
         geometry = self.domain.boxes(self.tree.rectangles(nodes))
         frame = geopandas.GeoDataFrame(columns, geometry=geometry, crs=self.domain.crs)
         frame.attrs = {"private": self.receipt.private and not self.simulation, "simulation": self.simulation}
         return frame
 
-    def nodes(self, level: int) -> NDArray[np.int64]:
-        """(k,) nodes that tile the domain at a level, leaves that stand above it included; level 0 gives the leaves.
+    def nodes(self, level: int | None = None) -> NDArray[np.int64]:
+        """(k,) nodes that tile the domain at a level, leaves that stand above it included; None gives the leaves.
 
         Raises:
             DomainError: no such level.
         """
-        if level not in range(self.height + 1):
-            raise DomainError(f"The release has levels 0 to {self.height}.")
-        depth = self.height - int(level)
-        return self.tree.leaves if depth >= self.tree.height else self.tree.cut(depth)
+        if level is not None and level not in range(self.height + 1):
+            raise DomainError(f"The release has levels 0 to {self.height}; 0 is the whole domain.")
+        return self.tree.leaves if level is None or level >= self.tree.height else self.tree.cut(int(level))
 
     def interval(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """(k,) lower and upper ends of an interval that holds the true count of each node with probability 0.95 at least.
@@ -233,6 +273,16 @@ class Release:
     def _errors(self) -> Errors:
         return errors_of(self.tree, self.spread, self.noise_variance)
 
+    def _answer_boxes(self, lattice: Floats, leaning: Cumulative | None, spread: bool) -> tuple[Floats, Floats]:
+        """Estimates in (q, 4) boxes in lattice units, and their standard deviations; those are 0 unless `spread`."""
+        lean = np.zeros(len(lattice)) if leaning is None else leaning.boxes(lattice)
+        if self._cumulative is not None and not spread:
+            return self._cumulative.boxes(lattice) + lean, np.zeros(len(lattice))
+        if self._cumulative is not None and isinstance(self.spread, WaveletSpread):
+            return self._cumulative.boxes(lattice) + lean, np.sqrt(self.spread.boxes(lattice))
+        estimate, stddev = self._answer(box_overlap(self.tree, lattice), len(lattice), spread)
+        return estimate + lean, stddev
+
     def _answer(self, overlap: Overlap, queries: int, spread: bool) -> tuple[Floats, Floats]:
         estimate, variance = np.zeros(queries), np.zeros(queries)
         for part, fronts in batches(self.tree, overlap, queries):
@@ -242,3 +292,9 @@ class Release:
             if spread:
                 variance[part] = variances(self.tree, self._errors, fronts, part)
         return estimate, np.sqrt(np.maximum(variance, 0.0))
+
+
+def _answered(found: tuple[Floats, Floats], share: Floats | None, spread: bool) -> Floats | tuple[Floats, ...]:
+    """Estimates, with their standard deviations and shares inside where these are wanted."""
+    parts = (*found[: 2 if spread else 1], *(() if share is None else (share,)))
+    return parts if len(parts) > 1 else parts[0]

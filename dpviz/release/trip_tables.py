@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from dpviz.errors import InputError
 from dpviz.privacy.receipt import Receipt
 from dpviz.release.contents import settings_of
 from dpviz.release.flow_release import FlowRelease, StageCounts, interval
-from dpviz.release.members import GEOPARQUET, PARQUET, Member, numbers
+from dpviz.release.members import GEOPARQUET, PARQUET, Member, always, numbers, plain
 from dpviz.release.pair_sums import PairSums
 from dpviz.release.utility import reliability
 from dpviz.space.pair_tree import PairTree
@@ -25,14 +26,17 @@ from dpviz.space.regions import ROOT, Places, Regions, Texts
 
 Facts = dict[str, Any]
 
-FLOWS, ACROSS = "flows.parquet", "across.parquet"
+FLOWS, STAGES, ACROSS = "flows.parquet", "stages.parquet", "across.parquet"
 REGIONS, ORIGINS, DESTINATIONS = "regions", "origins", "destinations"
 
 
 def trip_tables(release: FlowRelease) -> list[Member]:
-    """The tables that a release of trips is made of."""
-    about = "Every stage of the tree of pairs, nonzero pairs only: with the regions, the whole release."
-    members = [Member(name=FLOWS, format=PARQUET, about=about, write=lambda path: pq.write_table(_stages(release), path))]
+    """The finest trips, and the tables that a release of trips is made of."""
+    finest, last = f"Trips of the finest level, {release.tree.title(release.tree.height)}, nonzero pairs only.", release.depth
+    about = "Every stage of the tree of pairs, 0 the pair of everything, nonzero pairs only: every stage has all trips, so add up the rows"
+    about += " of one alone. With the regions, the whole release, which is read back from here."
+    members = [Member(name=FLOWS, format=PARQUET, about=finest, write=lambda path: pq.write_table(plain(flow_table(release, last)), path))]
+    members.append(Member(name=STAGES, format=PARQUET, about=about, write=lambda path: pq.write_table(_stages(release), path)))
     members += [_regions_member(stem, regions) for stem, regions in geographies(release.tree)]
     return members if release.across is None else [*members, _across_member(release, release.across)]
 
@@ -55,10 +59,31 @@ def _stages(release: FlowRelease) -> pa.Table:
             "origin": pa.array(release.tree.origins.ids_of(origin_level), pa.string()).take(pa.array(at.origin)),
             "destination": pa.array(release.tree.destinations.ids_of(destination_level), pa.string()).take(pa.array(at.destination)),
         }
-        table = numbers(columns | measures(at.count, at.noisy, release.stddev(stage)))
-        place = table.schema.get_field_index("reliability")
-        parts.append(table.set_column(place, "reliability", table.column(place).cast(pa.string())))
+        parts.append(plain(numbers(columns | measures(at.count, at.noisy, release.stddev(stage)) | _status(release, size))))
     return pa.concat_tables(parts)
+
+
+def flow_table(release: FlowRelease, level: int, ids: Callable[[Texts], Any] = list, destination: str = "destination") -> pa.Table:
+    """The released pairs of a level, ordered by origin, then destination.
+
+    Args:
+        release: public.
+        level: 1 to g.
+        ids: turns the ids of all regions into texts.
+        destination: name of that column.
+    """
+    at, tree = release.stages[2 * level], release.tree
+    order = np.lexsort((at.destination, at.origin))
+    ends = {
+        "origin": pa.array(ids(tree.origins.ids_of(level)), pa.string()).take(pa.array(at.origin[order])),
+        destination: pa.array(ids(tree.destinations.ids_of(level)), pa.string()).take(pa.array(at.destination[order])),
+    }
+    columns = measures(at.count[order], at.noisy[order], release.stddev(2 * level)[order])
+    return numbers(ends | columns | _status(release, len(order)))
+
+
+def _status(release: FlowRelease, rows: int) -> Facts:
+    return {"status": always(release.status, rows)}
 
 
 def measures(count: NDArray[np.int64], noisy: NDArray[np.int64], stddev: NDArray[np.float64]) -> Facts:
@@ -96,9 +121,15 @@ def _across_member(release: FlowRelease, across: PairSums) -> Member:
     def write(path: Path) -> None:
         origin = pa.array(release.tree.origins.ids_of(depth), pa.string()).take(pa.array(across.origin))
         destination = pa.array(release.tree.destinations.ids_of(depth - 1), pa.string()).take(pa.array(across.destination))
-        pq.write_table(pa.table({"origin": origin, "destination": destination, "count": across.count}), path)
+        columns = {"origin": origin, "destination": destination, "count": across.count} | _status(release, len(across.count))
+        pq.write_table(plain(numbers(columns)), path)
 
     return Member(name=ACROSS, format=PARQUET, about=about, write=write)
+
+
+def finest_trips(release: FlowRelease) -> pa.Table:
+    """The columns of the main table that the release itself has."""
+    return flow_table(release, release.depth).select(["origin", "destination", "count", "count_noisy"])
 
 
 def trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> FlowRelease:
@@ -118,7 +149,7 @@ def trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, step
         mechanism=contents["mechanism"],
         settings=settings_of(contents),
         tree=tree,
-        stages=_read_stages(contents["stages"], tree, tables[FLOWS]),
+        stages=_read_stages(contents["stages"], tree, tables[STAGES]),
         receipt=receipt,
         steps=steps,
         simulation=False,

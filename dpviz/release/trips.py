@@ -27,7 +27,7 @@ from dpviz.release.members import (
     write_csv,
     write_geojson,
 )
-from dpviz.release.trip_tables import DESTINATIONS, ORIGINS, REGIONS, geographies, measures, trip_tables
+from dpviz.release.trip_tables import DESTINATIONS, ORIGINS, REGIONS, flow_table, geographies, trip_tables
 from dpviz.space.regions import ROOT, Regions
 
 Facts = dict[str, Any]
@@ -36,6 +36,7 @@ NO_PLACES = "The regions have no geometry, so there is no place on the map for t
 _NEUTRAL = " An id that a spreadsheet would take for a formula has an apostrophe in front here, but not in GeoJSON and Parquet."
 _SLUG = re.compile(r"[^a-z0-9]+")
 _LONGEST_SLUG = 24
+_SIDES = {REGIONS: ("leaving", "arriving"), ORIGINS: ("leaving",), DESTINATIONS: ("arriving",)}
 
 
 def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
@@ -44,29 +45,28 @@ def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
     if "geoparquet" in formats:
         plan += trip_tables(release)
     if "geojson" in formats:
-        plan += [_geojson(release, stem) for stem, _ in geographies(release.tree)]
+        plan += [_geojson(release, stem, level) for stem, _ in geographies(release.tree) for level in range(1, release.depth + 1)]
     if "csv" in formats:
         for level in range(1, release.depth + 1):
             plan += [_flows_csv(release, level), _locations_csv(release, level)]
     return plan
 
 
-def _geojson(release: FlowRelease, stem: str) -> Member | LeftOut:
-    """Regions of every level that have outlines, with the released trips that leave and arrive."""
+def _geojson(release: FlowRelease, stem: str, level: int) -> Member | LeftOut:
+    """The regions of a level, with the released trips that leave and arrive."""
     regions = release.tree.destinations if stem == DESTINATIONS else release.tree.origins
-    name, sides = f"{stem}.geojson", {REGIONS: ("leaving", "arriving"), ORIGINS: ("leaving",), DESTINATIONS: ("arriving",)}[stem]
-    shown = [level for level in range(1, regions.depth + 1) if _shapes(regions, level) is not None]
-    if not shown:
+    name, sides = f"{stem}_{numbered(regions, level)}.geojson", _SIDES[stem]
+    shapes = _shapes(regions, level)
+    if shapes is None:
         return LeftOut(name=name, reason=NO_PLACES)
-    shapes = geopandas.GeoSeries(pd.concat([_shapes(regions, level) for level in shown], ignore_index=True))
     reason = off_the_globe(shapes.crs, *shapely.get_coordinates(shapes.to_numpy()).T)
     if reason is not None:
         return LeftOut(name=name, reason=reason)
-    about = "Regions of every level that have shapes, in EPSG:4326, with the released trips that leave and arrive."
+    about = f"Regions of level {level}, in EPSG:4326, with the released trips that leave and arrive."
 
     def write(path: Path) -> None:
-        tables = [pd.DataFrame(_region_columns(release, regions, level, sides)) for level in shown]
-        write_geojson(geopandas.GeoDataFrame(pd.concat(tables, ignore_index=True), geometry=shapes), path)
+        columns = _region_columns(release, regions, level, sides)
+        write_geojson(geopandas.GeoDataFrame(columns, geometry=shapes.to_numpy(), crs=shapes.crs), path)
 
     return Member(name=name, format=GEOJSON, about=about, write=write)
 
@@ -83,33 +83,24 @@ def _region_columns(release: FlowRelease, regions: Regions, level: int, sides: t
     for side in sides:
         ends, levels = ((ids, everywhere), (level, 0)) if side == "leaving" else ((everywhere, ids), (0, level))
         columns[side], columns[f"{side}_stddev"] = release.answer(*ends, levels=levels, spread=True)
-    return columns
+    return columns | {"status": release.status}
 
 
-def _stem(release: FlowRelease, level: int) -> str:
+def numbered(regions: Regions, level: int) -> str:
     """A level's number, and its name as far as it can stand in a file's name."""
-    slug = _SLUG.sub("_", release.tree.origins.levels[level - 1].lower()).strip("_")[:_LONGEST_SLUG]
+    slug = _SLUG.sub("_", regions.levels[level - 1].lower()).strip("_")[:_LONGEST_SLUG]
     return f"{level}_{slug}" if slug else str(level)
 
 
 def _flows_csv(release: FlowRelease, level: int) -> Member:
-    def write(path: Path) -> None:
-        at, tree = release.stages[2 * level], release.tree
-        order = np.lexsort((at.destination, at.origin))
-        ends = {
-            "origin": pa.array(neutral(tree.origins.ids_of(level)), pa.string()).take(pa.array(at.origin[order])),
-            "destination": pa.array(neutral(tree.destinations.ids_of(level)), pa.string()).take(pa.array(at.destination[order])),
-        }
-        columns = measures(at.count[order], at.noisy[order], release.stddev(2 * level)[order])
-        write_csv(numbers({"origin": ends["origin"], "dest": ends["destination"], **columns}), path)
-
     about = f"Trips, {release.tree.title(2 * level)}, nonzero pairs only; opens in flowmap.blue with the locations of the same level."
     about += _NEUTRAL
-    return Member(name=f"flows_{_stem(release, level)}.csv", format=CSV, about=about, write=write)
+    name = f"flows_{numbered(release.tree.origins, level)}.csv"
+    return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(flow_table(release, level, neutral, "dest"), path))
 
 
 def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
-    name = f"locations_{_stem(release, level)}.csv"
+    name = f"locations_{numbered(release.tree.origins, level)}.csv"
     places = [_locations(regions, level) for _, regions in geographies(release.tree)]
     missing = next((place for place in places if isinstance(place, str)), None)
     if missing is not None:

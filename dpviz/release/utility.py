@@ -47,7 +47,7 @@ def utility_facts(release: Release | FlowRelease) -> Facts:
 def _point_levels(release: Release) -> list[Facts]:
     low, high = release.interval(np.arange(len(release.tree)))
     levels = []
-    for level in range(release.height, -1, -1):
+    for level in range(release.height + 1):
         nodes = release.nodes(level)
         levels.append(_facts(level, None, release.stddev[nodes], (high - low)[nodes]))
     return levels

@@ -9,13 +9,16 @@ from functools import cached_property, lru_cache
 import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
-from pyproj import CRS, Transformer
+from pyproj import CRS, Transformer, network
 from pyproj.exceptions import CRSError, ProjError
 
 from dpviz.errors import DomainError
 
+# PROJ would ask for the parts of shift grids that lie around the private records.
+network.set_network_enabled(active=False)  # type: ignore[attr-defined]
 EQUAL_AREA = "+proj=cea +ellps=WGS84 +units=m"
 FINEST_ORDER = 24
+_FARTHEST = 1e300  # in cells: boxes beyond are cut there, so that their widths are finite
 GEOGRAPHIC_LIMITS = (-180.0, -90.0, 180.0, 90.0)
 
 
@@ -98,6 +101,29 @@ class Domain:
         Raises:
             DomainError: the shape is not (q, 4), a bound is not finite, or west > east or south > north.
         """
+        return np.asarray(np.clip(self._lattice_lines(boxes), 0.0, self.side))
+
+    def coverage(self, boxes: ArrayLike) -> NDArray[np.float64]:
+        """The share of each box that lies inside the domain.
+
+        Args:
+            boxes: (q, 4) west, south, east, north in the units of the CRS.
+
+        Returns:
+            (q,) 0 to 1: of the area; of the length where a box is a line; 1 or 0 where it is a point, a point on the domain's edge
+            being inside. What lies within a billionth of a cell of a lattice line counts as on it, as in `lattice`.
+
+        Raises:
+            DomainError: as for `lattice`.
+        """
+        lines = self._lattice_lines(boxes)
+        low, high = lines[:, :2], lines[:, 2:]
+        inside = np.maximum(np.minimum(high, self.side) - np.maximum(low, 0.0), 0.0)
+        touched = ((low >= 0) & (low <= self.side)).astype(np.float64)
+        return np.asarray(np.divide(inside, high - low, out=touched, where=high > low).prod(axis=1))
+
+    def _lattice_lines(self, boxes: ArrayLike) -> NDArray[np.float64]:
+        """(q, 4) boxes in lattice units, not cut to the domain; whole where a box follows lattice lines."""
         asked = _numbers(boxes)
         if asked is None or asked.ndim != 2 or asked.shape[1] != 4:
             raise DomainError("Boxes must be numbers in an array of shape (q, 4): west, south, east, north.")
@@ -106,10 +132,12 @@ class Domain:
         if (asked[:, :2] > asked[:, 2:]).any():
             raise DomainError("A box has west > east or south > north.")
         low, high = np.array(self.bounds[:2] * 2), np.array(self.bounds[2:] * 2)
-        exact = (asked - low) * (self.side / (high - low))
+        with np.errstate(over="ignore"):
+            exact = (asked - low) * (self.side / (high - low))
+        exact = np.clip(exact, -_FARTHEST, _FARTHEST)
         whole = np.rint(exact)
         near = np.abs(exact - whole) <= 1e-9 * np.maximum(1.0, np.abs(whole))
-        return np.asarray(np.clip(np.where(near, whole, exact), 0.0, self.side))
+        return np.asarray(np.where(near, whole, exact))
 
     def areas_km2(self, lattice: ArrayLike) -> NDArray[np.float64]:
         """Area on the ellipsoid of lattice rectangles.
@@ -140,6 +168,25 @@ class Domain:
     def _to_equal_area(self) -> Transformer:
         target = EQUAL_AREA if self.is_geographic else _equal_area(self.crs, self.bounds)
         return Transformer.from_crs(self.crs, target, always_xy=True)
+
+
+def refuse_degrees(domain: Domain) -> None:
+    """Refuse bounds that look like degrees beside a known CRS that counts in metres or feet: the domain would be some steps wide.
+
+    Bounds and CRS are public, so this can be seen before anything is read. A projection of one's own, which has no area that it was
+    made for, may have its origin anywhere.
+
+    Raises:
+        DomainError: they do not go together.
+    """
+    crs = None if domain.crs is None else CRS(domain.crs)
+    west, south, east, north = domain.bounds
+    if crs is None or not crs.is_projected or crs.area_of_use is None or max(-west, east) > 180 or max(-south, north) > 90:
+        return
+    raise DomainError(
+        f"The domain's bounds look like degrees, but its CRS counts in units of {crs.axis_info[0].unit_name}: give the bounds in those,"
+        " or a CRS in degrees such as 'EPSG:4326', into which points are brought."
+    )
 
 
 def _equal_area(crs: str | None, bounds: tuple[float, float, float, float]) -> str:

@@ -20,8 +20,8 @@ Indices = NDArray[np.int64]
 class Tree:
     """Nested rectangles on a lattice; the root is the whole domain.
 
-    Nodes stand in breadth-first order: levels are contiguous, and so are the children of a node. Depth counts from
-    the root (0), level from the bottom: level = height - depth. Children tile their parent; with a `curve` they tile its
+    Nodes stand in breadth-first order: levels are contiguous, and so are the children of a node. Levels count
+    from the root, which is 0: a node's level is its depth. Children tile their parent; with a `curve` they tile its
     stretch of the Hilbert curve, and rectangles are the boxes around stretches, which may overlap.
 
     Attributes:

@@ -9,6 +9,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from dpviz.view.escape import line
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -24,8 +26,8 @@ POINT = alt.OverlayMarkDef(size=55, filled=True)
 def finish(chart: Any, title: str, told: str, height: int) -> alt.LayerChart:
     """The chart with its title and alternative text; it fills its container, and `height` includes title, legend and axes."""
     finished: alt.LayerChart = chart.properties(
-        title=alt.Title(title, offset=6),
-        description=f"{title}. {told}",
+        title=alt.Title(line(title), offset=6),
+        description=line(f"{title}. {told}"),
         height=height,
         width="container",
         autosize=alt.AutoSizeParams(type="fit", contains="padding"),
@@ -82,9 +84,9 @@ def tooltip(names: dict[str, str]) -> list[alt.Tooltip]:
 
 
 def readable(value: object) -> str:
-    """A number as a person writes it; texts as they are."""
+    """A number as a person writes it; a text as one clean line."""
     if isinstance(value, str):
-        return value
+        return line(value)
     number = float(value)  # type: ignore[arg-type]
     if math.isnan(number):
         return "–"
@@ -103,7 +105,8 @@ def told_by(table: pd.DataFrame, where: str, what: str) -> str:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """The names, with a number behind those that came before: two bars of one name would lie on each other."""
+    """The names as clean lines, with a number behind those that came before: two bars of one name would lie on each other."""
+    names = [line(name) for name in names]
     return [name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})" for place, name in enumerate(names)]
 
 

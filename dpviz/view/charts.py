@@ -42,7 +42,7 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> 
 
     Args:
         by_zoom: `Evaluation.by_zoom`. CURATOR ONLY: the error is measured against the truth.
-        unit: what one record is, for example "people".
+        unit: what is counted, in the plural.
         height: of the whole chart, in pixels.
     """
     floor = np.maximum(by_zoom["low"], by_zoom["expected"] / _DEEPEST_BAND)
@@ -133,16 +133,15 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
     )
 
 
-def receipt_by_level(receipt: Receipt, height: int) -> alt.LayerChart:
+def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
     """What each zoom level was given: what went into finding the structure, and what into counts.
 
     What is spent on paths that end early, in place of later steps, has bars of its own and is not added to the others.
 
     Args:
         receipt: of the release; at least one step.
-        height: of the release's tree; zoom = height - level.
     """
-    rows = _spendings(receipt, height)
+    rows = _spendings(receipt)
     kinds = {"structure": GREY, "counts": ACCENT, "early leaves": "#9cc8d6"}
     shown = [kind for kind in kinds if kind in set(rows["kind"])]
     names = {"step": "step", "kind": "for", "epsilon": "ε", "exact": "ε exactly", "share": "share of the budget (%)", "noise": "noise"}
@@ -162,10 +161,9 @@ def receipt_by_level(receipt: Receipt, height: int) -> alt.LayerChart:
     return finish(alt.layer(bars), title, told, FRAME + ROW * rows["place"].nunique())
 
 
-def _spendings(receipt: Receipt, height: int) -> pd.DataFrame:
+def _spendings(receipt: Receipt) -> pd.DataFrame:
     """One row per purpose and zoom level, with the sum of its steps; those on paths that end early come last."""
-    zooms = [-1 if step.level is None else height - step.level for step in receipt.steps]
-    steps = [(step.instead, zoom, step.purpose, step.noise, step.amount) for step, zoom in zip(receipt.steps, zooms, strict=True)]
+    steps = [(step.instead, -1 if step.level is None else step.level, step.purpose, step.noise, step.amount) for step in receipt.steps]
     table = pd.DataFrame(steps, columns=["instead", "zoom", "purpose", "noise", "amount"])
     by_level = table.groupby(["instead", "zoom", "purpose"], as_index=False)
     rows = by_level.agg(noise=("noise", "first"), amount=("amount", "sum"), steps=("amount", "size"))

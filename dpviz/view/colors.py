@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from dpviz.view.escape import html
 
 Colors = NDArray[np.uint8]
 Floats = NDArray[np.float64]
@@ -68,12 +69,12 @@ class Scale:
     def legend(self, *, negatives: bool = True) -> str:
         """The legend as a line of HTML, with units; `negatives` adds the colours below zero to a density."""
         if self.kind == "marks":
-            entries = ((FALSE_POSITIVE, "released, nobody there"), (FALSE_NEGATIVE, "somebody there, released as empty"))
-            marks = "".join(f'<span class="dpviz-mark" style="background:rgb{color}"></span>{escape(text)} ' for color, text in entries)
-            return f'<div class="dpviz-legend"><b>{escape(self.title)}</b> {marks}</div>'
+            entries = ((FALSE_POSITIVE, "released, nothing there"), (FALSE_NEGATIVE, "something there, released as empty"))
+            marks = "".join(f'<span class="dpviz-mark" style="background:rgb{color}"></span>{html(text)} ' for color, text in entries)
+            return f'<div class="dpviz-legend"><b>{html(self.title)}</b> {marks}</div>'
         low = -self.top if self.kind == "signed" else 0.0
         bar = _bar(self.colors(np.linspace(low, self.top, 24)))
-        parts = [f"<b>{escape(self.title)}</b>", f"{short(low)}", bar, f"{short(self.top)} and more"]
+        parts = [f"<b>{html(self.title)}</b>", f"{short(low)}", bar, f"{short(self.top)} and more"]
         if self.kind == "density" and negatives:
             parts.append(
                 f'<span class="dpviz-gap"></span>below zero, by noise {_bar(self.colors(np.linspace(-self.top / 50, -self.top, 8)), 44)}'
@@ -103,14 +104,14 @@ def top_of(values: ArrayLike, weights: ArrayLike | None = None) -> float:
 def short(value: float) -> str:
     """A number for a legend: 1,200 or 45k or 0.02.
 
-    >>> short(1200), short(45_000), short(1_000_000), short(0.02), short(0)
-    ('1,200', '45k', '1M', '0.02', '0')
+    >>> short(1200), short(45_000), short(1_000_000), short(0.02), short(0.00005), short(0)
+    ('1,200', '45k', '1M', '0.02', '5e-5', '0')
     """
     size = abs(value)
     for unit, letter, least in ((1e6, "M", 1e6), (1e3, "k", 1e4)):
         if size >= least:
             return f"{value / unit:,.3g}{letter}"
-    return f"{value:,.0f}" if size >= 10 or value == 0 else f"{value:.3g}"
+    return f"{value:,.0f}" if size >= 10 or value == 0 else f"{value:.3g}".replace("e-0", "e-")
 
 
 def _ramp(stops: NDArray[np.int64], strength: Floats) -> Floats:

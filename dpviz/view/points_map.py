@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.view.colors import Scale, top_of
 from dpviz.view.deck import CompactDeck, deck
+from dpviz.view.escape import html
 from dpviz.view.layers import MOST_FEATURES, partitions, picture
 from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
 
@@ -51,9 +51,8 @@ def drawable_level(release: Release, wanted: int) -> tuple[int, str | None]:
     """
     level = wanted
     while not _as_picture(release) and len(release.nodes(level)) > MOST_FEATURES:
-        level += 1
-    zoom = release.height - level
-    return level, None if level == wanted else f"Zoom level {zoom} is shown: finer ones have more than {MOST_FEATURES:,} partitions."
+        level -= 1
+    return level, None if level == wanted else f"Zoom level {level} is shown: finer ones have more than {MOST_FEATURES:,} partitions."
 
 
 def points_map(
@@ -63,9 +62,9 @@ def points_map(
 
     Args:
         release: public.
-        level: 0 for the leaves.
+        level: 0 for the whole domain.
         shown: one of `SHOWN`, of which all but "Released" need the truth; or `INTERPOLATED`.
-        unit: what one record is, for example "people".
+        unit: what is counted, in the plural.
         dark: whether the page is dark.
         truth: (n,) true counts per node, from an `Evaluation`: for teaching or the curator's eyes only.
         top: of the colour scale, for maps that share one (see `scale_top`); None for the map's own.
@@ -78,7 +77,7 @@ def points_map(
     scale = replace(scale, dark=dark, top=scale.top if top is None else top)
     colors = scale.colors(values)
     if len(nodes) > MOST_FEATURES:
-        note = f"{len(nodes):,} partitions are drawn as one picture; hover and click work from zoom level {_hover_zoom(release)} up."
+        note = f"{len(nodes):,} partitions are drawn as one picture; hover and click work at zoom levels 0 to {_hover_zoom(release)}."
         layer = picture(release.domain, colors[_pixels(release, nodes)])
         tooltip = None
     else:
@@ -154,7 +153,7 @@ def _texts(values: NDArray[Any]) -> list[str]:
 
 
 def _tooltip(unit: str, with_truth: bool) -> str:
-    text = f"<b>{{n}}</b> {escape(unit)}<br>95 % between {{a}} and {{b}}"
+    text = f"<b>{{n}}</b> {html(unit)}<br>95 % between {{a}} and {{b}} for this one alone"
     return text + "<br>true {t}, error {e}" if with_truth else text
 
 
@@ -163,7 +162,7 @@ def _as_picture(release: Release) -> bool:
 
 
 def _hover_zoom(release: Release) -> int:
-    return max(zoom for zoom in range(release.height + 1) if len(release.nodes(release.height - zoom)) <= MOST_FEATURES)
+    return max(zoom for zoom in range(release.height + 1) if len(release.nodes(zoom)) <= MOST_FEATURES)
 
 
 def _pixels(release: Release, nodes: Indices) -> Indices:
@@ -199,7 +198,7 @@ def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Indices], *, un
     some = np.flatnonzero(counts)
     layer = partitions(domain, rectangles[some], scale.colors(density[some]), {"n": _texts(counts[some])}, name="truth")
     return PointsMap(
-        deck=deck([layer], domain, tooltip=f"<b>{{n}}</b> {escape(unit)}", dark=dark),
+        deck=deck([layer], domain, tooltip=f"<b>{{n}}</b> {html(unit)}", dark=dark),
         legend=scale.legend(negatives=False),
         note=None,
         description=f"Map of the true data: {scale.title}.",

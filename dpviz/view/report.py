@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpviz.release.accounting import stated_amount
+from dpviz.release.at_once import how_many
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.members import FORMATS
+from dpviz.release.nouns import noun
 from dpviz.release.release import Release
-from dpviz.view.report_budget import decimal, is_structure, odds, place_name, pyramid
+from dpviz.release.verdict import verdict
+from dpviz.view.escape import clean
+from dpviz.view.report_budget import decimal, is_structure, odds, place_name, pyramid, step_level
 from dpviz.view.report_levels import error_axis, level_rows
 from dpviz.view.report_map import drawn_level, points_picture
-from dpviz.view.report_reading import point_examples, sums_of, trip_examples, whole
-from dpviz.view.report_trips import pair_rows, trips_picture
+from dpviz.view.report_reading import largest_pairs, point_examples, sums_of, trip_examples, whole
+from dpviz.view.report_snippet import snippet
+from dpviz.view.report_trips import trips_picture
 
 Facts = dict[str, Any]
 
-_PLURAL = {"record": "records", "person": "people", "trip": "trips"}
-_STRONGEST = 10
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
-_HALVES = re.compile("[\ud800-\udfff]")
+_LARGEST = 10
 
 
-def report_html(release: Release | FlowRelease, manifest: Facts) -> bytes:
+def report_html(release: Release | FlowRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> bytes:
     """The report as one file, the same for the same release and manifest.
 
     Args:
         release: of points or trips, drawn with entropy of the operating system.
         manifest: what `describe` says of it; with its list of files, if they have been written.
+        formats: that the files are written in, for the lines of Python that read them.
 
     Returns:
         HTML in UTF-8 that holds nothing but what release and manifest hold, and outlines of land and borders.
@@ -39,6 +43,25 @@ def report_html(release: Release | FlowRelease, manifest: Facts) -> bytes:
         RefusedError: a simulation, or a reference that is not private.
     """
     release.refuse_unpublishable()
+    return _page(release, manifest, formats)
+
+
+def check_reportable(release: Release | FlowRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> None:
+    """Make the report of a release like the one that is wanted, and hand nothing out: simulations may be tried.
+
+    Args:
+        release: of points or trips, also a simulation.
+        manifest: as `check_describable` gave it.
+        formats: that the files will be written in.
+
+    Raises:
+        Exception: whatever keeps the report from being made.
+    """
+    _page(release, manifest, formats)
+
+
+def _page(release: Release | FlowRelease, manifest: Facts, formats: Sequence[str]) -> bytes:
+    """The report of any release."""
     about = _points(release) if isinstance(release, Release) else _trips(release)
     rows = level_rows(release, manifest["utility"]["levels"])
     page: str = _template().render(
@@ -51,8 +74,11 @@ def report_html(release: Release | FlowRelease, manifest: Facts) -> bytes:
         axis=error_axis(rows),
         sums=sums_of(release),
         approximate=release.approximate,
+        snippet=snippet(release, formats),
         unit=release.receipt.unit,
-        units=_PLURAL.get(release.receipt.unit, release.receipt.unit),
+        counted=noun(release),
+        verdict=verdict(release),
+        at_once=how_many(release),
         **about,
     )
     return page.encode()
@@ -60,14 +86,13 @@ def report_html(release: Release | FlowRelease, manifest: Facts) -> bytes:
 
 def _points(release: Release) -> Facts:
     """What only reports of points say."""
-    person = release.receipt.unit == "person" and release.receipt.contributions == 1
-    counted, level = "people" if person else "records", drawn_level(release)
+    level = drawn_level(release)
     return {
         "kind": "points",
-        "counted": counted,
         "parts": "partitions",
-        "picture": points_picture(release, counted),
+        "picture": points_picture(release),
         "examples": point_examples(release, level),
+        "largest": [],
         "example_level": level,
         "finest": len(release.tree.leaves),
         "negatives": bool((release.count[release.tree.leaves] < -0.5).any()),
@@ -79,14 +104,14 @@ def _points(release: Release) -> Facts:
 
 def _trips(release: FlowRelease) -> Facts:
     """What only reports of trips say."""
-    picture, finest = trips_picture(release), pair_rows(release, release.depth)
+    picture = trips_picture(release)
     return {
         "kind": "trips",
-        "counted": "trips",
         "parts": "pairs",
         "picture": picture,
-        "examples": trip_examples(release, finest, _STRONGEST),
-        "example_level": release.depth,
+        "examples": trip_examples(release),
+        "largest": largest_pairs(release, _LARGEST),
+        "example_level": min(1, release.depth),
         "finest": len(release.stages[-1].count),
         "negatives": bool((release.stages[-1].count < 0).any()),
         "recentred": bool((release.stages[-1].noisy != release.stages[-1].count).any()),
@@ -103,7 +128,7 @@ def _steps(release: Release | FlowRelease) -> list[Facts]:
     return [
         {
             "purpose": step.purpose,
-            "place": place_name(release, step.level),
+            "place": place_name(release, step_level(release, step)),
             "exact": str(step.amount),
             "amount": decimal(step.amount),
             "delta": decimal(step.delta, 3) if step.delta else "",
@@ -122,17 +147,15 @@ def _steps(release: Release | FlowRelease) -> list[Facts]:
 def _template() -> Any:
     """The page's template; every value that it shows is cleaned and escaped."""
     loader = PackageLoader("dpviz", "view")
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_plain)
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_clean)
     environment.trim_blocks = environment.lstrip_blocks = True
     environment.filters |= {"whole": whole, "plain_number": _number, "decimal": decimal, "amount": stated_amount}
     return environment.get_template("report.html.jinja")
 
 
-def _plain(value: object) -> object:
-    """Texts without control characters, without marks that turn the direction of writing, and without halves of characters."""
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        return _HALVES.sub("\ufffd", _CONTROLS.sub("", value))
-    return value
+def _clean(value: object) -> object:
+    """Texts as a page may hold them; jinja escapes them afterwards."""
+    return clean(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def _number(value: float | None) -> str:

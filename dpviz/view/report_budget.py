@@ -69,11 +69,12 @@ def pyramid(release: Release | FlowRelease) -> list[Layer]:
     sums: dict[tuple[bool, int | str], tuple[Fraction, Fraction]] = {}
     for step in release.receipt.steps:
         if not step.instead:
-            key = (step.level is not None, step.level if step.level is not None else step.purpose)
+            level = step_level(release, step)
+            key = (level is not None, level if level is not None else step.purpose)
             counts, structure = sums.get(key, (Fraction(0), Fraction(0)))
             sums[key] = (counts, structure + step.amount) if is_structure(step, release) else (counts + step.amount, structure)
     rows = [(key[1], *parts) for key, parts in sums.items()]
-    levels = sorted((row for row in rows if isinstance(row[0], int)), key=lambda row: row[0], reverse=isinstance(release, Release))
+    levels = sorted((row for row in rows if isinstance(row[0], int)), key=lambda row: row[0])
     return [_layer(release, *row) for row in [*(row for row in rows if isinstance(row[0], str)), *levels]]
 
 
@@ -101,13 +102,18 @@ def is_structure(step: Step, release: Release | FlowRelease) -> bool:
     return isinstance(release, Release) and not step.purpose.startswith("counts")
 
 
+def step_level(release: Release | FlowRelease, step: Step) -> int | None:
+    """The level of a step of the accounting, 0 for the whole; the stage for trips; None where it has none."""
+    return step.level if step.level is None or isinstance(release, FlowRelease) else release.height - step.level
+
+
 def place_name(release: Release | FlowRelease, level: int | None) -> str:
-    """A level or stage of the accounting in words."""
+    """A level, 0 for the whole, or a stage in words."""
     if level is None:
         return "–"
     if isinstance(release, FlowRelease):
         return release.tree.title(level)
-    return "whole area" if level == release.height else f"level {level}" if level else "level 0, the finest"
+    return "whole area" if level == 0 else f"level {level}, the finest" if level == release.height else f"level {level}"
 
 
 def odds(receipt: Receipt) -> Odds:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.release import Release
 from dpviz.release.utility import reliability
+from dpviz.release.verdict import verdict
 from dpviz.view.report_budget import place_name
 
 Floats = NDArray[np.float64]
@@ -25,7 +26,7 @@ class LevelRow:
     """One level of a release.
 
     Attributes:
-        level: its number.
+        level: its number, 0 for the whole.
         name: in words.
         parts: how many partitions, or released pairs, it has.
         size: median area of its partitions in km2 (units of area on a plain plane); None for trips.
@@ -33,6 +34,7 @@ class LevelRow:
         p95: its 95th percentile.
         width: of the 95 % intervals, the median.
         shares: of partitions or pairs of high, medium and low reliability, in percent.
+        grade: "usable", "rough" or "mostly noise".
     """
 
     level: int
@@ -43,6 +45,7 @@ class LevelRow:
     p95: float | None
     width: float | None
     shares: tuple[float, float, float]
+    grade: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +80,8 @@ def level_rows(release: Release | FlowRelease, levels: list[dict[str, Any]]) -> 
         release: public.
         levels: what the manifest says of its expected utility, level by level.
     """
-    return [_row(release, facts) for facts in levels]
+    grades = [each.grade for each in verdict(release).levels]
+    return [_row(release, level, facts, grade) for level, (facts, grade) in enumerate(zip(levels, grades, strict=True))]
 
 
 def error_axis(rows: list[LevelRow]) -> Axis:
@@ -106,15 +110,15 @@ def shares_of(count: NDArray[Any], stddev: Floats) -> tuple[float, float, float]
     return tuple(100 * float((names == name).sum()) / max(len(names), 1) for name in CLASSES)  # type: ignore[return-value]
 
 
-def _row(release: Release | FlowRelease, facts: dict[str, Any]) -> LevelRow:
-    level, size = facts["level"], None
+def _row(release: Release | FlowRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
+    size = None
     if isinstance(release, Release):
         nodes = release.nodes(level)
         count, stddev = release.count[nodes], release.stddev[nodes]
         size = float(np.nanmedian(release.domain.areas_km2(release.tree.rectangles(nodes))))
         name = place_name(release, level)
     else:
-        count, stddev = release.stages[2 * level].count, release.stddev(2 * level)
+        count, stddev = release.stages[2 * level].count.astype(np.float64), release.stddev(2 * level)
         name = "all trips" if level == 0 else str(facts["between"])
     return LevelRow(
         level=level,
@@ -125,6 +129,7 @@ def _row(release: Release | FlowRelease, facts: dict[str, Any]) -> LevelRow:
         p95=facts["stddev_p95"],
         width=facts["interval_width_median"],
         shares=shares_of(count, stddev),
+        grade=grade,
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import count as numbers
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.release.nouns import noun
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 from dpviz.view.colors import Scale, short
@@ -54,7 +54,7 @@ class PointsPicture:
         below: looks from just below zero; empty if nothing is.
         title: what colours mean, with unit.
         ticks: texts at 0, a quarter of the top and the top of the scale, which grows with the square root.
-        level: which is drawn.
+        level: which is drawn, 0 for the whole.
         note: what was left out, or how to read it; None if nothing needs to be said.
     """
 
@@ -73,30 +73,25 @@ class PointsPicture:
 
 def drawn_level(release: Release) -> int:
     """The finest level that has no more than 5,000 partitions."""
-    return next(level for level in numbers() if len(release.nodes(level)) <= MOST_SHAPES)
+    return max(level for level in range(release.height + 1) if len(release.nodes(level)) <= MOST_SHAPES)
 
 
-def points_picture(release: Release, unit: str) -> PointsPicture:
-    """Draw the finest level that is not too fine.
-
-    Args:
-        release: public.
-        unit: what is counted, in the plural.
-    """
+def points_picture(release: Release) -> PointsPicture:
+    """Draw the finest level that is not too fine."""
     level = drawn_level(release)
     nodes = large_first(release, release.nodes(level))
     rectangles = release.tree.rectangles(nodes)
     paper = domain_paper(release.domain)
     area = release.domain.areas_km2(rectangles)
     density = np.divide(release.count[nodes], area, out=np.zeros(len(nodes)), where=area > 0)
-    scale = density_scale(density, np.nan_to_num(area), release.domain, unit)
+    scale = density_scale(density, np.nan_to_num(area), release.domain, noun(release))
     looks = _looks(density, scale.top)
     paths = _rectangles(release.domain, paper, rectangles)
     return PointsPicture(
         paper=paper,
         land=paper.land(map_bounds(release.domain)),
         frame=_rectangles(release.domain, paper, np.array([[0, 0, release.domain.side, release.domain.side]]))[0],
-        shapes=list(zip(looks, paths, _told(release, nodes, unit), strict=True)),
+        shapes=list(zip(looks, paths, _told(release, nodes), strict=True)),
         swatches=_swatches(scale, overlaps=release.tree.overlaps),
         above=[f"p{step}" for step in range(_ABOVE + 1)],
         below=[f"n{step}" for step in range(1, _BELOW + 1)] if (density < 0).any() else [],
@@ -143,11 +138,12 @@ def _rectangles(domain: Domain, paper: Paper, rectangles: NDArray[np.integer]) -
     return [f"M{a} {b}h{c}v{d}h{e}z" for a, b, c, d, e in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def _told(release: Release, nodes: Indices, unit: str) -> list[str]:
-    """What pointing at partitions shows."""
+def _told(release: Release, nodes: Indices) -> list[str]:
+    """What pointing at partitions shows: each with the interval that it has alone."""
+    unit = noun(release)
     low, high = release.interval(nodes)
     counts = np.rint(release.count[nodes]) + 0.0
     return [
-        f"{count:,.0f} {unit}, 95 % between {a:,.0f} and {b:,.0f}"
+        f"{count:,.0f} {unit}, 95 % between {a:,.0f} and {b:,.0f} for this one alone"
         for count, a, b in zip(counts.tolist(), low.tolist(), high.tolist(), strict=True)
     ]

@@ -9,13 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.release.flow_release import FlowRelease
+from dpviz.release.flow_release import FlowRelease, interval
 from dpviz.release.release import Release
 from dpviz.release.utility import reliability
 from dpviz.space.domain import Domain
-from dpviz.view.report_trips import PairRows, pair_name
+from dpviz.view.report_trips import pair_name, pair_rows
 
 Floats = NDArray[np.float64]
+
+_PLACES = {
+    "at the centre": (1 / 2, 1 / 2),
+    "south-west": (1 / 4, 1 / 4),
+    "south-east": (3 / 4, 1 / 4),
+    "north-west": (1 / 4, 3 / 4),
+    "north-east": (3 / 4, 3 / 4),
+}
+"""Public places in the domain, as shares of its width and height."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +32,7 @@ class Example:
     """One released number.
 
     Attributes:
-        kind: why it was chosen.
+        kind: how it was chosen.
         where: the partition or pair in words.
         count: as a text.
         low: lower end of its interval.
@@ -63,35 +72,83 @@ class Sums:
 
 
 def point_examples(release: Release, level: int) -> list[Example]:
-    """A partition of a level that is well known, the fullest, one that is little known, and one below zero."""
-    nodes = release.nodes(level)
-    count, stddev = release.count[nodes], release.stddev[nodes]
-    low, high = release.interval(nodes)
-    named = _classes(count, stddev)
-    return [
+    """The whole, and the partitions of a level at public places: the centre of the domain and those of its quarters.
+
+    They are chosen without a look at the counts, so that each interval holds with its probability. The centre comes first.
+    """
+    nodes = _at_places(release, release.nodes(level))
+    found = [_point_example(release, kind, node) for node, kind in nodes.items()]
+    return found if 0 in nodes else [*found, _point_example(release, "the whole", 0)]
+
+
+def _at_places(release: Release, nodes: NDArray[np.int64]) -> dict[int, str]:
+    """Which of the nodes lie at the public places, each once, with the names of the places."""
+    tree, side = release.tree, release.domain.side
+    column, row = (np.array([int(share[axis] * side) for share in _PLACES.values()], np.int32) for axis in (0, 1))
+    shown = np.zeros(len(tree), np.bool_)
+    shown[nodes] = True
+    found: dict[int, str] = {}
+    for kind, leaf in zip(_PLACES, tree.leaf_of(column, row).tolist(), strict=True):
+        node = leaf
+        while not shown[node]:
+            node = int(tree.parent[node])
+        found.setdefault(node, kind)
+    return found
+
+
+def _point_example(release: Release, kind: str, node: int) -> Example:
+    at = np.array([node])
+    count, stddev, (low, high) = release.count[at], release.stddev[at], release.interval(at)
+    return Example(
+        kind=kind,
+        where="the whole area" if node == 0 else f"partition {node:,} ({_box(release.domain, release.tree.rectangles(at)[0])})",
+        **_numbers(count[0], stddev[0], low[0], high[0]),
+        reliability=_classes(count, stddev)[0],
+    )
+
+
+def trip_examples(release: FlowRelease) -> list[Example]:
+    """Released pairs of the coarsest level, chosen by their places in the lists of regions, and all trips."""
+    level, at = min(1, release.depth), release.stages[2 * min(1, release.depth)]
+    size = release.tree.origins.size(level), release.tree.destinations.size(level)
+    wanted = dict.fromkeys((int(u * (size[0] - 1)), int(v * (size[1] - 1))) for u, v in ((0, 0), (0, 1), (1, 0), (0.5, 0.5), (1, 1)))
+    place = {pair: number for number, pair in enumerate(zip(at.origin.tolist(), at.destination.tolist(), strict=True))}
+    pairs = [place[pair] for pair in wanted if pair in place]
+    stddev = release.stddev(2 * level)
+    low, high = interval(at.noisy, stddev)
+    found = [
         Example(
-            kind=kind,
-            where=f"partition {nodes[at]:,} ({_box(release.domain, release.tree.rectangles(nodes[[at]])[0])})",
-            **_numbers(count[at], stddev[at], low[at], high[at]),
-            reliability=named[at],
+            kind="by its place in the list",
+            where=pair_name(release, level, int(at.origin[one]), int(at.destination[one])),
+            **_numbers(at.count[one], stddev[one], low[one], high[one]),
+            reliability=_classes(at.count[[one]], stddev[[one]])[0],
         )
-        for kind, at in _telling(count, np.array(named))
+        for one in pairs
+    ]
+    return [*found, *_all_trips(release)]
+
+
+def _all_trips(release: FlowRelease) -> list[Example]:
+    at, stddev = release.stages[0], release.stddev(0)
+    low, high = interval(at.noisy, stddev)
+    return [
+        Example(kind="the whole", where="all trips", **_numbers(*row), reliability=_classes(at.count, stddev)[0])
+        for row in zip(at.count.tolist(), stddev.tolist(), low.tolist(), high.tolist(), strict=True)
     ]
 
 
-def trip_examples(release: FlowRelease, rows: PairRows, most: int) -> list[Example]:
-    """The strongest pairs of a level, and one that is little known."""
+def largest_pairs(release: FlowRelease, most: int) -> list[Example]:
+    """The released pairs of the finest level with the most trips; their intervals hold for all numbers of the release at once."""
+    rows = pair_rows(release, release.depth)
     named = _classes(rows.count, rows.stddev)
-    strongest = [(str(rank), rank - 1) for rank in range(1, min(most, len(rows.count)) + 1)]
-    weak = [("a weak one", int(at)) for at in np.flatnonzero(np.array(named) == "low")[:1] if at >= len(strongest)]
     return [
         Example(
-            kind=kind,
+            kind=str(at + 1),
             where=pair_name(release, rows.level, int(rows.origin[at]), int(rows.destination[at])),
             **_numbers(rows.count[at], rows.stddev[at], rows.low[at], rows.high[at]),
             reliability=named[at],
         )
-        for kind, at in [*strongest, *weak]
+        for at in range(min(most, len(rows.count)))
     ]
 
 
@@ -113,21 +170,6 @@ def sums_of(release: Release | FlowRelease) -> Sums:
         drift=stated > 0.8 * piled,
         agree=abs(gap) < 0.5,
     )
-
-
-def _telling(count: Floats, named: NDArray[np.str_]) -> list[tuple[str, int]]:
-    """Places of telling examples, each once: the middle one of its kind, as the end of a long list owes its place to noise."""
-    order = np.argsort(-count, kind="stable")
-    high, weak = order[named[order] == "high"], order[(named[order] == "low") & (count[order] >= 0.5)]
-    below = order[count[order] < -0.5]
-    groups = {"well known": high, "little known": weak, "below zero, by noise": below}
-    chosen = [(kind, places[len(places) // 2 :][:1]) for kind, places in groups.items()]
-    chosen.insert(1 if len(high) else 0, ("the fullest", order[:1]))
-    found: dict[int, str] = {}
-    for kind, places in chosen:
-        for place in places.tolist():
-            found.setdefault(place, kind)
-    return [(kind, place) for place, kind in found.items()]
 
 
 def _classes(count: NDArray[Any], stddev: Floats) -> list[str]:

@@ -8,7 +8,8 @@ import geopandas
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.release.flow_release import FlowRelease, interval
+from dpviz.release.at_once import pair_intervals
+from dpviz.release.flow_release import FlowRelease
 from dpviz.space.regions import Regions
 from dpviz.view.colors import top_of
 from dpviz.view.ground import fitted_bounds
@@ -34,7 +35,7 @@ class PairRows:
         destination: (k,) places.
         count: (k,) trips.
         stddev: (k,) of the noise.
-        low: (k,) ends of the intervals.
+        low: (k,) ends of intervals that hold for all pairs at once, since pairs are shown for their size.
         high: (k,)
     """
 
@@ -88,7 +89,7 @@ class TripsPicture:
 def pair_rows(release: FlowRelease, level: int) -> PairRows:
     """The pairs of a level that were released with trips."""
     at, stddev = release.stages[2 * level], release.stddev(2 * level)
-    low, high = interval(at.noisy, stddev)
+    low, high = pair_intervals(release, 2 * level)
     order = np.lexsort((at.destination, at.origin, -at.count))
     order = order[at.count[order] > 0]
     return PairRows(
@@ -210,6 +211,6 @@ def _arc(ends: list[int], strength: float, told: str) -> Arc:
 def _told(release: FlowRelease, rows: PairRows, chosen: Integers) -> list[str]:
     columns = (rows.origin, rows.destination, rows.count, rows.low, rows.high)
     return [
-        f"{pair_name(release, rows.level, o, d)}: {count:,} trips, 95 % between {low:,.0f} and {high:,.0f}"
+        f"{pair_name(release, rows.level, o, d)}: {count:,} trips, 95 % between {low:,.0f} and {high:,.0f} for all pairs at once"
         for o, d, count, low, high in zip(*(column[chosen].tolist() for column in columns), strict=True)
     ]

@@ -9,7 +9,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from dpviz.release.flow_release import FlowRelease, interval
+from dpviz.release.at_once import pair_intervals
+from dpviz.release.flow_release import FlowRelease
 from dpviz.view.chart_parts import (
     AXIS,
     FORMAT,
@@ -214,12 +215,18 @@ def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.L
         rows = _largest(at.origin, at.count, tree.origins.size(level))
         columns = _largest(at.destination, at.count, tree.destinations.size(level))
     kept = (at.count > 0) & np.isin(at.origin, rows) & np.isin(at.destination, columns)
-    low, high = interval(at.noisy[kept], release.stddev(2 * level)[kept])
+    low, high = (end[kept] for end in pair_intervals(release, 2 * level))
     origins, destinations = _names(tree.origins.names_of(level), rows), _names(tree.destinations.names_of(level), columns)
     table = pd.DataFrame({"origin": [origins[place] for place in at.origin[kept].tolist()]})
     table["destination"] = [destinations[place] for place in at.destination[kept].tolist()]
     table["count"], table["low"], table["high"] = at.count[kept], low, high
-    names = {"origin": "from", "destination": "to", "count": f"released ({unit})", "low": "95 % from", "high": "95 % to"}
+    names = {
+        "origin": "from",
+        "destination": "to",
+        "count": f"released ({unit})",
+        "low": "all at once, 95 % from",
+        "high": "all at once, 95 % to",
+    }
     cells = (
         alt.Chart(with_texts(table, list(names)))
         .mark_rect()

@@ -25,12 +25,11 @@ _HIGHLIGHT = (212, 78, 150)
 _BEND = 0.3
 _DECIMALS = 4
 _MOST_NAMES, _CANDIDATES, _ROOM = 12, 200, (0.14, 0.06)
-_HARMLESS = str.maketrans("<>{}", "‹›()")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """What tooltips say, one text per object, without markup: names must be `harmless`.
+    """What tooltips say, one text per object, without markup: names must have passed `escape.deck`.
 
     Attributes:
         title: names.
@@ -90,11 +89,6 @@ class Areas:
     color: Colors
     size: Floats
     told: Told
-
-
-def harmless(text: object) -> str:
-    """Somebody else's text for a tooltip: no markup, whether or not the page escapes it (Streamlit does), and no placeholder."""
-    return str(text).translate(_HARMLESS)
 
 
 def bar(colors: Colors, width: int) -> str:

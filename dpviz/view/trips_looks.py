@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Colors, Scale
+from dpviz.view.escape import html
 from dpviz.view.trips_layers import at_origins, bar
 from dpviz.view.trips_pairs import Pairs
 
@@ -88,7 +88,7 @@ def plain_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
     shown = pairs.true if pairs.true is not None and view.shown == "True" else pairs.released
     out, into = leaving_color(view.dark), arriving_color(view.dark)
     base = np.where((pairs.destination == (-1 if view.chosen is None else view.chosen))[:, None], into, out)
-    title = f"<b>{'true ' if view.shown == 'True' else ''}{escape(view.unit)} per pair</b>"
+    title = f"<b>{'true ' if view.shown == 'True' else ''}{html(view.unit)} per pair</b>"
     both = "" if view.chosen is None else f"{_mark(out)}leaving {_mark(into)}arriving"
     return Look(
         color=_faded(base, widths.strength(shown)),
@@ -119,7 +119,7 @@ def marks_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
     return Look(
         color=colors[pairs.marks],
         width=widths.pixels(np.maximum(pairs.released, true)),
-        legend=[marks, f"<b>{escape(view.unit)} per pair</b> {widths.legend(_GREY)}", _direction(_GREY)],
+        legend=[marks, f"<b>{html(view.unit)} per pair</b> {widths.legend(_GREY)}", _direction(_GREY)],
     )
 
 

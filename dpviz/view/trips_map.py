@@ -11,6 +11,7 @@ from dpviz.release.flow_release import FlowRelease
 from dpviz.release.pair_sums import PairSums
 from dpviz.space.regions import Regions
 from dpviz.view.deck import CompactDeck, Window, deck_in
+from dpviz.view.escape import line
 from dpviz.view.ground import Ground, fitted_bounds, ground
 from dpviz.view.layers import MOST_FEATURES
 from dpviz.view.trips_layers import Arcs, Areas, arc_layer, area_layer, chosen_layer, label_layer
@@ -193,9 +194,9 @@ def _note(release: FlowRelease, view: TripsView, pairs: Pairs, numbers: tuple[in
 def _description(release: FlowRelease, view: TripsView, drawn: int) -> str:
     regions = release.tree.origins
     where = "" if view.chosen is None else f", from or to {_name(release, view)}"
-    what = f"{regions.size(view.level):,} regions ({regions.levels[view.level - 1]}) and {drawn:,} arcs between them{where}"
+    what = f"{regions.size(view.level):,} regions ({line(regions.levels[view.level - 1])}) and {drawn:,} arcs between them{where}"
     return f"Map of {what}, {view.shown.lower()}: {view.unit} per pair."
 
 
 def _name(release: FlowRelease, view: TripsView) -> str:
-    return str(release.tree.origins.names_of(view.level)[view.chosen])
+    return line(release.tree.origins.names_of(view.level)[view.chosen])

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.release.flow_release import FlowRelease, interval
+from dpviz.release.at_once import pair_intervals
+from dpviz.release.flow_release import FlowRelease
 from dpviz.release.pair_sums import PairSums
 from dpviz.view.colors import top_of
-from dpviz.view.trips_layers import Told, harmless
+from dpviz.view.escape import deck
+from dpviz.view.trips_layers import Told
 
 if TYPE_CHECKING:
     from dpviz.view.trips_map import TripsView
@@ -104,18 +106,21 @@ def error_top(release: FlowRelease, level: int) -> float:
 
 
 def arcs_told(release: FlowRelease, view: TripsView, pairs: Pairs) -> Told:
-    """What tooltips say of pairs: "A to B", what was released with its interval, and the truth where it may be seen."""
+    """What tooltips say of pairs: "A to B", what was released, and the truth where it may be seen.
+
+    Pairs are drawn for their size, so their intervals are those that hold for all pairs at once.
+    """
     origins, destinations = release.tree.origins.names_of(view.level), release.tree.destinations.names_of(view.level)
     names = zip(origins[pairs.origin], destinations[pairs.destination], strict=True)
     low, high = _spread(release, view.level, pairs)
-    unit = harmless(view.unit)
+    unit = deck(view.unit)
     texts = [
-        f"{count:,} {unit}" + (f", 95 % between {a:,.0f} and {b:,.0f}" if b < np.inf else "")
+        f"{count:,} {unit}" + (f", 95 % between {a:,.0f} and {b:,.0f} for all pairs at once" if b < np.inf else "")
         for count, a, b in zip(pairs.released.tolist(), low.tolist(), high.tolist(), strict=True)
     ]
     true = [] if pairs.true is None else zip(pairs.true.tolist(), pairs.error.tolist(), strict=True)
     return Told(
-        title=[f"{harmless(one)} to {harmless(other)}" for one, other in names],
+        title=[f"{deck(one)} to {deck(other)}" for one, other in names],
         text=texts,
         truth=None if pairs.true is None else [f"true {count:,}, error {error:+,}" for count, error in true],
     )
@@ -131,5 +136,5 @@ def _spread(release: FlowRelease, level: int, pairs: Pairs) -> tuple[Floats, Flo
         wanted = pairs.origin * width + pairs.destination
         place = order[np.minimum(np.searchsorted(key[order], wanted), len(order) - 1)]
         found = key[place] == wanted
-        low[found], high[found] = (end[found] for end in interval(at.noisy[place], release.stddev(2 * level)[place]))
+        low[found], high[found] = (end[place][found] for end in pair_intervals(release, 2 * level))
     return low, high

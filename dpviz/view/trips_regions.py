@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +12,9 @@ from dpviz.release.flow_release import FlowRelease
 from dpviz.release.pair_sums import PairSums
 from dpviz.space.regions import Regions
 from dpviz.view.colors import Colors, top_of
+from dpviz.view.escape import deck, html
 from dpviz.view.ground import Ground
-from dpviz.view.trips_layers import Areas, Told, bar, harmless
+from dpviz.view.trips_layers import Areas, Told, bar
 
 if TYPE_CHECKING:
     from dpviz.view.trips_map import TripsView
@@ -79,8 +79,8 @@ def areas_of(regions: Regions, ground: Ground, view: TripsView, totals: tuple[To
     released, true = totals
     shown = true if true is not None and view.shown == "True" else released
     told = Told(
-        title=[harmless(name) for name in regions.names_of(view.level)],
-        text=[f"{harmless(view.unit)}: {text}" for text in _told(released)],
+        title=[deck(name) for name in regions.names_of(view.level)],
+        text=[f"{deck(view.unit)}: {text}" for text in _told(released)],
         truth=None if true is None else [f"true: {text}" for text in _told(true)],
     )
     size = np.sqrt(np.clip(sum(shown.values()) / tops.size, 0.0, 1.0))
@@ -111,7 +111,7 @@ def shade_legend(released: Totals, view: TripsView, tops: Tops) -> str:
     if view.shown not in _SHADED:
         return ""
     shades = _shades(np.linspace(0.0, 1.0, 12), dark=view.dark, points=False)
-    return f"region: {escape(view.unit)} {next(iter(released))} 0 {bar(shades, 60)} {tops.shade:,.0f} and more"
+    return f"region: {html(view.unit)} {next(iter(released))} 0 {bar(shades, 60)} {tops.shade:,.0f} and more"
 
 
 def _first(totals: Totals) -> Integers:

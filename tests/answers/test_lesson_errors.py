@@ -97,4 +97,4 @@ def test_draws_of_a_split_scatter_as_its_theory():
 def test_a_split_tree_spends_its_shares():
     release = split_tree((0.25, 0.0, 0.75), least_squares=True).release(nobody(2), PureBudget(1), Entropy.seeded(1))
     amounts = {step.level: float(step.amount) for step in release.receipt.steps}
-    assert amounts == pytest.approx({2: 0.25, 0: 0.75})
+    assert amounts == pytest.approx({0: 0.25, 2: 0.75})

@@ -51,6 +51,15 @@ def test_references_are_compared_and_marked():
     assert not any(row["private"] for row in compare(which))
 
 
+def test_every_row_says_that_it_comes_from_a_simulation_also_one_of_an_older_table():
+    which = study(mechanisms={"exact": ExactKdtree(height=3), "cells": Identity()}, repeats=1)
+    rows = pd.DataFrame(compare(which))
+    older = pd.concat([rows.iloc[:1], rows.iloc[1:].drop(columns="status")])
+    for table in (rows, tidy(which, rows), tidy(which, older), tidy(which, rows.drop(columns="status")), summary(tidy(which, rows))):
+        assert set(table.loc[table["label"] == "cells", "status"]) == {"SIMULATION: not private"}
+        assert set(table.loc[table["label"] == "exact", "status"]) == {"NOT PRIVATE"}
+
+
 def test_zooms_are_those_of_the_evaluation():
     which = study(workloads=("zooms",), repeats=1)
     run = which.runs()[0]

@@ -84,7 +84,7 @@ def test_teach_from_the_start_page_to_a_clicked_range_query(chromium, address, t
 def test_curate_in_the_dark_adds_up_and_hides_the_truth(chromium, address, tmp_path):
     link = 'points?mode=Curate&settings={"height":5}&epsilon=0.1'
     with visit(chromium, address, link, scheme="dark", tmp_path=tmp_path) as (page, _):
-        page.get_by_text("Nothing has been spent yet").wait_for()
+        page.get_by_text("Nothing has been spent on these data yet").wait_for()
         assert background(page) < 200
         assert page.locator("canvas").count() == 0
         draw(page)

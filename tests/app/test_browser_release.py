@@ -95,6 +95,7 @@ def test_an_upload_is_named_capped_drawn_and_forgotten(chromium, own, tmp_path):
         typed(page, "CRS of the coordinates", "EPSG:4326")
         page.locator(".st-key-frame input").fill("World")
         page.keyboard.press("Enter")
+        page.get_by_text("Each record is its own person").click()
         typed(page, "Name of the dataset", "Two homes")
         typed(page, "Cap, ε", "2")
         page.get_by_text("ε 0. The next draw makes it ε 0.5, of ε 2").wait_for()

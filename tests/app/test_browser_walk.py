@@ -54,6 +54,7 @@ def upload(page, tmp_path):
     typed(page, "CRS of the coordinates", "EPSG:4326")
     page.locator(".st-key-frame input").fill("Contiguous")
     page.keyboard.press("Enter")
+    page.get_by_text("Each record is its own person").click()
     typed(page, "Name of the dataset", f"{MARK}Dataset")
     typed(page, "Cap, ε", "5")
 
@@ -97,7 +98,7 @@ def other_session(chromium, address, tmp_path):
         page.get_by_role("button", name="Open the map").wait_for()
         shown = walk(page)
         page.goto(f"{address}/points?mode=Curate")
-        page.get_by_text("Nothing has been spent yet").or_(page.get_by_label("Name of the dataset")).first.wait_for()
+        page.get_by_text("Nothing has been spent on these data yet").or_(page.get_by_label("Name of the dataset")).first.wait_for()
         shown += [page.content(), *walk(page)]
         assert "What leaves the app." in "".join(shown)
     assert len(frames) > 5

@@ -92,7 +92,12 @@ def test_only_loading_is_kept_and_never_a_release():
     found = {node.name: ast.unparse(node.returns) for file, node, _ in decorators() if file == "cached.py"}
     files = {"inspected": "PointsFile", "inspected_regions": "RegionsFile", "inspected_flows": "FlowsFile"}
     data = {"sample": "PointCounts", "counted": "PointCounts", "flow_sample": "Flows", "frame": "Frame", "flows": "Flows"}
-    assert found == files | data | {"marks": "tuple[str, ...]", "keeper": "Keeper", "counts": "Counts"}
+    assert found == files | data | {
+        "marks": "tuple[str, ...]",
+        "repeated": "tuple[RepeatedColumn, ...] | None",
+        "keeper": "Keeper",
+        "counts": "Counts",
+    }
     assert all(file == "cached.py" for file, _, _ in decorators())
     text = (FOLDER / "cached.py").read_text("utf-8")
     assert not any(word in text.split('"""', 2)[2] for word in ("Release", "mechanisms", "Entropy", "evaluate"))

@@ -9,7 +9,7 @@ from dpviz.app.state import Config
 from dpviz.app.study_job import STOPPED
 from dpviz.app.trips_state import TripsConfig
 from tests.app.test_compare_page import answered, charts, finished, started
-from tests.app.walk import PLACES, account, fine, go, good, infos, labelled, press_draw
+from tests.app.walk import account, by_record, errors, fine, go, good, infos, labelled, press_draw
 
 REGIONS = b"id,lat,lon,name\nA1,50,8,a\nA2,51,8,b\nB1,50,9,c\nB2,51,9,d\n"
 JOURNEYS = b"origin,destination,count\nA1,A2,70\nA1,B1,9\nB2,B1,33\nB2,A2,4\n"
@@ -35,19 +35,20 @@ def at(page, **state):
 
 def points_uploaded(mode="Curate"):
     app = at("points", config=Config(mode=mode, source="upload", order=4))
-    good(app.file_uploader[0].set_value(("places.csv", PLACES, "text/csv")).run())
+    good(app.file_uploader[0].set_value(("places.csv", BARE, "text/csv")).run())
     app.selectbox(key="frame").set_value("Contiguous United States")
     app.text_input(key="crs").set_value("EPSG:4326")
-    return good(app.run())
+    return by_record(good(app.run()))
 
 
 def trips_uploaded(mode="Curate"):
     app = at("trips", trips_config=TripsConfig(mode=mode, source="upload"))
     good(app.file_uploader(key="regions file").set_value(("regions.csv", REGIONS, "text/csv")).run())
     good(app.file_uploader(key="trips file").set_value(("trips.csv", JOURNEYS, "text/csv")).run())
-    return good(labelled(app.text_input, "Group by the first characters of the id").set_value("1").run())
+    return by_record(good(labelled(app.text_input, "Group by the first characters of the id").set_value("1").run()))
 
 
+BARE = b"lon,lat\n-118.2,34.1\n-80.25,25.5\n-100.125,40.5\n"  # without a column whose content could look like ids
 UPLOADED = {"Points": points_uploaded, "Trips": trips_uploaded}
 MECHANISM = {"Points": "identity", "Trips": "flat_gaussian"}
 
@@ -64,7 +65,7 @@ def to_compare(app, kind):
 
 def to_curate(app, kind):
     go(app, kind.lower())
-    return good(app.segmented_control(key="mode").set_value("Curate").run())
+    return by_record(good(app.segmented_control(key="mode").set_value("Curate").run()))
 
 
 class TestLooks:
@@ -91,6 +92,23 @@ class TestLooks:
         assert app.get("deck_gl_json_chart")
         fine(press_draw(to_curate(app, "Points")))
         assert account().truth_seen
+
+    def test_it_is_one_after_the_session_is_gone_and_on_another_frame(self):
+        assert declared("Points").get("deck_gl_json_chart")
+        app = points_uploaded()
+        app.selectbox(key="frame").set_value("World")
+        fine(press_draw(good(app.run())))
+        assert account().truth_seen
+
+    @pytest.mark.parametrize("kind", ["Points", "Trips"])
+    def test_where_it_cannot_be_recorded_nothing_is_shown(self, ledger_path, kind):
+        ledger_path.write_text("no ledger")
+        app = declared(kind)
+        assert kind == "Trips" or "The truth is not shown" in errors(app)
+        app = press_draw(app)
+        assert "The truth is not shown, since that it is looked at cannot be recorded" in errors(app)
+        assert not [each for each in app.metric if "rror" in each.label]
+        assert app.session_state["looked_at"] == set()
 
     def test_trips_show_no_truth_before_the_first_draw(self):
         app = declared("Trips")

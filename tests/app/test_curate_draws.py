@@ -86,6 +86,12 @@ class TestTruth:
         fine(press_draw(app))
         assert account().truth_seen
 
+    def test_truth_seen_in_teach_in_another_tab_before_the_account_existed_is_recorded_with_it(self):
+        fine(press_draw(points_app(SMALL)))
+        assert "The truth was looked at." in captions(points_app(CURATE))
+        fine(press_draw(points_app(CURATE)))
+        assert account().truth_seen
+
     def test_truth_seen_in_teach_afterwards_is_recorded_at_once(self):
         fine(press_draw(points_app(CURATE)))
         assert not account().truth_seen

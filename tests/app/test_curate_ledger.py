@@ -7,7 +7,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.app.presses import Press
+from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
 from tests.app.walk import (
     CURATE,
@@ -26,6 +28,7 @@ from tests.app.walk import (
     name_dataset,
     points_app,
     press_draw,
+    protect,
     trips_app,
     warnings,
 )
@@ -41,7 +44,7 @@ def uploaded(content=PLACES, name="homes.csv", frame="Contiguous United States")
     good(app.file_uploader(key="file").set_value((name, content, "text/csv")).run())
     app.selectbox(key="frame").set_value(frame)
     app.text_input(key="crs").set_value("EPSG:4326")
-    return good(app.run())
+    return protect(app)
 
 
 def bars(app):
@@ -150,6 +153,57 @@ class TestSums:
         assert not bars(points_app(SMALL))
 
 
+NOTHING_SPENT, SPENT = "Nothing has been spent on these data yet.", "Spent on these data so far: ε 0.5."
+
+
+def told(app):
+    """What a page says about spending, beside the controls and in the middle."""
+    return f"{infos(app)} {captions(app)}"
+
+
+class TestWhatIsSaidOfSpending:
+    """All of it comes from the account that a draw would be paid from."""
+
+    @pytest.mark.parametrize("start", [lambda: points_app(CURATE), lambda: trips_app(TRIPS), uploaded])
+    def test_without_a_ledger(self, start, ledger_path):
+        assert NOTHING_SPENT in told(start())
+        assert not ledger_path.exists()
+
+    def test_an_account_without_draws(self):
+        app = points_app(CURATE)
+        marks = app.session_state["loaded config"][0].marks
+        Ledger().open("Crowd", marks, Terms(unit="record", neighbours="add or remove one", cap=PureBudget(1)))
+        assert NOTHING_SPENT in told(fine(app.run()))
+
+    def test_draws_of_another_session(self):
+        fine(press_draw(uploaded()))
+        app = uploaded()
+        assert SPENT in infos(app)
+        assert "Nothing has been spent" not in told(app)
+        fine(press_draw(trips_app(TRIPS)))
+        assert "Spent on these data so far: ε 1, δ 1e-08." in told(trips_app(TRIPS))
+
+    def test_another_file_that_joins_the_account_of_a_name(self):
+        fine(press_draw(uploaded()))
+        app = uploaded(PLACES + b"-90,40,more\n")
+        assert NOTHING_SPENT in infos(app)
+        labelled(app.text_input, "Name of the dataset").set_value("Homes 1").run()
+        assert SPENT in infos(app)
+        assert NOTHING_SPENT not in told(app)
+
+    def test_draws_of_this_session(self):
+        app = fine(press_draw(uploaded()))
+        assert SPENT in captions(app)
+        good(app.file_uploader(key="file").set_value(("others.csv", PLACES + b"-90,40,more\n", "text/csv")).run())
+        assert SPENT not in told(protect(app))
+
+    def test_a_ledger_that_cannot_be_read(self, ledger_path):
+        ledger_path.write_bytes(b"not a ledger")
+        app = points_app(CURATE)
+        assert "What was spent on these data is not known" in infos(app)
+        assert "Nothing has been spent" not in told(app)
+
+
 class TestRefusals:
     def test_the_cap_stops_the_draw_that_would_pass_it(self):
         app = name_dataset(uploaded(), cap=1.0)
@@ -158,13 +212,13 @@ class TestRefusals:
         assert "would pass the cap" in bars(app)
         assert app.button(key="draw").disabled
         assert len(entries()) == 2
-        app.number_input(key="epsilon").set_value(0.001).run()
+        app.text_input(key="epsilon").set_value("0.001").run()
         assert app.button(key="draw").disabled
 
     def test_what_is_left_can_be_spent_to_the_last(self):
         app = name_dataset(uploaded(), cap=0.7)
         fine(press_draw(app))
-        app.number_input(key="epsilon").set_value(0.2)
+        app.text_input(key="epsilon").set_value("0.2")
         fine(press_draw(fine(app.run())))
         assert account().left["epsilon"] == 0
 
@@ -186,8 +240,26 @@ class TestRefusals:
     def test_columns_that_protect_another_unit_are_refused(self):
         people = b"lon,lat,who\n-118.2,34.1,a\n-80.25,25.5,b\n"
         app = press_draw(uploaded(people))
-        labelled(app.selectbox, "Person").set_value("who").run()
+        protect(app, "who")
         assert "per record, and as the columns are chosen now one person" in warnings(app)
+        assert app.button(key="draw").disabled
+
+    def test_another_column_of_persons_is_refused(self):
+        people = b"lon,lat,who,visit\n-118.2,34.1,a,1\n-80.25,25.5,a,2\n"
+        app = uploaded(people)
+        labelled(app.selectbox, "Person").set_value("who").run()
+        fine(press_draw(app))
+        assert account().terms.person == "who"
+        labelled(app.selectbox, "Person").set_value("visit").run()
+        assert "a person is one value of the column 'who'; as the columns are chosen now, the column 'visit' says it" in warnings(app)
+        assert app.button(key="draw").disabled
+
+    def test_a_column_of_persons_with_a_name_that_no_ledger_takes_is_refused(self):
+        column = "who " * 40
+        app = uploaded(f"lon,lat,{column}\n-118.2,34.1,a\n-80.25,25.5,a\n".encode())
+        labelled(app.selectbox, "Person").select_index(-1)
+        app = name_dataset(good(app.run()))
+        assert "The name of the column of persons must be one line of text, 1 to 120 characters" in errors(app)
         assert app.button(key="draw").disabled
 
     def test_other_neighbours_are_refused(self):

@@ -12,7 +12,7 @@ from dpviz.data.points import PointCounts
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.release import Release
 from tests.app.release_walk import PAID, publish, write_texts
-from tests.app.walk import CURATE, captions, entries, fine, go, good, labelled, pages_app, points_app, press_draw
+from tests.app.walk import CURATE, by_record, captions, entries, fine, go, good, labelled, pages_app, points_app, press_draw
 
 PLACES = b"lon,lat,note\n-118.2,34.1,canary7\n-80.25,25.5,canary7\n"
 REGIONS = b"id,lat,lon,name\ncanaryA,50,8,Aberg\ncanaryB,51,9,Bdorf\n"
@@ -56,7 +56,7 @@ def busy():
     app.segmented_control(key="source").set_value("upload").run()
     app.file_uploader(key="file").set_value(("homes.csv", PLACES, "text/csv")).run()
     app.selectbox(key="frame").set_value("Contiguous United States")
-    app.text_input(key="crs").set_value("EPSG:4326").run()
+    by_record(app.text_input(key="crs").set_value("EPSG:4326").run())
     labelled(app.text_input, "Name of the dataset").set_value("My dataset")
     labelled(app.number_input, "Cap, ε").set_value(5.0).run()
     fine(press_draw(app))
@@ -66,6 +66,7 @@ def busy():
     go(app, "trips")
     fine(app.segmented_control(key="trips source").set_value("upload").run())
     fine(labelled(app.segmented_control, "Mode").set_value("Curate").run())
+    by_record(app)
     labelled(app.text_input, "Name of the dataset").set_value("My dataset of trips")
     labelled(app.number_input, "Cap, ε").set_value(5.0).run()
     fine(press_draw(app))
@@ -128,7 +129,7 @@ def test_a_file_is_read_again_afterwards(monkeypatch):
         app.segmented_control(key="source").set_value("upload").run()
         app.file_uploader(key="file").set_value(("homes.csv", PLACES, "text/csv")).run()
         app.selectbox(key="frame").set_value("Contiguous United States")
-        return fine(app.text_input(key="crs").set_value("EPSG:4326").run())
+        return by_record(fine(app.text_input(key="crs").set_value("EPSG:4326").run()))
 
     app = load(pages_app("points", CURATE))
     fine(app.run())

@@ -7,9 +7,12 @@ from tests.app.walk import (
     PLACES,
     SMALL,
     SWAPPED,
+    by_record,
     captions,
     drawn,
     drawn_layer,
+    entries,
+    errors,
     fine,
     good,
     infos,
@@ -17,6 +20,7 @@ from tests.app.walk import (
     name_dataset,
     points_app,
     press_draw,
+    protect,
 )
 
 
@@ -34,7 +38,7 @@ class TestFiles:
     def declare(self, app, frame="Contiguous United States", crs="EPSG:4326"):
         app.selectbox(key="frame").set_value(frame)
         app.text_input(key="crs").set_value(crs)
-        return good(app.run())
+        return by_record(good(app.run()))
 
     def public(self, app):
         return next(box for box in app.checkbox if box.label == "These data are already public")
@@ -100,11 +104,12 @@ class TestFiles:
 
     def test_a_person_column_protects_people(self):
         app = self.upload(b"lon,lat,who\n-118.2,34.1,a\n-118.2,34.1,a\n-80.25,25.5,b\n")
-        labelled(app.selectbox, "Person").set_value("who").run()
+        protect(app, "who")
         fine(self.declare(app))
         press_draw(app)
         assert drawn(app).release.receipt.unit == "person"
         assert drawn(app).data.points.count.sum() == 2
+        assert drawn(app).data.unit == "records"
 
     def test_a_person_column_is_proposed_and_not_applied(self):
         app = self.declare(self.upload(b"lon,lat,person_id\n-118.2,34.1,a\n-80.25,25.5,b\n"))
@@ -179,7 +184,7 @@ class TestFiles:
         app = self.by_path(file)
         if not app.error:
             self.declare(app)
-        told = " ".join(each.value for each in app.error)
+        told = errors(app)
         assert words.lower() in told.lower()
         if content != b"lon,lat,note\n":
             assert told
@@ -199,6 +204,19 @@ class TestFiles:
             app.number_input(key=side).set_value(value)
         assert len(good(app.run()).error) == 1
         assert app.button(key="draw").disabled
+
+    @pytest.mark.parametrize("drop", [False, True])
+    @pytest.mark.parametrize(
+        ("content", "words"),
+        [(b"lon,lat\n", "Not one record is there"), (b"x,y\n385000,3768000\n391000,3771000\n", "are x and y swapped")],
+    )
+    def test_what_would_be_a_release_of_nothing_is_stopped_before_a_draw(self, tmp_path, content, words, drop):
+        (tmp_path / "a.csv").write_bytes(content)
+        for app in (self.upload(content), self.by_path(tmp_path / "a.csv")):
+            app.toggle(key="drop").set_value(drop)
+            assert words in errors(good(self.declare(app)))
+            assert app.button(key="draw").disabled
+        assert entries() == []
 
     def test_bad_rows_can_be_left_out(self):
         app = self.declare(self.upload(PLACES + b"far,away,secret\n"))

@@ -22,10 +22,7 @@ class TestLimits:
 
     def test_an_epsilon_out_of_range_never_reaches_a_draw(self):
         for epsilon in ("0", "-1", "inf", "nan", "1000"):
-            assert points_app(SMALL | {"epsilon": epsilon}).number_input(key="epsilon").value == 0.5
-        app = points_app()
-        low, high = app.number_input(key="epsilon").min, app.number_input(key="epsilon").max
-        assert 0 < low < high <= 100
+            assert points_app(SMALL | {"epsilon": epsilon}).text_input(key="epsilon").value == "0.5"
 
     def test_a_level_of_too_many_partitions_is_a_picture(self):
         app = fine(press_draw(points_app({"sample": "gaussian_cluster", "size": "1000", "settings": '{"height":8}'})))

@@ -10,6 +10,7 @@ from dpviz.app.points_tabs import NAMES
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import measure
 from dpviz.privacy.ledger import Ledger
+from dpviz.release.verdict import verdict
 from dpviz.view.points_map import SHOWN
 from tests.app.walk import (
     CURATE,
@@ -96,7 +97,7 @@ class TestDrawing:
         for theme in ("dark", "light"):
             app.context = {"theme": theme}
             fine(app.run())
-        fine(app.number_input(key="epsilon").set_value(1.5).run())
+        fine(app.text_input(key="epsilon").set_value("1.5").run())
         fine(app.number_input(key="setting quadtree height").set_value(5).run())
         fine(app.selectbox(key="preset").set_value("uniform").run())
         fine(app.selectbox(key="mechanism").set_value("identity").run())
@@ -126,7 +127,9 @@ class TestDrawing:
         assert drawn(app).release.simulation
         assert (drawn(app).release.noisy == drawn(again).release.noisy).all()
         assert "a simulation, not private" in app.html[-1].value
-        assert "Simulation" in captions(open_tab(app, "Table"))
+        opened = open_tab(app, "Table")
+        assert "Simulation" in captions(opened)
+        assert set(opened.dataframe[0].value["status"]) == {"SIMULATION: not private"}
 
     def test_a_changed_setting_is_said_to_be_newer_than_the_draw(self):
         app = press_draw(points_app())
@@ -134,12 +137,13 @@ class TestDrawing:
         app.slider(key="zoom").set_value(2).run()
         app.segmented_control(key="shown").set_value("Error").run()
         assert "have changed since draw" not in captions(app)
-        app.number_input(key="epsilon").set_value(0.75).run()
+        app.text_input(key="epsilon").set_value("0.75").run()
         assert "have changed since draw" in captions(app)
         assert "have changed since draw" not in captions(press_draw(app))
 
     def test_every_tab_says_something(self):
         app = press_draw(points_app())
+        assert any(verdict(drawn(app).release).headline in each.value for each in app.markdown)
         charts = {name: len(open_tab(app, name).get("vega_lite_chart")) for name in NAMES}
         assert charts == {"Accuracy by zoom": 2, "By size": 1, "Range query": 1, "Receipt": 1, "Table": 0}
         assert len(app.dataframe[0].value) == 256
@@ -156,6 +160,18 @@ class TestDrawing:
         app.number_input(key="query West").set_value(950.0).run()
         assert "A box needs an area" in good(app).error[0].value
 
+    def test_a_range_query_that_reaches_outside_the_domain_says_how_far(self):
+        app = open_tab(press_draw(points_app()), "Range query")
+        west, south, east, north = drawn(app).release.domain.bounds
+        for side, value in zip(("West", "South", "East", "North"), (west - (east - west), south, east, north), strict=True):
+            app.number_input(key=f"query {side}").set_value(value)
+        fine(app.run())
+        assert any("50 % of the box lies outside the domain" in warning.value for warning in app.warning)
+        told = {metric.label: metric.value for metric in app.metric}
+        assert told["Released answer"] == f"{drawn(app).release.answer([(west, south, east, north)])[0]:,.0f} records"
+        app.number_input(key="query East").set_value(west - 1).run()
+        assert "The box lies outside the domain" in good(app).error[0].value
+
 
 class TestCurate:
     def test_draws_add_up_exactly(self):
@@ -163,7 +179,7 @@ class TestCurate:
         assert "ε 0. The next draw makes it ε 0.1" in captions(app)
         press_draw(app)
         assert "ε 0.1. The next draw makes it ε 0.2" in captions(app)
-        app.number_input(key="epsilon").set_value(0.2).run()
+        app.text_input(key="epsilon").set_value("0.2").run()
         press_draw(app)
         assert "ε 0.3. The next draw makes it ε 0.5" in captions(app)
         assert [entry.budget.epsilon for entry in entries()] == [Fraction(1, 10), Fraction(1, 5)]

@@ -14,7 +14,22 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
 from dpviz.publishing.opening import open_data, open_frame
 from tests.app.test_saved_config import released, saved
-from tests.app.walk import CURATE, captions, drawn, errors, fine, good, infos, labelled, points_app, press_draw, trips_app, trips_drawn
+from tests.app.walk import (
+    CURATE,
+    by_record,
+    captions,
+    drawn,
+    errors,
+    fine,
+    good,
+    infos,
+    labelled,
+    points_app,
+    press_draw,
+    protect,
+    trips_app,
+    trips_drawn,
+)
 
 HOMES = pd.DataFrame({"lon": [-118.2, -80.25, -100.125, -100.125], "lat": [34.1, 25.5, 40.5, 40.5], "who": list("abcc")})
 FAR = pd.DataFrame({"lon": [10.0, -90.0], "lat": [50.0, None], "who": list("de")})
@@ -40,6 +55,7 @@ def by_path(path, link=CURATE, **widgets):
         app.text_input(key="crs").set_value("EPSG:4326")
         app.toggle(key="drop").set_value(True)
         good(app.run())
+        protect(app)
     return app
 
 
@@ -63,8 +79,8 @@ def test_a_glob_and_a_folder_are_counted_and_saved(homes, pattern, tmp_path, cap
     assert "2 files, " in captions(app)
     assert "Automatic chose numpy: the files are not larger than an eighth of the memory" in captions(app)
     assert "Curator only: left out 2: 1 outside the domain, 1 unreadable." in captions(app)
-    labelled(app.selectbox, "Person").set_value("who").run()
-    fine(app.toggle(key="distinct").set_value(True).run())
+    protect(app, "who")
+    fine(labelled(app.toggle, "Each person once per cell").set_value(True).run())
     assert "left out 3: 1 outside the domain, 1 unreadable, 1 over the bound." in captions(app)
     fine(press_draw(app))
     assert drawn(app).data.points.count.sum() == 3
@@ -89,25 +105,33 @@ def test_an_engine_can_be_chosen_and_is_saved(homes):
 
 def test_a_path_has_the_account_of_the_upload_and_of_each_file(homes):
     app = press_draw(by_path(homes))
-    app.text_input(key="path").set_value(str(homes / "1.parquet")).run()
+    by_record(app.text_input(key="path").set_value(str(homes / "1.parquet")).run())
     assert "ε 0.5. The next draw makes it ε 1," in captions(fine(app))
     alone = app.session_state["loaded config"][0].digest
     app.segmented_control(key="source").set_value("upload").run()
     app.file_uploader(key="file").set_value(("renamed.parquet", (homes / "1.parquet").read_bytes(), "")).run()
+    by_record(app)
     assert "ε 0.5. The next draw makes it ε 1," in captions(fine(app))
     assert app.session_state["loaded config"][0].digest == alone
 
 
-def test_dask_asks_for_an_address_and_waits_until_it_is_asked(homes):
-    app = by_path(homes)
+def test_dask_waits_until_it_is_asked_and_no_page_names_a_scheduler(homes):
+    app = by_path(homes, CURATE | {"address": "tls://far.org:1"})
     app.selectbox(key="engine").set_value("dask").run()
-    app.text_input(key="address").set_value("tcp//nowhere").run()
     assert "Count the records" in [button.label for button in fine(app).button]
     assert app.button(key="draw").disabled
-    app.button(key="count").click().run()
-    until(app, errors)
-    assert "address must be that of a Dask scheduler" in errors(app)
-    assert "Count the records" in [button.label for button in app.button]
+    assert "Workers of this computer." in captions(app)
+    assert not [each for each in app.text_input if "address" in f"{each.key} {each.label}".lower()]
+    assert "far.org" not in captions(app)
+
+
+def test_the_scheduler_that_was_set_at_the_start_is_shown(homes, monkeypatch):
+    monkeypatch.setenv("DPVIZ_DASK_ADDRESS", "tls://far.org:1")
+    app = by_path(homes)
+    app.selectbox(key="engine").set_value("dask").run()
+    assert r"Scheduler tls\://far\.org\:1, as set when the app was started." in captions(fine(app))
+    monkeypatch.setenv("DPVIZ_DASK_ADDRESS", "tcp://far.org:1")
+    assert "whoever runs the scheduler can run code on this computer" in errors(good(app.run()))
 
 
 def test_large_files_are_counted_in_the_background_and_can_be_cancelled(homes, monkeypatch):
@@ -191,7 +215,7 @@ class TestTrips:
         app = trips_app({"sample": "us_flights", "level": "1", "mode": "Curate"})
         app.session_state["regions uploaded"] = ("squares.geojson", self.SQUARES)
         fine(app.segmented_control(key="trips source").set_value("path").run())
-        return good(app.text_input(key="trips path").set_value(str(path)).run())
+        return by_record(good(app.text_input(key="trips path").set_value(str(path)).run()))
 
     def test_a_glob_of_trips_between_ids(self, tmp_path):
         for number in (1, 2):
@@ -207,7 +231,7 @@ class TestTrips:
         assert app.error or "CRS" in infos(app)
         app.text_input(key="trips crs").set_value("EPSG:4326").run()
         assert "left out 1: 1 in no region." in captions(fine(app))
-        labelled(app.selectbox, "Person").set_value("who").run()
+        protect(app, "who")
         (once,) = [toggle for toggle in app.toggle if toggle.label == "Each person once per pair"]
         fine(once.set_value(True).run())
         data = app.session_state["loaded trips config"][0]

@@ -10,7 +10,21 @@ from dpviz.__main__ import main
 from dpviz.app.saved_config import configuration
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.publishing.config import from_tables
-from tests.app.walk import CURATE, FLIGHTS, PLACES, SMALL, entries, fine, good, labelled, name_dataset, points_app, press_draw, trips_app
+from tests.app.walk import (
+    CURATE,
+    FLIGHTS,
+    PLACES,
+    SMALL,
+    entries,
+    fine,
+    good,
+    labelled,
+    name_dataset,
+    points_app,
+    press_draw,
+    protect,
+    trips_app,
+)
 
 TRIPS = FLIGHTS | {"mode": "Curate"}
 
@@ -49,7 +63,7 @@ def test_an_uploaded_file_pays_from_the_account_that_it_has(tmp_path, capsys):
     good(app.file_uploader(key="file").set_value(("homes.csv", PLACES, "text/csv")).run())
     app.selectbox(key="frame").set_value("Contiguous United States")
     app.text_input(key="crs").set_value("EPSG:4326").run()
-    labelled(app.selectbox, "Person").set_value("note").run()
+    protect(app, "note")
     fine(press_draw(name_dataset(app)))
     (tmp_path / "homes.csv").write_bytes(PLACES)
     release, _ = released(saved(app), tmp_path, capsys)

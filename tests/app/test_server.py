@@ -1,16 +1,11 @@
 """The running server: who may connect, what it answers to others, what it keeps to itself."""
 
-import base64
-import http.client
-import os
-import socket
 import struct
-import sys
 from pathlib import Path
 
 import pytest
 
-from dpviz.publishing.serve import command, without_settings
+from tests.app.calls import ask, handshake
 from tests.app.walk import ROOT
 
 LISTENING = "0A"
@@ -19,28 +14,6 @@ LISTENING = "0A"
 @pytest.fixture(scope="module")
 def address(serve):
     return serve(ROOT / "app.py")
-
-
-def ask(address, path, method="GET", body=None, **headers):
-    """The status, the headers and the body of an answer; `Host` may be another one than the address."""
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=20)
-    try:
-        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
-        answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read()
-    finally:
-        connection.close()
-
-
-def handshake(address, **headers):
-    """The status with which the server answers an app that wants to connect."""
-    key = base64.b64encode(os.urandom(16)).decode()
-    words = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": key, **headers}
-    host, port = address.removeprefix("http://").split(":")
-    lines = [f"{name}: {value}" for name, value in ({"Host": f"{host}:{port}"} | words).items()]
-    with socket.create_connection((host, int(port)), timeout=20) as line:
-        line.sendall("\r\n".join(["GET /_stcore/stream HTTP/1.1", *lines, "", ""]).encode())
-        return int(line.recv(4096).split()[1])
 
 
 def test_the_app_itself_may_connect(address):
@@ -111,11 +84,3 @@ def test_the_server_listens_on_this_computer_only(address):
         if line.split()[1].endswith(f":{port}") and line.split()[3] == LISTENING
     ]
     assert found == [f"{struct.pack('<I', 0x7F000001)[::1].hex().upper()}:{port}"]
-
-
-def test_the_command_s_server_has_the_same_locks(tmp_path):
-    """`dpviz app` hands every setting over, wherever it is started."""
-    words = command(ROOT / "app.py", port=8501)
-    assert {"--server.address=127.0.0.1", "--client.showErrorDetails=none", "--browser.gatherUsageStats=false"} <= {*words}
-    assert not [name for name in without_settings({"STREAMLIT_SERVER_ADDRESS": "0.0.0.0"}) if name]  # noqa: S104
-    assert words[0] == sys.executable

@@ -117,7 +117,7 @@ class TestDrawing:
 
     def test_a_stale_draw_says_so(self):
         app = press_draw(trips_app())
-        app.number_input(key="epsilon").set_value(2.0).run()
+        app.text_input(key="epsilon").set_value("2.0").run()
         assert "have changed since draw 1" in captions(app)
         press_draw(app)
         assert "have changed" not in captions(app)
@@ -138,6 +138,7 @@ class TestRegions:
 
     def test_a_pair_of_regions_is_answered_at_any_two_levels(self):
         app = open_trips_tab(press_draw(trips_app()), "Pair of regions")
+        assert any("**Levels 0 " in each.value or "**All levels" in each.value for each in app.markdown)
         app.selectbox(key="pair From level").set_value("state").run()
         fine(app.selectbox(key="pair To level").set_value("all").run())
         figures = {metric.label: metric.value for metric in app.metric}

@@ -22,7 +22,19 @@ PUBLIC_FIGURES = {"Partitions shown", "Typical noise", "Released total", "Budget
 PUBLIC_FIGURES |= {"95 % interval, noise only"}
 
 
-PUBLIC_COLUMNS = ["partition", "West", "South", "East", "North", "count", "stddev", "low", "high", "first measured"]
+PUBLIC_COLUMNS = [
+    "partition",
+    "West",
+    "South",
+    "East",
+    "North",
+    "count",
+    "stddev",
+    "all at once, 95 % from",
+    "to",
+    "first measured",
+    "status",
+]
 
 
 PLACES = b"lon,lat,note\n-118.2,34.1,secret\n-80.25,25.5,hidden\n-100.125,40.5,quiet\n"
@@ -59,13 +71,18 @@ def entries():
     return [entry for account in Ledger().accounts() for entry in Ledger().entries(account.name)]
 
 
+def as_read(element):
+    """A text as a person reads it: what keeps names apart from Markdown is not seen."""
+    return element.value.replace("\\", "").replace("\u2060", "")
+
+
 def errors(app):
     """What is refused in place, as a person reads it."""
-    return " ".join(error.value.replace("\\", "") for error in app.error)
+    return " ".join(as_read(error) for error in app.error)
 
 
 def warnings(app):
-    return " ".join(warning.value.replace("\\", "") for warning in app.warning)
+    return " ".join(as_read(warning) for warning in app.warning)
 
 
 def account():
@@ -73,8 +90,25 @@ def account():
     return found
 
 
+def protect(app, person=None, most=1):
+    """Say whom a file's release protects: each record (or trip) as a person of its own, or the persons of a column."""
+    (choice,) = [radio for radio in app.radio if radio.label == "Whom to protect"]
+    good(choice.set_value("each" if person is None else "person").run())
+    if person is not None:
+        labelled(app.selectbox, "Person").set_value(person)
+        (bound,) = [number for number in app.number_input if number.label.endswith("per person, at most")]
+        bound.set_value(most)
+    return good(app.run())
+
+
+def by_record(app):
+    """Say that each record is its own person, where nothing is said yet."""
+    return protect(app) if any(radio.label == "Whom to protect" and radio.value is None for radio in app.radio) else app
+
+
 def name_dataset(app, name=None, cap=10.0):
-    """Type name and cap where the ledger does not know the data and the page proposes none."""
+    """Type name and cap where the ledger does not know the data and the page proposes none; each record is protected unless it is said."""
+    by_record(app)
     typed = [each for each in app.text_input if each.label == "Name of the dataset"]
     if typed and not typed[0].value:
         typed[0].set_value(name or f"Homes {len(Ledger().accounts()) + 1}")
@@ -133,11 +167,11 @@ def keys(elements):
 
 
 def captions(app):
-    return " ".join(caption.value for caption in app.caption)
+    return " ".join(as_read(caption) for caption in app.caption)
 
 
 def texts(app):
-    return " ".join(each.value for each in app.markdown)
+    return " ".join(as_read(each) for each in app.markdown)
 
 
 def labelled(widgets, label):
@@ -147,7 +181,7 @@ def labelled(widgets, label):
 
 
 def infos(app):
-    return " ".join(info.value for info in app.info)
+    return " ".join(as_read(info) for info in app.info)
 
 
 def shares_of(app):

@@ -24,11 +24,14 @@ FORMS = {
         extra=0,
         stop="count",
         stop_cells=5,
+        reuse_splits=False,
         combine=False,
         zero=False,
         inside="uniform",
     ),
-    "paper, never stopped": Htf(search="rounds", split_epsilon=1e-3, ratio="2^(1/3)", extra=0, stop="count", stop_count=0, combine=False),
+    "paper, never stopped": Htf(
+        search="rounds", split_epsilon=1e-3, ratio="2^(1/3)", extra=0, stop="count", stop_count=0, reuse_splits=False, combine=False
+    ),
 }
 MOST_LEXSORTS, MOST_SPREAD, MOST_FINER = 3, 1.5, 10
 PEAK = """

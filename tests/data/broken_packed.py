@@ -144,7 +144,6 @@ def trips_parquet():
         "infinite": [1.0, np.inf],
         "missing": [1, None],
         "names": ["1", "zq Kowalska"],
-        "too large": [1, 2**62 + 4711],
         "truths": [True, False],
         "lists": [[1], [2]],
         "lists of names": [["zq"], ["zq"]],

@@ -67,9 +67,6 @@ def trips_text(sep, whole):
         "blank": "",
         "not a number": "nan",
         "infinite": "inf",
-        "beyond floats": "1e999",
-        "beyond any number": BIG,
-        "too large": str(2**53 + 4711),
         "hexadecimal": "0x4711",
         "with thousands": "4_711",
     }
@@ -79,7 +76,7 @@ def trips_text(sep, whole):
         "a cell too many": table("zq1,zq2,4711,zq,zq"),
         "a cell too few": table("zq1,zq2,4711"),
         "a decimal comma": table("zq1,zq2,4711,5,zq"),
-        "a quote that never ends": table('zq1,"zq2,4711,zq'),
+        "a quote that never ends": table('zq1,"zq2,4711,zq' + ",zq" * (sep != ",")),  # in TSV files a mark is a letter
         "utf-16": whole.decode().encode("utf-16"),
         "latin-1": whole.replace(b"Kowalska", b"Kowalsk\xe4"),
         "cells between semicolons": whole.replace(sep.encode(), b";"),

@@ -21,6 +21,7 @@ from dpviz.data.count_dask import DaskCluster, count_with_dask, counted_by
 from dpviz.data.count_dask_cluster import connected
 from dpviz.data.counting_pass import CountingPass, Watch
 from dpviz.data.placing import XyCells
+from dpviz.data.scheduler import Scheduler
 from dpviz.data.spill import PREFIX
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
@@ -87,7 +88,7 @@ def test_a_scheduler_without_workers_is_one_line(asked, monkeypatch):
         LocalCluster(n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", **options) as cluster,
         pytest.raises(InputError, match="has had no worker for"),
     ):
-        count_with_dask(asked, cluster=DaskCluster(address=cluster.scheduler_address))
+        count_with_dask(asked, cluster=DaskCluster(scheduler=Scheduler(address=cluster.scheduler_address)))
 
 
 _WAITS = """
@@ -152,7 +153,9 @@ def test_no_disk_for_spilling_is_one_line(asked, monkeypatch):
     assert caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("options", [{"workers": 0}, {"workers": True}, {"workers": 1.5}, {"workers": 2, "address": "tcp://h:1"}])
+@pytest.mark.parametrize(
+    "options", [{"workers": 0}, {"workers": True}, {"workers": 1.5}, {"workers": 2, "scheduler": Scheduler(address="tls://h:1")}]
+)
 def test_a_number_of_workers_that_makes_no_sense_is_refused(options):
     with pytest.raises(InputError, match="workers"):
         DaskCluster(**options)

@@ -197,7 +197,7 @@ def test_engines_have_names_and_an_address_has_one_engine(tmp_path):
     assert ENGINES == ("numpy", "duckdb", "dask")
     table = "x,y\n1,1\n"
     assert "'numpy', 'duckdb', 'dask'" in refused(count_points, text(table), domain=PLANE, engine="spark")
-    assert "address" in refused(count_points, text(table), domain=PLANE, engine="numpy", address="tcp://h:1")
+    assert "address" in refused(count_points, text(table), domain=PLANE, engine="numpy", address="tls://h:1")
     for engine in ("duckdb", "dask"):
         assert "engine='numpy'" in refused(count_points, text(table), domain=PLANE, engine=engine)
         assert "engine='numpy'" in refused(count_points, upload(b"{}", "a.geojson"), domain=DEGREES, engine=engine)
@@ -215,8 +215,8 @@ def asked(monkeypatch):
     """Engines and what they are asked, of a count that is not made."""
     seen = []
 
-    def run(engine, question, address, watch):
-        seen.append((engine, question, address))
+    def run(engine, question, scheduler, watch):
+        seen.append((engine, question, scheduler and scheduler.address))
         return Counted(places=np.array([1, 8]), counts=np.array([5, 2]), outside=1, bad=2, over=3)
 
     monkeypatch.setattr("dpviz.data.counting.run", run)
@@ -232,7 +232,7 @@ def test_small_files_are_counted_in_memory_and_large_ones_are_not(tmp_path, monk
     points = count_points(tmp_path, domain=PLANE)
     assert (points.column.tolist(), points.row.tolist(), points.count.tolist(), points.unit) == ([1, 0], [0, 1], [5, 2], "record")
     assert counters(points) == (6, 1, 2, 3)
-    count_points(tmp_path, domain=PLANE, address="tcp://h:1")
+    count_points(tmp_path, domain=PLANE, address="tcp://h:1", insecure_address=True)
     assert [(engine, address) for engine, _, address in asked] == [("duckdb", None), ("dask", "tcp://h:1")]
     monkeypatch.setattr("dpviz.data.engines.installed", lambda engine: engine != "duckdb")
     count_points(tmp_path, domain=PLANE)

@@ -18,6 +18,7 @@ from dpviz.data.flows import Flows
 from dpviz.data.places import BAD, OUTSIDE, cells_of, pairs_of
 from dpviz.data.placing import GeometryCells, IdPairs, LeafIds, XyCells, XyPairs
 from dpviz.data.points import PointCounts
+from dpviz.data.text_rows import BadLines
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import LeafLookup
@@ -138,7 +139,7 @@ def test_pairs_of_coordinates_are_looked_up():
 @pytest.mark.parametrize("placing", [XyCells(x="x", y="y", domain=PLANE), IdPairs(origin="o", destination="d", starts=None, ends=None)])
 def test_weights_are_whole_numbers_or_bad(placing):
     question = asked(placing, count="n")
-    assert question.weights(column(["3", " 4 ", "1e2", "1.5", "-1", "", None, "zz", "1e16"])).tolist() == [3, 4, 100, *[-1] * 6]
+    assert question.weights(column(["3", " 4 ", "1e2", "1.5", "-1", "", None, "zz", "1e16"])).tolist() == [3, 4, 100, *[-1] * 5, 2**53]
     assert question.weights(column([3.0, 0.5, np.nan, np.inf, -1.0, 2.0**53])).tolist() == [3, -1, -1, -1, -1, 2**53]
     assert question.weights(column([0, None, 7])).tolist() == [0, -1, 7]
 
@@ -181,7 +182,8 @@ TRIPS = IdPairs(origin="o", destination="d", starts=LeafIds.of(TOWNS), ends=Leaf
 @pytest.mark.parametrize(
     ("placing", "faults", "words"),
     [
-        (POINTS, {"ragged": 1}, "fewer cells"),
+        (POINTS, {"lines": BadLines(cells=1), "place": 1}, "fewer cells"),
+        (POINTS, {"lines": BadLines(marks=1)}, "not closed on its line"),
         (POINTS, {"place": 1, "count": 1}, "'x' or 'y' has a cell that is no finite number"),
         (TRIPS, {"place": 1}, "'o' or 'd' has an id that is missing"),
         (GeometryCells(geometry="g", encoding="WKB", domain=PLANE), {"place": 1}, "geometry is missing"),

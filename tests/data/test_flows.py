@@ -49,7 +49,7 @@ def refused(rows, columns=("origin", "destination", "count"), **options):
 
 
 ids = st.sampled_from(IDS)
-trips = st.lists(st.tuples(ids, ids, st.integers(0, 2**45)), max_size=20)
+trips = st.lists(st.tuples(ids, ids, st.integers(0, 10**7)), max_size=20)
 
 
 @few
@@ -134,7 +134,6 @@ BAD = {
     "infinite": (("36001", "36001", np.inf), "'count' has a cell that is no number", 1),
     "negative": (("36001", "36001", -1), "'count' has a negative count", 1),
     "fraction": (("36001", "36001", 1.5), "'count' has a count that is no whole number", 1),
-    "too large": (("36001", "36001", 2**53 + 1), "'count' has a count beyond 2**53", 1),
     "decimal fraction": (("36001", "36001", Decimal("2.5")), "'count' has a count that is no whole number", 1),
 }
 
@@ -178,12 +177,10 @@ def test_columns_of_another_kind_hold_no_counts(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64, object, "Int64", pd.ArrowDtype(pa.decimal128(20, 0))])
-def test_counts_up_to_2_to_the_53_are_exact(dtype):
-    rows = table([("01001", "36001", 2**53 - 3), ("01001", "36003", 2)]).astype({"count": dtype})
-    assert sorted(Flows.from_table(rows, regions=REGIONS).count.tolist()) == [2, 2**53 - 3]
-    for last in (4, 2**53):
-        rows["count"] = pd.Series([2**53 - 3, last], dtype=object).astype(dtype)
-        assert "more than 2**53" in refusal(lambda: Flows.from_table(rows, regions=REGIONS))
+def test_counts_up_to_a_thousand_million_are_exact(dtype):
+    for last in (10**9 - 1, 10**9, 10**9 + 1, 2**53, 2**60):
+        rows = table([("01001", "36001", last), ("01001", "36003", 2)]).astype({"count": dtype})
+        assert sorted(Flows.from_table(rows, regions=REGIONS).count.tolist()) == [2, min(last, 10**9)]
 
 
 WRONG = {

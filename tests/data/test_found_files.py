@@ -64,7 +64,26 @@ def test_a_file_whose_name_looks_like_a_pattern_is_itself(tmp_path):
 def test_links_are_followed_to_real_files(folder):
     (folder / "link.parquet").symlink_to(folder / "a.parquet")
     assert names(found_files(folder / "link.parquet")) == ["a.parquet"]
-    assert "named twice" in refused(folder)
+    assert names(found_files(folder)) == ["a.parquet", "b.parquet", "c.parquet"]
+
+
+def test_a_file_is_one_file_whatever_leads_to_it(folder):
+    (folder / "z.parquet").hardlink_to(folder / "b.parquet")
+    (folder / "links").mkdir()
+    (folder / "links" / "c.parquet").symlink_to(folder / "a.parquet")
+    every = [folder / "b.parquet", str(folder / "[ab].parquet"), folder, str(folder / "links" / "*"), folder / "links" / ".." / "a.parquet"]
+    assert names(found_files(every)) == ["b.parquet", "a.parquet", "c.parquet"]
+    twice = text("lon,lat\n1,2\n", "a.csv")
+    assert len(found_files([twice, twice]).sources) == 1
+
+
+def test_a_table_without_a_row_says_so(tmp_path):
+    texts = {"0": "lon,lat", "1": "\ufeff\n\nlon,lat\r\n\r\n\n", "2": "lon,lat\n1,2", "3": "lon,lat\n \n"}
+    for name, content in texts.items():
+        (tmp_path / f"{name}.csv").write_text(content, "utf-8", newline="")
+    assert found_files(str(tmp_path / "*.csv")).rowless == (True, True, False, False)
+    TABLE.iloc[:0].to_parquet(tmp_path / "a.parquet")
+    assert found_files(tmp_path).rowless == (True,)
 
 
 def test_uploads_stand_for_themselves():
@@ -93,6 +112,12 @@ def test_nothing_found_is_said(tmp_path):
 @pytest.mark.parametrize("name", ["http://x.org/*.parquet", "s3://bucket/a.parquet", "/vsicurl/a.csv", "https://x.org/a.csv"])
 def test_urls_are_never_opened(name):
     assert "local file" in refused(name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of POSIX")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.csv")
+    assert "is not a file" in refused(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("source", [b"a.csv", 7, None, io.BytesIO(b"a,b\n"), {"a.csv"}])

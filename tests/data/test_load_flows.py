@@ -76,7 +76,7 @@ def test_what_was_written_is_what_is_read(form, data):
     regions = regions_of(rows)
     ids = regions.ids[-1].tolist()
     pair = st.tuples(st.integers(0, len(ids) - 1), st.integers(0, len(ids) - 1))
-    found = data.draw(st.dictionaries(pair, st.integers(1, 2**45), max_size=12))
+    found = data.draw(st.dictionaries(pair, st.integers(1, 10**9), max_size=12))
     split = [(ids[a], ids[b], part) for (a, b), count in found.items() for part in (count // 2, count - count // 2)]
     table = pd.DataFrame(split, columns=["From", "TO", "Trips"]).astype({"From": object, "TO": object, "Trips": np.int64})
     expected = {(ids[a], ids[b]): count for (a, b), count in found.items()}
@@ -230,8 +230,6 @@ BAD = {
     "negative": ("36001,36001,-1", "'trips' has a negative count", 1),
     "fraction": ("36001,36001,1.5", "'trips' has a count that is no whole number", 1),
     "tiny fraction": ("36001,36001,1.00000000000000000001", "'trips' has a count that is no whole number", 1),
-    "too large": ("36001,36001,9007199254740993", "'trips' has a count beyond 2**53", 1),
-    "far too large": ("36001,36001,1e999", "'trips' has a count beyond 2**53", 1),
     "too few cells": ("36001", "more or fewer cells", 1),
     "too many cells": ("36001,36001,1,zq", "more or fewer cells", 1),
 }
@@ -248,7 +246,7 @@ def test_bad_rows_are_refused_with_a_reason_or_dropped(case):
 
 
 def test_every_reason_is_another():
-    same = {"hexadecimal", "underscore", "other digits", "nan", "infinite", "thousands", "tiny fraction", "far too large", "too many cells"}
+    same = {"hexadecimal", "underscore", "other digits", "nan", "infinite", "thousands", "tiny fraction", "too many cells"}
     reasons = {refusal(trips(f"from,to,trips\n{row}\n")) for case, (row, _, _) in BAD.items() if case not in same}
     assert len(reasons) == len(BAD) - len(same)
 
@@ -259,11 +257,11 @@ def test_whole_numbers_however_they_are_written(cell):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("last", [2**53 - 3, 2**53 - 2])
-def test_counts_up_to_2_to_the_53_are_exact(form, last):
+@pytest.mark.parametrize("last", [10**9 - 1, 10**9])
+def test_counts_up_to_a_thousand_million_are_exact(form, last):
     table = pd.DataFrame({"from": ["01001", "36001"], "to": ["36001", "36001"], "count": [last, 2]})
     assert read_flows(stored(table, form), regions=REGIONS).count.tolist() == [last, 2]
-    assert "more than 2**53" in refusal(stored(table.assign(count=[last, 2**53 - last + 1]), form))
+    assert read_flows(stored(table.assign(count=[2**54, 10**9 + 1]), form), regions=REGIONS).count.tolist() == [10**9, 10**9]
 
 
 @pytest.mark.parametrize("cells", [["zq", "zq"], ["1,5", "zq"], ["1.5", "2.5"], ["-1", "zq"]])
@@ -315,7 +313,7 @@ def test_text_of_nothing_but_a_header_holds_no_trips(content):
     assert len(read_flows(trips(content), regions=REGIONS).count) == 0
 
 
-@pytest.mark.parametrize("content", ["\n\r\nfrom,to\n01001,36001\n", "from,to\r01001,36001", "\ufeff\n\nfrom,to\r\n\r\n01001,36001\r\n"])
+@pytest.mark.parametrize("content", ["\n\r\nfrom,to\n01001,36001\n", "\ufeff\n\nfrom,to\r\n\r\n01001,36001\r\n"])
 def test_line_ends_blank_lines_and_marks_do_no_harm(content):
     assert pairs(read_flows(trips(content), regions=REGIONS)) == {("01001", "36001"): 1}
 
@@ -474,8 +472,9 @@ def test_files_over_a_limit_are_refused(form):
     assert read_flows(source, regions=REGIONS, limits=exact).count.sum() == 4
 
 
-def test_rows_are_counted_whatever_ends_them():
-    assert "rows" in refusal(trips("from,to\r" + "01001,36001\r" * 5), limits=Limits(rows=4))
+def test_rows_end_in_line_feeds():
+    assert "rows" in refusal(trips("from,to\r\n" + "01001,36001\r\n" * 5), limits=Limits(rows=4))
+    assert "carriage returns alone" in refusal(trips("from,to\r" + "01001,36001\r" * 5))
 
 
 def test_parquet_that_unpacks_to_too_much_is_refused():
@@ -507,13 +506,13 @@ def test_files_that_are_no_tables_are_refused(name):
 def test_text_in_another_encoding_is_refused_or_its_rows_dropped():
     source = upload("from,to,note\n01001,36001,\xe9\nzq\xe9,36001,1\n".encode("latin-1"), "a.csv")
     assert "UTF-8" in refusal(source)
-    assert dropped(source) == ({("01001", "36001"): 1}, 1)
+    assert dropped(source) == ({}, 2)
 
 
 def test_an_open_quote_never_stops_a_run():
     source = trips('from,to\n01001,36001\n01001,"zq\n' + "36001,36003\n" * 300_000)
-    assert "no leaf region" in refusal(source)
-    assert dropped(source) == ({("01001", "36001"): 1}, 1)
+    assert "not closed on its line" in refusal(source)
+    assert dropped(source) == ({("01001", "36001"): 1, ("36001", "36003"): 300_000}, 1)
 
 
 def test_the_rule_for_bad_rows_must_be_known():

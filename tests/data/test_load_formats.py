@@ -110,7 +110,7 @@ def test_columns_are_found_by_name_in_any_case(name):
         "\ufefflon,lat\n1,2\n",
         "\n\nlon,lat\n1,2\n\n",
         '"lon","lat"\n"1","2"\n',
-        'lon,lat,"a\nb"\n1,2,"c\nd"\n',
+        'lon,lat,"a,""b"""\r\n\r\n1,2,"c ""d"""\r\n',
     ],
 )
 def test_ordinary_ways_to_write_csv(content):
@@ -122,8 +122,11 @@ def test_spaces_around_numbers_do_not_matter():
     assert read_points(text("lon, lat\n 1 , 2.0\n"), domain=PLANE).count.tolist() == [1]
 
 
-def test_long_cells_that_nobody_asked_for_do_not_matter():
-    assert read_points(text(f"lon,lat,note\n1,2,{'long ' * 700_000}\n3,4,short\n"), domain=PLANE).count.sum() == 2
+def test_long_cells_of_other_columns_do_not_matter_up_to_a_mebibyte():
+    assert read_points(text(f"lon,lat,note\n1,2,{'long ' * 200_000}\n3,4,short\n"), domain=PLANE).count.sum() == 2
+    long = text(f"lon,lat,note\n1,2,{'long ' * 300_000}\n3,4,short\n")
+    assert "longer than" in refusal(long, domain=PLANE)
+    assert left_out(long, domain=PLANE) == (1, 1)
 
 
 @pytest.mark.parametrize("content", ["lon,lat\n", "lon,lat", "lon,lat\n\n", "\ufefflon,lat\r\n"])

@@ -162,8 +162,9 @@ def test_files_over_a_limit_are_refused(form, tmp_path):
     assert read_points(source, domain=WORLD, crs=declared(form), limits=exact).count.sum() == 4
 
 
-def test_rows_are_counted_whatever_ends_them():
-    assert "rows" in refusal(text("lon,lat\r" + "1,2\r" * 5), domain=PLANE, limits=Limits(rows=4))
+def test_rows_end_in_line_feeds():
+    assert "rows" in refusal(text("lon,lat\r\n" + "1,2\r\n" * 5), domain=PLANE, limits=Limits(rows=4))
+    assert "carriage returns alone" in refusal(text("lon,lat\r" + "1,2\r" * 5), domain=PLANE)
 
 
 def test_parquet_that_unpacks_to_too_much_is_refused():

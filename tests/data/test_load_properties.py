@@ -1,5 +1,6 @@
 """Round trips, garbage and dirty cells: what must hold for every file, not only for the examples."""
 
+import csv
 import io
 import json
 import tempfile
@@ -52,7 +53,8 @@ def written(points, form, folder):
         if form == "plain.parquet":
             table.to_parquet(folder / f"points.{form}")
         else:
-            table.to_csv(folder / f"points.{form}", sep="\t" if form == "tsv" else ",", index=False)
+            plain = {"sep": "\t", "quoting": csv.QUOTE_NONE, "quotechar": "\1"} if form == "tsv" else {}
+            table.to_csv(folder / f"points.{form}", index=False, **plain)
     return (folder / f"points.{form}").read_bytes()
 
 

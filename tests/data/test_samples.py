@@ -43,7 +43,7 @@ def test_every_sample_loads_into_its_domain_with_nothing_dropped(key):
     assert points.dropped == 0
     assert points.count.sum() == len(sample_xy(key)[0]) > 0
     assert SAMPLES[key].key == key
-    assert SAMPLES[key].unit in {"people", "places", "crossings", "records"}
+    assert SAMPLES[key].unit in {"places", "crossings", "records"}
     assert (SAMPLES[key].usual is None) != SAMPLES[key].synthetic
 
 

@@ -21,7 +21,7 @@ MECHANISMS = {
     "adaptive_grid": dv.AdaptiveGrid(),
     "hilbert_tree": dv.HilbertTree(height=2),
     "htf": dv.Htf(),
-    "htf_paper": dv.Htf(search="rounds", combine=False, zero=False, inside="uniform", stop="count", height=4),
+    "htf_paper": dv.Htf(search="rounds", reuse_splits=False, combine=False, zero=False, inside="uniform", stop="count", height=4),
     "path_tree": dv.PathTree(),
     "privelet": dv.Privelet(order=3),
     "privtree": dv.PrivTree(),

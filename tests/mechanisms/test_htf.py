@@ -14,6 +14,7 @@ from dpviz.mechanisms.htf import Htf
 from dpviz.mechanisms.measure import Study
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import laplace_variance
 from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 
@@ -24,6 +25,7 @@ PAPER = Htf(
     extra=0,
     stop="count",
     stop_cells=5,
+    reuse_splits=False,
     combine=False,
     zero=False,
     inside="uniform",
@@ -49,10 +51,11 @@ def spending(mechanism: Htf, points: PointCounts, epsilon: str, seed: int = 1) -
 def test_what_a_path_spends_adds_up_to_epsilon_exactly(form, epsilon):
     spent, study = spending(FORMS[form], towns(), epsilon)
     height = sum((step.amount for step in study.steps), Fraction(0))
-    assert height + spent.rest(0) == Fraction(epsilon)
+    assert height + spent.height * spent.splits + sum(spent.counts) == Fraction(epsilon)
     assert spent.rest(spent.height) == spent.counts[-1]
     for depth in range(spent.height):
-        assert spent.rest(depth) == spent.counts[depth] + spent.splits + spent.rest(depth + 1)
+        spared = spent.splits if FORMS[form].reuse_splits else 0
+        assert spent.rest(depth) == spent.counts[depth] + spared + spent.rest(depth + 1)
 
 
 def test_the_papers_budgets_are_as_corrected():
@@ -102,7 +105,7 @@ def test_receipts_charge_every_planned_level_and_early_leaves_instead(form):
     height = max(step.level for step in steps if step.level is not None)
     assert steps[0].purpose == "total, for the height"
     splits = [step for step in steps if step.purpose.startswith("splits")]
-    assert [step.level for step in splits] == list(range(height, 0, -1))
+    assert [step.level for step in splits] == list(range(height))
     evaluations = 7 if FORMS[form].search == "rounds" else 1
     assert {step.sensitivity for step in splits} == {SENSITIVITY * evaluations}
     assert len([step for step in steps if step.purpose == "counts"]) == height + 1
@@ -151,6 +154,21 @@ def test_the_papers_leaves_are_unbiased_with_the_stated_variance(mechanism):
         scores.append((error / np.sqrt(release.noise_variance[leaves]))[[0, -1]])
     assert (np.abs(np.mean(scores, axis=0)) < 5 / np.sqrt(150)).all()
     assert (np.abs(np.mean(np.square(scores), axis=0) - 1) < 5 * np.sqrt(5 / 150)).all()
+
+
+@pytest.mark.parametrize("reuse", [False, True])
+def test_the_papers_early_leaves_are_counted_with_what_is_left_for_counts_alone(reuse):
+    """Algorithm 3: epsilon_remain = epsilon_data - epsilon_accu, in which epsilon_prt has no part."""
+    release = replace(PAPER, height=6, split_epsilon=0.04, reuse_splits=reuse).release(towns(), PureBudget(1), Entropy.seeded(5))
+    data, splits = PureBudget(1 - 6 * Fraction("0.04")).split([2 ** (depth / 3) for depth in range(7)]), Fraction("0.04")
+    found = {}
+    for leaf in release.tree.leaves.tolist():
+        found.setdefault(int(release.tree.depth[leaf]), set()).add(float(release.noise_variance[leaf]))
+    assert min(found) < 6, "some leaves end early"
+    for depth, variances in found.items():
+        spared = reuse * splits * (6 - depth)
+        left = [sum(data[start:]) + spared for start in (depth, depth + 1) if start < 7]
+        assert variances <= {laplace_variance(1 / each) for each in left}
 
 
 def test_small_noisy_counts_and_small_partitions_end_a_path():

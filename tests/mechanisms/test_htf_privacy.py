@@ -21,7 +21,16 @@ from tests.privacy.test_selection import by_integral
 
 EPSILON = Fraction("1.3")
 PAPER = Htf(
-    search="rounds", split_epsilon=0.01, ratio="2^(1/3)", extra=0, stop="count", stop_count=2, combine=False, zero=False, inside="uniform"
+    search="rounds",
+    split_epsilon=0.01,
+    ratio="2^(1/3)",
+    extra=0,
+    stop="count",
+    stop_count=2,
+    reuse_splits=False,
+    combine=False,
+    zero=False,
+    inside="uniform",
 )
 VARIANTS = {
     "default": Htf(),
@@ -131,7 +140,8 @@ def test_on_many_order_2_lattices_no_record_costs_more_than_epsilon(monkeypatch,
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_on_an_order_2_lattice_no_record_costs_more_than_epsilon_and_one_nearly_all_of_it(monkeypatch, variant):
-    assert 0.95 * float(EPSILON) < worst_loss(monkeypatch, VARIANTS[variant], range(2)) <= float(EPSILON) + 1e-9
+    unspent = 0.0 if VARIANTS[variant].reuse_splits else 0.25  # all that splits may cost
+    assert (0.95 - unspent) * float(EPSILON) < worst_loss(monkeypatch, VARIANTS[variant], range(2)) <= float(EPSILON) + 1e-9
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -24,7 +24,7 @@ def release(mechanism: Identity, epsilon: float = 1.0, seed: int = 1, points: Po
 def test_every_cell_gets_all_of_epsilon_once():
     found = release(Identity(order=5), 0.7)
     (step,) = found.receipt.steps
-    assert (step.amount, step.counts, step.level) == (found.receipt.total.epsilon, 1024, 0)
+    assert (step.amount, step.counts, step.level) == (found.receipt.total.epsilon, 1024, found.tree.height)
     leaves = found.tree.leaves
     np.testing.assert_allclose(found.stddev[leaves] ** 2, laplace_variance(1 / 0.7))
     np.testing.assert_allclose(found.stddev[0] ** 2, 1024 * laplace_variance(1 / 0.7))

@@ -64,12 +64,12 @@ def test_every_variant_spends_exactly_its_budget_and_the_medians_their_share(var
     medians = steps_of(release, *MEDIANS)
     assert abs(sum(step.amount for step in medians) - receipt.used * 3 / 10) < receipt.used / 2**26
     assert sum(step.delta for step in receipt.steps) == getattr(receipt.total, "delta", 0)
-    assert [step.level for step in steps_of(release, "counts")] == [3, 2, 1, 0]
+    assert [step.level for step in steps_of(release, "counts")] == [0, 1, 2, 3]
     for step in receipt.steps:
         assert (step.sensitivity > 0, step.counts >= 0) == (True, True)
 
 
-@pytest.mark.parametrize(("fan_out", "levels"), [(4, [3, 3, 2, 2, 1, 1]), (2, [3, 2, 1])])
+@pytest.mark.parametrize(("fan_out", "levels"), [(4, [0, 0, 1, 1, 2, 2]), (2, [0, 1, 2])])
 @pytest.mark.parametrize("variant", ["standard", "smooth-sensitivity", "noisy-mean"])
 def test_medians_are_paid_for_evenly_on_every_binary_level(variant, fan_out, levels):
     medians = steps_of(released(variant=variant, fan_out=fan_out, height=3), *MEDIANS)
@@ -119,10 +119,10 @@ def test_an_early_leaf_has_the_variance_of_all_that_the_levels_below_would_have_
     assert early.size
     amounts = {step.level: step.amount for step in counts}
     for leaf in early.tolist():
-        rest = sum(amount for level, amount in amounts.items() if level <= tree.height - tree.depth[leaf])
+        rest = sum(amount for level, amount in amounts.items() if level >= tree.depth[leaf])
         assert found.noise_variance[leaf] == pytest.approx(laplace_variance(1 / rest))
     inner = np.setdiff1d(np.arange(len(tree)), early)
-    assert found.noise_variance[inner] == pytest.approx([laplace_variance(1 / amounts[6 - depth]) for depth in tree.depth[inner].tolist()])
+    assert found.noise_variance[inner] == pytest.approx([laplace_variance(1 / amounts[depth]) for depth in tree.depth[inner].tolist()])
     ends = steps_of(found, "counts of early leaves")
     assert all(step.instead for step in ends)
     assert sum(step.counts for step in ends) == early.size
@@ -132,12 +132,12 @@ def test_an_early_leaf_has_the_variance_of_all_that_the_levels_below_would_have_
 
 def test_leaf_counts_custom_weights_and_zeros_among_them():
     leaves = released(split="leaf", height=2)
-    assert [step.level for step in steps_of(leaves, "counts")] == [0]
+    assert [step.level for step in steps_of(leaves, "counts")] == [2]
     assert np.isnan(leaves.noisy[leaves.tree.children > 0]).all()
     found = released(split="custom", weights=(0, 3, 0, 1), height=3)
     amounts = {step.level: step.amount for step in steps_of(found, "counts")}
-    assert sorted(amounts) == [0, 2]
-    assert float(amounts[2] / amounts[0]) == pytest.approx(3, rel=1e-6)
+    assert sorted(amounts) == [1, 3]
+    assert float(amounts[1] / amounts[3]) == pytest.approx(3, rel=1e-6)
     early = (found.tree.children == 0) & (found.tree.depth < 3)
     np.testing.assert_array_equal(np.isnan(found.noisy), np.isin(found.tree.depth, [0, 2]) & ~early)
     assert np.isfinite(found.count).all()

@@ -187,7 +187,7 @@ def test_its_spread_is_called_approximate_and_intervals_stand_around_the_unbiase
     found = PathTree().release(crowd(6), PureBudget(2), Entropy.seeded(4))
     assert "towards 0" in found.approximate
     assert "decided what is split" in PathTree(zero=False).release(crowd(3), PureBudget(2), Entropy.seeded(4)).approximate
-    nodes = found.nodes(0)
+    nodes = found.nodes()
     assert (found.count[nodes] != found.unbiased[nodes]).any()
     low, high = found.interval(nodes)
     np.testing.assert_array_equal(low, np.floor(found.unbiased[nodes] - INTERVAL_WIDTH * found.stddev[nodes]))

@@ -31,18 +31,18 @@ def test_the_default_split_grows_by_the_cube_root_of_two_towards_the_leaves():
     shares = amounts(release(Quadtree(height=4)))
     assert sorted(shares) == [0, 1, 2, 3, 4]
     for level in range(4):
-        assert shares[level] / shares[level + 1] == pytest.approx(2 ** (1 / 3), rel=1e-6)
+        assert shares[level + 1] / shares[level] == pytest.approx(2 ** (1 / 3), rel=1e-6)
 
 
 def test_a_fan_out_of_16_grows_by_the_sixth_root_of_16_and_takes_half_the_steps():
     found = release(Quadtree(height=4, fan_out=16))
     shares = amounts(found)
     assert found.tree.height == 2
-    assert shares[0] / shares[1] == pytest.approx(4 ** (1 / 3), rel=1e-6)
+    assert shares[1] / shares[0] == pytest.approx(4 ** (1 / 3), rel=1e-6)
     assert set(found.tree.children.tolist()) == {16, 0}
 
 
-@pytest.mark.parametrize(("split", "levels"), [("uniform", [0, 1, 2, 3]), ("leaf", [0])])
+@pytest.mark.parametrize(("split", "levels"), [("uniform", [0, 1, 2, 3]), ("leaf", [3])])
 def test_other_splits_measure_the_levels_that_they_say(split, levels):
     shares = amounts(release(Quadtree(height=3, split=split)))
     assert sorted(shares) == levels
@@ -51,15 +51,15 @@ def test_other_splits_measure_the_levels_that_they_say(split, levels):
 
 def test_leaving_out_the_root_gives_its_share_to_the_other_levels():
     with_root, without = (amounts(release(Quadtree(height=3, count_root=counted))) for counted in (True, False))
-    assert sorted(without) == [0, 1, 2]
+    assert sorted(without) == [1, 2, 3]
     for level in without:
-        assert without[level] == pytest.approx(with_root[level] / (1 - with_root[3]), rel=1e-6)
+        assert without[level] == pytest.approx(with_root[level] / (1 - with_root[0]), rel=1e-6)
     assert np.isnan(release(Quadtree(height=3, count_root=False)).noisy[0])
 
 
 def test_custom_weights_of_zero_measure_nothing_there():
     found = release(Quadtree(height=3, split="custom", weights=(0, 2, 0, 6)))
-    assert amounts(found) == {2: 0.25, 0: 0.75}
+    assert amounts(found) == {1: 0.25, 3: 0.75}
     depth = found.tree.depth
     np.testing.assert_array_equal(np.isnan(found.noisy), (depth == 0) | (depth == 2))
     np.testing.assert_array_equal(np.isinf(found.noise_variance), np.isnan(found.noisy))
@@ -104,7 +104,7 @@ def test_a_tree_too_large_for_memory_is_refused_before_anything_is_spent():
 def test_stated_variances_of_the_noise_are_the_discrete_ones():
     found = release(Quadtree(height=2, split="uniform"), epsilon=3.0)
     for step in found.receipt.steps:
-        level = found.noise_variance[found.tree.depth == 2 - step.level]
+        level = found.noise_variance[found.tree.depth == step.level]
         assert level == pytest.approx(laplace_variance(1 / step.amount))
 
 
@@ -168,7 +168,7 @@ def test_the_parts_of_the_budget_that_it_shows_are_those_it_spends_and_can_be_ha
     found = amounts(release(mechanism))
     height = len(shares) - 1
     assert sum(part.share for part in shares) == pytest.approx(1)
-    assert [found.get(height - depth, 0.0) for depth in range(height + 1)] == pytest.approx([part.share for part in shares], abs=1e-8)
+    assert [found.get(depth, 0.0) for depth in range(height + 1)] == pytest.approx([part.share for part in shares], abs=1e-8)
     again = replace(mechanism, height=height).with_shares([part.share for part in shares])
     assert amounts(release(again)) == pytest.approx(found, abs=1e-8)
 
@@ -191,7 +191,7 @@ def test_levels_keep_their_numbers_when_pruning_lowers_the_tree():
     found = Quadtree(height=4, prune=1e9).release(points, PureBudget(1), Entropy.seeded(3))
     assert found.tree.height < found.height == 4
     assert {step.level for step in found.receipt.steps} == set(range(5))
-    assert found.to_frame()["level"].tolist() == [4] * len(found.to_frame())
+    assert found.to_frame()["level"].tolist() == [0]
     assert [len(found.nodes(level)) for level in range(5)] == [1] * 5
 
 

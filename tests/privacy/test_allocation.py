@@ -50,11 +50,11 @@ def test_an_unknown_strategy_is_refused_and_the_known_ones_named():
 
 
 def maximally_contained(tree: Tree, box: np.ndarray) -> np.ndarray:
-    """(height + 1,) nodes per level, leaves first, that lie in a box while their parent does not."""
+    """(height + 1,) nodes per level, the whole domain first, that lie in a box while their parent does not."""
     west, south, east, north = tree.rectangles().T
     inside = (west >= box[0]) & (south >= box[1]) & (east <= box[2]) & (north <= box[3])
     alone = inside & ~np.concatenate([[False], inside[tree.parent[1:]]])
-    return np.bincount(tree.height - tree.depth[alone], minlength=tree.height + 1)
+    return np.bincount(tree.depth[alone], minlength=tree.height + 1)
 
 
 def random_boxes(rng: np.random.Generator, side: int, count: int) -> np.ndarray:
@@ -74,13 +74,13 @@ def test_no_box_contains_more_nodes_per_level_than_lemma_2_allows():
 
 def test_a_box_one_cell_inside_the_domain_comes_near_the_bound_of_lemma_2():
     found = maximally_contained(quadtree(LATTICE, 5), np.array([1, 1, 31, 31]))
-    assert found[0] == 4 * (32 - 2) - 4
-    assert found[0] > nodes_touched(5)[0] * 0.45
+    assert found[-1] == 4 * (32 - 2) - 4
+    assert found[-1] > nodes_touched(5)[-1] * 0.45
 
 
 def geometric_epsilons(height: int, epsilon: float) -> np.ndarray:
-    """Leaves first."""
-    weights = np.array(level_weights("geometric", height))[::-1]
+    """Of each level, the whole domain first."""
+    weights = np.array(level_weights("geometric", height))
     return epsilon * weights / weights.sum()
 
 

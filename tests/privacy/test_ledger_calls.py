@@ -14,7 +14,7 @@ from tests.ledgers import opened, program, run
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and system calls are POSIX's")
 
 SPEND = """
-print(json.dumps(attempt(lambda: ledger.spend("visits", PureBudget("1/1000"), mechanism="quadtree"))), flush=True)
+print(json.dumps(attempt(lambda: ledger.pay("visits", [MARK], RECORDS, PureBudget("1/1000"), mechanism="quadtree")[1].id)), flush=True)
 """
 
 

@@ -23,12 +23,16 @@ READS = {
     "account": lambda ledger: ledger.account("visits"),
     "entries": lambda ledger: ledger.entries("visits"),
     "recognised": lambda ledger: ledger.recognised([MARK]),
+    "entry": lambda ledger: ledger.entry(1),
+    "seen": lambda ledger: ledger.seen([MARK]),
 }
 WRITES = {
     "open": lambda ledger: ledger.open("new", ["d4" * 32], RECORDS),
     "spend": lambda ledger: ledger.spend("visits", PureBudget(0.1), mechanism="quadtree"),
     "published": lambda ledger: ledger.published(2, "release-2"),
     "looked": lambda ledger: ledger.looked("visits"),
+    "pay": lambda ledger: ledger.pay("new", ["d4" * 32], RECORDS, PureBudget(0.1), mechanism="quadtree"),
+    "note_seen": lambda ledger: ledger.note_seen(["d4" * 32]),
 }
 
 
@@ -140,7 +144,8 @@ def test_the_next_draw_after_a_harmless_flip_is_counted(path):
         "DELETE FROM ledger",
         "CREATE TABLE more (x)",
         "CREATE TRIGGER t AFTER INSERT ON draw BEGIN UPDATE dataset SET spent = 'epsilon 0, delta 0'; END",
-        "PRAGMA user_version = 2",
+        "PRAGMA user_version = 1",
+        "PRAGMA user_version = 0",
         "PRAGMA journal_mode = WAL",
     ],
 )
@@ -232,6 +237,8 @@ for action in (
     lambda: ledger.spend("visits", PureBudget("1/10"), mechanism="quadtree"),
     lambda: ledger.open("new", [MARK.replace("a", "d")], RECORDS),
     lambda: ledger.looked("visits"),
+    lambda: ledger.pay("new", [MARK.replace("a", "e")], RECORDS, PureBudget("1/10"), mechanism="quadtree"),
+    lambda: ledger.note_seen([MARK]),
 ):
     print(json.dumps(attempt(action)))
 print(json.dumps(ledger.account("visits").draws))

@@ -14,7 +14,7 @@ POINTS = {
     "domain": {"bounds": [0, 0, 16, 16], "crs": "none", "order": 4},
     "mechanism": {"key": "quadtree", "settings": {"height": 3}},
     "budget": {"epsilon": 0.5},
-    "dataset": {"name": "crowd", "cap_epsilon": 1},
+    "dataset": {"name": "crowd", "unit": "record", "cap_epsilon": 1},
     "publication": {"name": "A crowd", "curator": "The town", "description": "Where they stood."},
     "output": {"folder": "out"},
 }
@@ -24,7 +24,7 @@ FLOWS = {
     "regions": {"file": "towns.csv", "levels": ["state", "town"]},
     "mechanism": {"key": "top_down"},
     "budget": {"epsilon": 1, "delta": 1e-6},
-    "dataset": {"name": "trips", "cap_epsilon": 2, "cap_delta": 1e-5},
+    "dataset": {"name": "trips", "unit": "trip", "cap_epsilon": 2, "cap_delta": 1e-5},
 }
 del FLOWS["domain"]
 
@@ -51,6 +51,11 @@ def changed(tables, path, value):
     else:
         at[name] = value
     return copied
+
+
+def per_person(tables, data):
+    """A copy of a configuration whose columns say who a row belongs to, so that no unit is declared."""
+    return changed(changed(tables, "data", data), "dataset.unit", None)
 
 
 def written(folder, tables, name="release.toml"):

@@ -94,6 +94,9 @@ def test_shapes_tell_regions_from_points(tmp_path, frame, name, ending):
         ("a.csv", b"1.5,2.5\n3.5,Rosa\n", "first line must hold the names"),
         ("a.csv", b"colour,size\nRosa,3\n", "nothing can be made of its columns"),
         ("a.csv", b"", "empty"),
+        ("a.csv", b"lon,lat,Rosa\r\n\n", "Not one row follows the header"),
+        ("a.tsv", b"lon\tlat\n", "Not one row follows the header"),
+        ("a.csv", b"lon,lat,note\n385000,3768000,Rosa\n391000,3771000,b\n", "in degrees"),
         ("a.txt", b"Rosa", "ending is not known"),
         ("a.zip", b"Rosa", "damaged"),
         ("a.parquet", b"Rosa", "damaged|Parquet"),
@@ -105,6 +108,19 @@ def test_what_cannot_be_used_is_refused_without_a_cell(tmp_path, name, content, 
     with pytest.raises(InputError, match=told) as refused:
         check(tmp_path / name)
     assert "Rosa" not in str(refused.value)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+@pytest.mark.parametrize("header", ["lon,lat,note", "origin,lon,lat", "origin,destination,note", "id,name,note", "id,size,colour"])
+@pytest.mark.parametrize(("line", "told"), [("1,2", "fewer cells"), ('1,2,"Rosa', "not closed on its line"), ("1,2,Ros\xe4", "UTF-8")])
+def test_a_line_that_is_no_row_is_refused_whatever_the_columns(tmp_path, ending, header, line, told):
+    rows = f"{header}\n1,2,a\n3,4,b\n{line}\n5,6,c"
+    if ending == "tsv":
+        rows, told = rows.replace(",", "\t").replace('"', "\t"), told.replace("not closed on its line", "fewer cells")
+    (tmp_path / f"a.{ending}").write_bytes(rows.encode("latin-1"))
+    with pytest.raises(InputError, match=told) as refused:
+        check(tmp_path / f"a.{ending}")
+    assert "Ros" not in str(refused.value)
 
 
 def test_no_such_file_and_a_folder_of_something_else(tmp_path):
@@ -154,7 +170,7 @@ def test_a_changed_release_is_refused(released, tmp_path):
 
 
 def test_long_headers_are_cut(tmp_path):
-    pd.DataFrame(columns=["lon", "lat", *(f"c{number}" for number in range(98))]).to_csv(tmp_path / "wide.csv", index=False)
+    pd.DataFrame([range(100)], columns=["lon", "lat", *(f"c{number}" for number in range(98))]).to_csv(tmp_path / "wide.csv", index=False)
     found = check(tmp_path / "wide.csv")
     assert (len(found["columns"]), found["further_columns"]) == (40, 60)
     assert "and 60 more" in lines(found)[0]
@@ -162,7 +178,7 @@ def test_long_headers_are_cut(tmp_path):
 
 def test_a_pattern_and_a_folder_are_told_by_their_headers(tmp_path):
     for number in (1, 2):
-        pd.DataFrame({"lon": [1.0], "lat": [2.0], "user": ["Rosa"]}).to_parquet(tmp_path / f"{number}.parquet")
+        pd.DataFrame({"lon": [float(number)], "lat": [2.0], "user": ["Rosa"]}).to_parquet(tmp_path / f"{number}.parquet")
     for name in ("*.parquet", ""):
         facts = check(tmp_path / name)
         assert (facts["files"], facts["engine"], facts["format"]) == (2, "numpy", "Parquet")

@@ -17,7 +17,7 @@ from dpviz.errors import DpvizError, RefusedError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import commands
 from dpviz.release.reading import read_release
-from tests.publishing.configs import FLOWS, POINTS, STUDY, changed, written
+from tests.publishing.configs import CROWD, FLOWS, POINTS, STUDY, changed, written
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
 
@@ -91,6 +91,7 @@ def test_release_refuses_a_seed_and_says_why(run, tmp_path, words):
     ("path", "value", "code", "told"),
     [
         ("dataset.unit", "person", 2, "[data] protects one record"),
+        ("dataset.unit", None, 2, "Say whom the release protects"),
         ("data.points", "missing.csv", 2, "does it exist"),
         ("data.points", "https://example.test/a.csv", 2, "URLs"),
         ("output.folder", ".", 2, "exists already"),
@@ -233,12 +234,40 @@ def test_public_files_and_references_can_be_compared(run, tmp_path):
     assert len(out.splitlines()) == 5
 
 
+def test_check_shows_columns_that_look_like_ids_and_notes_that_it_looked(run, tmp_path, ledger):
+    path = written(tmp_path, POINTS)
+    assert run("release", path)[0] == 0
+    assert not ledger.account("crowd").truth_seen
+    _, out, _ = run("check", tmp_path / "crowd.csv")
+    assert "Is one of these columns a person, a household or a vehicle? Then name it under [data] person:" in out
+    assert "  secret: 1 value, 5 rows: publishing by record would not hide it" in out
+    assert ledger.account("crowd").truth_seen
+    assert json.loads(run("check", tmp_path / "crowd.csv", "--json")[1])["may_be_persons"] == [{"column": "secret", "values": 1, "rows": 5}]
+
+
+def test_names_and_types_alone_are_no_look(run, tmp_path, ledger):
+    path = written(tmp_path, POINTS)
+    CROWD[["lon", "lat"]].to_csv(tmp_path / "crowd.csv", index=False)
+    assert run("release", path)[0] == 0
+    assert "may_be_persons" not in json.loads(run("check", tmp_path / "crowd.csv", "--json")[1])
+    assert "person" not in run("check", tmp_path / "towns.csv")[1]
+    assert not ledger.account("crowd").truth_seen
+
+
+def test_a_ledger_that_cannot_note_the_look_hides_what_was_found(run, tmp_path, ledger):
+    written(tmp_path, POINTS)
+    ledger.path.write_bytes(b"not a ledger")
+    code, out, err = run("check", tmp_path / "crowd.csv")
+    assert (code, "secret: 1 value" in out) == (0, False)
+    assert "cannot be recorded" in err
+
+
 def test_check_and_ledger_show_give_text_and_json(run, tmp_path):
     written(tmp_path, POINTS)
     code, out, _ = run("check", tmp_path / "crowd.csv")
     assert code == 0
     assert out.splitlines()[:2] == ["CSV; columns: lon, lat, secret.", "As points: x = lon, y = lat."]
-    assert [line.split(":")[1] for line in out.splitlines()[2:]] == [" [data] crs", " [domain] bounds and crs"]
+    assert [line.split(":")[1] for line in out.splitlines()[2:4]] == [" [data] crs", " [domain] bounds and crs"]
     assert run("check", tmp_path / "nothing.csv")[0] == 2
     assert run("ledger", "show")[:2] == (0, "The ledger is empty.\n")
     assert run("ledger", "show", "crowd")[0] == 2

@@ -71,6 +71,46 @@ def test_what_is_wrong_is_named_with_its_remedy(path, value, told):
     assert told in str(refused.value)
 
 
+BOTH = "Say whom the release protects. Either each person: under [data] person, the column of whose {0} a row is, and contributions, the"
+BOTH += ' most {0}s of one person that count. Or, if each {0} is its own person: under [dataset] unit = "{0}".'
+
+
+@pytest.mark.parametrize(
+    ("tables", "data", "unit", "told"),
+    [
+        (POINTS, {"points": "a.csv"}, None, BOTH.format("record")),
+        (POINTS, {"points": "a.csv", "contributions": 1}, None, BOTH.format("record")),
+        (FLOWS, {"trips": "a.csv"}, None, BOTH.format("trip")),
+        (FLOWS, {"trips": "a.csv", "contributions": 1}, None, BOTH.format("trip")),
+        (POINTS, {"points": "a.csv", "person": "who"}, None, "[data] contributions is missing: say the most records of one person"),
+        (FLOWS, {"trips": "a.csv", "person": "who"}, "person", "[data] contributions is missing: say the most trips of one person"),
+        (POINTS, {"points": "a.csv", "person": "who", "contributions": 3}, "record", "[data] protects one person"),
+        (POINTS, {"points": "a.csv"}, "trip", "[data] protects one record"),
+        (FLOWS, {"trips": "a.csv", "contributions": 2}, "trip", "[data] protects one person"),
+    ],
+)
+def test_own_files_must_say_whom_a_release_protects(tables, data, unit, told):
+    with pytest.raises(SettingError) as refused:
+        from_tables(changed(changed(tables, "data", data), "dataset.unit", unit))
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("tables", "data", "unit"),
+    [
+        (POINTS, {"points": "a.csv"}, "record"),
+        (POINTS, {"points": "a.csv", "person": "who", "contributions": 1}, None),
+        (POINTS, {"points": "a.csv", "person": "who", "contributions": 1}, "person"),
+        (FLOWS, {"trips": "a.csv"}, "trip"),
+        (FLOWS, {"trips": "a.csv", "contributions": 2}, None),  # the curator vouches that nobody has more
+        ({name: table for name, table in POINTS.items() if name != "domain"}, {"sample": "la_residents"}, None),
+    ],
+)
+def test_what_says_whom_it_protects_is_taken(tables, data, unit):
+    config = from_tables(changed(changed(tables, "data", data), "dataset.unit", unit))
+    assert config.data.unit == ("person" if "contributions" in data else unit or "record")
+
+
 @pytest.mark.parametrize("path", ["seed", "data.seed", "budget.seed", "mechanism.seed", "mechanism.settings.seed", "output.seed"])
 def test_a_seed_is_refused_with_the_reason(path):
     with pytest.raises(RefusedError, match="whoever knows the seed can subtract the noise"):
@@ -130,7 +170,7 @@ tables = st.fixed_dictionaries(
             ]
         ),
         "budget": st.fixed_dictionaries({"epsilon": amounts.map(lambda n: str(n) if isinstance(n, Fraction) else n)}),
-        "dataset": st.fixed_dictionaries({"name": texts}, optional={"cap_epsilon": st.integers(1, 9), "unit": st.just("record")}),
+        "dataset": st.fixed_dictionaries({"name": texts}, optional={"cap_epsilon": st.integers(1, 9)}),
         "publication": st.fixed_dictionaries({"name": texts, "curator": texts, "description": texts}, optional={"region": texts}),
         "output": st.fixed_dictionaries({"folder": texts}, optional={"formats": st.just(["geoparquet", "csv"])}),
     }
@@ -139,7 +179,9 @@ tables = st.fixed_dictionaries(
 
 @given(tables)
 def test_what_is_written_reads_back_equal(tmp_path_factory, found):
-    config = from_tables(found)
+    if "person" in found["data"]:
+        found["data"].setdefault("contributions", 1)
+    config = from_tables({**found, "dataset": {**found["dataset"], "unit": "person" if "person" in found["data"] else "record"}})
     path = tmp_path_factory.getbasetemp() / "written.toml"
     path.write_bytes(to_toml(config).encode())
     again = read_config(path)

@@ -13,13 +13,15 @@ import pandas as pd
 import pytest
 
 from dpviz.data.counting_pass import Watch
-from dpviz.errors import DpvizError, InputError, SettingError
+from dpviz.data.scheduler import Scheduler
+from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import console, opening
 from dpviz.publishing.config import from_tables, read_config, to_toml
 from dpviz.publishing.marks import file_marks, marks_of
 from dpviz.publishing.opening import left_out, open_data, open_frame
-from tests.publishing.configs import CROWD, FLOWS, POINTS, STUDY, changed, written
+from dpviz.publishing.study_config import read_study
+from tests.publishing.configs import CROWD, FLOWS, POINTS, STUDY, changed, per_person, written
 
 PEOPLE = pd.DataFrame({"lon": np.arange(60) % 16 + 0.5, "lat": np.arange(60) // 16 + 0.5, "who": np.arange(60) % 7})
 
@@ -51,16 +53,17 @@ def parts(folder, ending="parquet"):
     return folder / "parts"
 
 
-def opened(folder, data, tables=POINTS):
-    config = read_config(written(folder, changed(tables, "data", data)))
-    return open_data(config, open_frame(config), bad_rows="refuse")
+def opened(folder, data, tables=POINTS, scheduler=None):
+    tables = per_person(tables, data) if "person" in data else changed(tables, "data", data)
+    config = read_config(written(folder, tables))
+    return open_data(config, open_frame(config), bad_rows="refuse", scheduler=scheduler)
 
 
 @pytest.mark.parametrize(
     ("data", "told"),
     [
         ({"engine": "spark"}, "[data] engine must be one of auto, numpy, duckdb, dask."),
-        ({"engine": "duckdb", "address": "tcp://a:1"}, '[data] address is that of a Dask scheduler: say engine = "dask"'),
+        ({"engine": "dask", "address": "tls://a:1"}, "whoever runs the scheduler can run code on this computer"),
         ({"distinct": True}, "name the person column, or leave distinct out"),
         ({"points": []}, "[data] points names no file"),
         ({"points": ["a.csv", 3]}, "Each of [data] points must be a text"),
@@ -74,6 +77,15 @@ def test_what_makes_no_sense_is_named_with_its_remedy(data, told):
     with pytest.raises(SettingError) as refused:
         from_tables(changed(POINTS, "data", data))
     assert told in str(refused.value)
+
+
+def test_line_ends_within_cells_are_for_studies_only(tmp_path):
+    with pytest.raises(RefusedError, match="convert it to Parquet"):
+        from_tables(changed(POINTS, "data.quoted_newlines", True))
+    study = changed(STUDY, "data", {"points": "across.csv", "public": True, "quoted_newlines": True})
+    config = read_study(written(tmp_path, study))
+    (tmp_path / "across.csv").write_text('lon,lat,note\n1,2,"of\ntwo lines"\n')
+    assert open_data(config, open_frame(config), bad_rows="refuse").data.count.tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -93,31 +105,28 @@ def test_ends_of_trips_are_ids_or_pairs_of_coordinates(data, told):
 @pytest.mark.parametrize(
     ("tables", "data"),
     [
-        (POINTS, {"points": ["a/*.parquet", "b"], "person": "who", "distinct": True, "engine": "dask", "address": "tls://host:8786"}),
+        (POINTS, {"points": ["a/*.parquet", "b"], "person": "who", "contributions": 1, "distinct": True, "engine": "dask"}),
         (POINTS, {"points": ["one.csv"], "engine": "duckdb"}),
         (FLOWS, {"trips": "t/*.csv", "origin": ["x", "y"], "destination": ["x2", "y2"], "crs": "EPSG:4326"}),
     ],
 )
 def test_what_is_written_reads_back_equal(tmp_path, tables, data):
-    config = from_tables(changed(tables, "data", data))
+    config = from_tables(per_person(tables, data) if "person" in data else changed(tables, "data", data))
     path = tmp_path / "written.toml"
     path.write_text(to_toml(config), "utf-8")
     assert read_config(path) == config
 
 
 def test_the_command_line_goes_before_the_file():
-    part = from_tables(changed(POINTS, "data", {"points": "a", "engine": "dask", "address": "tcp://a:1"})).data
-    asked = [(None, None), ("dask", None), ("dask", "tcp://b:2"), (None, "tcp://b:2"), ("numpy", None)]
-    found = [part.counted_by(*words) for words in asked]
-    assert [(each.engine, each.address) for each in found] == [
-        ("dask", "tcp://a:1"),
-        ("dask", "tcp://a:1"),
-        ("dask", "tcp://b:2"),
-        ("dask", "tcp://b:2"),
-        ("numpy", None),
-    ]
-    with pytest.raises(SettingError, match="Dask scheduler"):
-        part.counted_by("numpy", "tcp://b:2")
+    part = from_tables(changed(POINTS, "data", {"points": "a", "engine": "duckdb"})).data
+    assert [part.counted_by(engine, None).engine for engine in (None, "dask", "numpy")] == ["duckdb", "dask", "numpy"]
+    scheduler = Scheduler(address="tls://b:2")
+    assert part.counted_by("dask", scheduler).engine == "dask"
+    for engine in (None, "numpy"):
+        with pytest.raises(SettingError, match="Dask scheduler"):
+            part.counted_by(engine, scheduler)
+    with pytest.raises(SettingError, match="leave it out for a sample"):
+        from_tables(changed(POINTS, "data", {"sample": "gaussian_cluster"})).data.counted_by(None, scheduler)
 
 
 @pytest.mark.parametrize("points", ["parts/*.parquet", "parts", ["parts/2.parquet", "parts/[01].parquet"]])
@@ -141,7 +150,7 @@ def test_engines_count_the_same(tmp_path, address, engine):
     parts(tmp_path)
     data = {"points": "parts", "person": "who", "contributions": 60}
     one = opened(tmp_path, data)
-    other = opened(tmp_path, data | {"engine": engine} | ({"address": address} if engine == "dask" else {}))
+    other = opened(tmp_path, data | {"engine": engine}, scheduler=Scheduler(address=address) if engine == "dask" else None)
     assert (one.engine, other.engine) == ("numpy", engine)
     assert np.array_equal(one.data.column, other.data.column)
     assert np.array_equal(one.data.count, other.data.count)
@@ -223,7 +232,7 @@ def nobody():
 
 def test_what_was_left_out_is_told_apart(tmp_path):
     (tmp_path / "bad.csv").write_text("lon,lat,who\n1,1,a\n2,2,a\n99,1,b\n,1,c\n", "utf-8")
-    config = read_config(written(tmp_path, changed(POINTS, "data", {"points": "bad.csv", "person": "who"})))
+    config = read_config(written(tmp_path, per_person(POINTS, {"points": "bad.csv", "person": "who", "contributions": 1})))
     data = open_data(config, open_frame(config), bad_rows="drop").data
     assert left_out(data) == "left out 3: 1 outside the domain, 1 unreadable, 1 over the bound."
 
@@ -253,12 +262,46 @@ def compared(run, config, output, engine):
     return output
 
 
+@pytest.fixture
+def calls(monkeypatch):
+    """Addresses that Dask is told to call."""
+    cluster, seen = pytest.importorskip("dpviz.data.count_dask_cluster"), []
+
+    def client(address, **_options):
+        seen.append(address)
+        raise OSError
+
+    monkeypatch.setattr(cluster, "Client", client)
+    return seen
+
+
+@pytest.mark.parametrize("given", [{"address": "tcp://127.0.0.1:1"}, {"address": "tls://a:1", "engine": "dask"}, {"address": ""}])
+def test_a_configuration_names_no_scheduler(run, tmp_path, calls, given):
+    for command, tables in (("release", POINTS), ("compare", {**STUDY, "data": {**STUDY["data"], "public": True}})):
+        path = written(tmp_path, {**tables, "data": {**tables["data"], **given}})
+        code, out, err = run(command, path, *(["--dry-run"] if command == "release" else []))
+        assert (code, out) == (2, "")
+        assert "never taken from a configuration: whoever runs the scheduler can run code on this computer" in err
+    assert calls == []
+
+
+def test_only_the_address_that_was_named_is_called(run, tmp_path, calls):
+    dask = pytest.importorskip("dask")
+    path = written(tmp_path, changed(POINTS, "data.engine", "dask"))
+    elsewhere = {"scheduler-address": "tcp://10.0.0.9:1", "distributed.comm.default-scheme": "tls"}
+    with dask.config.set(elsewhere):
+        assert run("release", path, "--address", "127.0.0.1:1")[0] == 2
+        assert "can run code on this computer" in run("release", path, "--address", "tcp://10.0.0.5:1")[2]
+        assert run("release", path, "--address", "tcp://10.0.0.5:1", "--insecure-address")[0] == 2
+    assert calls == ["tcp://127.0.0.1:1", "tcp://10.0.0.5:1"]
+
+
 @pytest.mark.parametrize(
     ("data", "words", "told"),
     [
         ({"points": "nothing/*.parquet"}, (), "No file fits the pattern"),
         ({"points": "crowd.csv"}, ("--engine", "spark"), "engine must be one of auto, numpy, duckdb, dask"),
-        ({"points": "crowd.csv"}, ("--engine", "duckdb", "--address", "tcp://127.0.0.1:1"), "say engine ="),
+        ({"points": "crowd.csv"}, ("--engine", "duckdb", "--address", "tcp://127.0.0.1:1"), "say --engine dask"),
         pytest.param(
             {"points": "crowd.csv"},
             ("--engine", "dask", "--address", "tcp://127.0.0.1:1"),
@@ -266,7 +309,6 @@ def compared(run, config, output, engine):
             marks=pytest.mark.slow,
         ),
         ({"points": ["crowd.csv", "trips.csv"]}, (), "are of different columns"),
-        ({"points": ["crowd.csv", "crowd.csv"]}, (), "named twice"),
         ({"sample": "gaussian_cluster"}, ("--engine", "duckdb"), "engine has no meaning beside sample"),
     ],
 )

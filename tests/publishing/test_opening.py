@@ -12,7 +12,7 @@ from dpviz.publishing.config import read_config
 from dpviz.publishing.marks import marks_of
 from dpviz.publishing.opening import emptied, open_data, open_frame
 from dpviz.space.domain import Domain
-from tests.publishing.configs import CROWD, FLOWS, POINTS, changed, written
+from tests.publishing.configs import CROWD, FLOWS, POINTS, changed, per_person, written
 
 PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
 PUBLIC = PointCounts.from_xy([1.5, 1.5], [2.5, 2.5], domain=PLANE)
@@ -39,9 +39,16 @@ def test_trips_between_regions_and_bad_rows_are_dropped(tmp_path):
 
 
 def test_other_columns_prefixes_and_persons(tmp_path):
-    tables = changed(POINTS, "data", {"points": "crowd.csv", "x": "lat", "y": "lon", "person": "secret", "contributions": 2})
+    tables = per_person(POINTS, {"points": "crowd.csv", "x": "lat", "y": "lon", "person": "secret", "contributions": 2})
     found = opened(tmp_path, tables)
     assert (found.data.unit, found.data.contributions, found.data.count.sum()) == ("person", 2, 2)
+
+
+@pytest.mark.parametrize("share", ["//far/crowd.csv", r"\\\\far\crowd.csv", r"\/far/*.csv", "http://far/crowd.csv"])
+@pytest.mark.parametrize(("tables", "key"), [(POINTS, "data.points"), (FLOWS, "data.trips"), (FLOWS, "regions.file")])
+def test_nothing_on_another_computer_is_opened(tmp_path, share, tables, key):
+    with pytest.raises(InputError, match=r"network share|URLs"):
+        opened(tmp_path, changed(tables, key, share))
 
 
 def test_coarser_regions_by_the_first_characters_of_ids(tmp_path):

@@ -9,6 +9,7 @@ from dpviz.errors import DpvizError, RefusedError, SettingError
 from dpviz.mechanisms import Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.ledger import Ledger
+from dpviz.privacy.ledger_file import LedgerFile
 from dpviz.publishing import publish as module
 from dpviz.publishing.marks import marks_of
 from dpviz.publishing.publish import Order, Words, amount_text, draw, publish
@@ -81,10 +82,15 @@ def test_half_a_character_in_a_region_spends_nothing(ledger):
     assert ledger.accounts() == []
 
 
-def test_no_ledger_is_asked_between_the_spend_and_the_draw(ledger, words, monkeypatch):
-    spent = []
-    monkeypatch.setattr(Ledger, "spend", lambda *_, **__: spent.append(1) or 1)
-    monkeypatch.setattr(Ledger, "account", lambda *_: pytest.fail("asked"))
+def test_no_ledger_is_asked_between_the_spend_and_the_draw(ledger, monkeypatch):
+    real = Ledger.pay
+
+    def paid_for(*given, **options):
+        found = real(*given, **options)
+        monkeypatch.setattr(LedgerFile, "_checked", lambda *_: pytest.fail("asked"))
+        return found
+
+    monkeypatch.setattr(Ledger, "pay", paid_for)
     told = []
     paid = draw(order(), ledger, say=told.append)
     assert (paid.entry, paid.account.draws, paid.account.spent["epsilon"]) == (1, 1, HALF.epsilon)

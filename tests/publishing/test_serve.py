@@ -11,7 +11,7 @@ import pytest
 
 from dpviz.bundled import app_script
 from dpviz.errors import DpvizError, SettingError
-from dpviz.publishing.serve import check_port, command, without_settings
+from dpviz.publishing.serve import check_port, command, settings_of, without_settings
 
 SETTINGS = tomllib.loads((app_script().parent / ".streamlit" / "config.toml").read_text("utf-8"))
 HOSTILE = """
@@ -35,12 +35,12 @@ primaryColor = "#ff0000"
 PROBE = """
 import json, sys
 from streamlit import config
-from streamlit.web import bootstrap, cli
-def run(script, *_):
+from streamlit.web.server.starlette import starlette_server
+from dpviz.app.server import main
+def run(_):
     print(json.dumps({name: option.value for name, option in config.get_config_options().items()}, default=str))
-bootstrap.run = run
-sys.argv = ["streamlit", *sys.argv[1:]]
-cli.main()
+starlette_server.UvicornRunner.run = run
+main()
 """
 
 
@@ -55,11 +55,10 @@ def flat(settings, before=""):
 def test_hostile_settings_at_home_in_the_folder_and_in_the_environment_change_nothing(tmp_path):
     (tmp_path / ".streamlit").mkdir()
     (tmp_path / ".streamlit" / "config.toml").write_text(HOSTILE, "utf-8")
-    words = command(app_script(), port=8599, headless=True)
-    start = words.index("-m") + 2
+    words = command(port=8599, headless=True)
     hostile = {"STREAMLIT_SERVER_ADDRESS": "10.0.0.1", "STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full", "HOME": str(tmp_path)}
     ran = subprocess.run(
-        [sys.executable, "-c", PROBE, *words[start:]],
+        [sys.executable, "-c", PROBE, *words[words.index("dpviz.app.server") + 1 :]],
         cwd=tmp_path,
         env=without_settings({**os.environ, **hostile, "USERPROFILE": str(tmp_path)}),
         capture_output=True,
@@ -75,11 +74,17 @@ def test_hostile_settings_at_home_in_the_folder_and_in_the_environment_change_no
 
 
 def test_the_app_is_started_by_this_python_and_not_by_what_lies_around():
-    words = command(app_script(), port=8599)
-    assert words[:5] == [sys.executable, "-P", "-m", "streamlit", "run"]
-    assert "--server.address=127.0.0.1" in words
-    assert "--server.enableXsrfProtection=true" in words
-    assert not any(word.startswith("--server.headless") for word in words)
+    assert command(port=8599) == [sys.executable, "-P", "-m", "dpviz.app.server", "--port=8599"]
+    assert command(port=8599, headless=True, token=False)[-2:] == ["--headless", "--no-token"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("server.address", "127.0.0.1"), ("server.enableXsrfProtection", True), ("client.showErrorDetails", "none")]
+)
+def test_every_setting_but_the_looks_is_handed_over(name, value):
+    found = settings_of(app_script())
+    assert found[name] == value
+    assert not [each for each in found if each.startswith("theme")]
 
 
 def test_other_variables_stay():

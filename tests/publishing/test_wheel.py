@@ -77,7 +77,8 @@ def test_the_wheel_carries_the_app_its_settings_and_its_data(wheel):
     ).stdout.split()
     carried = {f"dpviz/{name}" for name in tracked if not Path(name).name.startswith("make")}
     assert carried <= names
-    assert {"dpviz/start/app.py", "dpviz/start/.streamlit/config.toml", "dpviz/release/manifest.schema.json"} <= names
+    schemas = {"dpviz/release/manifest.schema.json", "dpviz/release/manifest_1_0.schema.json"}
+    assert {"dpviz/start/app.py", "dpviz/start/.streamlit/config.toml", *schemas} <= names
     assert not any(name.startswith("tests") or Path(name).name.startswith("make") for name in names)
 
 

@@ -51,7 +51,8 @@ def test_what_must_not_be_published_is_neither_described_nor_written(release, tm
 
 def test_a_folder_of_points_has_these_files_each_with_its_digest(tmp_path):
     folder = written(point_release(), tmp_path / "out", files={"report.html": b"<p>"})
-    names = {"partitions.parquet", "partitions.geojson", "partitions.csv", "manifest.schema.json", "report.html"}
+    names = {"partitions.parquet", "partitions.geojson", "partitions.csv", "levels.parquet", "levels.csv"}
+    names |= {"manifest.schema.json", "report.html"}
     assert {path.name for path in folder.iterdir()} == names | {"manifest.json"}
     listed = json.loads((folder / "manifest.json").read_text("utf-8"))["files"]
     assert {entry["name"]: entry["sha256"] for entry in listed} == {
@@ -63,7 +64,7 @@ def test_a_folder_of_points_has_these_files_each_with_its_digest(tmp_path):
 
 def test_a_folder_of_trips_has_these_files(tmp_path):
     folder = written(TopDown().release(flows_on(regions_with_shapes()), ApproxBudget(1, "1e-6"), Entropy.system()), tmp_path / "out")
-    tables = {"flows.parquet", "regions.parquet", "regions.geojson"}
+    tables = {"flows.parquet", "stages.parquet", "regions.parquet", "regions_1_state.geojson", "regions_2_town.geojson"}
     lists = {f"{kind}_{level}.csv" for kind in ("flows", "locations") for level in ("1_state", "2_town")}
     assert {path.name for path in folder.iterdir()} == tables | lists | {"manifest.json", "manifest.schema.json"}
 

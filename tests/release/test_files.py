@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms import FlatGaussian, HilbertTree, Quadtree, TopDown
+from dpviz.mechanisms import FlatGaussian, HilbertTree, PrivTree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.export import write_release
@@ -24,9 +24,10 @@ from dpviz.release.utility import reliability
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from tests.flow_cases import flows_of, regular
-from tests.release_cases import WORDS, flows_on, point_release, points_of, regions_with_shapes
+from tests.release_cases import WORDS, flows_on, point_release, points_of, regions_with_shapes, trip_release
 
-MEASURES = ["count_noisy", "count", "stddev", "ci_low", "ci_high", "reliability"]
+MEASURES = ["count_noisy", "count", "stddev", "ci_low", "ci_high", "reliability", "status"]
+BOUNDS = ["west", "south", "east", "north"]
 BUDGET = ApproxBudget(5, "1e-6")
 
 
@@ -43,27 +44,79 @@ def lines(path):
         return list(csv.DictReader(file))
 
 
-def test_the_csv_of_points_is_every_partition_as_a_table(tmp_path):
-    release = point_release()
-    table = pd.read_csv(written(release, tmp_path / "out") / "partitions.csv")
-    assert list(table.columns) == ["partition_id", "level", *MEASURES, "west", "south", "east", "north", "leaf"]
+POINT_RELEASES = {
+    "quadtree": point_release,
+    "pruned": lambda: Quadtree(height=4, prune=30).release(points_of(400), PureBudget(1), Entropy.system()),
+    "privtree": lambda: PrivTree().release(points_of(400), PureBudget(1), Entropy.system()),
+    "hilbert_tree": lambda: HilbertTree(height=2).release(points_of(400), PureBudget(1), Entropy.system()),
+}
+
+
+@pytest.mark.parametrize("made", POINT_RELEASES.values(), ids=POINT_RELEASES)
+def test_the_main_table_of_points_holds_the_same_rows_in_every_format_and_adds_up_to_the_whole(made, tmp_path):
+    release = made()
+    folder = written(release, tmp_path / "out")
+    tables = {
+        "csv": pd.read_csv(folder / "partitions.csv"),
+        "geojson": geopandas.read_file(folder / "partitions.geojson"),
+        "geoparquet": geopandas.read_parquet(folder / "partitions.parquet"),
+    }
+    assert list(tables["csv"].columns) == ["partition_id", "level", *MEASURES, *BOUNDS]
+    for table in tables.values():
+        assert set(table.columns) - {"geometry", *BOUNDS} == {"partition_id", "level", *MEASURES}
+        assert table["partition_id"].tolist() == release.tree.leaves.tolist()
+        assert table["count"].sum() == pytest.approx(release.count[0])
+        assert set(table["status"]) == {"private release"}
+        for name in ("level", *MEASURES[:-2]):
+            np.testing.assert_allclose(table[name].astype(float), release.to_frame()[name], rtol=1e-8)
+
+
+@pytest.mark.parametrize("made", POINT_RELEASES.values(), ids=POINT_RELEASES)
+def test_the_second_table_of_points_holds_all_levels(made, tmp_path):
+    release = made()
+    folder = written(release, tmp_path / "out")
+    table, stored = pd.read_csv(folder / "levels.csv"), pd.read_parquet(folder / "levels.parquet")
+    assert list(table.columns) == ["partition_id", "level", *MEASURES, "leaf", *BOUNDS]
+    pd.testing.assert_frame_equal(table, stored[table.columns], check_dtype=False, check_exact=True)
     for level in range(release.height + 1):
-        frame, rows = release.to_frame(level), table.set_index("partition_id").loc[release.nodes(level)]
-        for name in ("level", *MEASURES[:-1]):
+        frame, rows = release.to_frame(level), table[(table["level"] == level) | (table["leaf"] & (table["level"] < level))]
+        for name in ("partition_id", "level", *MEASURES[:-2]):
             np.testing.assert_array_equal(rows[name], frame[name])
-        np.testing.assert_array_equal(rows[["west", "south", "east", "north"]], frame.bounds)
-    assert table.loc[table.leaf, "count"].sum() == pytest.approx(release.count[0])
+        np.testing.assert_array_equal(rows[BOUNDS], frame.bounds)
+
+
+RELEASES = POINT_RELEASES | {
+    "top_down": trip_release,
+    "flat_gaussian": lambda: FlatGaussian().release(flows_on(regions_with_shapes()), BUDGET, Entropy.system()),
+}
+
+
+@pytest.mark.parametrize("made", RELEASES.values(), ids=RELEASES)
+def test_the_manifest_says_what_every_column_means_and_every_table_of_counts_what_it_is(made, tmp_path):
+    folder = written(made(), tmp_path / "out")
+    meant = read_manifest(folder)["contents"]["columns"]
+    for path in [*folder.glob("*.csv"), *folder.glob("*.parquet"), *folder.glob("*.geojson")]:
+        read = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".geojson": geopandas.read_file}[path.suffix]
+        columns = set(read(path).columns)
+        assert columns <= set(meant), path.name
+        assert "status" in columns or not columns & {"count", "leaving", "arriving"}, path.name
+
+
+def test_a_second_table_beside_the_main_one_does_not_double_a_release(tmp_path):
+    folder = written(point_release(height=6), tmp_path / "out")
+    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+    assert sizes["levels.parquet"] + sizes["levels.csv"] < 0.6 * sum(size for name, size in sizes.items() if "partitions" in name)
 
 
 def test_numbers_that_were_not_measured_are_empty_and_not_nan(tmp_path):
     release = Quadtree(height=2, count_root=False).release(points_of(100), PureBudget(1), Entropy.system())
     folder = written(release, tmp_path / "out")
-    rows = lines(folder / "partitions.csv")
+    rows = lines(folder / "levels.csv")
     assert rows[0]["count_noisy"] == ""
     assert all(row["count_noisy"] for row in rows[1:])
-    for path in (folder / "partitions.csv", folder / "partitions.geojson", folder / "manifest.json"):
+    for path in (folder / "partitions.csv", folder / "levels.csv", folder / "partitions.geojson", folder / "manifest.json"):
         assert "nan" not in path.read_text("utf-8").lower().replace("partitions_nan", "")
-    assert pq.read_table(folder / "partitions.parquet").column("count_noisy").null_count == 1
+    assert pq.read_table(folder / "levels.parquet").column("count_noisy").null_count == 1
 
 
 @pytest.mark.parametrize("crs", ["EPSG:4326", "EPSG:3857", "EPSG:25830"])
@@ -79,14 +132,14 @@ def test_geojson_is_in_degrees_whatever_the_domain_is_in(crs, tmp_path):
     frame = geopandas.read_file(folder / "partitions.geojson")
     assert frame.crs == "EPSG:4326"
     assert len(frame) == len(release.tree.leaves) == 16
-    degrees = release.to_frame(0).to_crs("EPSG:4326")
+    degrees = release.to_frame().to_crs("EPSG:4326")
     assert shapely.hausdorff_distance(frame.geometry.to_numpy(), degrees.geometry.to_numpy()).max() < (
         1e-6 if crs != "EPSG:25830" else 0.02
     )
     np.testing.assert_allclose(frame["count"], degrees["count"], rtol=1e-8)
     stored = geopandas.read_parquet(folder / "partitions.parquet")
     assert stored.crs == crs
-    np.testing.assert_array_equal(stored.geometry[release.tree.leaves].bounds, release.to_frame(0).bounds)
+    np.testing.assert_array_equal(stored.geometry.bounds, release.to_frame().bounds)
 
 
 def test_curved_edges_of_large_partitions_keep_neighbours_together(tmp_path):
@@ -128,7 +181,7 @@ def test_what_has_no_place_on_the_globe_has_no_geojson_and_the_manifest_says_why
 def test_stretches_of_a_curve_are_boxes_around_them(tmp_path):
     release = HilbertTree().release(points_of(300), PureBudget(1), Entropy.system())
     frame = geopandas.read_file(written(release, tmp_path / "out") / "partitions.geojson")
-    np.testing.assert_allclose(frame.bounds, release.to_frame(0).bounds, atol=1e-6)
+    np.testing.assert_allclose(frame.bounds, release.to_frame().bounds, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +198,7 @@ def test_trips_open_in_a_flow_map(tmp_path):
     folder = written(release, tmp_path / "out")
     for level, stem in ((1, "1_state"), (2, "2_town")):
         flows, places = lines(folder / f"flows_{stem}.csv"), lines(folder / f"locations_{stem}.csv")
-        assert list(flows[0]) == ["origin", "dest", "count", "count_noisy", "stddev", "ci_low", "ci_high", "reliability"]
+        assert list(flows[0]) == ["origin", "dest", "count", "count_noisy", "stddev", "ci_low", "ci_high", "reliability", "status"]
         assert list(places[0]) == ["id", "lat", "lon", "name"]
         assert [place["id"] for place in places] == regions.ids_of(level).tolist()
         assert {row["origin"] for row in flows} | {row["dest"] for row in flows} <= {place["id"] for place in places}
@@ -156,23 +209,37 @@ def test_trips_open_in_a_flow_map(tmp_path):
         for name in ("count", "count_noisy", "stddev", "ci_low", "ci_high"):
             np.testing.assert_array_equal([float(row[name]) for row in flows], expected[name])
     assert left_out(folder) == {}
+    main, finest = pd.read_parquet(folder / "flows.parquet"), pd.DataFrame(lines(folder / "flows_2_town.csv"))
+    for one, other in zip(main.columns, finest.columns, strict=True):
+        assert (one, other) == ("destination", "dest") or one == other
+        assert main[one].tolist() == finest[other].astype(main[one].dtype).tolist()
+    assert main["count"].sum() == release.level(0)["count"].sum()
 
 
 def test_regions_as_geojson_hold_the_trips_that_leave_and_arrive(tmp_path):
     regions = regions_with_shapes()
     release = TopDown().release(flows_on(regions), BUDGET, Entropy.system())
-    frame = geopandas.read_file(written(release, tmp_path / "out") / "regions.geojson")
-    assert frame["region_id"].tolist() == ["01", "02", "a", "b", "c", "d"]
-    towns = release.level("town").groupby("origin")["count"].sum()
-    np.testing.assert_array_equal(frame.set_index("region_id").loc[towns.index, "leaving"], towns)
-    np.testing.assert_array_equal(frame["arriving"][:2], release.level("state").groupby("destination")["count"].sum())
-    assert shapely.area(frame.geometry.to_numpy()).tolist() == pytest.approx([2, 2, 1, 1, 1, 1])
+    folder = written(release, tmp_path / "out")
+    states, towns = (geopandas.read_file(folder / f"regions_{stem}.geojson") for stem in ("1_state", "2_town"))
+    assert [states["region_id"].tolist(), towns["region_id"].tolist()] == [["01", "02"], ["a", "b", "c", "d"]]
+    leaving = release.level("town").groupby("origin")["count"].sum()
+    np.testing.assert_array_equal(towns.set_index("region_id").loc[leaving.index, "leaving"], leaving)
+    np.testing.assert_array_equal(states["arriving"], release.level("state").groupby("destination")["count"].sum())
+    assert [shapely.area(each.geometry.to_numpy()).sum() for each in (states, towns)] == pytest.approx([4, 4])
+    for table in (states, towns):
+        assert table["leaving"].sum() == table["arriving"].sum() == release.level(0)["count"].sum()
+        assert set(table["status"]) == {"private release"}
 
 
 def test_regions_without_places_have_no_map_files_and_the_manifest_says_so(tmp_path):
     release = FlatGaussian().release(flows_of(regular(2, 2), {(0, 1): 50}), BUDGET, Entropy.system())
     folder = written(release, tmp_path / "out")
-    assert sorted(left_out(folder)) == ["locations_1_level_1.csv", "locations_2_level_2.csv", "regions.geojson"]
+    assert sorted(left_out(folder)) == [
+        "locations_1_level_1.csv",
+        "locations_2_level_2.csv",
+        "regions_1_level_1.geojson",
+        "regions_2_level_2.geojson",
+    ]
     assert all("no geometry" in reason for reason in left_out(folder).values())
     assert (folder / "flows_2_level_2.csv").exists()
 
@@ -185,7 +252,7 @@ def test_two_geographies_share_locations_unless_one_id_is_two_places(tmp_path):
     for place, ends in enumerate((other, works)):
         release = FlatGaussian().release(flows_of(homes, {(0, 1): 50}, ends), BUDGET, Entropy.system())
         folder = written(release, tmp_path / str(place))
-        assert {"origins.parquet", "destinations.parquet", "origins.geojson", "destinations.geojson"} <= {
+        assert {"origins.parquet", "destinations.parquet", "origins_2_town.geojson", "destinations_2_town.geojson"} <= {
             path.name for path in folder.iterdir()
         }
         assert place or "same id for different places" in left_out(folder)["locations_2_town.csv"]
@@ -200,7 +267,7 @@ def test_texts_that_a_spreadsheet_would_run_are_neutralised_in_csv_and_only_ther
     folder = written(release, tmp_path / "out")
     assert [row["name"] for row in lines(folder / "locations_2_town.csv")] == [f"'{name}" for name in HOSTILE]
     assert geopandas.read_parquet(folder / "regions.parquet")["name"].tolist()[2:] == HOSTILE
-    assert geopandas.read_file(folder / "regions.geojson")["name"].tolist()[2:] == HOSTILE
+    assert geopandas.read_file(folder / "regions_2_town.geojson")["name"].tolist() == HOSTILE
 
 
 def test_ids_are_neutralised_alike_in_flows_and_locations(tmp_path):

@@ -11,6 +11,7 @@ from dpviz.errors import DomainError, RefusedError
 from dpviz.mechanisms import FlatGaussian, StabilityHistogram, TopDown
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.receipt import SIMULATION
 from dpviz.release.flow_release import FlowRelease, interval
 from dpviz.release.pair_sums import pair_sums
 from tests.flow_cases import children_of, flows_of, random_flows, random_regions, regular, sums_between, table_of
@@ -87,7 +88,7 @@ def test_stages_between_levels_are_tables_too(mechanism):
     for stage in range(7):
         a, b = release.tree.levels(stage)
         table = release.stage(stage, spread=True)
-        assert table.columns.tolist() == ["origin", "destination", "count", "count_noisy", "stddev", "ci_low", "ci_high"]
+        assert table.columns.tolist() == ["origin", "destination", "count", "count_noisy", "stddev", "ci_low", "ci_high", "status"]
         assert (release.tree.origins.find(table["origin"], a) >= 0).all()
         assert (release.tree.destinations.find(table["destination"], b) >= 0).all()
         assert sorted(table["stddev"]) == sorted(release.stddev(stage))
@@ -187,7 +188,7 @@ def test_spreads_of_top_down_are_those_of_the_best_stages_measured_numbers_one_b
 def test_the_exact_total_has_no_spread_and_the_protected_one_that_of_its_noise():
     flows = flows_of(regular(2, 2), {(0, 0): 3000, (2, 1): 2000})
     exact, noisy = (TopDown(neighbours=neighbours).release(flows, RHO, Entropy.seeded(1)) for neighbours in ("bounded", "add_remove"))
-    assert exact.level(0, spread=True).to_numpy().tolist() == [["all", "all", 5000, 5000, 0.0, 5000.0, 5000.0]]
+    assert exact.level(0, spread=True).to_numpy().tolist() == [["all", "all", 5000, 5000, 0.0, 5000.0, 5000.0, SIMULATION]]
     assert noisy.level(0, spread=True)["stddev"].tolist() == [noisy.stages[0].variance ** 0.5]
     assert exact.answer("all", "all", levels=(0, 0), spread=True)[1].tolist() == [0.0]
 

@@ -128,7 +128,7 @@ def test_each_budget_is_stated_with_its_variant_and_conversion():
 def test_expected_error_is_that_of_each_level():
     release = point_release()
     levels = describe(release, WORDS)["utility"]["levels"]
-    assert [facts["level"] for facts in levels] == [3, 2, 1, 0]
+    assert [facts["level"] for facts in levels] == [0, 1, 2, 3]
     for facts in levels:
         frame = release.to_frame(facts["level"])
         assert facts["partitions"] == len(frame)

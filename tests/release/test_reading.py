@@ -149,7 +149,7 @@ def test_every_changed_word_of_the_manifest_is_noticed(folder):
             holder = holder[step]
         holder[place[-1]] = "other" if holder[place[-1]] != "other" else "another"
         (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-        with pytest.raises(InputError, match=r"schema at manifest|seal does not fit"):
+        with pytest.raises(InputError, match=r"schema at manifest|seal does not fit|another version of dpviz"):
             read_release(folder)
 
 
@@ -199,7 +199,7 @@ def replaced_column(path: Path, name: str, values) -> None:
         ("parent", lambda values: values - 1),
         ("children", lambda values: values + 1),
         ("first_child", lambda values: values + 1),
-        ("depth", lambda values: values + 1),
+        ("level", lambda values: values + 1),
         ("east_line", lambda values: values + 9),
         ("west_line", lambda values: values[::-1]),
         ("north_line", lambda values: values * 0),
@@ -207,8 +207,8 @@ def replaced_column(path: Path, name: str, values) -> None:
 )
 def test_a_forged_tree_is_noticed(name, change, folders, tmp_path):
     copy = Path(shutil.copytree(folders / "points", tmp_path / "copy"))
-    column = pq.read_table(copy / "partitions.parquet").column(name).to_numpy()
-    replaced_column(copy / "partitions.parquet", name, change(column).astype(column.dtype))
+    column = pq.read_table(copy / "levels.parquet").column(name).to_numpy()
+    replaced_column(copy / "levels.parquet", name, change(column).astype(column.dtype))
     resealed(copy, lambda manifest: None)
     with pytest.raises(InputError, match="no tree of nested rectangles"):
         read_release(copy)
@@ -217,7 +217,7 @@ def test_a_forged_tree_is_noticed(name, change, folders, tmp_path):
 @pytest.mark.parametrize(
     ("table", "name", "change"),
     [
-        ("flows.parquet", "origin", lambda values: ["nowhere", *values[1:]]),
+        ("stages.parquet", "origin", lambda values: ["nowhere", *values[1:]]),
         ("regions.parquet", "region_id", lambda values: [values[0]] * len(values)),
         ("regions.parquet", "parent_id", lambda values: ["nowhere"] * len(values)),
     ],
@@ -227,6 +227,15 @@ def test_forged_regions_are_noticed(table, name, change, folders, tmp_path):
     replaced_column(copy / table, name, change(pq.read_table(copy / table).column(name).to_pylist()))
     resealed(copy, lambda manifest: None)
     with pytest.raises(InputError):
+        read_release(copy)
+
+
+@pytest.mark.parametrize(("kind", "table", "name"), [("points", "partitions.parquet", "count"), ("trips", "flows.parquet", "count")])
+def test_a_main_table_with_other_counts_than_the_release_is_noticed(kind, table, name, folders, tmp_path):
+    copy = Path(shutil.copytree(folders / kind, tmp_path / "copy"))
+    replaced_column(copy / table, name, pq.read_table(copy / table).column(name).to_numpy() + 1)
+    resealed(copy, lambda manifest: None)
+    with pytest.raises(InputError, match=f"{table} has other counts"):
         read_release(copy)
 
 

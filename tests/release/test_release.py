@@ -10,6 +10,7 @@ import pytest
 import shapely
 from scipy import stats
 
+from dpviz.answers.metrics import true_answers
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError, RefusedError
 from dpviz.mechanisms import Quadtree
@@ -135,8 +136,9 @@ def test_polygons_are_answered_by_the_overlay_of_every_leaf(seed):
     release = random_release(seed)
     leaves = release.domain.boxes(release.tree.rectangles(release.tree.leaves))
     share = shapely.area(shapely.intersection(areas()[:, None], leaves)) / shapely.area(leaves)
-    np.testing.assert_allclose(release.answer_areas(frame_of(areas())), share @ release.count[release.tree.leaves], atol=1e-6)
-    np.testing.assert_allclose(release.answer_areas(frame_of(areas()).geometry), release.answer_areas(frame_of(areas())))
+    found, covered = release.answer_areas(frame_of(areas()), outside="inside_part")
+    np.testing.assert_allclose(found, share @ release.count[release.tree.leaves], atol=1e-6)
+    np.testing.assert_allclose(release.answer_areas(frame_of(areas()).geometry, outside="inside_part"), (found, covered))
 
 
 def test_polygons_in_another_crs_are_reprojected_to_the_domains():
@@ -178,10 +180,44 @@ def test_malformed_boxes_are_refused(boxes):
         random_release(1).answer(boxes)
 
 
-def test_no_boxes_and_boxes_outside_get_no_counts():
+OUTSIDE = np.array([[100.0, 100, 200, 200], [-16, 0, 16, 32], [0, 0, 32, 33]])
+
+
+@pytest.mark.parametrize("box", OUTSIDE.tolist(), ids=["elsewhere", "half", "a row more"])
+def test_answers_outside_the_domain_are_refused(box):
+    release = random_release(2)
+    for asked in (
+        lambda: release.answer([box]),
+        lambda: release.answer([box], spread=True, inside="interpolated"),
+        lambda: release.answer_interval([box]),
+        lambda: release.answer_areas(frame_of([shapely.box(*box)])),
+        lambda: true_answers(PointCounts.from_matrix(np.ones((32, 32), int)), [box]),
+    ):
+        with pytest.raises(DomainError, match="outside='inside_part'"):
+            asked()
+    with pytest.raises(DomainError, match="outside must be one of refuse, inside_part"):
+        release.answer([box], outside="clip")
+
+
+def test_the_part_inside_is_answered_together_with_its_coverage():
+    release, clipped = random_release(2), np.clip(OUTSIDE, 0, 32)
+    share, areas = np.array([0, 1 / 2, 32 / 33]), frame_of(shapely.box(*OUTSIDE.T))
+    for found, wanted in (
+        (release.answer(OUTSIDE, outside="inside_part"), (release.answer(clipped),)),
+        (release.answer(OUTSIDE, spread=True, outside="inside_part"), release.answer(clipped, spread=True)),
+        (release.answer_interval(OUTSIDE, outside="inside_part"), release.answer_interval(clipped)),
+        (release.answer_areas(areas, outside="inside_part"), (release.answer(clipped),)),
+        (release.answer_areas(areas, spread=True, outside="inside_part"), release.answer(clipped, spread=True)),
+    ):
+        for part, other in zip(found, (*wanted, share), strict=True):
+            np.testing.assert_allclose(part, other, atol=1e-6)
+    np.testing.assert_allclose(release.coverage(OUTSIDE), share)
+    np.testing.assert_allclose(release.coverage(areas), share)
+
+
+def test_no_boxes_get_no_counts():
     release = random_release(2)
     assert release.answer(np.zeros((0, 4))).shape == (0,)
-    assert [part.tolist() for part in release.answer([[100, 100, 200, 200]], spread=True)] == [[0], [0]]
     assert [part.shape for part in release.answer(np.zeros((0, 4)), spread=True)] == [(0,), (0,)]
 
 
@@ -199,13 +235,13 @@ def test_the_frame_of_every_level_tiles_the_domain(release):
         assert frame.geometry.area.sum() == pytest.approx(32 * 32)
         assert shapely.area(shapely.union_all(frame.geometry)) == pytest.approx(32 * 32)
         assert frame["count"].sum() == pytest.approx(release.count[0])
-        assert (frame["level"] + frame["depth"] == release.tree.height).all()
-        assert (frame["level"] >= level).all()
+        assert (frame["level"] == release.tree.depth[frame["partition_id"]]).all()
+        assert (frame["level"] <= level).all()
         assert frame["partition_id"].is_unique
         np.testing.assert_array_equal(frame["stddev"], release.stddev[frame["partition_id"]])
         np.testing.assert_array_equal(frame["count_noisy"], release.noisy[frame["partition_id"]])
         assert ((frame["ci_low"] <= frame["count"]) & (frame["count"] <= frame["ci_high"])).all()
-    assert len(release.to_frame(level=release.tree.height)) == 1
+    assert len(release.to_frame(level=0)) == 1
     np.testing.assert_array_equal(release.to_frame()["partition_id"], release.tree.leaves)
 
 

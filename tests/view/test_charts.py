@@ -43,7 +43,7 @@ def a_step(purpose, amount, level, *, instead=False):
 
 
 def a_receipt(*more):
-    steps = [a_step("medians", "1/7", 2), a_step("medians", "1/7", 2), a_step("counts", "1/3", 1), a_step("counts", "1/3", 0)]
+    steps = [a_step("medians", "1/7", 0), a_step("medians", "1/7", 0), a_step("counts", "1/3", 1), a_step("counts", "1/3", 2)]
     return Receipt(total=PureBudget(1), steps=(*steps, *more))
 
 
@@ -52,7 +52,7 @@ CHARTS = {
     "expected": lambda: charts.expected_by_zoom(a_table()[["zoom", "expected"]], UNIT),
     "false positives": lambda: charts.false_positives_by_zoom(a_table(), UNIT),
     "by size": lambda: charts.error_by_size(by_size([0, 0, 5, 1234, 2000], [1, 0, 4, 1300, 2000]), UNIT),
-    "receipt": lambda: charts.receipt_by_level(a_receipt(), 2),
+    "receipt": lambda: charts.receipt_by_level(a_receipt()),
     "parts": lambda: charts.parts_of_error(-12.25, 2000.0, UNIT),
 }
 
@@ -139,7 +139,7 @@ def test_receipt_sums_up_by_zoom_in_exact_fractions_and_tells_structure_from_cou
 
 def test_receipt_does_not_add_up_what_is_spent_in_place_of_later_steps():
     early = a_step("counts of early leaves", "2/3", 1, instead=True)
-    chart = charts.receipt_by_level(a_receipt(early, a_step("grid of cells", "1/21", None)), 2).to_dict()
+    chart = charts.receipt_by_level(a_receipt(early, a_step("grid of cells", "1/21", None))).to_dict()
     found = {row["place"]: row["kind"] for row in rows(chart)}
     assert found == {
         "grid of cells": "structure",
@@ -154,8 +154,8 @@ def test_receipt_does_not_add_up_what_is_spent_in_place_of_later_steps():
 
 @pytest.mark.parametrize("purpose", ["medians", "grid of cells", "sums of places, in node widths", "numbers for means"])
 def test_what_finds_splits_is_structure(purpose):
-    receipt = Receipt(total=PureBudget(1), steps=(a_step(purpose, "1/2", 1), a_step("counts", "1/2", 1)))
-    assert {row["step"]: row["kind"] for row in rows(charts.receipt_by_level(receipt, 1).to_dict())} == {
+    receipt = Receipt(total=PureBudget(1), steps=(a_step(purpose, "1/2", 0), a_step("counts", "1/2", 0)))
+    assert {row["step"]: row["kind"] for row in rows(charts.receipt_by_level(receipt).to_dict())} == {
         f"{purpose}, zoom 0": "structure",
         "counts, zoom 0": "counts",
     }
@@ -163,7 +163,7 @@ def test_what_finds_splits_is_structure(purpose):
 
 def test_the_chart_of_a_reference_says_that_it_is_not_private():
     receipt = Receipt(total=PureBudget(1), steps=(a_step("counts", 1, 0),), private=False)
-    assert charts.receipt_by_level(receipt, 0).to_dict()["title"]["text"].startswith("NOT PRIVATE")
+    assert charts.receipt_by_level(receipt).to_dict()["title"]["text"].startswith("NOT PRIVATE")
 
 
 def test_parts_of_an_error_add_up():

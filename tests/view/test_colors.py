@@ -107,6 +107,6 @@ def test_a_density_legend_shows_below_zero_only_where_it_occurs():
 
 def test_a_legend_of_marks_names_both():
     html = scale("marks").legend()
-    assert "released, nobody there" in html
-    assert "somebody there, released as empty" in html
+    assert "released, nothing there" in html
+    assert "something there, released as empty" in html
     assert html.count("dpviz-mark") == 2

@@ -51,8 +51,8 @@ def drawn(picture):
     return next(layer for layer in layers if layer["id"] in ("partitions", "picture", "truth"))
 
 
-def mapped(release, level=0, shown="Released", unit="people", dark=False, truth=None):
-    return points_map(release, level, shown, unit=unit, dark=dark, truth=truth)
+def mapped(release, level=None, shown="Released", unit="people", dark=False, truth=None):
+    return points_map(release, release.height if level is None else level, shown, unit=unit, dark=dark, truth=truth)
 
 
 @pytest.fixture(scope="module")
@@ -70,12 +70,12 @@ def test_a_map_of_200_000_people_is_small_at_every_zoom(people, level):
     assert len(text.encode()) < BYTES
     assert "://" not in text
     layer = drawn(picture)
-    if 4 ** (8 - level) > MOST_FEATURES:
+    if 4**level > MOST_FEATURES:
         assert layer["id"] == "picture"
         assert "drawn as one picture" in picture.note
-        assert "zoom level 7" in picture.note
+        assert "at zoom levels 0 to 7." in picture.note
     else:
-        assert len(layer["data"]) == 4 ** (8 - level)
+        assert len(layer["data"]) == 4**level
         assert picture.note is None
         assert {row["i"] for row in layer["data"]} == set(release.nodes(level).tolist())
 
@@ -169,8 +169,8 @@ def test_densities_are_per_area_of_the_frame(domain, words):
 
 def test_too_fine_a_level_of_a_projected_frame_is_drawn_coarser_and_says_so():
     release, _ = released(METRES, Identity(order=8))
-    assert drawable_level(release, 0) == (1, "Zoom level 7 is shown: finer ones have more than 20,000 partitions.")
-    assert drawable_level(release, 1) == (1, None)
+    assert drawable_level(release, 8) == (7, "Zoom level 7 is shown: finer ones have more than 20,000 partitions.")
+    assert drawable_level(release, 7) == (7, None)
     picture = mapped(release)
     assert len(drawn(picture)["data"]) == 4**7
     assert "Zoom level 7 is shown" in picture.note

@@ -18,10 +18,12 @@ from dpviz.errors import RefusedError
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, ExactKdtree, HilbertTree, Identity, Quadtree, TopDown, UniformGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.release.at_once import how_many, pair_intervals
 from dpviz.release.export import write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe
 from dpviz.release.reading import read_manifest
+from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain
 from dpviz.view.report import report_html
 from tests.release_cases import WORDS, flows_on, point_release, points_of, regions_with_shapes, trip_release
@@ -182,26 +184,39 @@ def test_what_the_curator_said_is_shown():
     assert "has been spent of" not in careful.text
 
 
-def test_worked_examples_are_released_numbers():
+def test_the_leading_example_is_the_partition_at_the_centre_of_the_domain():
     release = point_release()
     page = page_of(release)
     found = re.search(
-        r"For example: partition ([\d,]+) \([^)]*\) was released with (−?[\d,]+) records .*? between (−?[\d,]+) and (−?[\d,]+) \.",
+        r"For example, chosen by its place and not by its number: partition ([\d,]+) \([^)]*\) was released with (−?[\d,]+) records .*?"
+        r" between (−?[\d,]+) and (−?[\d,]+) \.",
         page.text,
     )
     node, count, low, high = (int(part.replace(",", "").replace("−", "-")) for part in found.groups())
+    middle = np.array([release.domain.side // 2], np.int32)
     lowest, highest = release.interval(np.array([node]))
     assert (count, low, high) == (round(release.count[node]), lowest[0], highest[0])
-    assert node in release.nodes(0)
+    assert node == release.tree.leaf_of(middle, middle)[0]
+    assert "fullest" not in page.text
 
 
-def test_the_strongest_pairs_are_released_numbers():
+def test_a_report_opens_with_the_verdict():
+    for release in (point_release(), placed_trips()):
+        page = page_of(release)
+        assert page.text.index(verdict(release).headline) < page.text.index("How to read the numbers")
+        assert verdict(release).rule in page.text
+
+
+def test_the_largest_pairs_have_intervals_that_hold_for_all_at_once():
     release = placed_trips()
     page = page_of(release)
-    table = release.level(release.depth, spread=True).sort_values("count", ascending=False, kind="stable")
-    first = table.iloc[0]
-    found = re.search(r"was released with ([\d,]+) trips .*? lies between ([\d,]+) and ([\d,]+) \.", page.text)
-    assert [int(part.replace(",", "")) for part in found.groups()] == [first["count"], first["ci_low"], first["ci_high"]]
+    at = release.stages[-1]
+    low, high = pair_intervals(release, release.tree.height)
+    first = np.lexsort((at.destination, at.origin, -at.count))[0]
+    row = page.text[page.text.index("All at once, 95 % from") :]
+    shown = re.search(r"1 (?:within |.*? to )?.*? ([\d,]+) ([\d,]+) ([\d,]+) 2 ", row)
+    assert [int(part.replace(",", "")) for part in shown.groups()] == [at.count[first], low[first], high[first]]
+    assert f"all {how_many(release):,} numbers" in page.text
 
 
 def test_exact_amounts_add_up_in_the_table_and_stand_in_the_pyramid():
@@ -210,7 +225,7 @@ def test_exact_amounts_add_up_in_the_table_and_stand_in_the_pyramid():
     for step in release.receipt.steps:
         assert str(step.amount) in page.text.replace("/ ", "/")
     described = page.text[page.text.index("Spent: ") :]
-    for level in range(release.height):
+    for level in range(1, release.height + 1):
         assert f"level {level}" in described
     bars = [float(attrs["width"]) for attrs in page.all("rect") if attrs.get("class") == "counts"]
     shares = [float(step.amount) for step in release.receipt.steps]
@@ -269,6 +284,16 @@ def test_bounds_per_person_are_told():
     assert "each person, with at most 2 records" in text
 
 
+def test_records_of_people_are_records():
+    """Two users with a record in each of 200 cells are no 400 people."""
+    x, y = np.random.default_rng(1).uniform([[-9], [41]], [[5], [55]], (2, 400))
+    points = PointCounts.from_xy(x, y, domain=points_of(0).domain, person=np.repeat([0, 1], 200), contributions=1)
+    text = page_of(Quadtree(height=2).release(points, PureBudget(1), Entropy.system())).text
+    assert "Protected each person" in text
+    assert "records per km²" in text
+    assert not re.search(r"[\d,]+ people|people per", text)
+
+
 def test_sums_drift_only_where_they_do():
     flat = Identity(order=4).release(points_of(100), PureBudget(1), Entropy.system())
     assert "Adding up small numbers adds up their noise" in page_of(flat).text
@@ -289,9 +314,9 @@ def test_partitions_are_shapes_with_their_released_numbers():
     release = point_release()
     page = page_of(release)
     shapes = [attrs for attrs in page.all("path") if re.fullmatch(r"[pn]\d+", attrs.get("class", ""))]
-    assert len(shapes) == len(release.nodes(0)) == 64
-    low, high = release.interval(release.nodes(0)[:1])
-    assert f"{round(release.count[release.nodes(0)[0]]) + 0:,} records, 95 % between {low[0]:,.0f} and {high[0]:,.0f}" in page.text
+    assert len(shapes) == len(release.nodes()) == 64
+    low, high = release.interval(release.nodes()[:1])
+    assert f"{round(release.count[release.nodes()[0]]) + 0:,} records, 95 % between {low[0]:,.0f} and {high[0]:,.0f}" in page.text
 
 
 def test_a_fine_release_is_drawn_coarser_and_says_so():
@@ -304,7 +329,7 @@ def test_a_fine_release_is_drawn_coarser_and_says_so():
     assert taken < 2
     assert len(html) < MOST_BYTES
     page = Page(html)
-    assert "4,096 partitions (level 2). The release has finer levels, down to 65,536 partitions" in page.text
+    assert "4,096 partitions (level 6). The release has finer levels, down to 65,536 partitions" in page.text
     assert page.text.count("95 % between") == 4096
 
 
@@ -327,7 +352,7 @@ def test_arcs_are_the_strongest_pairs_and_point_from_light_to_strong():
 def test_regions_without_places_get_a_table_and_no_map():
     page = page_of(trip_release())
     assert "map" not in [attrs.get("class") for attrs in page.all("svg")]
-    assert "The strongest pairs" in page.text
+    assert "The released pairs with the most trips" in page.text
     assert "map" in [attrs.get("class") for attrs in page_of(placed_trips()).all("svg")]
 
 

@@ -19,7 +19,8 @@ from tests.release_cases import WORDS, point_release, points_of, trip_release
 
 def rows_of(*values):
     return [
-        LevelRow(level=0, name="", parts=1, size=None, median=median, p95=p95, width=1.0, shares=(0.0, 0.0, 0.0)) for median, p95 in values
+        LevelRow(level=0, name="", parts=1, size=None, median=median, p95=p95, width=1.0, shares=(0.0, 0.0, 0.0), grade="")
+        for median, p95 in values
     ]
 
 
@@ -57,7 +58,7 @@ def test_level_rows_are_the_manifests_numbers(release):
 def test_the_pyramid_adds_up_exactly():
     release = point_release()
     assert sum(Fraction(layer.exact) for layer in pyramid(release)) == release.receipt.used
-    assert [layer.name for layer in pyramid(release)] == ["whole area", "level 2", "level 1", "level 0, the finest"]
+    assert [layer.name for layer in pyramid(release)] == ["whole area", "level 1", "level 2", "level 3, the finest"]
 
 
 @pytest.mark.parametrize("epsilon", ["1/1000", "1/3", "1", "7/3", "7", "10", "20", "300"])

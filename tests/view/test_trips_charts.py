@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from dpviz.answers.flow_bounds import error_bounds
+from dpviz.release.at_once import pair_intervals
 from dpviz.view import trips_charts as charts
 from dpviz.view.colors import ACCENT
 from tests.view.trips_cases import grid, random_trips, released
@@ -189,13 +190,12 @@ def test_totals_show_intervals_and_the_truth_only_if_it_was_given():
     assert "12,000" in chart["description"]
 
 
-def test_the_matrix_holds_the_released_pairs_with_their_intervals(case):
+def test_the_matrix_holds_the_released_pairs_with_intervals_for_all_at_once(case):
     chart = charts.matrix_chart(case[0], 2, "trips").to_dict()
-    table = case[0].level(2, spread=True)
-    table = table[table["count"] > 0]
-    regions = case[0].tree.origins
-    names = dict(zip(regions.ids_of(2), regions.names_of(2), strict=True))
-    expected = {(names[row.origin], names[row.destination]): (row.count, row.ci_low, row.ci_high) for row in table.itertuples(index=False)}
+    at, regions = case[0].stages[4], case[0].tree.origins
+    names = [regions.names_of(2)[place] for place in (at.origin, at.destination)]
+    released = zip(*names, at.count, *pair_intervals(case[0], 4), strict=True)
+    expected = {(origin, destination): (count, low, high) for origin, destination, count, low, high in released if count > 0}
     cells = {(row["origin"], row["destination"]): (row["count"], row["low"], row["high"]) for row in rows(chart)}
     assert cells == expected
     assert found(chart["layer"], "x")[0]["scale"]["domain"] == list(regions.names_of(2))

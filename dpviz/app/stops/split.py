@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from dpviz.answers.lesson_errors import ANYWHERE, PLACEMENTS, split_draws, split_theory, with_leaves
+from dpviz.app.controls import share_field
 from dpviz.app.split_bar import split_bar
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
 from dpviz.errors import SettingError
@@ -96,10 +97,7 @@ def _use_one(now: list[float], place: int, use: Callable[[list[float]], None], v
 
 
 def _typed(place: int, share: float, use: Callable[[float], None]) -> None:
-    key = f"learn share {place}"
-    st.session_state[key] = round(100 * share, 2)
-    label = f"zoom {place}, %"
-    st.number_input(label, 0.0, 100.0, key=key, step=1.0, format="%.2f", on_change=lambda: use(st.session_state[key] / 100))
+    share_field(f"learn share {place}", f"zoom {place}, %", share, use).show(st.number_input, value=None, step=1.0, format="%.2f")
 
 
 def _same(first: tuple[float, ...], second: tuple[float, ...]) -> bool:

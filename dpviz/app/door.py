@@ -1,0 +1,118 @@
+"""The door of the running app: nothing behind it is served to a browser that has not shown the token of the printed address."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from html import escape
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
+
+TOKEN = "token"  # noqa: S105  (the name of a parameter)
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_POLICY_VIOLATION = 1008  # of a WebSocket
+_OF_EVERY_ANSWER = [(b"referrer-policy", b"no-referrer"), (b"content-security-policy", b"frame-ancestors 'none'")]
+_OF_OUR_PAGES = [
+    (b"content-type", b"text/html; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", b"default-src 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+]
+_PAGE = '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>dpviz</title>{head}</head><body><p>{body}</p></body></html>'
+_ONWARD = '<meta http-equiv="refresh" content="0; url={place}">'
+_CLOSED = (
+    "This dpviz belongs to somebody on this computer. To open it, use the address with a token that <code>dpviz app</code> printed in"
+    ' its terminal. Is it open in this browser already? Then <a href="{place}">go on</a>.'
+)
+
+
+class Door:
+    """ASGI middleware: an address with the right token is exchanged for a cookie, and without that cookie nothing is served.
+
+    The token is as good as a password and lives as long as the app. The cookie holds another secret, which scripts cannot read and
+    which is not sent when another site leads here. A browser sends it to every port of this host: see `.github/SECURITY.md`.
+
+    The exchange is answered with a page that leads on at once, not with a redirect: a browser that was led here from a file or
+    another site would follow a redirect without the cookie.
+
+    Args:
+        app: what is behind the door.
+        token: in the printed address.
+        name: of the cookie; one per port, so that two apps do not shut each other out.
+    """
+
+    def __init__(self, app: App, *, token: str, name: str) -> None:
+        self._app, self._token, self._name = app, token, name
+        self._secret = secrets.token_urlsafe(32)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, exchange its token, or turn it away."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            if self._known(scope):
+                await self._app(scope, receive, send)
+            else:
+                await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+        elif scope["type"] == "http":
+            await self._serve(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        tokens, place = _without_token(scope)
+        right = any(same(each, self._token) for each in tokens)
+        if scope["method"] == "GET" and tokens and (right or self._known(scope)):
+            cookie = f"{self._name}={self._secret}; Path=/; HttpOnly; SameSite=Strict" if right else None
+            await _give(send, 200, _PAGE.format(head=_ONWARD.format(place=escape(place)), body="Opening dpviz ..."), cookie)
+        elif self._known(scope):
+            await self._app(scope, receive, _with_headers(send))
+        else:
+            await _give(send, 403, _PAGE.format(head="", body=_CLOSED.format(place=escape(place))))
+
+    def _known(self, scope: Scope) -> bool:
+        """Whether one of the request's cookies is ours; all are looked at, since another port may have set one of the same name."""
+        sent = (part.strip().partition("=") for part in _header(scope, b"cookie").split(";"))
+        return any(same(value, self._secret) for name, _, value in sent if name == self._name)
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two secrets are the same, in a time that does not tell where they differ."""
+    return secrets.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
+
+
+def _without_token(scope: Scope) -> tuple[list[str], str]:
+    """The tokens in an address, and the address on this server without them."""
+    pairs = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True, errors="replace")
+    rest = urlencode([(name, value) for name, value in pairs if name != TOKEN])
+    path = "/" + quote(scope["path"].lstrip("/"), safe="/", errors="replace")
+    return [value for name, value in pairs if name == TOKEN], f"{path}?{rest}" if rest else path
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    return "; ".join(value.decode("latin-1") for key, value in _headers(scope) if key.lower() == name)
+
+
+def _headers(scope: Scope) -> Iterable[tuple[bytes, bytes]]:
+    return scope["headers"]  # type: ignore[no-any-return]
+
+
+async def _give(send: Send, status: int, page: str, cookie: str | None = None) -> None:
+    body = page.encode()
+    own = [*_OF_OUR_PAGES, (b"content-length", str(len(body)).encode()), *([(b"set-cookie", cookie.encode())] if cookie else [])]
+    await send({"type": "http.response.start", "status": status, "headers": [*_OF_EVERY_ANSWER, *own]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _with_headers(send: Send) -> Send:
+    """`send`, with the headers of every answer added to the app's own."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *_OF_EVERY_ANSWER]}
+        await send(message)
+
+    return sending

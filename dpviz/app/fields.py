@@ -1,0 +1,131 @@
+"""Fields that the server checks: what was typed stays in its field with a message, and nothing is run while it does not fit.
+
+A browser that is given a smallest and a largest number, or a longest text, keeps everything else to itself: the field then shows one value
+while the app goes on with the value before. So fields get no such limits in the browser, and what arrives is checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app.presses import refusal
+from dpviz.errors import DpvizError
+
+REFUSED, STOPS = "refused fields", "stops"
+Problem = Callable[[Any], str | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """A field that shows a part of the configuration; a value that does not fit stays in the field and leaves the configuration alone.
+
+    Attributes:
+        key: of the widget.
+        label: of the widget, and of messages.
+        value: what the configuration holds, as the widget shows it.
+        problem: why a typed value does not fit, None if it does.
+        use: takes over a value that fits.
+    """
+
+    key: str
+    label: str
+    value: Any
+    problem: Problem
+    use: Callable[[Any], object]
+
+    def show(self, widget: Callable[..., object], **how: Any) -> bool:
+        """Draw the widget, and below it why its value is not used, if so; whether it is used.
+
+        Args:
+            widget: `st.number_input` or `st.text_input`, of any container.
+            how: further arguments of the widget.
+        """
+        refused = _refused()
+        before, typed = refused.get(self.key, (self.value, self.value))
+        if before != self.value:  # the configuration was changed elsewhere since
+            refused.pop(self.key)
+            typed = self.value
+        st.session_state[self.key] = typed
+        widget(self.label, key=self.key, on_change=self._take, **how)
+        return check(self.key, self.problem(typed) if self.key in refused else None)
+
+    def _take(self) -> None:
+        """Use what was typed, or keep it as refused."""
+        typed = st.session_state[self.key]
+        if self.problem(typed) is None:
+            _refused().pop(self.key, None)
+            self.use(typed)
+        else:
+            _refused()[self.key] = (self.value, typed)
+
+
+def start_checks() -> None:
+    """Begin a page's controls: fields that are not shown any more stop nothing."""
+    st.session_state[STOPS] = {}
+
+
+def check(key: str, problem: str | None) -> bool:
+    """Say in place what is wrong with a field, which locks the page's button; whether nothing is."""
+    stops: dict[str, str] = st.session_state.setdefault(STOPS, {})
+    stops.pop(key, None)
+    if problem is not None:
+        stops[key] = problem
+        refusal(problem)
+    return problem is None
+
+
+def stopped() -> bool:
+    """Whether a field of the page holds something that does not fit; says beside the button why it is locked."""
+    stops: dict[str, str] = st.session_state.get(STOPS, {})
+    if stops:
+        st.caption(f":red[Locked: {len(stops)} field{'s' if len(stops) > 1 else ''} above must be corrected first.]")
+    return bool(stops)
+
+
+def in_range(label: str, low: float | None = None, high: float | None = None, *, optional: bool = False) -> Problem:
+    """A check that a number lies in a range, both ends included; an empty field fits where it is optional.
+
+    >>> in_range("Size", 1, 1000)(0)
+    'Size must be a number from 1 to 1,000.'
+    """
+    ends = [*([f"from {_short(low)}"] if low is not None else []), *([f"to {_short(high)}"] if high is not None else [])]
+
+    def problem(typed: Any) -> str | None:
+        if typed is None and optional:
+            return None
+        if typed is not None and (low is None or typed >= low) and (high is None or typed <= high):
+            return None
+        return " ".join([f"{label} must be a number", *ends]) + "."
+
+    return problem
+
+
+def at_most(label: str, most: int) -> Problem:
+    """A check that a text is not too long.
+
+    >>> at_most("Name", 3)("Rosa")
+    'Name: at most 3 characters; these are 4.'
+    """
+    return lambda typed: f"{label}: at most {most:,} characters; these are {len(typed):,}." if len(typed or "") > most else None
+
+
+def refused_by(make: Callable[[], object]) -> str | None:
+    """Why something cannot be made; None if it can."""
+    try:
+        make()
+    except DpvizError as error:
+        return str(error)
+    return None
+
+
+def _refused() -> dict[str, tuple[Any, Any]]:
+    """What was typed and does not fit, by the widget's key, with the configuration's value of that time."""
+    return st.session_state.setdefault(REFUSED, {})  # type: ignore[no-any-return]
+
+
+def _short(number: float) -> str:
+    return f"{number:,.12g}"

@@ -1,0 +1,126 @@
+"""Whom a release protects: each person by a column and a bound, or each record as a person of its own. In Curate nothing is preselected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app.curate import Recognised, note_teach_look
+from dpviz.app.fields import check, in_range
+from dpviz.data.repeated_columns import MOST_SHOWN, RepeatedColumn
+from dpviz.view.escape import markdown
+
+PERSON, VOUCHED, EACH = "person", "vouched", "each"
+MOST_PER_PERSON = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitQuestion:
+    """What is asked about a file's rows.
+
+    Attributes:
+        each: what a row is: "record" or "trip".
+        columns: that may say whose it is; none of a wide matrix.
+        key: what the keys of its widgets end with: the mode and the file.
+        private: in Curate; in Teach, where data are public, each row is its own person unless something else is chosen.
+    """
+
+    each: str
+    columns: Sequence[str]
+    key: str
+    private: bool
+
+    def titles(self) -> dict[str, str]:
+        """The answers, each as it is shown."""
+        each, answers = self.each, {}
+        if self.columns:
+            answers[PERSON] = f"Each person: a column says whose {each} a row is"
+        if each == "trip":
+            answers[VOUCHED] = "Each person: I vouch for how many trips one has at most"
+        return answers | {EACH: f"Each {each} is its own person"}
+
+
+def unit_controls(question: UnitQuestion) -> dict[str, Any] | None:
+    """Ask whom to protect.
+
+    Returns:
+        Options of the count: person, contributions, distinct, exactly, as far as they are said; None while something is missing.
+    """
+    titles, key, each = question.titles(), question.key, question.each
+    answers = list(titles)
+    usual = None if question.private else len(answers) - 1
+    chosen = st.radio("Whom to protect", answers, usual, format_func=titles.__getitem__, key=f"unit {key}", persist_state="session")
+    if chosen is None:
+        st.info("Say whom the release protects: nothing is preselected.")
+        return None
+    if chosen == EACH:
+        return {}
+    options: dict[str, Any] = {}
+    if chosen == PERSON:
+        options["person"] = st.selectbox(
+            "Person", question.columns, index=None, key=f"person {key}", placeholder="Choose the column", persist_state="session"
+        )
+    most = _most(question, enforced=chosen == PERSON)
+    if most is None or (chosen == PERSON and options["person"] is None):
+        column = "Choose the column of persons, and say" if chosen == PERSON else "Say"
+        st.info(f"{column} the most {each}s of one person that count.")
+        return None
+    further = _further(question, most, enforced=chosen == PERSON)
+    return options | {"contributions": most} | {name: True for name, on in further.items() if on}
+
+
+def _most(question: UnitQuestion, *, enforced: bool) -> int | None:
+    """The most records of one person; None until it is typed and fits."""
+    label, key = f"{question.each.capitalize()}s per person, at most", f"contributions {question.key}"
+    kept = f"{question.each.capitalize()}s beyond it are left out, chosen at random."
+    most = st.number_input(
+        label,
+        value=None if question.private else 1,
+        step=1,
+        key=key,
+        persist_state="session",
+        help=f"{kept if enforced else 'It is not enforced: you vouch for it.'} The noise grows with it.",
+    )
+    return most if check(key, in_range(label, 1, MOST_PER_PERSON, optional=True)(most)) else None
+
+
+def _further(question: UnitQuestion, most: int, *, enforced: bool) -> dict[str, Any]:
+    """How a person's records count."""
+    options: dict[str, Any] = {}
+    if enforced:
+        once = "However many {0}s a person has {1}, they count one; at most that many {2} are kept."
+        words = ("trip", "between two regions", "pairs") if question.each == "trip" else ("record", "in a cell", "cells")
+        label = f"Each person once per {words[2].removesuffix('s')}"
+        options["distinct"] = st.toggle(label, key=f"distinct {question.key}", persist_state="session", help=once.format(*words))
+    if question.each == "trip" and most > 1:
+        declared = "Needed for bounded neighbours: replacing a person must leave the total as it is."
+        label = "Everybody has exactly that many"
+        options["exactly"] = st.toggle(label, key=f"exactly {question.key}", persist_state="session", help=declared)
+    return options
+
+
+def show_repeated(data: Recognised, columns: Sequence[RepeatedColumn] | None, each: str) -> None:
+    """Show the curator which columns look like ids where each row counts as a person; noted first, for that is a look at the data.
+
+    Args:
+        data: as loaded.
+        columns: whose values repeat; None if no column's content was looked at.
+        each: what a row is.
+    """
+    if columns is None:
+        return
+    if not note_teach_look(data):
+        return
+    if not columns:
+        st.caption("Curator only: no other column's values repeat as ids do. That the data were looked at is recorded.")
+        return
+    shown = "\n".join(f"- *{markdown(each.name)}*: {each.consequence}" for each in columns[:MOST_SHOWN])
+    more = len(columns) - MOST_SHOWN
+    st.warning(
+        f"Curator only: is one of these columns a person, a household or a vehicle? Then choose it above.\n{shown}"
+        + (f"\n- {more} more with values that repeat" if more > 0 else "")
+    )
+    st.caption(f"If none of them is, each {each} is its own person. That the data were looked at is recorded.")

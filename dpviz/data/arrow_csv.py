@@ -1,0 +1,53 @@
+"""Arrow's reader of text tables, which is done when it returns: none of its threads holds anything of Python any more."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+
+from dpviz.arrow_memory import in_arrow_memory
+
+_PATIENCE = 10.0  # seconds; threads let go within milliseconds, unless the machine stands still
+
+
+class _Skip:
+    """Leaves out rows that have another number of cells than the header, and counts them."""
+
+    def __init__(self, rows: list[int]) -> None:
+        self._rows = rows
+
+    def __call__(self, row: pyarrow.csv.InvalidRow) -> str:
+        self._rows.append(row.actual_columns)
+        return "skip"
+
+
+def read_csv(content: bytes, read: pyarrow.csv.ReadOptions, convert: pyarrow.csv.ConvertOptions, **parse: Any) -> tuple[pa.Table, int]:
+    """Columns of a text table without its ragged rows, and how many of those there are.
+
+    Arrow's threads end their tasks after the reader has returned, and let go of the function that skips rows only then. That needs
+    Python's lock, and kills the process if it has begun to end (see `arrow_memory`). So this waits until that function is gone.
+
+    Args:
+        content: the rows.
+        read: names of the columns, size of the blocks, use of threads.
+        convert: which columns, and their types.
+        parse: options of `pyarrow.csv.ParseOptions`.
+
+    Raises:
+        pyarrow.ArrowInvalid: the content cannot be cut, or a cell is not of its column's type.
+    """
+    rows: list[int] = []
+    gone = threading.Event()
+    skip = _Skip(rows)
+    weakref.finalize(skip, gone.set).atexit = False
+    options = pyarrow.csv.ParseOptions(**parse, invalid_row_handler=skip)
+    del skip
+    try:
+        return pyarrow.csv.read_csv(in_arrow_memory(content), read, options, convert), len(rows)
+    finally:
+        del options
+        gone.wait(_PATIENCE)

@@ -1,0 +1,84 @@
+"""A Dask scheduler elsewhere: who may name it, and which addresses are safe enough to be called."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dpviz.errors import InputError
+
+RUNS_CODE = "whoever runs the scheduler can run code on this computer"
+ADDRESS_VARIABLE, INSECURE_VARIABLE = "DPVIZ_DASK_ADDRESS", "DPVIZ_DASK_INSECURE"
+ADDRESS_REFUSED = (
+    f"An address of a Dask scheduler is never taken from a configuration: {RUNS_CODE}. Leave address out; if you trust the scheduler, name"
+    f" it on the command line with --address, or for the app in the environment variable {ADDRESS_VARIABLE}."
+)
+_ADDRESS = re.compile(r"(?:(tcp|tls|ws|wss)://)?([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", re.ASCII)
+_ENCRYPTED = ("tls", "wss")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scheduler:
+    """A running Dask scheduler. Whoever runs it sees the private data, also what its workers spill, and can run code here.
+
+    It is named by whoever starts the program, never by a file or a page.
+
+    Attributes:
+        address: such as tls://10.0.0.5:8786; without a protocol it is tcp://. With tls:// and wss:// the certificates are those of
+            Dask's own configuration.
+        insecure: whether an address of another computer may be called without encryption, where anybody on the way can answer in
+            the scheduler's place.
+
+    Raises:
+        InputError: an address that is none, or one of another computer without encryption and without `insecure`.
+    """
+
+    address: str
+    insecure: bool = False
+
+    def __post_init__(self) -> None:
+        found = _ADDRESS.fullmatch(self.address) if isinstance(self.address, str) else None
+        if found is None or not 0 < int(found[3]) < 2**16:
+            raise InputError("address must be that of a Dask scheduler, such as 'tls://10.0.0.5:8786'.")
+        protocol, host, port = found[1] or "tcp", found[2], found[3]
+        object.__setattr__(self, "address", f"{protocol}://{host}:{port}")  # Dask's configuration could give it another protocol
+        if not (protocol in _ENCRYPTED or self.insecure or _is_this_computer(host)):
+            raise InputError(
+                f"The address of the Dask scheduler is not encrypted, and {RUNS_CODE}, as can anybody on the way: use tls://. Unencrypted,"
+                " only addresses of this computer (127.0.0.1, [::1], localhost) are called, unless you insist: --insecure-address, for the"
+                f" app {INSECURE_VARIABLE}=1, in Python insecure_address=True."
+            )
+
+
+def _is_this_computer(host: str) -> bool:
+    """Whether a host is the loopback interface; other spellings of it, such as 0.0.0.0 and 127.1, are not taken for it."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def scheduler_at(address: str | None, *, insecure: bool) -> Scheduler | None:
+    """The scheduler at an address; None without one.
+
+    Raises:
+        InputError: as `Scheduler`.
+    """
+    return None if address is None else Scheduler(address=address, insecure=insecure)
+
+
+def scheduler_of_app(environment: Mapping[str, str] = os.environ) -> Scheduler | None:
+    """The scheduler that was named when the app was started; None without one.
+
+    Raises:
+        InputError: as `Scheduler`, or INSECURE_VARIABLE says neither 0 nor 1.
+    """
+    insecure = environment.get(INSECURE_VARIABLE, "0")
+    if insecure not in ("0", "1"):
+        raise InputError(f"{INSECURE_VARIABLE} must be 1, or be left out.")
+    return scheduler_at(environment.get(ADDRESS_VARIABLE) or None, insecure=insecure == "1")

@@ -1,0 +1,111 @@
+"""Paid releases on the disk: kept beside the ledger from the draw until they are published, so that no failure in between loses them."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from pathlib import Path
+
+from dpviz.errors import DpvizError, SettingError
+from dpviz.privacy.accounts import Account, Entry
+from dpviz.privacy.ledger import Ledger
+from dpviz.publishing.order import Paid
+from dpviz.release.export import write_release
+from dpviz.release.flow_release import FlowRelease
+from dpviz.release.manifest import describe
+from dpviz.release.publication import Publication
+from dpviz.release.reading import read_release
+from dpviz.release.release import Release
+
+_NAME = re.compile("([1-9][0-9]{0,17})-[0-9]{14}")
+
+
+def keep(release: Release | FlowRelease, account: Account, entry: Entry, ledger: Ledger) -> Path:
+    """Write a release that was just drawn into a folder of its own beside the ledger, for its owner alone: all of it or nothing.
+
+    It holds the noisy release as a publication would (GeoParquet and a manifest without the curator's words), and nothing else.
+
+    Args:
+        release: that was drawn.
+        account: that paid for it.
+        entry: of the draw.
+        ledger: beside which it is kept.
+
+    Raises:
+        DpvizError: the disk does not take it; nothing is left behind.
+        OSError: likewise.
+    """
+    folder = _folder(ledger, entry)
+    folder.parent.mkdir(mode=0o700, exist_ok=True)
+    folder.parent.chmod(0o700)
+    words = Publication(
+        name=f"Draw {entry.id}, paid for and not yet published",
+        curator="-",
+        description="",
+        region="",
+        intended_use="",
+        draws=account.draws,
+        truth_seen=account.truth_seen,
+    )
+    write_release(release, folder, describe(release, words), formats=("geoparquet",))
+    folder.chmod(0o700)
+    for file in folder.iterdir():
+        file.chmod(0o600)
+    return folder
+
+
+def kept_draws(ledger: Ledger) -> list[tuple[Account, Entry]]:
+    """The draws whose release is kept beside the ledger, oldest first, each with the account that paid for it.
+
+    Raises:
+        RefusedError: the ledger cannot be read or trusted.
+    """
+    try:
+        names = [path.name for path in _around(ledger).iterdir()]
+    except OSError:  # there is no such folder
+        return []
+    numbers = sorted({int(match[1]) for name in names if (match := _NAME.fullmatch(name))})
+    known = {entry.id: (account, entry) for account in ledger.accounts() for entry in ledger.entries(account.name)}
+    return [known[number] for number in numbers if number in known and _folder(ledger, known[number][1]).name in names]
+
+
+def recovered(entry_id: int, ledger: Ledger) -> Paid:
+    """A draw whose release is kept, as it was when it was drawn: to be published without another draw.
+
+    Raises:
+        SettingError: no release of such a draw is kept.
+        InputError: what is kept was changed or damaged.
+        RefusedError: the ledger cannot be read or trusted.
+    """
+    draws = kept_draws(ledger)
+    found = next((draw for draw in draws if draw[1].id == entry_id), None)
+    if found is None:
+        there = ", ".join(str(entry.id) for _, entry in draws) or "none"
+        raise SettingError(f"No release of draw {entry_id} is kept beside the ledger; of these draws one is: {there}.")
+    account, entry = found
+    folder = _folder(ledger, entry)
+    return Paid(release=read_release(folder), account=account, entry=entry.id, kept=folder)
+
+
+def discard(folder: Path) -> None:
+    """Remove a kept release that is published and noted. What the disk does not let go of stays, hidden."""
+    away = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}.published")
+    try:
+        folder.rename(away)
+    except OSError:
+        return
+    shutil.rmtree(away, ignore_errors=True)
+
+
+def _around(ledger: Ledger) -> Path:
+    return Path(f"{os.fspath(ledger.path)}.paid")
+
+
+def _folder(ledger: Ledger, entry: Entry) -> Path:
+    """Named by the draw's number and time, so that a ledger that is begun anew has folders of its own."""
+    stamp = "".join(re.findall("[0-9]", entry.time))[:14]
+    if not _NAME.fullmatch(name := f"{entry.id}-{stamp}"):
+        raise DpvizError("The ledger's entry has no time that a folder can be named by.")
+    return _around(ledger) / name

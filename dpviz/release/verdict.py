@@ -1,0 +1,188 @@
+"""Which levels of a release can be used, from its own numbers: the verdict that opens reports and pages."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from dpviz.release.flow_release import FlowRelease
+from dpviz.release.nouns import noun
+from dpviz.release.release import Release
+
+USABLE, ROUGH, NOISE = "usable", "rough", "mostly noise"
+MOST_USABLE, MOST_ROUGH = 0.4, 1.0
+RULE = (
+    "A level is usable if its noise (the mean standard deviation) is at most 40 % of an average number: the released total divided by"
+    " how many {parts} the level has, empty ones included. Up to 100 % it is rough; beyond that the noise is larger than what is"
+    " counted. This follows from released numbers alone."
+)
+_DROPPED = (
+    " {parts} of fewer than about {least:,} {counted} were dropped after the noise, and every sum lacks them: coarser levels are too low"
+    " by an unknown number."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelVerdict:
+    """What one level is good for.
+
+    Attributes:
+        level: 0 for the whole.
+        name: in words, for example "level 3", or "state to state".
+        parts: how many partitions it has, or how many pairs were counted: with noise, or exactly.
+        mean: released total per part, 0 at least.
+        stddev: mean standard deviation of its numbers.
+        grade: `USABLE`, `ROUGH` or `NOISE`.
+    """
+
+    level: int
+    name: str
+    parts: int
+    mean: float
+    stddev: float
+    grade: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What a release is good for. PUBLIC: post-processing of released numbers.
+
+    Attributes:
+        levels: the whole first.
+        counted: "records" or "trips".
+        parts: "partitions" or "pairs".
+        dropped: the smallest number that was released, where smaller ones are missing from all sums, too; else None.
+    """
+
+    levels: tuple[LevelVerdict, ...]
+    counted: str
+    parts: str
+    dropped: int | None = None
+
+    @property
+    def runs(self) -> list[tuple[str, list[LevelVerdict]]]:
+        """Neighbouring levels of one grade, the whole first."""
+        return [(grade, list(run)) for grade, run in groupby(self.levels, key=lambda each: each.grade)]
+
+    @property
+    def headline(self) -> str:
+        """Which levels are usable, and which are not, as one sentence."""
+        grades = self.runs
+        if len(grades) == 1 and grades[0][0] == USABLE:
+            if len(self.levels) == 1:
+                return "The only level, the whole, is usable."
+            return f"All levels are usable, down to the {self.levels[-1].parts:,} {self.parts} of level {self.levels[-1].level}."
+        if not any(grade == USABLE for grade, _ in grades):
+            return f"No level is usable: even the total is {self.levels[0].grade}."
+        says = [f"{_run(run)} {'is' if len(run) == 1 else 'are'} {grade}" for grade, run in grades]
+        return f"{'; '.join(says)}.".capitalize()
+
+    @property
+    def detail(self) -> str:
+        """Noise and numbers of the finest usable level and of the finest one; and what was dropped."""
+        usable = [each for each in self.levels if each.grade == USABLE]
+        finest = self.levels[-1]
+        shown = [finest] if finest in usable or not usable else [usable[-1], finest]
+        words = {"parts": self.parts.capitalize(), "least": self.dropped, "counted": self.counted}
+        return " ".join(self._numbers(each) for each in shown) + ("" if self.dropped is None else _DROPPED.format(**words))
+
+    @property
+    def rule(self) -> str:
+        """When a level is usable."""
+        return RULE.format(parts=self.parts)
+
+    def _numbers(self, level: LevelVerdict) -> str:
+        where = level.name[0].upper() + level.name[1:]
+        one = self.parts.removesuffix("s")
+        noise = f"with noise of ±\u00a0{_short(level.stddev)}" if level.stddev else "exactly"
+        if level.parts == 1:
+            return f"{where}: {_short(level.mean)} {self.counted}, {noise}."
+        return f"{where}, {level.parts:,} {self.parts}: {_short(level.mean)} {self.counted} in an average {one}, {noise}."
+
+
+def verdict(release: Release | FlowRelease) -> Verdict:
+    """Judge every level of a release by its noise and its released total alone.
+
+    The rule: r = s / (t / k), where s is the mean standard deviation of the level's numbers, t the released total (0 at least)
+    and k how many numbers the level has, empty ones and those that were dropped after they were measured included. Usable up to
+    r = 0.4, which is the bound of medium reliability for an average number; rough up to r = 1; beyond, the noise is larger than what is
+    counted. Where t is 0 nothing but exact levels is usable.
+
+    No single number is selected, neither a largest one nor those that pass a threshold, so noise that goes up by chance
+    in some of many numbers does not make a level look usable. A level that is mostly empty is judged strictly: its few full
+    partitions may be well known.
+
+    Where pairs under a threshold were dropped before sums were taken, what the sums lack is unknown, and coarser levels are
+    rough at best.
+
+    Args:
+        release: of points or trips.
+    """
+    if isinstance(release, FlowRelease):
+        dropped = _dropped(release)
+        levels = tuple(_trip_level(release, level, lacking=dropped is not None) for level in range(release.depth + 1))
+        return Verdict(levels=levels, counted=noun(release), parts="pairs", dropped=dropped)
+    levels = tuple(_point_level(release, level) for level in range(release.height + 1))
+    return Verdict(levels=levels, counted=noun(release), parts="partitions")
+
+
+def verdict_facts(release: Release | FlowRelease) -> dict[str, Any]:
+    """The verdict as a manifest states it: the sentences, the rule, and the levels by grade."""
+    found = verdict(release)
+    named = {"usable": USABLE, "rough": ROUGH, "mostly_noise": NOISE}
+    levels = {name: [each.level for each in found.levels if each.grade == grade] for name, grade in named.items()}
+    return {"headline": found.headline, "detail": found.detail, "rule": found.rule, **levels}
+
+
+def records_needed(parts: int, stddev: float) -> float:
+    """The least total with which a level of that many parts and that noise is usable."""
+    return parts * stddev / MOST_USABLE
+
+
+def _point_level(release: Release, level: int) -> LevelVerdict:
+    nodes = release.nodes(level)
+    count = release.count if release.unbiased is None else release.unbiased
+    return _judged(level, f"level {level}", len(nodes), float(count[0]), float(np.mean(release.stddev[nodes])))
+
+
+def _trip_level(release: FlowRelease, level: int, *, lacking: bool) -> LevelVerdict:
+    at, total = release.stages[2 * level], float(release.stages[0].count.sum())
+    stddev, known = release.stddev(2 * level), math.isfinite(at.variance)
+    numbers = at.measured if known else release.tree.size(2 * level) if release.every_pair else len(at.count)
+    mean = math.sqrt(at.variance) if known else float(np.mean(stddev)) if len(stddev) else math.inf
+    name = "all trips" if level == 0 else f"level {level} ({release.tree.title(2 * level)})"
+    found = _judged(level, name, max(numbers, 1), total, mean)
+    return replace(found, grade=ROUGH) if lacking and level < release.depth and found.grade == USABLE else found
+
+
+def _dropped(release: FlowRelease) -> int | None:
+    """The smallest released number of the last stage, where stages above are but the sums of what was kept of it."""
+    lacking = not release.every_pair and any(not math.isfinite(stage.variance) for stage in release.stages[:-1])
+    return int(release.stages[-1].count.min()) if lacking and len(release.stages[-1].count) else None
+
+
+def _judged(level: int, name: str, parts: int, total: float, stddev: float) -> LevelVerdict:
+    mean = max(total, 0.0) / parts
+    ratio = 0.0 if stddev == 0 else stddev / mean if mean > 0 else math.inf
+    grade = USABLE if ratio <= MOST_USABLE else ROUGH if ratio <= MOST_ROUGH else NOISE
+    return LevelVerdict(level=level, name=name, parts=parts, mean=mean, stddev=stddev, grade=grade)
+
+
+def _run(levels: list[LevelVerdict]) -> str:
+    first, last = levels[0].level, levels[-1].level
+    return f"level {first}" if first == last else f"levels {first} {'and' if last == first + 1 else 'to'} {last}"
+
+
+def _short(value: float) -> str:
+    """A number of records with three digits at most below 1,000.
+
+    >>> _short(0.034), _short(25.44), _short(12345.6), _short(math.inf)
+    ('0.034', '25.4', '12,346', 'unknown size')
+    """
+    if not math.isfinite(value):
+        return "unknown size"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

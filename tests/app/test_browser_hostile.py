@@ -1,0 +1,96 @@
+"""Hostile names as a browser shows them: to be read as they stand, nothing of them at work, and no request leaves."""
+
+from pathlib import Path
+
+import pytest
+
+from dpviz.view.escape import line
+from tests.app.browse import colours, draw, until, visit
+from tests.hostile import ELSEWHERE, LEVELS, NAMES, points_file, regions_file, trips_file
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).parents[2]
+PLACES = 13  # texts in each container of `hostile_app`
+LOOK = """container => {
+  const read = [...container.querySelectorAll(':is([data-testid=stMarkdownContainer], [data-testid=stCaptionContainer])')];
+  const made = 'a, img, svg, script, code, pre, table, em, del, sup, h1, ol, input, .katex, [style*=background], [role=img]';
+  const found = read.flatMap(each => [...each.querySelectorAll(made)]);
+  return { texts: read.map(each => each.textContent.trim()), made: found.map(each => each.outerHTML) };
+}"""
+
+
+def planted(page):
+    """Whether anything of a name has run."""
+    return page.evaluate("document.querySelectorAll('img[src*=evil], [onerror], a[href*=evil], a[href^=javascript]').length")
+
+
+def test_every_name_is_read_as_it_stands_everywhere(chromium, serve, tmp_path):
+    address = serve(ROOT / "tests" / "app" / "hostile_app.py", cwd=ROOT)
+    with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_text("all is drawn").wait_for()
+        until(lambda: len(page.locator("body").evaluate(LOOK)["texts"]) > PLACES * len(NAMES), "every text of every name")
+        for place, name in enumerate(NAMES):
+            found = page.locator(f".st-key-name-{place}").evaluate(LOOK)
+            assert len(found["texts"]) == PLACES
+            assert {text.replace("\u2060", "") for text in found["texts"]} == {line(name)}
+            assert found["made"] == [], name
+        assert planted(page) == 0
+
+
+@pytest.fixture(scope="module")
+def address(serve):
+    return serve(ROOT / "app.py")
+
+
+def given(tmp_path, name, body):
+    path = tmp_path / name
+    path.write_bytes(body)
+    return path
+
+
+def test_a_hostile_regions_file_is_drawn_and_asks_nobody(chromium, address, tmp_path):
+    regions, trips = given(tmp_path, "[x](y) :smile:.geojson", regions_file()), given(tmp_path, "trips.csv", trips_file())
+    with visit(chromium, address, "trips?source=upload", scheme="light", tmp_path=tmp_path) as (page, _):
+        page.get_by_text("Upload", exact=True).first.click()
+        page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(regions)
+        box = page.get_by_role("combobox", name="Columns of ids, coarsest level first")
+        for level in LEVELS:
+            box.fill(level)
+            page.get_by_role("option").first.click()
+        page.keyboard.press("Escape")
+        page.get_by_test_id("stFileUploaderDropzoneInput").last.set_input_files(trips)
+        page.get_by_text("These data are already public").click()
+        page.get_by_text("press Draw a release to see").wait_for()
+        draw(page)
+        page.get_by_test_id("stMetric").filter(has_text="Pairs released").first.wait_for()
+        until(lambda: colours(page) > 50, "regions and arcs on the map")
+        for level in LEVELS:
+            page.locator(".st-key-level button").filter(has_text=level[:3]).click()
+            until(lambda: colours(page) > 20, "the map of the level")
+        for tab in ("Errors by stage", "Consistency", "Receipt", "Table", "Matrix"):
+            page.get_by_role("tab", name=tab, exact=True).click()
+            page.get_by_role("tabpanel").filter(visible=True).locator(
+                "canvas, table, svg, [data-testid=stMarkdownContainer]"
+            ).first.wait_for()
+        assert planted(page) == 0
+        assert page.get_by_test_id("stException").count() == page.get_by_text("deck.gl").count() == 0
+
+
+def test_a_hostile_points_file_is_drawn_and_asks_nobody(chromium, address, tmp_path):
+    points = given(tmp_path, "![x](y) :smile:.csv", points_file())
+    with visit(chromium, address, "points", scheme="dark", tmp_path=tmp_path) as (page, _):
+        page.get_by_text("Upload", exact=True).first.click()
+        page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(points)
+        page.get_by_role("textbox", name="CRS of the coordinates").fill("EPSG:4326")
+        page.get_by_role("textbox", name="CRS of the coordinates").press("Enter")
+        page.get_by_role("combobox", name="Domain", exact=True).click()
+        page.get_by_role("option", name="Contiguous United States").click()
+        page.get_by_text("These data are already public").click()
+        page.get_by_text("the true data, which are public").wait_for()
+        draw(page)
+        page.get_by_test_id("stMetric").filter(has_text="Partitions shown").first.wait_for()
+        until(lambda: colours(page) > 20, "partitions on the map")
+        assert planted(page) == 0
+        assert page.get_by_test_id("stException").count() == 0
+        assert ELSEWHERE not in page.url

@@ -1,0 +1,135 @@
+"""No text from outside reaches Streamlit as Markdown or HTML: every part of what it reads is ours, a number, or has passed the door."""
+
+import pytest
+
+from tests.app.read_texts import APP, Module, foreign, read_texts, unknown_uses
+
+# Parts of texts that neither a file, nor a person, nor a link decides, and why.
+OURS = {
+    "BY_KEY[key].title": "a stop of the Learn page",
+    "stop.title": "a stop of the Learn page",
+    "stop.key": "a stop of the Learn page",
+    "stop.says": "a stop of the Learn page",
+    "stop.task": "a stop of the Learn page",
+    "to.title": "a stop of the Learn page",
+    "figure.help": "a figure of the Learn page",
+    "figure.label": "a figure of the Learn page",
+    "figure.value": "a figure of the Learn page",
+    "shown.note": "a figure of the Learn page",
+    "shown.source": "a figure of the Learn page",
+    "kind.upper()": "a picture's format",
+    "about.description": "a sample's",
+    "about.licence": "a sample's",
+    "about.source": "a sample's",
+    "about.unit": "a sample's",
+    "data.title": "a sample's, or fixed words for a file",
+    "found.title": "a sample's, or fixed words for a file",
+    "data.unit": "a sample's, or fixed words for a file",
+    "what.data.unit": "a sample's, or fixed words for a file",
+    "how.kind": "Points or Trips",
+    "kind.title": "a mechanism's",
+    "mechanism.title": "a mechanism's",
+    "mechanism.summary": "a mechanism's",
+    "what.titles": "the mechanisms'",
+    "rule.label": "declared by a mechanism",
+    "rule.help": "declared by a mechanism",
+    "rule.choices": "declared by a mechanism",
+    "names[0].label": "declared by a mechanism",
+    "published[known].source": "a preset's",
+    "release.approximate": "a mechanism's words",
+    "receipt.conversion": "a name of ours",
+    "receipt.converted": "a budget",
+    "receipt.total": "a budget",
+    "receipt.currency": "a sign of ours",
+    "study.repeats": "a number",
+    "what.number": "a number",
+    "picture.legend": "HTML of dpviz.view, whose texts pass the door there: see tests/view/test_escape.py",
+    "dataset_block.py: colour": "a colour of ours",
+    "compare_controls.py: names": "fixed words of the caller",
+    "compare_controls.py: option": "fixed words of the caller",
+    "compare_controls.py: text": "fixed words of the caller",
+    "compare_controls.py: title": "fixed words of the caller",
+    "data_controls.py: text": "fixed words of the caller",
+    "data_controls.py: title": "fixed words of the caller",
+    "dataset_block.py: title": "fixed words of the caller",
+    "mode_row.py: protected": "fixed words of the caller",
+    "path_controls.py: asked": "fixed words of the caller",
+    "path_controls.py: counting": "an engine",
+    "presses.py: waiting": "fixed words of the caller",
+    "receipt_tab.py: extra": "fixed words of the caller",
+    "outcome.py: title": "fixed words",
+    "trips_data.py: text": "fixed words of the caller",
+    "trips_data.py: title": "fixed words of the caller",
+    "trips_tabs.py: title": "fixed words of the caller",
+    "points_tabs.py: side": "a side of a box",
+    "release_page.py: ready": "names of pages",
+    "release_page.py: st.segmented_control('Data', list(ready), default=next(iter(ready)), key='release data', required=True,"
+    " persist_state='session')": "a name of a page",
+    "release_parts.py: label": "fixed words beside the form",
+    "learn_page.py: label": "fixed words",
+    "start_page.py: text": "fixed words",
+    "start_page.py: title": "fixed words",
+    "split.py: place": "a number",
+    "compare_tabs.py: place": "a number",
+    "compare_tabs.py: size_words(name)": "numbers",
+    "compare_tabs.py: under_axis(rows)": "fixed words",
+    "__init__.py: st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")": "a colour of the settings",
+}
+MODULES = [Module(path) for path in sorted(APP.rglob("*.py"))]
+
+
+def named(module, text):
+    """The entry that a part of a text is looked up by: with its file's name unless it says enough by itself."""
+    return text if text in OURS else f"{module.path.name}: {text}"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.path.name)
+def test_every_part_of_what_is_read_as_markdown_or_html_is_known(module):
+    """Whatever is listed here either passes `dpviz.view.escape.markdown` or `html`, or is ours and gets an entry above that says why."""
+    ours = {key for key in OURS if ": " not in key}
+    found = [
+        f"{module.path.name}:{call.lineno} {name}: {part}"
+        for call, name, value in read_texts(module)
+        for part in foreign(module, value, ours)
+        if named(module, part) not in OURS
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.path.name)
+def test_every_function_of_streamlit_has_an_entry(module):
+    assert list(unknown_uses(module)) == []
+
+
+def test_no_entry_is_left_over():
+    parts = {named(module, part) for module in MODULES for _, _, value in read_texts(module) for part in foreign(module, value, ())}
+    assert set(OURS) - parts == set()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "st.caption(f'Level {name}')",
+        "st.selectbox('Level', names, help=name)",
+        "st.segmented_control('Level', names)",
+        "st.segmented_control('Level', names, format_func=lambda each: f'level {each}')",
+        "left.metric('Answer', name)",
+        "(st.info if name else st.warning)(name)",
+        "said = f'**{name}**'; st.markdown(said)",
+        "st.tabs([f'{each}' for each in names])",
+        "st.html('<b>' + name)",
+    ],
+)
+def test_a_text_that_passes_no_door_is_found(tmp_path, line):
+    path = tmp_path / "page.py"
+    path.write_text(f"import streamlit as st\ndef page(name, names, left):\n    {line}\n", "utf-8")
+    module = Module(path)
+    assert [part for _, _, value in read_texts(module) for part in foreign(module, value, ())]
+    assert list(unknown_uses(module)) == []
+
+
+@pytest.mark.parametrize("line", ["st.write(name)", "st.chat_message(name)", "show = st.caption", "from streamlit import markdown"])
+def test_another_function_of_streamlit_is_found(tmp_path, line):
+    path = tmp_path / "page.py"
+    path.write_text(f"import streamlit as st\n{line}\n", "utf-8")
+    assert list(unknown_uses(Module(path)))

@@ -1,0 +1,152 @@
+"""Fields: what was typed stays in its field, with a message, and nothing is run while it does not fit."""
+
+from fractions import Fraction
+
+import pytest
+
+from dpviz.app.state import Config, from_query, to_query
+from tests.app.walk import (
+    CURATE,
+    FLIGHTS,
+    SMALL,
+    account,
+    captions,
+    drawn,
+    entries,
+    errors,
+    fine,
+    good,
+    labelled,
+    open_tab,
+    pages_app,
+    points_app,
+    press_draw,
+    trips_app,
+)
+
+LONG = "x" * 121
+
+
+def typed(app, kind, key, value):
+    """The field after a value was typed into it."""
+    good(getattr(app, kind)(key=key).set_value(value).run())
+    return getattr(app, kind)(key=key)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value", "told"),
+    [
+        ("text_input", "epsilon", "0", "ε must be a number from 0.001 to 100, such as 0.1, 1e-3 or 1/3."),
+        ("text_input", "epsilon", "1000", "ε must be a number"),
+        ("text_input", "epsilon", "much", "ε must be a number"),
+        ("text_input", "epsilon", "0,5", "ε must be a number"),
+        ("text_input", "epsilon", "1/0", "ε must be a number"),
+        ("text_input", "epsilon", "", "ε must be a number"),
+        ("text_input", "epsilon", "1e-999999999", "ε must be a number"),
+        ("number_input", "size", 0, "How many records must be a number from 1 to 10,000,000."),
+        ("number_input", "size", None, "How many records must be a number"),
+        ("number_input", "setting quadtree height", 99, "Height must be from 1 to 24."),
+        ("number_input", "setting quadtree height", None, "Height must be a whole number."),
+        ("number_input", "share 1", 120.0, "zoom 1, % must be a number from 0 to 100."),
+    ],
+)
+@pytest.mark.parametrize("link", [SMALL, CURATE])
+def test_what_does_not_fit_stays_and_locks_the_button(link, kind, key, value, told):
+    app = points_app(link)
+    before = app.session_state["config"]
+    app.button(key="draw").click()  # a press that arrives together with what was typed
+    assert typed(app, kind, key, value).value == value
+    assert told in errors(app)
+    assert (app.session_state["config"], drawn(app), entries()) == (before, None, [])
+    assert not app.download_button  # which would save the value before
+    assert good(app.run()).button(key="draw").disabled
+    assert getattr(app, kind)(key=key).value == value
+
+
+def test_what_an_epsilon_promises_is_not_said_of_the_one_before():
+    app = points_app()
+    assert "e^ε" in captions(app)
+    typed(app, "text_input", "epsilon", "1000")
+    assert "e^ε" not in captions(app)
+
+
+def test_a_field_that_is_corrected_unlocks_the_button():
+    app = points_app()
+    typed(app, "text_input", "epsilon", "much")
+    assert typed(app, "text_input", "epsilon", "0.7").value == "0.7"
+    assert app.session_state["config"].epsilon == 0.7
+    fine(press_draw(app))
+
+
+def test_a_change_elsewhere_replaces_what_did_not_fit():
+    app = points_app()
+    typed(app, "text_input", "epsilon", "much")
+    good(app.select_slider(key="epsilon slider").set_value(2.0).run())
+    assert fine(app).text_input(key="epsilon").value == "2"
+    typed(app, "number_input", "setting quadtree height", 99)
+    good(app.selectbox(key="mechanism").set_value("identity").run())
+    fine(press_draw(app))
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("1/3", Fraction(1, 3)), (" 2 / 3 ", Fraction(2, 3)), ("0.1", Fraction(1, 10)), ("1e-3", Fraction(1, 1000)), ("4/8", Fraction(1, 2))],
+)
+def test_epsilon_is_what_was_typed_exactly(text, meant):
+    app = points_app(CURATE)
+    typed(app, "text_input", "epsilon", text)
+    fine(press_draw(fine(app)))
+    assert drawn(app).release.receipt.total.epsilon == meant
+    assert account().spent["epsilon"] == meant
+    assert from_query(Config, to_query(app.session_state["config"])).budget().epsilon == meant
+
+
+def test_trips_are_paid_exactly_too():
+    app = trips_app(FLIGHTS | {"mode": "Curate"})
+    typed(app, "text_input", "epsilon", "1/3")
+    fine(press_draw(app))
+    assert account().spent["epsilon"] == Fraction(1, 3)
+
+
+@pytest.mark.parametrize("name", [LONG, "a\u200bb"])
+def test_a_name_that_the_ledger_would_refuse_stays_and_is_refused_at_once(name):
+    app = points_app(CURATE)
+    labelled(app.text_input, "Name of the dataset").set_value(name).run()
+    assert labelled(app.text_input, "Name of the dataset").value == name
+    assert "at most 120 characters; these are 121." in errors(app) or "must be one line of text" in errors(app)
+    assert app.button(key="draw").disabled
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "told"),
+    [("Cap, ε", 0.0, "Cap, ε must be a number from 0.001 to 1,000."), ("Cap, δ", 0.5, "Cap, δ must be a number from 0 to 0.01.")],
+)
+def test_a_cap_out_of_range_opens_no_account(label, value, told):
+    app = points_app(CURATE)
+    good(labelled(app.number_input, label).set_value(value).run())
+    assert labelled(app.number_input, label).value == value
+    assert told in errors(app)
+    assert app.button(key="draw").disabled
+
+
+def test_words_of_a_publication_that_are_too_long_stay_and_lock_the_button():
+    app = press_draw(pages_app())
+    app.session_state["at"] = "release"
+    good(app.run())
+    assert typed(app, "text_input", "publication name", "x" * 201).value == "x" * 201
+    assert "Name of the publication: at most 200 characters; these are 201." in errors(app)
+    assert app.button(key="publish").disabled
+
+
+def test_a_box_beyond_the_domain_is_not_answered():
+    app = open_tab(press_draw(points_app()), "Range query")
+    assert typed(app, "number_input", "query West", -500.0).value == -500.0
+    assert "West must be a number from 0 to 1,024." in errors(app)
+    assert "Released answer" not in [each.label for each in app.metric]
+
+
+def test_what_is_shown_of_trips_is_checked_as_well():
+    app = press_draw(trips_app())
+    assert typed(app, "number_input", "top", 0).value == 0
+    assert "Arcs at most must be a number from 1 to 5,000." in errors(app)
+    assert not app.button(key="draw").disabled  # it changes nothing that is drawn

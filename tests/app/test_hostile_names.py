@@ -1,0 +1,202 @@
+"""Files full of hostile names on every page: none reaches Streamlit as it stands where that reads Markdown, HTML or expressions."""
+
+import json
+import re
+
+import pytest
+
+from dpviz.app.compare_state import JOB, CompareConfig
+from dpviz.app.compare_tabs import NAMES as COMPARE_TABS
+from dpviz.app.state import Config
+from dpviz.app.trips_state import TripsConfig
+from dpviz.app.trips_tabs import NAMES as TABS
+from dpviz.view.escape import markdown
+from tests.app.release_walk import publish, published, write_texts
+from tests.app.test_compare_own import at
+from tests.app.test_compare_page import finished
+from tests.app.walk import errors, go, good, labelled, name_dataset, pages_app, points_app, press_draw
+from tests.hostile import LEVELS, NAMES, points_file, regions_file, trips_file
+
+# Fields of Streamlit's messages by what is done with them. Whatever is in none of these is taken for Markdown.
+STANDING = {
+    *("selectbox.options", "selectbox.placeholder", "selectbox.raw_value", "multiselect.options", "multiselect.raw_values"),
+    *(
+        "multiselect.placeholder",
+        "text_input.value",
+        "text_input.default",
+        "text_input.placeholder",
+        "text_area.value",
+        "text_area.default",
+    ),
+    *("text_area.placeholder", "number_input.placeholder", "deck_gl_json_chart.alt", "arrow_data_frame.columns", "json.body"),
+}
+OF_STREAMLIT = re.compile(r"(\.|_)(id|form_id|key|format|url|mark|accept_file|icon|element_id|query_param_key|file_urls_json)$|\.user_key$")
+READ = {"deck_gl_json_chart.json", "html.body", "vega_lite_chart.spec", "bidi_component.json"}
+
+
+def strings(message, path):
+    """(path, text) of every text of a message, however deep."""
+    for field, value in message.ListFields():
+        name = f"{path}.{field.name}"
+        values = list(value.values()) if hasattr(value, "values") and callable(value.values) else value
+        for each in values if isinstance(values, list) or hasattr(values, "append") else [values]:
+            if isinstance(each, str):
+                yield name, each
+            elif hasattr(each, "ListFields"):
+                yield from strings(each, name)
+
+
+def shown(app):
+    """(path, text) of every text of a page."""
+    for node in app._tree:
+        proto = getattr(node, "proto", None)
+        if proto is not None:
+            yield from strings(proto, getattr(node, "type", "block"))
+
+
+def raw(text, names):
+    """Names that stand in a text as they are, of those that must not; a backslash before their first sign is one of the door's."""
+    return [name for name in names if markdown(name) != name and re.search(rf"(?<!\\){re.escape(name)}", text)]
+
+
+def checked(app, names=NAMES):
+    """The page, after a look at all of its texts."""
+    seen = set()
+    for path, text in shown(good(app)):
+        seen |= {name for name in names if markdown(name) in text}
+        if path in READ:
+            _read[path.split(".")[0]](text)
+        elif path not in STANDING and not OF_STREAMLIT.search(path):
+            assert raw(text, names) == [], (path, text)
+    return seen
+
+
+def _map(text):
+    """No text among the data of a map begins an expression, opens a tag or is a placeholder."""
+
+    def look(found):
+        if isinstance(found, str):
+            assert not re.match("@@[=#]|<[a-z/!?]|{[a-z]", found), found
+        for each in found.values() if isinstance(found, dict) else found if isinstance(found, list) else ():
+            look(each)
+
+    for layer in json.loads(text)["layers"]:
+        look(layer.get("data"))
+
+
+def _chart(text):
+    """A chart's expressions and addresses are none of a file's; controls are gone."""
+    assert "\\u001b" not in text
+    assert "\u202e" not in text
+    assert not re.search(r'"(expr|signal|url|href|calculate|filter|test)": ?"[^"]*(evil|alert)', text)
+
+
+def _html(text):
+    assert not re.search(r"<img|<script|onerror=[^&]*>|\{n\}", text)
+
+
+_read = {"deck_gl_json_chart": _map, "vega_lite_chart": _chart, "html": _html, "bidi_component": lambda text: json.loads(text)}
+
+
+def hostile_trips(mode="Teach", **how):
+    app = at("trips", trips_config=TripsConfig(mode=mode, source="upload", **how))
+    good(app.file_uploader(key="regions file").set_value((f"{NAMES[0]}.geojson", regions_file(), "application/geo+json")).run())
+    levels = next(each for each in app.multiselect if each.label.startswith("Columns of ids"))
+    good(levels.set_value(list(LEVELS)).run())
+    good(app.file_uploader(key="trips file").set_value((f"{NAMES[1]}.csv", trips_file(), "text/csv")).run())
+    if mode == "Teach":
+        good(labelled(app.checkbox, "These data are already public").check().run())
+    return app
+
+
+def test_regions_and_levels_on_every_tab_and_level_of_the_trips_page():
+    app = hostile_trips(beside="flat_gaussian")
+    seen = checked(app)
+    press_draw(app)
+    assert not app.error, errors(app)
+    for level in LEVELS:
+        app.segmented_control(key="level").set_value(level)
+        seen |= checked(app.run())
+        for name in TABS:
+            app.session_state["trips tab"] = name
+            seen |= checked(app.run())
+    assert set(LEVELS) <= seen
+
+
+def test_every_name_of_a_region_as_the_chosen_one():
+    """The heading of the Region tab, for each of them."""
+    app = press_draw(hostile_trips(level=2))
+    app.session_state["trips tab"] = "Region"
+    seen = set()
+    for place in range(len(NAMES)):
+        app.selectbox(key="region at 2").set_value(place)
+        seen |= checked(app.run())
+    assert seen == {name for name in NAMES if markdown(name)}
+
+
+def test_compare_with_regions_of_ones_own():
+    app = checked_study(hostile_trips())
+    for name in COMPARE_TABS:
+        app.session_state["compare tab"] = name
+        checked(app.run())
+
+
+def checked_study(app):
+    app.session_state["at"] = "compare"
+    app.session_state["compare config"] = CompareConfig(kind="Trips", source="own", low=1.0, high=1.0, steps=1, repeats=2)
+    checked(app.run())
+    app.button(key="draw").click().run()
+    app = finished(app)
+    assert app.session_state[JOB].made
+    app.session_state["compare config"] = CompareConfig(
+        kind="Trips", source="own", low=1.0, high=1.0, steps=1, repeats=2, picked=(("TopDown (InfTDA)", 1.0),)
+    )
+    return good(app.run())
+
+
+@pytest.mark.parametrize("mode", ["Teach", "Curate"])
+def test_columns_and_what_is_typed_on_the_points_page(mode):
+    app = at("points", config=Config(mode=mode, source="upload", order=4))
+    good(app.file_uploader[0].set_value((f"{NAMES[0]}.csv", points_file(), "text/csv")).run())
+    checked(app)
+    app.selectbox(key="frame").set_value("Contiguous United States")
+    for name in (*NAMES[:4], "EPSG:4326"):
+        app.text_input(key="crs").set_value(name)
+        checked(app.run())
+    labelled(app.selectbox, "Records per row").set_value(NAMES[0])
+    checked(app.run())
+    labelled(app.selectbox, "Records per row").set_value("(none)")
+    labelled(app.selectbox, "Person").set_value(NAMES[8])
+    checked(app.run())
+    if mode == "Curate":
+        for name in NAMES:
+            labelled(app.text_input, "Name of the dataset").set_value(name)
+            labelled(app.number_input, "Cap, ε").set_value(2.0)
+            checked(app.run())
+        checked(press_draw(app))
+
+
+def test_a_dataset_and_a_curator_s_words_until_they_are_published():
+    app = pages_app("points", {"sample": "gaussian_cluster", "size": "1000", "order": "5", "settings": '{"height":3}', "mode": "Curate"})
+    name_dataset(app)
+    labelled(app.text_input, "Name of the dataset").set_value(NAMES[0])
+    app = press_draw(good(app.run()))
+    seen = checked(app)
+    app = go(app, "release")
+    seen |= checked(app)
+    words = dict(
+        zip(("name", "curator", "description", "region", "intended_use"), (NAMES[0], NAMES[3], NAMES[4], NAMES[6], NAMES[7]), strict=True)
+    )
+    write_texts(app, **words)
+    seen |= checked(publish(app))
+    assert published(app) is not None
+    assert {*words.values()} <= seen
+    assert "<img" not in published(app).report.decode()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links(name):
+    """Every parameter of a link is one of a few, a number or a setting; a text in its place is nowhere to be seen."""
+    link = dict.fromkeys(("sample", "mechanism", "settings", "epsilon", "shown", "zoom", "size", "order", "unit", "tab"), name)
+    app = points_app(link | {"size": "1000"})
+    assert checked(app, [name]) == set()

@@ -1,0 +1,83 @@
+"""Texts of a configuration, of files and of the ledger that a terminal would obey, or that break a line: none reaches it."""
+
+import re
+from dataclasses import fields
+
+import pytest
+
+from dpviz.privacy.ledger import Ledger
+from dpviz.publishing.config import ReleaseConfig
+from dpviz.publishing.data_part import DataPart
+from dpviz.publishing.sections import DatasetPart, DomainPart, MechanismPart, OutputPart, PublicationPart, RegionsPart
+from tests.hostile import NAMES, points_file, regions_file
+from tests.publishing.configs import FLOWS, POINTS, changed, written
+
+HOSTILE = "\x1b[2J\x07\u202ea\nb\r[x](y)\x9b"
+OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+PARTS = {
+    "data": DataPart,
+    "domain": DomainPart,
+    "regions": RegionsPart,
+    "mechanism": MechanismPart,
+    "dataset": DatasetPart,
+    "publication": PublicationPart,
+    "output": OutputPart,
+}
+
+
+def texts():
+    """Every key of a configuration that may hold a text, from the parts' own fields."""
+    return [f"{section}.{each.name}" for section, part in PARTS.items() for each in fields(part) if "str" in str(each.type)]
+
+
+@pytest.fixture(autouse=True)
+def ledger(tmp_path, monkeypatch):
+    monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path / "ledger.sqlite"))
+
+
+def test_no_section_of_a_configuration_is_left_out():
+    kinds = {each.name for each in fields(ReleaseConfig) if "Part" in str(each.type)}
+    assert kinds - {*PARTS, "destinations", "budget"} == set()
+    assert {"publication.name", "data.person", "regions.file", "dataset.name"} <= set(texts())
+
+
+@pytest.mark.parametrize("key", texts())
+def test_whatever_a_configuration_says_leaves_the_terminal_alone(run, tmp_path, key):
+    config = changed(FLOWS if key.startswith("regions") else POINTS, key, HOSTILE)
+    for words in (("--dry-run",), ()):
+        _, out, err = run("release", written(tmp_path, config), *words)
+        assert OBEYED.search(out + err) is None
+        assert "\nb" not in out + err
+
+
+@pytest.mark.parametrize("name", [HOSTILE, *NAMES])
+def test_names_of_columns_levels_and_datasets_leave_the_terminal_alone(run, tmp_path, name):
+    table, frame, trips = (tmp_path / each for each in ("a.csv", "r.csv", "t.csv"))
+    quoted = '"' + name.replace('"', '""').replace("\n", " ").replace("\r", " ") + '"'
+    table.write_text(f"lon,lat,{quoted}\n1,2,3\n", "utf-8")
+    frame.write_text(f"{quoted},b\nx,{quoted}\ny,w\n", "utf-8")
+    trips.write_text(f"from,to,count\n{quoted},w,9\nw,w,8\n", "utf-8")
+    level = name.replace("\n", " ").replace("\r", " ")
+    config = changed(changed(FLOWS, "data.trips", "t.csv"), "regions", {"file": "r.csv", "levels": [level, "b"]})
+    found = [run("check", table), run("check", frame), run("release", written(tmp_path, config), "--dry-run")]
+    assert found[0][0] == 0
+    assert OBEYED.search("".join(out + err for _, out, err in found)) is None
+
+
+def test_the_ledger_s_names_leave_the_terminal_alone(run, tmp_path):
+    path = tmp_path / "crowd.csv"
+    for number, name in enumerate(["a\u202eb\x1b[2J", *NAMES]):
+        config = changed(changed(POINTS, "dataset.name", name[:100]), "output.folder", f"out{number}")
+        run("release", written(tmp_path, config))
+        assert path.exists()
+    for words in (("ledger", "show"), ("ledger", "show", Ledger().accounts()[0].name), ("ledger", "show", HOSTILE)):
+        _, out, err = run(*words)
+        assert OBEYED.search(out + err) is None
+
+
+def test_files_of_hostile_names_are_checked(run, tmp_path):
+    for name, body in (("regions.geojson", regions_file()), ("points.csv", points_file())):
+        (tmp_path / name).write_bytes(body)
+        code, out, err = run("check", tmp_path / name)
+        assert (code, OBEYED.search(out + err)) == (0, None)
+        assert NAMES[0] in out

@@ -1,0 +1,172 @@
+"""A draw that is paid for is not lost: what is public is tried before, and the release is kept on the disk until it is published."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
+from dpviz.mechanisms import StabilityHistogram, TopDown
+from dpviz.privacy.budget import ApproxBudget
+from dpviz.privacy.ledger import Ledger
+from dpviz.publishing import kept as module
+from dpviz.publishing.kept import kept_draws, recovered
+from dpviz.publishing.marks import marks_of
+from dpviz.publishing.publish import Words, draw, publish, write
+from dpviz.release.reading import read_manifest, read_release
+from dpviz.view import report
+from tests.publishing.configs import POINTS, changed, written
+from tests.publishing.test_publish import order
+from tests.release_cases import flows_on, regions_with_shapes
+
+
+@pytest.fixture
+def ledger(tmp_path, monkeypatch):
+    monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path / "ledger.sqlite"))
+    return Ledger()
+
+
+@pytest.fixture
+def words(tmp_path):
+    return Words(name="A crowd", curator="The town", folder=tmp_path / "out", formats=("geoparquet", "csv"))
+
+
+def failing(*_, **__):
+    raise ZeroDivisionError("a library's text")
+
+
+@pytest.fixture
+def report_fails(monkeypatch):
+    """Whatever was rehearsed, the report of the release itself cannot be made."""
+    with monkeypatch.context() as patch:
+        patch.setattr(report, "report_html", failing)
+        yield patch
+
+
+def test_a_release_whose_report_fails_is_kept_and_published_later(ledger, words, report_fails):
+    drawn = []
+    real = module.keep
+    report_fails.setattr("dpviz.publishing.publish.keep", lambda release, *rest: drawn.append(release) or real(release, *rest))
+    with pytest.raises(DpvizError, match=r"The draw failed \(ZeroDivisionError\).*is spent.*dpviz release CONFIG --paid 1 publishes it"):
+        publish(order(), words, ledger)
+    report_fails.undo()
+    ((account, entry),) = kept_draws(ledger)
+    assert (account.name, entry.id, entry.published) == ("crowd", 1, None)
+    done = write(recovered(1, ledger), words, ledger)
+    again = read_release(done.folder)
+    np.testing.assert_array_equal(again.noisy, drawn[0].noisy)
+    assert again.receipt == drawn[0].receipt
+    assert done.manifest["data_product"]["name"] == "A crowd"
+    assert ledger.entries("crowd")[0].published == done.manifest["identity"]["release_id"]
+    assert (kept_draws(ledger), ledger.account("crowd").draws) == ([], 1)
+    assert list((ledger.path.parent / "ledger.sqlite.paid").iterdir()) == []
+
+
+def test_what_is_kept_is_for_its_owner_alone_and_holds_the_release_only(ledger, words, report_fails):
+    with pytest.raises(DpvizError):
+        publish(order(person=""), words, ledger)
+    folder = recovered(1, ledger).kept
+    modes = (
+        {stat.S_IMODE(path.stat().st_mode) for path in (folder, folder.parent)},
+        {stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()},
+    )
+    assert os.name != "posix" or modes == ({0o700}, {0o600})
+    assert {path.suffix for path in folder.iterdir()} == {".parquet", ".json"}
+    assert read_manifest(folder)["data_product"]["name"] == "Draw 1, paid for and not yet published"
+
+
+def test_once_it_is_published_nothing_is_kept(ledger, words):
+    publish(order(), words, ledger)
+    assert kept_draws(ledger) == []
+    with pytest.raises(SettingError, match="No release of draw 1 is kept beside the ledger; of these draws one is: none"):
+        recovered(1, ledger)
+
+
+def test_a_draw_to_look_at_is_not_kept(ledger):
+    assert draw(order(), ledger).kept is None
+    assert kept_draws(ledger) == []
+
+
+def test_a_disk_that_does_not_keep_it_is_spoken_of_and_the_release_is_published(ledger, words, monkeypatch):
+    monkeypatch.setattr(module, "write_release", lambda *_, **__: (_ for _ in ()).throw(DpvizError("No space left on device.")))
+    lines = []
+    done = publish(order(), words, ledger, say=lines.append)
+    assert "Draw 1 is paid for, and could not be kept beside the ledger until it is published: No space left on device." in lines
+    assert read_release(done.folder).receipt.total == order().budget
+    assert ledger.entries("crowd")[0].published is not None
+
+
+def test_what_is_not_noted_stays_kept(ledger, words, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "published", lambda *_: (_ for _ in ()).throw(RefusedError("The ledger is full.")))
+        with pytest.raises(RefusedError, match="Published in"):
+            publish(order(), words, ledger)
+    assert [entry.id for _, entry in kept_draws(ledger)] == [1]
+
+
+def test_what_was_kept_for_another_ledger_is_not_taken_for_a_draw_of_this_one(ledger, words, report_fails, monkeypatch):
+    monkeypatch.setattr("dpviz.privacy.ledger._now", lambda: "2020-01-01T00:00:00+00:00")
+    with pytest.raises(DpvizError):
+        publish(order(), words, ledger)
+    ledger.path.unlink()
+    monkeypatch.setattr("dpviz.privacy.ledger._now", lambda: "2020-01-01T00:00:01+00:00")
+    draw(order(), ledger)
+    assert kept_draws(ledger) == []
+
+
+def test_a_kept_release_that_was_changed_is_refused(ledger, words, report_fails):
+    with pytest.raises(DpvizError):
+        publish(order(), words, ledger)
+    table = next(recovered(1, ledger).kept.glob("*.parquet"))
+    table.write_bytes(table.read_bytes()[:-1])
+    with pytest.raises(InputError, match="was changed after it was written"):
+        recovered(1, ledger)
+
+
+@pytest.mark.parametrize("part", ["points_picture", "level_rows", "odds"])
+def test_what_breaks_the_report_in_public_spends_nothing(ledger, words, monkeypatch, part):
+    monkeypatch.setattr(report, part, failing)
+    with pytest.raises(DpvizError, match=r"report of such a release cannot be made \(ZeroDivisionError\): nothing was drawn or spent"):
+        publish(order(), words, ledger)
+    assert ledger.accounts() == []
+
+
+@pytest.mark.parametrize("mechanism", [TopDown(), StabilityHistogram()])
+def test_what_breaks_only_the_report_of_released_pairs_spends_nothing(ledger, words, monkeypatch, mechanism):
+    """From no trips at all such a report has no examples; made-up trips show them."""
+    flows = flows_on(regions_with_shapes())
+    real = report.trip_examples
+    monkeypatch.setattr(report, "trip_examples", lambda *given: [1 / 0 for _ in real(*given)])
+    asked = order(mechanism, data=flows, marks=marks_of(flows), budget=ApproxBudget(1, "1e-6"), cap=ApproxBudget(2, "1e-5"))
+    with pytest.raises(DpvizError, match="nothing was drawn or spent"):
+        publish(asked, words, ledger)
+    assert ledger.accounts() == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+def test_a_process_that_is_killed_before_it_writes_leaves_the_draw_to_be_published(run, ledger, tmp_path):
+    config = written(tmp_path, POINTS)
+    code = """
+import os, signal, sys
+from dpviz.view import report
+report.report_html = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from dpviz.__main__ import main
+main(["release", sys.argv[1]])
+"""
+    killed = subprocess.run([sys.executable, "-c", code, str(config)], capture_output=True, timeout=120, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    noisy = recovered(1, ledger).release.noisy
+    assert "Draw 1 of 'crowd' is paid for and kept until it is published" in run("ledger", "show")[1]
+    assert '"kept": [\n    1\n  ]' in run("ledger", "show", "crowd", "--json")[1]
+    other = written(tmp_path, changed(POINTS, "budget.epsilon", 0.25), "other.toml")
+    assert "give the configuration that it was drawn with" in run("release", other, "--paid", 1)[2]
+    assert "No release of draw 7 is kept" in run("release", config, "--paid", 7)[2]
+    code, out, err = run("release", config, "--paid", 1)
+    assert (code, out.splitlines()[-1]) == (0, "crowd: 1 draw, left epsilon 0.5.")
+    assert "nothing is spent" in err
+    np.testing.assert_array_equal(read_release(tmp_path / "out").noisy, noisy)
+    assert "kept" not in run("ledger", "show")[1]

@@ -1,0 +1,93 @@
+"""Intervals that hold for many numbers at once, and examples that are chosen without a look at the counts: how often they miss."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms import FLOW_MECHANISMS, Quadtree
+from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import laplace_variance
+from dpviz.release.at_once import MISSED, gaussian_reach, laplace_reach, pair_intervals, point_intervals
+from dpviz.space.domain import Domain
+from dpviz.view.report_map import drawn_level
+from dpviz.view.report_reading import largest_pairs, point_examples
+from tests.view.trips_cases import grid, random_trips
+
+RUNS = 200
+DOMAIN = Domain(bounds=(0, 0, 64, 64), crs=None, order=6)
+
+
+def number(text):
+    return int(text.replace(",", "").replace("−", "-"))
+
+
+def held(rows, truth):
+    return [number(row.low) <= true <= number(row.high) for row, true in zip(rows, truth, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def sparse_runs():
+    """2,000 records on 4,096 cells at a low epsilon: most cells are noise."""
+    x, y = np.random.default_rng(5).uniform(0, 64, (2, 2000))
+    points = PointCounts.from_xy(x, y, domain=DOMAIN)
+    runs = [Quadtree(height=6).release(points, PureBudget("0.05"), stream) for stream in Entropy.seeded(3).spawn(RUNS)]
+    return runs, runs[0].tree.sums(points.column, points.row, points.count)
+
+
+def test_the_intervals_of_examples_in_a_report_cover_the_truth(sparse_runs):
+    runs, truth = sparse_runs
+    found = []
+    for release in runs:
+        examples = point_examples(release, drawn_level(release))
+        nodes = [0 if each.where == "the whole area" else number(each.where.split()[1]) for each in examples]
+        assert len(nodes) == len(set(nodes)) == 6
+        found.append(held(examples, truth[nodes]))
+    assert np.mean(found, axis=0).min() >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / RUNS)
+    assert np.mean(found) >= 0.95
+
+
+def test_the_interval_of_the_largest_of_many_covers_the_truth_only_if_it_holds_for_all_at_once(sparse_runs):
+    runs, truth = sparse_runs
+    alone, together = [], []
+    for release in runs:
+        largest = release.tree.leaves[[release.count[release.tree.leaves].argmax()]]
+        for ends, found in ((release.interval(largest), alone), (point_intervals(release, largest), together)):
+            found.append(bool(ends[0][0] <= truth[largest[0]] <= ends[1][0]))
+    assert np.mean(alone) < 0.5  # why no report may state it
+    assert np.mean(together) >= 0.95
+
+
+@pytest.mark.parametrize("numbers", [1, 10, 4096, 10**6])
+@pytest.mark.parametrize("epsilon", ["0.01", "0.3", "1", "3", "5", "10", "20"])
+def test_one_of_many_laplace_counts_is_outside_with_its_share_of_the_probability_at_most(epsilon, numbers):
+    scale = 1 / Fraction(epsilon)
+    reach = math.ceil(laplace_reach(np.array([math.sqrt(laplace_variance(scale))]), numbers)[0])
+    outside = 2 * math.exp(-float(epsilon) * (reach + 1)) / (1 + math.exp(-float(epsilon)))
+    assert outside <= MISSED / numbers * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("numbers", [1, 1000])
+def test_gaussian_widths_are_quantiles_and_noise_of_no_size_has_no_width(numbers):
+    assert gaussian_reach(np.array([2.0]), numbers)[0] == pytest.approx(2 * stats.norm.isf(0.025 / numbers))
+    assert laplace_reach(np.zeros(2), numbers).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("key", list(FLOW_MECHANISMS))
+def test_the_intervals_of_the_largest_pairs_cover_the_truth_all_at_once(key):
+    flows = random_trips(grid())
+    truth = dict(zip(zip(flows.origin.tolist(), flows.destination.tolist(), strict=True), flows.count.tolist(), strict=True))
+    missed = 0
+    for stream in Entropy.seeded(2).spawn(40):
+        release = FLOW_MECHANISMS[key]().release(flows, ApproxBudget(1, "1e-6"), stream)
+        at, (low, high) = release.stages[-1], pair_intervals(release, release.tree.height)
+        true = np.array([truth.get(pair, 0) for pair in zip(at.origin.tolist(), at.destination.tolist(), strict=True)])
+        missed += bool(((true < low) | (true > high)).any())
+        assert [number(each.low) for each in largest_pairs(release, 3)] == low[
+            np.lexsort((at.destination, at.origin, -at.count))[:3]
+        ].tolist()
+    assert missed <= 5

@@ -1,0 +1,107 @@
+"""Releases that earlier versions wrote: small ones, kept as they were, are read with levels as they are counted today."""
+
+import io
+import json
+import re
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpviz.errors import InputError
+from dpviz.release.export import seal
+from dpviz.release.flow_release import FlowRelease
+from dpviz.release.manifest import breach, manifest_schema
+from dpviz.release.reading import read_manifest, read_release
+from dpviz.release.utility import utility_facts
+
+KEPT = sorted((Path(__file__).parents[1] / "golden" / "bundles_1_0").glob("*.zip"))
+TRIPS = [path for path in KEPT if path.stem in ("top_down", "stability_histogram", "flat_gaussian")]
+POINTS = [path for path in KEPT if path not in TRIPS]
+PLANNED = {"htf_short": 6}
+
+
+def member(path: Path, name: str) -> bytes:
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(name)
+
+
+def by_name(paths):
+    return pytest.mark.parametrize("path", paths, ids=lambda path: path.stem)
+
+
+@by_name(POINTS)
+def test_points_are_what_their_csv_says_and_level_0_is_the_whole(path):
+    release, table = read_release(path), pd.read_csv(io.BytesIO(member(path, "partitions.csv")))
+    np.testing.assert_array_equal(release.count, table["count"])
+    np.testing.assert_array_equal(release.noisy, table["count_noisy"])
+    np.testing.assert_array_equal(release.tree.depth, release.height - table["level"])
+    assert release.tree.leaves.tolist() == table.loc[table["leaf"], "partition_id"].tolist()
+    assert len(release.to_frame(level=0)) == 1
+    assert len(release.to_frame(level=release.height)) == table["leaf"].sum()
+
+
+@by_name(POINTS)
+def test_what_was_spent_on_points_and_how_accurate_they_are_is_told_by_todays_levels(path):
+    before, now, release = json.loads(member(path, "manifest.json")), read_manifest(path), read_release(path)
+    planned = PLANNED.get(path.stem, release.height)
+    steps = [(step["level"], step["amount"]) for step in before["accounting"]["steps"]]
+    wanted = [(None if level is None else planned - level, amount) for level, amount in steps]
+    assert [(step["level"], step["amount"]) for step in now["accounting"]["steps"]] == wanted
+    assert [step.level for step in release.receipt.steps] == [level for level, _ in wanted]
+    assert [row["level"] for row in now["utility"]["levels"]] == list(range(release.height + 1))
+    assert [row["partitions"] for row in now["utility"]["levels"]] == [len(release.nodes(level)) for level in range(release.height + 1)]
+    assert now["utility"]["levels"] == [pytest.approx(row) for row in utility_facts(release)["levels"]]
+
+
+@by_name(TRIPS)
+def test_trips_are_what_their_csv_files_say(path):
+    release = read_release(path)
+    assert isinstance(release, FlowRelease)
+    assert read_manifest(path) == json.loads(member(path, "manifest.json")), "levels of trips always counted from the whole"
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if re.fullmatch(r"flows_\d_.*\.csv", name)]
+    assert len(names) == release.depth
+    for level, name in enumerate(sorted(names), start=1):
+        table = pd.read_csv(io.BytesIO(member(path, name)), dtype={"origin": str, "dest": str})
+        frame = release.level(level, spread=True)
+        for column, own in (("origin", "origin"), ("dest", "destination"), ("count", "count"), ("stddev", "stddev")):
+            assert table[column].tolist() == frame[own].tolist()
+
+
+@by_name(KEPT)
+def test_they_are_judged_by_the_schema_of_their_time(path):
+    manifest = json.loads(member(path, "manifest.json"))
+    assert json.loads(member(path, "manifest.schema.json")) == manifest_schema("1.0")
+    assert breach(manifest, "1.0") is None
+    assert breach(manifest) is not None
+
+
+@pytest.mark.parametrize("name", ["quadtree", "top_down"])
+def test_a_changed_file_or_a_changed_manifest_is_found_as_ever(name, tmp_path):
+    path = next(path for path in KEPT if path.stem == name)
+    shutil.unpack_archive(path, tmp_path / "table")
+    table = min((tmp_path / "table").glob("*.parquet"))
+    table.write_bytes(table.read_bytes() + b"x")
+    with pytest.raises(InputError, match=f"{table.name} was changed"):
+        read_release(tmp_path / "table")
+    shutil.unpack_archive(path, tmp_path / "manifest")
+    manifest = json.loads((tmp_path / "manifest" / "manifest.json").read_text("utf-8"))
+    manifest["utility"]["levels"][0]["stddev_median"] = 1234.5
+    manifest["seal"] = seal(manifest)
+    (tmp_path / "manifest" / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    with pytest.raises(InputError, match="contradicts the release that it describes, at utility"):
+        read_release(tmp_path / "manifest")
+
+
+@pytest.mark.parametrize("version", ["2.1", "3.0", ""])
+def test_an_unknown_version_is_refused_with_a_sentence(version, tmp_path):
+    shutil.unpack_archive(KEPT[0], tmp_path / "out")
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
+    manifest["identity"]["schema_version"] = version
+    (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    with pytest.raises(InputError, match=r"another version of dpviz: this one reads manifests of versions 1\.0 and 2\.0"):
+        read_release(tmp_path / "out")

@@ -1,0 +1,127 @@
+"""Which levels are called usable: from released numbers and the size of the noise alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, Identity, PrivTree, Quadtree, StabilityHistogram, TopDown, UniformGrid
+from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.nouns import noun
+from dpviz.release.verdict import NOISE, ROUGH, USABLE, records_needed, verdict
+from dpviz.space.domain import Domain
+from dpviz.space.tree import pruned
+from tests.release_cases import points_of
+from tests.view.trips_cases import grid, random_trips
+
+DOMAIN = Domain(bounds=(0, 0, 64, 64), crs=None, order=6)
+
+
+def grades(release):
+    return [each.grade for each in verdict(release).levels]
+
+
+def released(mechanism, records, epsilon, seed=1):
+    return mechanism.release(points_of(records), PureBudget(epsilon), Entropy.seeded(seed))
+
+
+def test_a_level_is_judged_by_its_noise_beside_its_average_number():
+    release = released(Quadtree(height=3), 1000, 1)
+    total, nodes = release.count[0], release.tree.cut(2)
+    third = verdict(release).levels[2]
+    assert (third.level, third.parts) == (2, 16)
+    assert third.mean == pytest.approx(total / 16)
+    assert third.stddev == pytest.approx(release.stddev[nodes].mean())
+    for ratio, grade in ((0.4, USABLE), (0.41, ROUGH), (1.0, ROUGH), (1.01, NOISE)):
+        counts = np.full(len(release.count), third.stddev / ratio * 16 * (1 + 1e-12))
+        assert grades(replace(release, count=counts))[2] == grade
+    assert records_needed(16, third.stddev) == pytest.approx(third.stddev / 0.4 * 16)
+
+
+def test_every_level_of_a_large_budget_is_usable():
+    for mechanism in (Quadtree(height=6), UniformGrid(side=8), PrivTree()):
+        release = released(mechanism, 5000, 1000)
+        assert set(grades(release)) == {USABLE}
+        assert verdict(release).headline.startswith("All levels are usable, down to the ")
+
+
+def test_at_a_small_budget_the_finest_level_is_noise_and_the_coarse_ones_are_usable():
+    release = released(Quadtree(height=6), 2000, "0.5")
+    found = verdict(release)
+    assert grades(release) == sorted(grades(release), key=(USABLE, ROUGH, NOISE).index)
+    assert (found.levels[0].grade, found.levels[-1].grade) == (USABLE, NOISE)
+    assert found.headline.startswith("Levels 0 ")
+    assert found.headline.endswith("are mostly noise.")
+    assert "4,096 partitions: 0." in found.detail
+
+
+@pytest.mark.parametrize("mechanism", [Quadtree(height=4), Identity(order=4), UniformGrid(side=4)], ids=lambda each: each.key)
+def test_no_records_make_no_level_usable_and_none_is_called_so_by_chance(mechanism):
+    """The total of noise alone is over 2.5 of its standard deviations in 1.5 % of runs; deeper levels never are usable."""
+    runs = [released(mechanism, 0, "0.1", seed) for seed in range(60)]
+    assert sum(USABLE in grades(run) for run in runs) <= 5
+    assert all(grades(run)[-1] == NOISE for run in runs)
+    assert any(verdict(run).headline.startswith("No level is usable") for run in runs)
+
+
+def test_a_mechanism_of_one_level_has_a_verdict_of_one_level():
+    release = released(UniformGrid(side=1), 500, 1)
+    assert {each.parts for each in verdict(release).levels} == {1}
+    whole = replace(release, tree=pruned(release.tree, np.ones(2, bool))[0], height=0)
+    assert verdict(whole).headline == "The only level, the whole, is usable."
+
+
+def test_levels_beyond_a_pruned_tree_are_its_leaves():
+    release = released(Quadtree(height=5, prune=1e6), 500, 1)
+    assert release.tree.height < release.height
+    assert len(verdict(release).levels) == release.height + 1
+    assert {each.parts for each in verdict(release).levels[release.tree.height :]} == {len(release.tree.leaves)}
+
+
+def test_counts_that_were_drawn_towards_zero_are_judged_by_those_before():
+    release = released(Identity(order=6, threshold=True), 3000, 1)
+    assert release.unbiased is not None
+    assert verdict(release).levels[0].mean == pytest.approx(release.unbiased[0])
+
+
+@pytest.mark.parametrize("key", [*POINT_MECHANISMS, *FLOW_MECHANISMS])
+def test_every_mechanism_has_a_verdict_in_words(key):
+    if key in FLOW_MECHANISMS:
+        release = FLOW_MECHANISMS[key]().release(random_trips(grid()), ApproxBudget(1, "1e-6"), Entropy.seeded(1))
+    else:
+        release = released(POINT_MECHANISMS[key](), 300, 1)
+    found = verdict(release)
+    assert [each.level for each in found.levels] == list(range(len(found.levels)))
+    assert noun(release) in found.detail
+    assert not {"nan", "inf", "people"} & set(f"{found.headline} {found.detail} {found.rule}".split())
+
+
+def test_trips_are_judged_by_all_pairs_that_were_counted_not_by_those_that_stayed():
+    flows = random_trips(grid())
+    release = TopDown().release(flows, ApproxBudget("0.001", "1e-6"), Entropy.seeded(1))
+    last = verdict(release).levels[-1]
+    assert last.parts == release.stages[-1].measured > len(release.stages[-1].count)
+    assert (verdict(release).levels[0].grade, last.grade) == (USABLE, NOISE)
+    assert grades(TopDown().release(flows, ApproxBudget(1000, "1e-6"), Entropy.seeded(1)))[:2] == [USABLE, USABLE]
+
+
+def test_sums_that_lack_dropped_pairs_are_rough_at_best():
+    release = StabilityHistogram().release(random_trips(grid()), ApproxBudget(20, "1e-6"), Entropy.seeded(1))
+    found = verdict(release)
+    assert found.levels[-1].grade == USABLE
+    assert {each.grade for each in found.levels[:-1]} == {ROUGH}
+    assert f"fewer than about {release.stages[-1].count.min():,} trips were dropped" in found.detail
+
+
+def test_counted_are_records_whoever_they_belong_to():
+    """Two people with 1,000 records each, or with one record in each of 1,000 cells, are no 2,000 people."""
+    rng = np.random.default_rng(1)
+    x, y = rng.uniform(0, 64, (2, 2000))
+    for distinct in (False, True):
+        held = {"person": np.repeat([0, 1], 1000), "contributions": 1000, "distinct": distinct}
+        points = PointCounts.from_xy(x, y, domain=DOMAIN, **held)
+        release = Quadtree(height=2).release(points, PureBudget(1), Entropy.seeded(1))
+        assert release.receipt.unit == "person"
+        assert noun(release) == verdict(release).counted == "records"

@@ -1,0 +1,183 @@
+"""The door for texts from outside, and every picture behind it: names of levels and regions, ids, units and a curator's words."""
+
+import importlib
+import inspect
+import io
+import json
+import pkgutil
+import re
+from dataclasses import fields, replace
+from html import unescape
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpviz.view
+from dpviz.answers.flow_bounds import error_bounds
+from dpviz.data.load_regions import read_regions
+from dpviz.mechanisms.top_down import TopDown
+from dpviz.privacy.budget import ApproxBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.manifest import describe
+from dpviz.release.publication import Publication
+from dpviz.view import htf_charts, study_charts, trips_charts
+from dpviz.view.escape import clean, deck, html, line, markdown
+from dpviz.view.points_map import points_map, truth_map
+from dpviz.view.report import report_html
+from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, trips_map
+from tests.hostile import ELSEWHERE, LEVELS, NAMES, regions_file
+from tests.view.test_points_map import released as released_points
+from tests.view.test_report import WORDS
+from tests.view.trips_cases import random_trips, released
+
+UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+PICTURES = ("alt.LayerChart", "CompactDeck", "PointsMap", "TripsMap", "bytes")
+# Modules whose charts have no text from outside, and why.
+OWN = {
+    **dict.fromkeys(
+        ("learn_bars", "learn_charts", "learn_family", "learn_laws", "learn_maps", "learn_split"), "made-up data of the Learn page"
+    ),
+    **dict.fromkeys(("figure_charts", "e2epriv_charts"), "figures of papers"),
+    "charts": "points have no names; the unit is a sample's or ours",
+    "chart_parts": "what charts are made of",
+    "deck": "what maps are made of",
+    "pictures": "a picture of a chart",
+}
+OWN_CHARTS = {f"htf_charts.figure_{number}" for number in (3, 4, 5, 6)} | {"htf_charts.objective_chart"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_text_looks_the_same_behind_every_door(name):
+    joined = [re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown(name)), unescape(html(name)), deck(name), line(name)]
+    assert {" ".join(text.replace("\u2060", "").split()) for text in joined} == {line(name)}
+    assert not any(UNSEEN.search(text) for text in joined)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("A*B_c", "A*B_c"), ("São Tomé 東京 עיר", "São Tomé 東京 עיר"), ("\u200ea\u2003b", "a b"), ("a\ud800", "a\ufffd")]
+)
+def test_clean_texts_stay_readable(text, shown):
+    assert line(text) == shown
+    assert clean("one\ntwo\t3") == "one\ntwo\t3"
+
+
+@pytest.mark.parametrize("text", ["@@=a", "@@#a", "@@@=a", "<a", "{n}", "{{n}}"])
+def test_no_text_of_a_map_is_an_expression_a_tag_or_a_placeholder(text):
+    assert not re.match("@@[=#]", deck(text))
+    assert not re.search(r"<\S(?<!\u2060)|{[^\s\u2060]", deck(text))
+    assert "{" not in html(text)
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    """Hostile regions with trips between them: a release of a study, and what it is compared with."""
+    file = io.BytesIO(regions_file())
+    file.name = "regions.geojson"
+    return released(random_trips(read_regions(file, levels=LEVELS)))
+
+
+def study_rows():
+    rows = [
+        {"label": name, "epsilon": epsilon, "figure": figure, "workload": NAMES[0], "runs": 2}
+        | dict.fromkeys(("mean", "low", "high", "p10", "p90", "stddev"), 1.0 + place)
+        for place, name in enumerate(NAMES[:6])
+        for epsilon in (0.5, 1.0)
+        for figure in ("noise", "suppression")
+    ]
+    return pd.DataFrame(rows)
+
+
+def _spread(_):
+    columns, names = ("epsilon", "label", "mean", "stddev"), {"epsilon": NAMES[2], "label": "l", "mean": NAMES[3], "stddev": "s"}
+    return htf_charts.lines_with_spread(study_rows().query("figure == 'noise'"), columns, names, NAMES[0], 300)
+
+
+CHARTS = {
+    "trips_charts.errors_by_stage": lambda case: trips_charts.errors_by_stage(case[1].by_stage, error_bounds(case[0]), NAMES[0]),
+    "trips_charts.rates_by_stage": lambda case: trips_charts.rates_by_stage(case[1].by_stage),
+    "trips_charts.pairs_by_stage": lambda case: trips_charts.pairs_by_stage(case[1].by_stage),
+    "trips_charts.expected_by_stage": lambda case: trips_charts.expected_by_stage(case[0], NAMES[3]),
+    "trips_charts.compare_stages": lambda case: trips_charts.compare_stages({NAMES[5]: case[1].by_stage}, "mean_error"),
+    "trips_charts.receipt_by_stage": lambda case: trips_charts.receipt_by_stage(case[0].receipt),
+    "trips_charts.totals_bars": lambda _: trips_charts.totals_bars(
+        pd.DataFrame({"trips": NAMES, "released": 1, "low": 0.0, "high": 2.0}), NAMES[0]
+    ),
+    "trips_charts.matrix_chart": lambda case: trips_charts.matrix_chart(case[0], 2, NAMES[1]),
+    "study_charts.error_by_epsilon": lambda _: study_charts.error_by_epsilon(study_rows(), study_rows(), NAMES[0], NAMES[1]),
+    "study_charts.parts_by_label": lambda _: study_charts.parts_by_label(study_rows().query("epsilon == 1"), 1.0, NAMES[0], NAMES[1]),
+    "study_charts.seconds_by_label": lambda _: study_charts.seconds_by_label(study_rows().query("epsilon == 1 and figure == 'noise'"), 1.0),
+    "htf_charts.lines_with_spread": _spread,
+}
+ELSEWHERE_TESTED = {"trips_map.trips_map", "points_map.points_map", "points_map.truth_map", "report.report_html"}  # below
+
+
+def test_every_picture_has_an_entry():
+    modules = [importlib.import_module(f"dpviz.view.{each.name}") for each in pkgutil.iter_modules(dpviz.view.__path__)]
+    made = {
+        f"{module.__name__.rpartition('.')[2]}.{name}"
+        for module in modules
+        for name, found in inspect.getmembers(module, inspect.isfunction)
+        if found.__module__ == module.__name__ and not name.startswith("_") and found.__annotations__.get("return") in PICTURES
+    }
+    assert {name for name in made if name.partition(".")[0] not in OWN} == {*CHARTS, *ELSEWHERE_TESTED, *OWN_CHARTS}
+
+
+@pytest.mark.parametrize("name", sorted(CHARTS))
+def test_names_in_charts_are_texts_and_no_fields_expressions_or_addresses(hostile, name):
+    chart = CHARTS[name](hostile).to_dict()
+
+    def look(found, key=""):
+        if isinstance(found, str):
+            assert key not in ("href", "url", "expr", "signal", "field", "filter", "calculate", "test") or not any(
+                each in found for each in NAMES
+            )
+            assert key == "datasets" or not UNSEEN.search(found), (key, found)
+        for inner, each in found.items() if isinstance(found, dict) else ((key, each) for each in found) if isinstance(found, list) else ():
+            look(each, key if key == "datasets" else inner)
+
+    look({part: value for part, value in chart.items() if part != "$schema"})
+
+
+@pytest.mark.parametrize("level", [1, 2])
+@pytest.mark.parametrize("shown", SHOWN_TRIPS)
+def test_names_on_the_map_of_trips(hostile, level, shown):
+    release, truth = hostile
+    view = TripsView(level=level, shown=shown, chosen=0, unit=NAMES[3])
+    picture = trips_map(release, view, truth.true_level(level))
+    said = [row[key] for layer in json.loads(picture.deck.to_json())["layers"] for row in rows_of(layer) for key in "nte" if key in row]
+    assert any(NAMES[3] in text.replace("\u2060", "") for text in said)
+    for text in said:
+        assert not re.match("@@[=#]", text)
+        assert not re.search(r"<[\w/!?]|{\w", text)
+        assert not UNSEEN.search(text)
+    assert not re.search("<img|{[nte]}", picture.legend)
+    assert not UNSEEN.search(picture.note + picture.description)
+
+
+def rows_of(layer):
+    return [row for row in layer.get("data") or () if isinstance(row, dict)]
+
+
+def test_units_on_maps_of_points():
+    release, truth = released_points()
+    for unit in NAMES:
+        pictures = [points_map(release, 0, "Error", unit=unit, dark=False, truth=truth)]
+        pictures.append(truth_map(release.domain, 2, lambda zoom: np.ones((2**zoom, 2**zoom), np.int64), unit=unit, dark=False))
+        for picture in pictures:
+            assert not re.search("<img|<script", picture.legend + picture.deck._tooltip["html"])
+            assert set(re.findall("{(.*?)}", picture.deck._tooltip["html"])) <= {*"nabte"}
+
+
+@pytest.mark.parametrize("word", [each.name for each in fields(Publication) if "str" in str(each.type)])
+def test_a_curator_s_words_in_the_report(hostile, word):
+    """Every word of a publication, whatever words there are, and all names of the regions, in one report each."""
+    release = TopDown().release(random_trips(hostile[0].tree.origins), ApproxBudget(5, "1e-6"), Entropy.system())
+    try:
+        about = replace(WORDS, **{word: " ".join(NAMES).replace("\x1b", "").replace("\x07", "")})
+    except dpviz.DpvizError:
+        return  # an amount or another text of a form of its own
+    page = report_html(release, describe(release, about)).decode()
+    assert not re.search("<(img|script|a) ", page)
+    assert not UNSEEN.search(page)
+    assert f"src=https://{ELSEWHERE}" in unescape(page)
