@@ -16,7 +16,7 @@ from dpviz.release.nouns import noun
 from dpviz.release.release import Release
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import clean
-from dpviz.view.report_budget import decimal, is_structure, odds, place_name, pyramid, step_level
+from dpviz.view.report_budget import decimal, is_structure, odds, place_name, pyramid
 from dpviz.view.report_levels import error_axis, level_rows
 from dpviz.view.report_map import drawn_level, points_picture
 from dpviz.view.report_reading import largest_pairs, point_examples, sums_of, trip_examples, whole
@@ -128,7 +128,7 @@ def _steps(release: Release | FlowRelease) -> list[Facts]:
     return [
         {
             "purpose": step.purpose,
-            "place": place_name(release, step_level(release, step)),
+            "place": place_name(release, step.level),
             "exact": str(step.amount),
             "amount": decimal(step.amount),
             "delta": decimal(step.delta, 3) if step.delta else "",

@@ -69,8 +69,7 @@ def pyramid(release: Release | FlowRelease) -> list[Layer]:
     sums: dict[tuple[bool, int | str], tuple[Fraction, Fraction]] = {}
     for step in release.receipt.steps:
         if not step.instead:
-            level = step_level(release, step)
-            key = (level is not None, level if level is not None else step.purpose)
+            key = (step.level is not None, step.level if step.level is not None else step.purpose)
             counts, structure = sums.get(key, (Fraction(0), Fraction(0)))
             sums[key] = (counts, structure + step.amount) if is_structure(step, release) else (counts + step.amount, structure)
     rows = [(key[1], *parts) for key, parts in sums.items()]
@@ -100,11 +99,6 @@ def upper(value: Fraction, digits: int = 4) -> str:
 def is_structure(step: Step, release: Release | FlowRelease) -> bool:
     """Whether a step chose the structure (splits, medians, sizes), not the counts that are published."""
     return isinstance(release, Release) and not step.purpose.startswith("counts")
-
-
-def step_level(release: Release | FlowRelease, step: Step) -> int | None:
-    """The level of a step of the accounting, 0 for the whole; the stage for trips; None where it has none."""
-    return step.level if step.level is None or isinstance(release, FlowRelease) else release.height - step.level
 
 
 def place_name(release: Release | FlowRelease, level: int | None) -> str:
