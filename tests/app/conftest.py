@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(items):
     """Software rendering on a busy computer loses a click now and then: a page is visited again before it is called broken."""
     for item in items:
         if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.flaky(reruns=0))
+            item.add_marker(pytest.mark.flaky(reruns=2))
 
 
 @pytest.fixture(scope="session")

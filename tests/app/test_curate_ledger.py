@@ -102,7 +102,7 @@ class TestFirstDraw:
         labelled(app.text_input, "Name of the dataset").set_value("**a** ![x](http://x.example/y)")
         labelled(app.number_input, "Cap, ε").set_value(0.6)
         app = press_draw(good(app.run()))
-        assert "\\*\\*a\\*\\* \\!\\[x\\]\\(http" in captions(app)
+        assert "\\*\\*a\\*\\* \\!\\[x\\]\\(http" in " ".join(each.value for each in app.caption)
 
     def test_in_curate_nothing_is_drawn_without_a_purse(self):
         app = AppTest.from_function(unpaid).run()
