@@ -1,5 +1,7 @@
 """Speed as ratios against work measured in the same run, so that the bars hold on any machine: pytest -m benchmark."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -199,3 +201,15 @@ def test_least_squares_on_a_million_leaves_takes_a_third_of_a_lexsort(line, quad
     line("the variances of all its nodes", spreads, lexsort, "lexsort of 1.63 M", 0.3)
     assert ours <= 0.3 * lexsort
     assert spreads <= 0.3 * lexsort
+
+
+def test_importing_dpviz_costs_about_as_much_as_importing_geopandas(line):
+    """The least of several rounds, in processor time of fresh interpreters: a busy machine only ever adds to the work."""
+    ours, theirs = (min(seconds_to_import(module) for _ in range(5)) for module in ("dpviz", "geopandas"))
+    line("import dpviz", ours, theirs, "import geopandas", 2.0)
+    assert ours < 2 * theirs
+
+
+def seconds_to_import(module: str) -> float:
+    code = f"import time, {module}; print(time.process_time())"
+    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
