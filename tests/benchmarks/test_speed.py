@@ -206,8 +206,8 @@ def test_least_squares_on_a_million_leaves_takes_a_third_of_a_lexsort(line, quad
 def test_importing_dpviz_costs_about_as_much_as_importing_geopandas(line):
     """The least of several rounds, in processor time of fresh interpreters: a busy machine only ever adds to the work."""
     ours, theirs = (min(seconds_to_import(module) for _ in range(5)) for module in ("dpviz", "geopandas"))
-    line("import dpviz", ours, theirs, "import geopandas", 2.0)
-    assert ours < 2 * theirs
+    line("import dpviz", ours, theirs, "import geopandas", 2.5)
+    assert ours < 2.5 * theirs
 
 
 def seconds_to_import(module: str) -> float:
