@@ -99,7 +99,7 @@ def test_parts_of_trips_are_counted_as_the_whole(tmp_path):
 
 
 def test_a_person_in_several_files_has_one_bound():
-    uploads = [text("x,y,who\n1.5,1.5,7\n", f"{name}.csv") for name in "abc"]
+    uploads = [text(f"x,y,who,part\n1.5,1.5,7,{name}\n", f"{name}.csv") for name in "abc"]
     points = count_points(uploads, domain=PLANE, person="who", contributions=2)
     assert (points.count.tolist(), points.over, points.unit, points.contributions) == ([2], 1, "person", 2)
 
@@ -107,8 +107,8 @@ def test_a_person_in_several_files_has_one_bound():
 def test_files_of_every_format_are_counted(tmp_path):
     frame = gpd.GeoDataFrame({"who": ["a", "a", "b"]}, geometry=gpd.points_from_xy([1.5, 2.5, 9.0], [1.5] * 3), crs="EPSG:4326")
     for name in ("a", "b"):
-        frame.to_file(tmp_path / f"{name}.gpkg", engine="pyogrio")
-        frame.to_parquet(tmp_path / f"{name}.parquet")
+        frame.assign(part=name).to_file(tmp_path / f"{name}.gpkg", engine="pyogrio")
+        frame.assign(part=name).to_parquet(tmp_path / f"{name}.parquet")
     for form in ("gpkg", "parquet"):
         points = count_points(str(tmp_path / f"*.{form}"), domain=DEGREES, person="who", contributions=3)
         assert (int(points.count.sum()), counters(points)) == (3, (3, 2, 0, 1))
@@ -295,7 +295,7 @@ def test_ids_that_lost_their_zeros_and_matrices_are_refused(tmp_path, asked):
 
 
 def test_progress_is_told_and_a_count_can_be_cancelled():
-    uploads, told = [text("x,y\n1,1\n", f"{name}.csv") for name in "abcd"], []
+    uploads, told = [text(f"x,y,part\n1,1,{name}\n", f"{name}.csv") for name in "abcd"], []
     count_points(uploads, domain=PLANE, progress=told.append)
     assert told == [0.0, 0.25, 0.5, 0.75, 1.0]
     cancel = threading.Event()

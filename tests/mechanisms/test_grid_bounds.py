@@ -163,7 +163,7 @@ def exact_shares(boxes: np.ndarray, lines: np.ndarray) -> list[list[list[Fractio
     ]
 
 
-@pytest.mark.parametrize("largest", [10, 2**30, 2**46])
+@pytest.mark.parametrize("largest", [10, 2**20, 10**9])  # a place holds no more
 def test_floating_point_is_as_near_to_exact_arithmetic_as_the_sensitivity_allows_for(largest):
     rng = np.random.default_rng(5)
     matrix = rng.integers(0, largest, (8, 8)) * (rng.random((8, 8)) < 0.6)

@@ -153,7 +153,7 @@ def test_a_process_that_is_killed_before_it_writes_leaves_the_draw_to_be_publish
     code = """
 import os, signal, sys
 from dpviz.view import report
-report.report_html = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+report.report_html = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 from dpviz.__main__ import main
 main(["release", sys.argv[1]])
 """
