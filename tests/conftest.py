@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("dpviz", deadline=None)  # how long an example takes says more about the machine than about the code
@@ -12,3 +13,19 @@ def pytest_xdist_auto_num_workers(config):
     """Workers for `-n auto`: none with `-m benchmark` or `-s`."""
     alone = config.option.markexpr == "benchmark" or config.option.capture == "no"
     return 0 if alone else min(3, 1 + (os.cpu_count() or 1))
+
+
+@pytest.fixture(scope="module")
+def address():
+    """A Dask scheduler with one worker, both in this process: starting workers of their own takes longer than most counts."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp", host="127.0.0.1"
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def counted_by(address):
+    """Options of `count_points` that choose an engine."""
+    return lambda engine: {"engine": engine, "address": address} if engine == "dask" else {"engine": engine}

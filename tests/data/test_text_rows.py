@@ -172,14 +172,14 @@ def test_headers_that_are_no_line_of_names_are_refused(head, words):
 
 
 @pytest.mark.parametrize("engine", dv.ENGINES[1:])
-def test_engines_leave_out_the_same_lines(tmp_path, engine):
+def test_engines_leave_out_the_same_lines(tmp_path, engine, counted_by):
     rng = random.Random(3)
     lines = [line.replace(b"a", b"1").replace(b"b", b"2").replace(b"c", b"3") for line in rng.choices([*GOOD, *BAD, *EMPTY], k=300)]
     path = tmp_path / "a.csv"
     path.write_bytes(b"x,y,who\n" + b"\n".join([*lines, *[b"1,2,3"] * 50, b'4,5,"6']))
     domain = dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3)
     for options in ({}, {"person": "who", "key": b"k", "contributions": 3}):
-        one, two = (dv.count_points(path, domain=domain, bad_rows="drop", engine=each, **options) for each in ("numpy", engine))
+        one, two = (dv.count_points(path, domain=domain, bad_rows="drop", **counted_by(each), **options) for each in ("numpy", engine))
         assert (one.bad, one.outside, one.over) == (two.bad, two.outside, two.over)
         assert one.bad > 50
         np.testing.assert_array_equal(one.count, two.count)
@@ -196,10 +196,10 @@ def test_engines_leave_out_the_same_lines(tmp_path, engine):
     ],
     ids=["marks", "cells", "utf8", "long"],
 )
-def test_bad_lines_are_refused_by_rule(tmp_path, engine, line, words):
+def test_bad_lines_are_refused_by_rule(tmp_path, engine, line, words, counted_by):
     (tmp_path / "a.csv").write_bytes(b"x,y,who\n1,2,a\n" + line + b"\n1,2,a\n")
     with pytest.raises(InputError, match=words):
-        dv.count_points(tmp_path / "a.csv", domain=dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3), engine=engine)
+        dv.count_points(tmp_path / "a.csv", domain=dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3), **counted_by(engine))
 
 
 def test_regions_are_lines_as_well():

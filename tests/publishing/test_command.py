@@ -273,7 +273,10 @@ def test_check_and_ledger_show_give_text_and_json(run, tmp_path):
     assert run("ledger", "show", "crowd")[0] == 2
     run("release", tmp_path / "release.toml")
     code, out, _ = run("ledger", "show")
-    assert (code, out) == (0, "crowd: 1 draw, spent epsilon 0.5, left epsilon 0.5; one record, add or remove one; the truth was looked at\n")
+    assert (code, out) == (
+        0,
+        "crowd: 1 draw, spent epsilon 0.5, left epsilon 0.5; one record, add or remove one; the truth was looked at\n",
+    )
     found = json.loads(run("ledger", "show", "crowd", "--json")[1])
     assert (found["spent"]["epsilon"], len(found["entries"])) == ("1/2", 1)
     assert "quadtree  epsilon 0.5  release, published as" in run("ledger", "show", "crowd")[1]

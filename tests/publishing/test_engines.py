@@ -33,16 +33,6 @@ def ledger(tmp_path, monkeypatch):
     return Ledger()
 
 
-@pytest.fixture(scope="module")
-def address():
-    """A Dask scheduler with one worker, both in this process."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp", host="127.0.0.1"
-    ) as cluster:
-        yield cluster.scheduler_address
-
-
 def parts(folder, ending="parquet"):
     """People cut into three files; gives the folder."""
     (folder / "parts").mkdir(exist_ok=True)
