@@ -35,7 +35,8 @@ class Door:
     """ASGI middleware: an address with the right token is exchanged for a cookie, and without that cookie nothing is served.
 
     The token is as good as a password and lives as long as the app. The cookie holds another secret, which scripts cannot read and
-    which is not sent when another site leads here. A browser sends it to every port of this host: see `.github/SECURITY.md`.
+    which is not sent when another site leads here. A browser sends it to every port of this host (see `.github/SECURITY.md`), so
+    what a page of another port asks for is turned away by its Origin.
 
     The exchange is answered with a page that leads on at once, not with a redirect: a browser that was led here from a file or
     another site would follow a redirect without the cookie.
@@ -55,7 +56,7 @@ class Door:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
-            if self._known(scope):
+            if self._known(scope) and _is_own(scope):
                 await self._app(scope, receive, send)
             else:
                 await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
@@ -68,7 +69,7 @@ class Door:
         if scope["method"] == "GET" and tokens and (right or self._known(scope)):
             cookie = f"{self._name}={self._secret}; Path=/; HttpOnly; SameSite=Strict" if right else None
             await _give(send, 200, _PAGE.format(head=_ONWARD.format(place=escape(place)), body="Opening dpviz ..."), cookie)
-        elif self._known(scope):
+        elif self._known(scope) and _is_own(scope):
             await self._app(scope, receive, _with_headers(send))
         else:
             await _give(send, 403, _PAGE.format(head="", body=_CLOSED.format(place=escape(place))))
@@ -77,6 +78,12 @@ class Door:
         """Whether one of the request's cookies is ours; all are looked at, since another port may have set one of the same name."""
         sent = (part.strip().partition("=") for part in _header(scope, b"cookie").split(";"))
         return any(same(value, self._secret) for name, _, value in sent if name == self._name)
+
+
+def _is_own(scope: Scope) -> bool:
+    """Whether a request comes from a page of this very host and port, or from no page: browsers name the page that asks as its Origin."""
+    origin, host = _header(scope, b"origin"), _header(scope, b"host")
+    return not origin or origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower())
 
 
 def same(one: str, other: str) -> bool:

@@ -20,7 +20,7 @@ from dpviz.publishing import check, serve
 from dpviz.publishing.config import ReleaseConfig, read_config
 from dpviz.publishing.console import DONE, REFUSED, counted_bar, followed, give, say
 from dpviz.publishing.expected import Expected, expected
-from dpviz.publishing.kept import kept_draws, recovered
+from dpviz.publishing.kept import differences, kept_draws, recovered
 from dpviz.publishing.ledger_lines import account_facts, account_line, draws, entry_facts, entry_line, kept_line
 from dpviz.publishing.marks import file_marks
 from dpviz.publishing.opening import PrivateData, left_out, open_data, open_frame, placed
@@ -71,12 +71,9 @@ def _write_kept(entry: int, config: ReleaseConfig, words: Words) -> Published:
         SettingError: no such draw is kept, or the configuration describes another one.
     """
     paid = recovered(entry, Ledger())
-    wanted, drawn = (config.mechanism.key, config.budget.budget()), (paid.release.mechanism, paid.release.receipt.total)
-    if wanted != drawn:
-        raise SettingError(
-            f"Draw {entry} was made with [mechanism] key {drawn[0]} and {drawn[1]}, and the configuration says {wanted[0]} and {wanted[1]}:"
-            " give the configuration that it was drawn with."
-        )
+    other = differences(paid, config)
+    if other:
+        raise SettingError(f"Draw {entry} was made with another {', '.join(other)}: give the configuration that it was drawn with.")
     say(f"Publishing draw {entry} of {paid.account.name!r} as it was drawn; nothing is spent.")
     return write(paid, words, Ledger(), say=say)
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyproj import CRS
 
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.accounts import Account, Entry
 from dpviz.privacy.ledger import Ledger
+from dpviz.publishing.opening import Frame, open_frame
 from dpviz.publishing.order import Paid
 from dpviz.release.export import write_release
 from dpviz.release.flow_release import FlowRelease
@@ -18,6 +23,10 @@ from dpviz.release.manifest import describe
 from dpviz.release.publication import Publication
 from dpviz.release.reading import read_release
 from dpviz.release.release import Release
+from dpviz.space.domain import Domain
+
+if TYPE_CHECKING:
+    from dpviz.publishing.config import ReleaseConfig
 
 _NAME = re.compile("([1-9][0-9]{0,17})-[0-9]{14}")
 
@@ -87,6 +96,46 @@ def recovered(entry_id: int, ledger: Ledger) -> Paid:
     account, entry = found
     folder = _folder(ledger, entry)
     return Paid(release=read_release(folder), account=account, entry=entry.id, kept=folder)
+
+
+def differences(paid: Paid, config: ReleaseConfig) -> list[str]:
+    """What a configuration says otherwise than a kept draw was made; no data are read.
+
+    Raises:
+        DpvizError: the configuration's mechanism or frame cannot be built.
+    """
+    release, data, terms = paid.release, config.data, paid.account.terms
+    mechanism, frame = config.mechanism.built(points=data.is_points), open_frame(config)
+    who = (data.person or "", data.contributions or 1) if data.sample is None else (terms.person or "", release.receipt.contributions)
+    parts = {
+        "[dataset] name": (config.dataset.name, paid.account.name),
+        "[mechanism] key": (mechanism.key, release.mechanism),
+        "[mechanism] settings": (_plain(mechanism.chosen()), _plain(release.settings)),
+        "[budget]": (config.budget.budget(), release.receipt.total),
+        "[data] person": (who[0], terms.person or ""),
+        "[data] contributions": (who[1], release.receipt.contributions),
+        "[domain]" if data.is_points else "[regions]": (
+            _frame_facts(frame),
+            _frame_facts(_frame_of(release)) if frame is not None else None,
+        ),
+    }
+    return [name for name, (wanted, drawn) in parts.items() if wanted != drawn]
+
+
+def _plain(settings: dict[str, Any]) -> str:
+    """Settings as they are written down, whether they were read back or not."""
+    return json.dumps(settings, sort_keys=True, default=str)
+
+
+def _frame_of(release: Release | FlowRelease) -> Frame:
+    return release.domain if isinstance(release, Release) else (release.tree.origins, release.tree.destinations)
+
+
+def _frame_facts(frame: Frame | None) -> object:
+    """What two frames are compared by: a domain's bounds, CRS and order, or the ids of all regions."""
+    if frame is None or isinstance(frame, Domain):
+        return None if frame is None else (frame.bounds, CRS.from_user_input(frame.crs) if frame.crs else None, frame.order)
+    return [[[*ids] for ids in side.ids] for side in frame]
 
 
 def discard(folder: Path) -> None:

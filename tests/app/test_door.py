@@ -116,7 +116,8 @@ def test_uploads_and_the_websocket_need_it_and_the_locks_behind_it_hold(running,
     _, headers, _ = ask(origin, f"/?token={token}")
     cookie = headers["Set-Cookie"].split(";")[0]
     assert handshake(origin, Cookie=cookie, Origin=origin) == 101
-    assert handshake(origin, Cookie=cookie, Origin="http://evil.example") == 403
+    elsewhere = ("http://evil.example", "http://127.0.0.1:1", "http://localhost:9", f"{origin}.evil.example", "null")
+    assert [handshake(origin, Cookie=cookie, Origin=other) for other in elsewhere] == [403] * 5
     assert handshake(origin, Cookie=cookie, Host="evil.example") == 403
     assert ask(origin, "/_stcore/health", Cookie=cookie)[2] == b"ok"
     status, _, said = ask(origin, path, "PUT", b"zq", Cookie=cookie)

@@ -163,7 +163,11 @@ main(["release", sys.argv[1]])
     assert "Draw 1 of 'crowd' is paid for and kept until it is published" in run("ledger", "show")[1]
     assert '"kept": [\n    1\n  ]' in run("ledger", "show", "crowd", "--json")[1]
     other = written(tmp_path, changed(POINTS, "budget.epsilon", 0.25), "other.toml")
-    assert "give the configuration that it was drawn with" in run("release", other, "--paid", 1)[2]
+    assert "another [budget]: give the configuration that it was drawn with" in run("release", other, "--paid", 1)[2]
+    changes = {"dataset.name": "others", "mechanism.settings": {"height": 1}, "domain.bounds": [0, 0, 2, 2]}
+    for number, (what, value) in enumerate(changes.items()):
+        other = written(tmp_path, changed(POINTS, what, value), f"other {number}.toml")
+        assert f"another [{what.split('.')[0]}]" in run("release", other, "--paid", 1)[2]
     assert "No release of draw 7 is kept" in run("release", config, "--paid", 7)[2]
     code, out, err = run("release", config, "--paid", 1)
     assert (code, out.splitlines()[-1]) == (0, "crowd: 1 draw, left epsilon 0.5.")
