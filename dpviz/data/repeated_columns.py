@@ -46,12 +46,14 @@ class RepeatedColumn:
         name: of the column.
         values: different ones.
         rows: that hold one.
+        once: values that have a single row.
         all_rows: whether every row was looked at; else the first ones.
     """
 
     name: str
     values: int = field(repr=False)
     rows: int = field(repr=False)
+    once: int = field(default=0, repr=False)
     all_rows: bool = field(default=True, repr=False)
 
     @property
@@ -60,10 +62,14 @@ class RepeatedColumn:
 
         >>> RepeatedColumn(name="Fahrzeug-ID", values=3, rows=50_000).consequence
         '3 values, 50,000 rows: publishing by record would not hide any of them'
+        >>> RepeatedColumn(name="who", values=1_500, rows=2_000, once=1_000).consequence
+        '1,500 values, 2,000 rows: publishing by record would not hide the 500 that have several rows'
         """
         values = "1 value" if self.values == 1 else f"{self.values:,} values"
         rows = f"{self.rows:,} rows" if self.all_rows else f"the first {self.rows:,} rows"
-        return f"{values}, {rows}: publishing by record would not hide {'it' if self.values == 1 else 'any of them'}"
+        several = self.values - self.once
+        hidden = "it" if self.values == 1 else f"the {several:,} that have several rows" if self.once else "any of them"
+        return f"{values}, {rows}: publishing by record would not hide {hidden}"
 
 
 def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Limits = _LIMITS) -> tuple[RepeatedColumn, ...] | None:
@@ -82,7 +88,7 @@ def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Li
         Apart from that, whether it is None depends on names and declared types alone, for it decides what a manifest says was looked at.
     """
     passed = {*map(folded, but), *X_NAMES, *Y_NAMES, *COUNT_NAMES}
-    looks: dict[str, list[pa.Array]] = {}
+    looks: dict[str, list[pa.Table]] = {}
     rows: dict[str, int] = {}
     seen, looked = 0, False
     for source in found.sources:
@@ -92,7 +98,7 @@ def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Li
                 may_be = folded(name) not in passed and _may_be_ids(cells.type)
                 looked = looked or may_be or (found.format == "GeoJSON" and folded(name) not in passed)  # which declares no types
                 if may_be:
-                    looks.setdefault(name, []).append(_distinct(cells))
+                    looks.setdefault(name, []).append(_value_counts(cells))
                     rows[name] = rows.get(name, 0) + len(cells) - cells.null_count
         if seen >= MOST_ROWS:
             break
@@ -101,9 +107,12 @@ def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Li
     all_rows = seen < MOST_ROWS and not (found.format in SEPARATORS and max(found.sizes) >= MOST_BYTES)
     ranked = []
     for name, parts in looks.items():
-        values = pc.unique(pa.chunked_array(parts)).drop_null()
+        found_values = pa.concat_tables(parts).group_by("value").aggregate([("rows", "sum")])
+        found_values = found_values.filter(found_values["value"].is_valid())
+        values = found_values["value"].combine_chunks()
         if 0 < len(values) <= _MOST_DISTINCT * rows[name] and rows[name] > 1 and _are_ids(values):
-            column = RepeatedColumn(name=name, values=len(values), rows=rows[name], all_rows=all_rows)
+            once = pc.sum(pc.equal(found_values["rows_sum"], 1)).as_py()
+            column = RepeatedColumn(name=name, values=len(values), rows=rows[name], once=once, all_rows=all_rows)
             ranked.append(((not _is_named_so(name), not _are_codes(values), -len(values)), column))
     return tuple(column for _, column in sorted(ranked, key=lambda each: each[0]))
 
@@ -174,10 +183,12 @@ def _may_be_ids(kind: pa.DataType) -> bool:
     return any(is_one(kind) for is_one in kinds)
 
 
-def _distinct(cells: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The different values of some cells, spelt out."""
-    values = pc.unique(cells)
-    return pc.unique(values.dictionary_decode()) if pa.types.is_dictionary(values.type) else values
+def _value_counts(cells: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """The different values of some cells, spelt out, and the rows of each."""
+    found = pc.value_counts(cells)
+    values = found.field("values")
+    values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+    return pa.table({"value": values, "rows": found.field("counts")})
 
 
 def _are_ids(values: pa.Array) -> bool:

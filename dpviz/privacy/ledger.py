@@ -358,7 +358,9 @@ def _refuse_other_terms(account: Account, terms: Terms) -> None:
     known, asked = account.terms.adopted(terms).described, terms.described
     other = [f"its {name} is {known[name]}, not {asked[name]}" for name in known if known[name] != asked[name]]
     if other:
-        raise RefusedError(f"'{account.name}' was opened with other terms, which its first draw has fixed: {'; '.join(other)}.")
+        raise RefusedError(
+            f"'{account.name}' was opened with other terms, which its first draw has fixed: {'; '.join(other)}. Draw with those terms."
+        )
 
 
 def _account(db: sqlite3.Connection, row: sqlite3.Row) -> Account:

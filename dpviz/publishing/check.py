@@ -232,14 +232,23 @@ def repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
 
 def with_repeated(facts: Facts, columns: Sequence[RepeatedColumn]) -> Facts:
     """The facts with the columns that are likeliest to hold ids."""
-    return {**facts, "may_be_persons": [{"column": c.name, "values": c.values, "rows": c.rows} for c in columns[:MOST_SHOWN]]}
+    return {
+        **facts,
+        "may_be_persons": [{"column": c.name, "values": c.values, "rows": c.rows, "once": c.once} for c in columns[:MOST_SHOWN]],
+    }
 
 
 def _questions(columns: Sequence[Facts]) -> list[str]:
     """What to ask oneself of columns whose values repeat."""
-    known = [RepeatedColumn(name=each["column"], values=each["values"], rows=each["rows"]) for each in columns]
+    known = [RepeatedColumn(name=each["column"], values=each["values"], rows=each["rows"], once=each["once"]) for each in columns]
     question = "Is one of these columns a person, a household or a vehicle? Then name it under [data] person:"
     return [question, *(f"  {each.name}: {each.consequence}" for each in known)] if known else []
+
+
+def _protects(facts: Facts) -> str:
+    most, counted = facts["contributions"], "trips" if facts["of"] == "trips" else "records"
+    bound = f", with at most {most:,} {counted if most > 1 else counted.removesuffix('s')}" if facts["unit"] == "person" else ""
+    return f"Protects one {facts['unit']}{bound} ({facts['neighbours']})."
 
 
 def lines(facts: Facts) -> list[str]:
@@ -248,7 +257,7 @@ def lines(facts: Facts) -> list[str]:
         number = f"{facts['numbers']:,} {'pairs' if facts['of'] == 'trips' else 'partitions'}"
         return [
             f"A release of {facts['of']}: {facts['mechanism']}, {facts['budget']}, {number}.",
-            f"Protects one {facts['unit']} ({facts['neighbours']}), with at most {facts['contributions']:,} each.",
+            _protects(facts),
             f"Verified: {facts['verified']}.",
         ]
     more = f" and {facts['further_columns']:,} more" if facts["further_columns"] else ""

@@ -164,6 +164,7 @@ def run_check(asked: Namespace) -> None:
         try:
             _note_look(path)
             facts = check.with_repeated(facts, columns)
+            say("Columns were looked at for ids of persons: the ledger records that, and releases of these data will say so.")
         except RefusedError as error:
             say(f"Which columns look like ids of persons is not shown, since that the data were looked at cannot be recorded. {error}")
     give(facts, check.lines(facts), as_json=asked.json)

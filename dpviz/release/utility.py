@@ -29,7 +29,7 @@ def reliability(count: NDArray[Any], stddev: Floats) -> pa.DictionaryArray:
     """
     found = np.full(len(stddev), len(RELIABILITY), np.int8)
     for place, (bound, _) in reversed(list(enumerate(RELIABILITY))):
-        found[stddev <= bound * np.abs(count)] = place
+        found[stddev <= bound * np.maximum(count, 0)] = place
     return pa.DictionaryArray.from_arrays(found, [*(name for _, name in RELIABILITY), LEAST_RELIABLE])
 
 

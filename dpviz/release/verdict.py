@@ -17,7 +17,7 @@ USABLE, ROUGH, NOISE = "usable", "rough", "mostly noise"
 MOST_USABLE, MOST_ROUGH = 0.4, 1.0
 RULE = (
     "A level is usable if its noise (the mean standard deviation) is at most 40 % of an average number: the released total divided by"
-    " how many {parts} the level has, empty ones included. Up to 100 % it is rough; beyond that the noise is larger than what is"
+    " how many {parts} {counted_parts}. Up to 100 % it is rough; beyond that the noise is larger than what is"
     " counted. This follows from released numbers alone."
 )
 _DROPPED = (
@@ -93,7 +93,8 @@ class Verdict:
     @property
     def rule(self) -> str:
         """When a level is usable."""
-        return RULE.format(parts=self.parts)
+        which = "of the level were counted, with noise or exactly" if self.parts == "pairs" else "the level has, empty ones included"
+        return RULE.format(parts=self.parts, counted_parts=which)
 
     def _numbers(self, level: LevelVerdict) -> str:
         where = level.name[0].upper() + level.name[1:]
@@ -108,11 +109,13 @@ def verdict(release: Release | FlowRelease) -> Verdict:
     """Judge every level of a release by its noise and its released total alone.
 
     The rule: r = s / (t / k), where s is the mean standard deviation of the level's numbers, t the released total (0 at least)
-    and k how many numbers the level has, empty ones and those that were dropped after they were measured included. Usable up to
+    and k how many numbers the level has: of points every partition, empty ones included; of trips every pair that was counted, those
+    dropped after that included. (Pairs below released zeros are never counted, so an average over all pairs that could be is
+    smaller.) Usable up to
     r = 0.4, which is the bound of medium reliability for an average number; rough up to r = 1; beyond, the noise is larger than what is
     counted. Where t is 0 nothing but exact levels is usable.
 
-    No single number is selected, neither a largest one nor those that pass a threshold, so noise that goes up by chance
+    No single number is selected, neither a largest one nor those of a level that pass a threshold, so noise that goes up by chance
     in some of many numbers does not make a level look usable. A level that is mostly empty is judged strictly: its few full
     partitions may be well known.
 

@@ -14,9 +14,9 @@ from html import escape
 
 _JOINT = "\u2060"
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$:&=^])")
-# What Streamlit makes of a text after Markdown was read, when backslashes are gone: emoji and icons between colons, links from
-# addresses, arrows and dashes from signs.
-_MADE_LATER = re.compile(r"(?<=[:@])(?=\S)|(?<=www)(?=\.)|(?<=[-<>~])(?=[-=>])", re.IGNORECASE)
+# What Streamlit makes of a text after Markdown was read, when backslashes are gone: emoji, icons and colours after a colon that another
+# sign closes, links from addresses, arrows and dashes from signs. EPSG:4326 and 17:37 stay as they are, so that they can be copied.
+_MADE_LATER = re.compile(r"(?<=:)(?=[^\s:]*[:/\[])|(?<=@)(?=\S)|(?<=www)(?=\.)|(?<=[-<>~])(?=[-=>])", re.IGNORECASE)
 # deck.gl's JSON takes texts that begin with @@ for expressions; its tooltips fill in {fields}, and may be read as HTML.
 _MADE_BY_DECK = re.compile(r"(?<=@)(?=@)|(?<=[<{])(?=\S)")
 _TURNING = re.compile("[\u061c\u200e\u200f\ufeff]")

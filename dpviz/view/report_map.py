@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpviz.release.nouns import noun
 from dpviz.release.release import Release
+from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.domain import Domain
 from dpviz.view.colors import Scale, short
 from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
@@ -72,8 +73,10 @@ class PointsPicture:
 
 
 def drawn_level(release: Release) -> int:
-    """The finest level that has no more than 5,000 partitions."""
-    return max(level for level in range(release.height + 1) if len(release.nodes(level)) <= MOST_SHAPES)
+    """The finest level that is not mostly noise and has no more than 5,000 partitions; if all are, the finest one of so few."""
+    fine = [level for level in range(release.height + 1) if len(release.nodes(level)) <= MOST_SHAPES]
+    known = {each.level for each in verdict(release).levels if each.grade != NOISE}
+    return max([level for level in fine if level in known] or fine)
 
 
 def points_picture(release: Release) -> PointsPicture:

@@ -156,7 +156,8 @@ def sums_of(release: Release | FlowRelease) -> Sums:
     """How the errors of the smallest parts add up to that of the whole."""
     if isinstance(release, Release):
         leaves = release.tree.leaves
-        parts, root = release.stddev[leaves], release.stddev[:1]
+        own = np.sqrt(release.noise_variance[leaves])
+        parts, root = np.where(np.isfinite(own), own, release.stddev[leaves]), release.stddev[:1]
         gap = float(release.count[leaves].sum() - release.count[0])
     else:
         parts, root = release.stddev(release.tree.height), release.stddev(0)
