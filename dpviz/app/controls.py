@@ -289,7 +289,7 @@ def _typed(parts: list[Share], locks: list[bool], use: Callable[[list[float]], N
         lock = f"lock {place}"
         st.session_state[lock] = locks[place]
         number, locked = st.columns([5, 4], vertical_alignment="bottom")
-        typed = share_field(f"share {place}", f"{markdown(part.label)}, %", part.share, partial(_move_one, shares, locks, place, use))
+        typed = share_field(f"share {place}", f"{part.label}, %", part.share, partial(_move_one, shares, locks, place, use))
         typed.show(number.number_input, value=None, step=1.0, format="%.2f")
         locked.checkbox("Lock", key=lock, on_change=lambda place=place, lock=lock: locks.__setitem__(place, st.session_state[lock]))
 
@@ -300,7 +300,8 @@ def _move_one(shares: list[float], locks: list[bool], place: int, use: Callable[
 
 def share_field(key: str, label: str, share: float, use: Callable[[float], object]) -> Field:
     """The field of a share in percent."""
-    return Field(key=key, label=label, value=round(100 * share, 2), problem=in_range(label, 0, 100), use=lambda typed: use(typed / 100))
+    problem = in_range(label, 0, 100)
+    return Field(key=key, label=markdown(label), value=round(100 * share, 2), problem=problem, use=lambda typed: use(typed / 100))
 
 
 def without_settings(desk: Desk) -> None:

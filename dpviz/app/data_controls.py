@@ -200,7 +200,7 @@ def _file(given: Given) -> Data | None:
     options = _columns(about, digest)
     unit = unit_controls(UnitQuestion(each="record", columns=about.columns, key=f"{mode} {digest}", private=mode == CURATE))
     if about.person is not None and "person" not in (unit or ()):
-        st.caption(f":orange[There is a column *{about.person}*: choose it above to protect persons, not records.]")
+        st.caption(f":orange[There is a column *{markdown(about.person)}*: choose it above to protect persons, not records.]")
     crs = about.crs
     if about.needs_crs:
         asked = "The file does not say; it is never guessed. EPSG:4326 is longitude and latitude in degrees."

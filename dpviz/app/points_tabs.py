@@ -26,6 +26,7 @@ OBJECTIVE = "Split objective"
 MOST_ROWS = 5000
 _FILLED = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
 SIDES = ("West", "South", "East", "North")
+FARTHEST = 1e12  # beyond any coordinate on Earth; areas of boxes within it are finite
 
 
 def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: int | None) -> None:
@@ -127,13 +128,12 @@ def _around(release: Release) -> str:
 
 
 def _side(release: Release, box: list[float], place: int, column: DeltaGenerator) -> bool:
-    """The field of one side of the box, which must lie in the domain; whether it does."""
-    low, high = release.domain.bounds[place % 2 :: 2]
+    """The field of one side of the box, which may reach outside the domain; whether it is a number."""
     field = Field(
         key=f"query {SIDES[place]}",
         label=SIDES[place],
         value=box[place],
-        problem=in_range(SIDES[place], low, high),
+        problem=in_range(SIDES[place], -FARTHEST, FARTHEST),
         use=lambda typed: box.__setitem__(place, typed),
     )
     return field.show(column.number_input, value=None, format="%.12g", step=_step(release, place % 2))

@@ -115,7 +115,7 @@ def _files() -> TripsData | None:
     columns = () if about.matrix else about.columns
     unit = unit_controls(UnitQuestion(each="trip", columns=columns, key=f"trips {mode} {given.digest}", private=mode == CURATE))
     if about.person is not None and "person" not in (unit or ()):
-        st.caption(f":orange[There is a column *{about.person}*: choose it above to protect persons, not trips.]")
+        st.caption(f":orange[There is a column *{markdown(about.person)}*: choose it above to protect persons, not trips.]")
     bad = "Rows with an unknown region, or a missing or unreadable cell. Off: the file is refused if there is one."
     drop = st.toggle("Leave out bad rows", key="trips drop", persist_state="session", help=bad)
     public = f"public {given.digest}"

@@ -117,7 +117,7 @@ def show_repeated(data: Recognised, columns: Sequence[RepeatedColumn] | None, ea
     if not columns:
         st.caption("Curator only: no other column's values repeat as ids do. That the data were looked at is recorded.")
         return
-    shown = "\n".join(f"- *{markdown(each.name)}*: {each.consequence}" for each in columns[:MOST_SHOWN])
+    shown = "\n".join(f"- *{markdown(column.name)}*: {column.consequence}" for column in columns[:MOST_SHOWN])
     more = len(columns) - MOST_SHOWN
     st.warning(
         f"Curator only: is one of these columns a person, a household or a vehicle? Then choose it above.\n{shown}"

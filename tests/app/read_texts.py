@@ -29,6 +29,7 @@ PLAIN = {
     *("query_params", "session_state", "sidebar", "App"),
 }
 DOORS = {"markdown", "html", "amount_words", "budget_words", "in_words", "frame_text", "len", "stated_amount", "float", "int"}
+DOORS |= {"spent_words", "how_many", "percent_outside"}
 CONSTANT = re.compile("_?[A-Z][A-Z0-9_]*")
 NUMBER = re.compile(r"[-+<>^0-9,.]*[defgn%]|,|%[-H:MS%]+")
 
@@ -58,6 +59,21 @@ def called(call):
     return [each for each in options if isinstance(each, ast.Attribute)]
 
 
+def shown_field(call):
+    """The widget that a field is shown by, `field.show(st.number_input, ...)`; none for other calls."""
+    widget = call.args[0] if call.args else None
+    is_shown = isinstance(call.func, ast.Attribute) and call.func.attr == "show" and isinstance(widget, ast.Attribute)
+    return [widget] if is_shown and widget.attr in MARKDOWN else []
+
+
+def of_fields(call):
+    """(call, name, argument) of what a field hands to its widget: the label that it was made with, and the help that it is shown with."""
+    if isinstance(call.func, ast.Name) and call.func.id == "Field":
+        yield from ((call, "Field", value) for value in arguments(call, ("label",)))
+    for widget in shown_field(call):
+        yield from ((call, widget.attr, value) for value in arguments(call, ("help",)))
+
+
 def arguments(call, wanted):
     """The arguments of a call that are wanted, by place or name."""
     yield from (value for place, value in enumerate(call.args) if place in wanted)
@@ -74,12 +90,13 @@ def read_texts(module):
                 for value in arguments(call, read):
                     is_options = OPTIONS[0] in read and (value in call.args[1:2]) and function.attr not in ("metric", "progress")
                     yield call, function.attr, shaped[0] if is_options and shaped else value
+        yield from of_fields(call)
 
 
 def unknown_uses(module):
     """Uses of Streamlit that no entry of the tables above knows."""
     known = {*MARKDOWN, *HTML, *PLAIN}
-    functions = {each for node in ast.walk(module.tree) if isinstance(node, ast.Call) for each in called(node)}
+    functions = {each for node in ast.walk(module.tree) if isinstance(node, ast.Call) for each in [*called(node), *shown_field(node)]}
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ImportFrom) and node.module == "streamlit":
             yield from (f"from {node.module} import {each.name}" for each in node.names)

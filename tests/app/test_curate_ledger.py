@@ -91,9 +91,15 @@ class TestFirstDraw:
         fine(press_draw(app))
         assert account().name == "Sample gaussian_cluster of 1,000"
 
-    def test_nothing_is_written_before_the_button(self, ledger_path):
+    def test_before_the_button_there_is_no_account_and_no_draw(self):
+        """Only that the columns of a file were looked at is recorded."""
         app = name_dataset(uploaded())
         fine(app.run())
+        fine(points_app(CURATE))
+        assert Ledger().accounts() == []
+        assert Ledger().seen(app.session_state["loaded config"][0].marks)
+
+    def test_a_sample_leaves_no_ledger_before_the_button(self, ledger_path):
         fine(points_app(CURATE))
         assert not ledger_path.exists()
 
@@ -165,9 +171,9 @@ class TestWhatIsSaidOfSpending:
     """All of it comes from the account that a draw would be paid from."""
 
     @pytest.mark.parametrize("start", [lambda: points_app(CURATE), lambda: trips_app(TRIPS), uploaded])
-    def test_without_a_ledger(self, start, ledger_path):
+    def test_without_an_account(self, start):
         assert NOTHING_SPENT in told(start())
-        assert not ledger_path.exists()
+        assert Ledger().accounts() == []
 
     def test_an_account_without_draws(self):
         app = points_app(CURATE)
@@ -247,8 +253,7 @@ class TestRefusals:
     def test_another_column_of_persons_is_refused(self):
         people = b"lon,lat,who,visit\n-118.2,34.1,a,1\n-80.25,25.5,a,2\n"
         app = uploaded(people)
-        labelled(app.selectbox, "Person").set_value("who").run()
-        fine(press_draw(app))
+        fine(press_draw(protect(app, "who")))
         assert account().terms.person == "who"
         labelled(app.selectbox, "Person").set_value("visit").run()
         assert "a person is one value of the column 'who'; as the columns are chosen now, the column 'visit' says it" in warnings(app)
@@ -257,8 +262,7 @@ class TestRefusals:
     def test_a_column_of_persons_with_a_name_that_no_ledger_takes_is_refused(self):
         column = "who " * 40
         app = uploaded(f"lon,lat,{column}\n-118.2,34.1,a\n-80.25,25.5,a\n".encode())
-        labelled(app.selectbox, "Person").select_index(-1)
-        app = name_dataset(good(app.run()))
+        app = name_dataset(protect(app, column))
         assert "The name of the column of persons must be one line of text, 1 to 120 characters" in errors(app)
         assert app.button(key="draw").disabled
 

@@ -58,10 +58,14 @@ OURS = {
     "presses.py: waiting": "fixed words of the caller",
     "receipt_tab.py: extra": "fixed words of the caller",
     "outcome.py: title": "fixed words",
+    "question.each": "record or trip",
+    "unit_controls.py: each": "record or trip",
+    "unit_controls.py: titles.__getitem__": "fixed words around record or trip",
+    "unit_controls.py: words[2].removesuffix('s')": "fixed words",
+    "column.consequence": "numbers in fixed words",
     "trips_data.py: text": "fixed words of the caller",
     "trips_data.py: title": "fixed words of the caller",
     "trips_tabs.py: title": "fixed words of the caller",
-    "points_tabs.py: side": "a side of a box",
     "release_page.py: ready": "names of pages",
     "release_page.py: st.segmented_control('Data', list(ready), default=next(iter(ready)), key='release data', required=True,"
     " persist_state='session')": "a name of a page",
@@ -69,7 +73,6 @@ OURS = {
     "learn_page.py: label": "fixed words",
     "start_page.py: text": "fixed words",
     "start_page.py: title": "fixed words",
-    "split.py: place": "a number",
     "compare_tabs.py: place": "a number",
     "compare_tabs.py: size_words(name)": "numbers",
     "compare_tabs.py: under_axis(rows)": "fixed words",
@@ -118,6 +121,9 @@ def test_no_entry_is_left_over():
         "said = f'**{name}**'; st.markdown(said)",
         "st.tabs([f'{each}' for each in names])",
         "st.html('<b>' + name)",
+        "Field(label=name)",
+        "field.show(left.number_input, help=name)",
+        "field.show(st.text_input, value='', help=f'With {name}')",
     ],
 )
 def test_a_text_that_passes_no_door_is_found(tmp_path, line):

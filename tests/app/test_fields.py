@@ -138,10 +138,21 @@ def test_words_of_a_publication_that_are_too_long_stay_and_lock_the_button():
     assert app.button(key="publish").disabled
 
 
-def test_a_box_beyond_the_domain_is_not_answered():
+@pytest.mark.parametrize(
+    ("west", "told"),
+    [
+        (None, "West must be a number"),
+        (1e300, "West must be a number"),
+        (2000.0, "A box needs an area: West below East"),
+        (-500.0, "The box lies outside the domain"),
+    ],
+)
+def test_a_box_without_an_answer_stays_with_the_reason(west, told):
     app = open_tab(press_draw(points_app()), "Range query")
-    assert typed(app, "number_input", "query West", -500.0).value == -500.0
-    assert "West must be a number from 0 to 1,024." in errors(app)
+    if told.startswith("The box"):
+        typed(app, "number_input", "query East", -100.0)
+    assert typed(app, "number_input", "query West", west).value == west
+    assert told in errors(app)
     assert "Released answer" not in [each.label for each in app.metric]
 
 

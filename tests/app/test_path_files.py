@@ -129,7 +129,7 @@ def test_the_scheduler_that_was_set_at_the_start_is_shown(homes, monkeypatch):
     monkeypatch.setenv("DPVIZ_DASK_ADDRESS", "tls://far.org:1")
     app = by_path(homes)
     app.selectbox(key="engine").set_value("dask").run()
-    assert r"Scheduler tls\://far\.org\:1, as set when the app was started." in captions(fine(app))
+    assert "Scheduler tls://far.org:1, as set when the app was started." in captions(fine(app))
     monkeypatch.setenv("DPVIZ_DASK_ADDRESS", "tcp://far.org:1")
     assert "whoever runs the scheduler can run code on this computer" in errors(good(app.run()))
 
