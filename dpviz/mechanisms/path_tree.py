@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 PHI_BITS = 30
-APPROXIMATE = "the counts that decided what is split are part of the estimates, which biases them a little"
+APPROXIMATE = "the counts that decided what is split are part of the estimates, which biases them, sums over large areas most"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

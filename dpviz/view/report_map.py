@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 MOST_SHAPES = 5_000
+LEAST_LEVEL = 2
 _ABOVE, _BELOW = 24, 8
 _SEEN_THROUGH = 0.7
 
@@ -73,10 +74,10 @@ class PointsPicture:
 
 
 def drawn_level(release: Release) -> int:
-    """The finest level that is not mostly noise and has no more than 5,000 partitions; if all are, the finest one of so few."""
+    """The finest level that is not mostly noise and has no more than 5,000 partitions; level 2 at least, where there is one."""
     fine = [level for level in range(release.height + 1) if len(release.nodes(level)) <= MOST_SHAPES]
     known = {each.level for each in verdict(release).levels if each.grade != NOISE}
-    return max([level for level in fine if level in known] or fine)
+    return max(level for level in fine if level in known or level <= LEAST_LEVEL)
 
 
 def points_picture(release: Release) -> PointsPicture:

@@ -242,7 +242,9 @@ def test_check_shows_columns_that_look_like_ids_and_notes_that_it_looked(run, tm
     assert "Is one of these columns a person, a household or a vehicle? Then name it under [data] person:" in out
     assert "  secret: 1 value, 5 rows: publishing by record would not hide it" in out
     assert ledger.account("crowd").truth_seen
-    assert json.loads(run("check", tmp_path / "crowd.csv", "--json")[1])["may_be_persons"] == [{"column": "secret", "values": 1, "rows": 5}]
+    assert json.loads(run("check", tmp_path / "crowd.csv", "--json")[1])["may_be_persons"] == [
+        {"column": "secret", "values": 1, "rows": 5, "once": 0}
+    ]
 
 
 def test_names_and_types_alone_are_no_look(run, tmp_path, ledger):

@@ -186,7 +186,7 @@ def test_stretches_of_a_curve_are_boxes_around_them(tmp_path):
 
 @pytest.mark.parametrize(
     ("count", "stddev", "expected"),
-    [(100, 12, "high"), (100, 12.1, "medium"), (-100, 40, "medium"), (100, 40.1, "low"), (0, 1, "low"), (0, 0, "high"), (5, np.inf, "low")],
+    [(100, 12, "high"), (100, 12.1, "medium"), (-100, 40, "low"), (100, 40.1, "low"), (0, 1, "low"), (0, 0, "high"), (5, np.inf, "low")],
 )
 def test_reliability_is_the_coefficient_of_variation(count, stddev, expected):
     assert reliability(np.array([count]), np.array([stddev], float)).to_pylist() == [expected]

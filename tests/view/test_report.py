@@ -308,6 +308,7 @@ def test_numbers_below_zero_are_explained_where_there_are_any():
     assert "Numbers below zero" not in page_of(cut).text
     assert ".n1{" in reported(release).decode()
     assert "below zero, by noise" in page_of(release).text
+    assert "This level is mostly noise, too." in page_of(release).text
 
 
 def test_partitions_are_shapes_with_their_released_numbers():

@@ -43,7 +43,7 @@ def test_an_axis_holds_all_values_between_its_ends(values):
 
 def test_shares_follow_the_classes_of_reliability():
     count, stddev = np.array([100.0, 100.0, 100.0, 0.0, -100.0]), np.array([12.0, 40.0, 41.0, 1.0, 5.0])
-    assert shares_of(count, stddev) == (40.0, 20.0, 40.0)
+    assert shares_of(count, stddev) == (20.0, 20.0, 60.0)
 
 
 @pytest.mark.parametrize("release", [point_release, trip_release])
