@@ -42,6 +42,10 @@ Say = Callable[[str], object]
 T = TypeVar("T")
 
 REPORT = "report.html"
+_JOINS = (
+    "The account {name!r} has not had these data before: they join it as a later version of its data. If they are other data, or a column's"
+    " name now means something else, draw from another account next time."
+)
 
 
 def publish(order: Order, words: Words, ledger: Ledger, *, say: Say = lambda _: None) -> Published:
@@ -78,10 +82,11 @@ def draw(order: Order, ledger: Ledger, *, words: Words | None = None, say: Say =
     """
     terms = open_account(order, ledger)
     known, definition = _known(order, ledger), unit_definition(order)
+    joins = known is not None and ledger.recognised(order.marks) is None
     if words is not None:
         rehearse(order, words, unit_definition=definition)
     account, entry = _pay(order, ledger, terms, "draw" if words is None else "release")
-    lines = _about_payment(order, known, account)
+    lines = [_JOINS.format(name=account.name)] * joins + _about_payment(order, known, account)
 
     def made() -> Paid:
         for line in lines:

@@ -177,6 +177,13 @@ def test_known_data_need_no_cap_and_keep_their_account_under_another_name(ledger
     assert ledger.account("crowd").draws == 2
 
 
+def test_data_that_join_an_account_by_its_name_alone_are_named_as_new(ledger):
+    told = []
+    draw(order(), ledger, say=told.append)
+    draw(order(marks=("ab" * 32,)), ledger, say=told.append)
+    assert ["has not had these data before" in line for line in told] == [False, True, False]
+
+
 def test_one_unit_and_one_relation_per_dataset(ledger):
     flows = load_flow_sample("northeast_commuters")
     cap = ApproxBudget(4, "1e-6")
