@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpviz.data.bounding import People, people
+from dpviz.data.files import attempt
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -200,6 +201,23 @@ def is_number(kind: pa.DataType) -> bool:
 def is_text(kind: pa.DataType) -> bool:
     """Whether cells of an Arrow type are texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def decoded(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
+    """The texts of a column of texts, missing where the bytes of one are not of that encoding."""
+    encoded = pa.concat_arrays(column.cast(pa.large_binary()).chunks or [pa.array([], pa.large_binary())]).dictionary_encode()
+    texts = [attempt(lambda raw=raw: raw.decode(encoding)) for raw in encoded.dictionary.to_pylist()]  # type: ignore[misc]
+    return pa.chunked_array([pa.array(texts, pa.large_string()).take(encoded.indices)])
+
+
+def readable_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of a Parquet file, missing where a text is not UTF-8, which Parquet does not check; one without texts as it is."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not is_text(kind):
+        return column
+    if attempt(lambda: column.validate(full=True) or column) is None:
+        return decoded(column.cast(kind), "utf-8")
+    return column.cast(pa.large_string()) if pa.types.is_string_view(kind) else column  # for which Arrow lacks functions
 
 
 def readable_numbers(column: pa.ChunkedArray) -> Numbers:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpviz.data.columns import is_number
+from dpviz.data.columns import is_number, readable_texts
 from dpviz.data.count_dask_tables import Tally
 from dpviz.data.counting_pass import CountingPass
 from dpviz.data.files import guarded
@@ -88,7 +88,7 @@ def _parquet_batches(part: Part, asked: CountingPass) -> Iterator[Batch]:
         groups = list(range(part.first, part.last))
         rows = _NUMBERS_AT_ONCE if all(is_number(stored.field(name).type) for name in names) else _CELLS_AT_ONCE
         for batch in file.iter_batches(rows, row_groups=groups, columns=names, use_threads=False):
-            yield Batch({name: pa.chunked_array([batch.column(name)]) for name in names}, batch.num_rows)
+            yield Batch({name: readable_texts(pa.chunked_array([batch.column(name)])) for name in names}, batch.num_rows)
 
 
 def row_groups(path: Path) -> list[int]:

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import glob
-from typing import NamedTuple
+from contextlib import suppress
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.arrays import most_per_place, total_of
+from dpviz.data.columns import is_text
 from dpviz.data.count_duckdb_bound import SATURATED, bounded, hold
-from dpviz.data.count_duckdb_session import DuckDBSettings, Session, connected, quoted_list
+from dpviz.data.count_duckdb_parquet import ParquetRows
+from dpviz.data.count_duckdb_session import DuckDBSettings, Session, UnreadableError, connected, quoted_list
 from dpviz.data.count_duckdb_sql import BAD_COUNT, NOBODY, Expressions, Function
 from dpviz.data.count_duckdb_text import TextRows
 from dpviz.data.counted import Counted
-from dpviz.data.counting_pass import CountingPass, Faults, Watch
+from dpviz.data.counting_pass import CountingPass, Faults, Watch, plain_type
 from dpviz.data.places import BAD, OUTSIDE
 from dpviz.data.spill import private_folder
 from dpviz.data.text_rows import NO_BAD_LINES, NOT_CUT, BadLines
 
 Integers = NDArray[np.int64]
 
+Fed: TypeAlias = TextRows | ParquetRows
+
 DEFAULT_SETTINGS = DuckDBSettings()
 _DAMAGED = "The files cannot be read as Parquet: one is damaged or cut short, or was changed while it was read."
-_TEXT = "lines"
+_FED = "fed"
 _DENSE_PLACES, _SPARSE = 2**22, 4
 
 
@@ -41,27 +46,40 @@ def count_with_duckdb(asked: CountingPass, watch: Watch, settings: DuckDBSetting
         DpvizError: cancelled.
     """
     watch.at(0.0)
-    with private_folder(settings.folder) as folder, connected(asked, folder, settings) as connection:
-        text = TextRows(asked=asked) if asked.is_text else None
-        damaged, share = (_DAMAGED, None) if text is None else (NOT_CUT, lambda: text.share)
-        session = Session(connection=connection, folder=folder, watch=watch, damaged=damaged, read_share=share)
-        found = _counted(asked, session, text)
+    found = _count(asked, watch, settings, TextRows(asked=asked)) if asked.is_text else _count_parquet(asked, watch, settings)
     watch.at(1.0)
     return found
 
 
-def _counted(asked: CountingPass, session: Session, text: TextRows | None) -> Counted:
-    rows, weighted = _rows(asked, session, text), asked.count is not None
+def _count_parquet(asked: CountingPass, watch: Watch, settings: DuckDBSettings) -> Counted:
+    """By DuckDB's own reader, which refuses a file for one text that is not UTF-8; then by Arrow, for which that cell is missing."""
+    if any(is_text(plain_type(asked.schema.field(name).type)) for name in asked.columns):
+        with suppress(UnreadableError):
+            return _count(asked, watch, settings, None)
+        return _count(asked, watch, settings, ParquetRows(asked=asked))
+    return _count(asked, watch, settings, None)
+
+
+def _count(asked: CountingPass, watch: Watch, settings: DuckDBSettings, fed: Fed | None) -> Counted:
+    """Count rows that DuckDB is fed with, or those that it reads itself."""
+    with private_folder(settings.folder) as folder, connected(asked, folder, settings) as connection:
+        damaged, share = NOT_CUT if asked.is_text else _DAMAGED, None if fed is None else lambda: fed.share
+        session = Session(connection=connection, folder=folder, watch=watch, damaged=damaged, read_share=share)
+        return _counted(asked, session, fed)
+
+
+def _counted(asked: CountingPass, session: Session, fed: Fed | None) -> Counted:
+    rows, weighted = _rows(asked, session, fed), asked.count is not None
     if asked.person is None or asked.bound is None:
         amount = SATURATED.format("amount") if weighted else "count(*)"
         query = f"SELECT place, {amount} AS records, count(*) AS rows FROM ({rows}) GROUP BY place"  # noqa: S608
         found = _Places.of(session.columns(query, (0.0, 1.0)))
-        return _result(asked, found, found.inside(), _bad_lines(text))
+        return _result(asked, found, found.inside(), _bad_lines(fed))
     session.run(hold(rows, asked.bound, weighted=weighted), (0.0, 0.6))
     query = f"SELECT least(place, 0) AS place, {SATURATED.format('amount')} AS records, sum(rows) AS rows FROM held GROUP BY 1"  # noqa: S608
     found = _Places.of(session.columns(query, (0.6, 0.6)))
-    _refuse(asked, found, _bad_lines(text))
-    return _result(asked, found, _Places.of(bounded(session, asked.bound)), _bad_lines(text))
+    _refuse(asked, found, _bad_lines(fed))
+    return _result(asked, found, _Places.of(bounded(session, asked.bound)), _bad_lines(fed))
 
 
 class _Places(NamedTuple):
@@ -86,8 +104,8 @@ class _Places(NamedTuple):
         return total_of(self.records[here]), int(self.rows[here].sum())
 
 
-def _bad_lines(text: TextRows | None) -> BadLines:
-    return NO_BAD_LINES if text is None else text.bad
+def _bad_lines(fed: Fed | None) -> BadLines:
+    return NO_BAD_LINES if fed is None else fed.bad
 
 
 def _refuse(asked: CountingPass, found: _Places, lines: BadLines) -> None:
@@ -121,17 +139,17 @@ def _ordered(kept: _Places, size: int) -> tuple[Integers, Integers]:
     return kept.place[order], kept.records[order]
 
 
-def _rows(asked: CountingPass, session: Session, text: TextRows | None) -> str:
+def _rows(asked: CountingPass, session: Session, fed: Fed | None) -> str:
     """A query of all rows, whose functions and tables the session then has."""
     cells = Expressions(asked=asked)
     connection = session.connection
-    if text is None:
+    if fed is None:
         scan = _parquet(asked)
     else:
-        connection.register(_TEXT, text.reader(session.caught))
-        scan = _TEXT
+        connection.register(_FED, fed.reader(session.caught))
+        scan = _FED
     query = cells.rows(scan)
-    types = _types(asked, session, scan) if any(function.of_columns for function in cells.functions.values()) else {}
+    types = _types(asked, session) if any(function.of_columns for function in cells.functions.values()) else {}
     for name, function in cells.functions.items():
         _define(session, name, function, types)
     for name, table in cells.tables.items():
@@ -148,11 +166,11 @@ def _parquet(asked: CountingPass) -> str:
     return f"(SELECT {columns} FROM read_parquet({files}, hive_partitioning = false) AS files({renamed}))"  # noqa: S608
 
 
-def _types(asked: CountingPass, session: Session, scan: str) -> dict[str, str]:
+def _types(asked: CountingPass, session: Session) -> dict[str, str]:
     """DuckDB's types of the pass's columns."""
     if asked.is_text:
         return dict.fromkeys(asked.columns, "VARCHAR")
-    found = session.columns(f"DESCRIBE SELECT * FROM {scan}", (0.0, 0.0))["column_type"]  # noqa: S608
+    found = session.columns(f"DESCRIBE SELECT * FROM {_parquet(asked)}", (0.0, 0.0))["column_type"]  # noqa: S608
     return dict(zip(asked.columns, found.tolist(), strict=True))
 
 

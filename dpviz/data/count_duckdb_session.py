@@ -37,6 +37,10 @@ _SHUT = {
 _LATER = ("enable_geoparquet_conversion = false", "enable_progress_bar = true", "enable_progress_bar_print = false", "TimeZone = 'UTC'")
 
 
+class UnreadableError(InputError):
+    """DuckDB cannot read the files."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DuckDBSettings:
     """What DuckDB may take of the machine.
@@ -156,7 +160,7 @@ class Session:
         spilling = str(self.folder) in text or "temp_directory" in text or "No space left" in text
         if spilling or isinstance(failed, duckdb.OutOfMemoryException | MemoryError):
             return InputError(NO_ROOM)
-        return InputError(self.damaged)
+        return UnreadableError(self.damaged)
 
 
 @contextmanager

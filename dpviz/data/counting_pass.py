@@ -81,7 +81,7 @@ class CountingPass:
 def person_texts(column: pa.ChunkedArray, *, words: bool) -> pa.ChunkedArray:
     """Canonical texts of people, null where missing; `words` says that NA, null, NaN and the like are missing, as in text tables."""
     column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
-    column = column.cast(_plain(column.type))
+    column = column.cast(plain_type(column.type))
     nobody = _MISSING_WORDS if words else ()
     if is_text(column.type):
         texts = column.cast(pa.large_string())
@@ -137,14 +137,15 @@ class Faults:
 
     def _refuse_hopeless(self, asked: CountingPass) -> None:
         """Refuse columns of texts without a single number, and counts without a whole one."""
-        texts = [name for name in asked.placing.columns if is_text(_plain(asked.schema.field(name).type))]
+        texts = [name for name in asked.placing.columns if is_text(plain_type(asked.schema.field(name).type))]
         if self.rows and self.place == self.rows and texts and not isinstance(asked.placing, IdPairs):
             raise no_number(*texts)
         if self.rows and self.count == self.rows:
             raise InputError(f"Column {asked.count!r} holds no whole number. {WEIGHTS_REFUSED}")
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type of a column's cells; of a dictionary, that of its values."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 

@@ -55,7 +55,7 @@ class Limits:
         members: files in an archive.
         expansion: unpacked bytes per packed byte of an archive.
         rows: records of the file, or lines of a text table.
-        columns: names in the header.
+        columns: names in the header; a GeoJSON has none.
 
     Raises:
         SettingError: a limit is no whole number, or under 1.

@@ -18,8 +18,8 @@ import shapely
 from pyproj import CRS
 
 from dpviz.arrow_memory import in_arrow_memory
-from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, is_text, raw_points
-from dpviz.data.files import Limits, attempt, checked_geopackage, guarded, repacked_shapefile
+from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decoded, is_text, raw_points
+from dpviz.data.files import Limits, checked_geopackage, guarded, repacked_shapefile
 from dpviz.data.parquet import open_parquet, read_columns
 from dpviz.data.places import xy_of
 from dpviz.data.text_formats import open_geojson, open_text
@@ -52,7 +52,7 @@ def open_format(kind: str, data: bytes, limits: Limits, asked: PointColumns, *, 
     if kind in ("CSV", "TSV") and data.count(b"\n") > limits.rows + 1:
         raise too_many_rows(limits)
     opened = guarded(f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong.", readers[kind])
-    if len(opened.names) > limits.columns:
+    if kind != "GeoJSON" and len(opened.names) > limits.columns:  # whose features each have names of their own
         raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
     if opened.rows is not None and opened.rows > limits.rows:
         raise too_many_rows(limits)
@@ -123,7 +123,7 @@ def _open_vector(kind: str, data: bytes) -> OpenFile:
         wanted = list(filter(None, {columns.count, columns.person}))
         options = {"layer": layers[0], "columns": wanted, "max_features": rows}
         meta, table = guarded(_DAMAGED, lambda: pyogrio.raw.read_arrow(io.BytesIO(data), **options))
-        cells = {name: _decoded(table.column(name), meta["encoding"]) for name in wanted}
+        cells = {name: _texts(table.column(name), meta["encoding"]) for name in wanted}
         if bad_rows == "refuse" and any(column.null_count > table.column(name).null_count for name, column in cells.items()):
             raise InputError(_DAMAGED)
         geometry = table.column(meta["geometry_name"] or _UNNAMED_GEOMETRY).to_numpy(zero_copy_only=False)
@@ -134,13 +134,8 @@ def _open_vector(kind: str, data: bytes) -> OpenFile:
     return OpenFile(format=kind, names=tuple(facts["fields"]), has_geometry=True, crs=crs, rows=rows, take=take)
 
 
-def _decoded(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
-    """The texts of a column, missing where one cannot be decoded; columns of another kind as they are."""
-    if not is_text(column.type):
-        return column
-    encoded = pa.concat_arrays(column.cast(pa.large_binary()).chunks or [pa.array([], pa.large_binary())]).dictionary_encode()
-    texts = [attempt(lambda raw=raw: raw.decode(encoding)) for raw in encoded.dictionary.to_pylist()]  # type: ignore[misc]
-    return pa.chunked_array([pa.array(texts, pa.large_string()).take(encoded.indices)])
+def _texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
+    return decoded(column, encoding) if is_text(column.type) else column
 
 
 def _places(geometries: NDArray[np.object_]) -> dict[str, Any]:

@@ -146,7 +146,7 @@ def read_points(
         bad_rows: "refuse" raises on a row with a missing or malformed cell, "drop" leaves it out; the result's `dropped`
             says how many. Under "drop" no single row raises; what concerns a whole file or column still does: damage, limits,
             CRS, a column of which not one cell is a number, geometries of which not one is a point, a counts column
-            without a whole number.
+            without a whole number. The syntax of a GeoJSON file is that of the whole file: it is one text of JSON.
         quoted_newlines: declares that cells of a text table may hold line ends between quotation marks. Without it a row is one
             line; with it one malformed row can take all that follow with it, so that releases do not read such files.
         limits: the most that the file may hold.

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from dpviz.data.columns import readable_texts
 from dpviz.data.files import Limits
 from dpviz.errors import InputError
 
@@ -31,7 +32,7 @@ def open_parquet(memory: pa.Buffer, limits: Limits) -> pq.ParquetFile:
 
 
 def read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa.Table:
-    """The columns of some names, as they are stored.
+    """The columns of some names, as they are stored; texts that are not UTF-8 are missing.
 
     Texts are small while they are packed: a dictionary holds each of them once. They are measured before they are spelt out,
     where files are small, or packs large; else they come in batches that cannot pass the limit.
@@ -81,8 +82,8 @@ def _read(file: pq.ParquetFile, schema: pa.Schema, rows: int, limits: Limits) ->
     if not batches:
         return schema.empty_table()
     read = pa.Table.from_batches(batches)
-    columns = [_spelt_out(read.column(field.name), field.type) for field in schema]
-    return pa.Table.from_arrays(columns, schema=schema)
+    columns = [readable_texts(_spelt_out(read.column(field.name), field.type)) for field in schema]
+    return pa.Table.from_arrays(columns, names=schema.names)
 
 
 def _bytes_of(column: pa.Array) -> int:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CLEAN = "Clean the file, or pass bad_rows='drop' to leave such rows out."
+_DEEPEST = 100
+_OPENINGS, _BRACKETS = (np.frombuffer(signs, np.uint8) for signs in (b"[{", b"[{]}"))
 TWICE = object()
 NAMED_TWICE = "The GeoJSON names a member twice, and which one is meant is not guessed; save the file again."
 
@@ -86,8 +88,12 @@ class _Feature(NamedTuple):
 
 
 def open_geojson(data: bytes, asked: PointColumns) -> OpenFile:
-    """A GeoJSON FeatureCollection, or one Feature; of the properties only the columns asked for are kept."""
-    text = data.decode("utf-8-sig", "replace")
+    """A GeoJSON FeatureCollection, or one Feature; of the properties only the columns asked for are kept.
+
+    The file is one text of JSON, so that its syntax is damaged as a whole or not at all; control characters within texts and
+    deep nesting do no harm.
+    """
+    text = flattened(data).decode("utf-8-sig", "replace")
     names: dict[str, None] = {}
     wanted = {folded(str(name)) for name in (asked.count, asked.person) if name is not None}
 
@@ -103,7 +109,7 @@ def open_geojson(data: bytes, asked: PointColumns) -> OpenFile:
         kept = {name: value for name, value in properties.items() if folded(name) in wanted} if wanted else {}
         return _feature(thing.get("geometry"), kept)
 
-    top = json.loads(text, object_pairs_hook=collapse, parse_int=lambda digits: int(digits) if len(digits) < 19 else digits)
+    top = json.loads(text, object_pairs_hook=collapse, parse_int=_whole, strict=False)
     if top is TWICE:
         raise InputError(NAMED_TWICE)
     features = [top] if isinstance(top, _Feature) else top.get("features") if isinstance(top, dict) else None
@@ -120,6 +126,31 @@ def open_geojson(data: bytes, asked: PointColumns) -> OpenFile:
     if not features:
         names = dict.fromkeys(filter(None, (asked.count, asked.person)))
     return OpenFile(format="GeoJSON", names=tuple(names), has_geometry=True, crs=crs, rows=len(features), take=take)
+
+
+def _whole(digits: str) -> int | str:
+    return int(digits) if len(digits) < 19 else digits
+
+
+def flattened(data: bytes) -> bytes:
+    """The same JSON with a 0 for what is nested deeper than 100, which the parser would give up on; a function of each value alone."""
+    content = np.frombuffer(data, np.uint8)
+    quotes, marks = np.flatnonzero(content == ord('"')), np.flatnonzero(content == ord("\\"))
+    first = np.flatnonzero(np.r_[True, np.diff(marks) > 1][: len(marks)])
+    lengths = np.diff(np.r_[first, len(marks)])
+    quotes = np.setdiff1d(quotes, (marks[first] + lengths)[lengths % 2 == 1], assume_unique=True)
+    places = np.flatnonzero(np.isin(content, _BRACKETS))
+    places = places[np.searchsorted(quotes, places) % 2 == 0]
+    opens = np.isin(content[places], _OPENINGS)
+    depth = np.cumsum(np.where(opens, 1, -1))
+    begins, ends = places[opens & (depth == _DEEPEST + 1)], places[~opens & (depth == _DEEPEST)]
+    if not len(begins) or len(begins) != len(ends):
+        return data
+    change = np.zeros(len(content) + 1, np.int8)
+    change[begins], change[ends + 1] = 1, -1
+    flat = np.where(np.cumsum(change[:-1], dtype=np.int8) > 0, ord(" "), content)
+    flat[begins] = ord("0")
+    return flat.astype(np.uint8).tobytes()
 
 
 def once(pairs: list[tuple[str, Any]]) -> Any:
