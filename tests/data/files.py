@@ -1,5 +1,6 @@
 """Small points files of every format, and how they are refused."""
 
+import csv
 import io
 import zipfile
 
@@ -69,7 +70,7 @@ def stored(points, form, folder):
     if form == "csv":
         table.to_csv(buffer, index=False)
     elif form == "tsv":
-        table.to_csv(buffer, index=False, sep="\t")
+        table.to_csv(buffer, index=False, sep="\t", quoting=csv.QUOTE_NONE)
     elif form == "plain":
         table.to_parquet(buffer)
     elif form == "parquet":

@@ -1,5 +1,6 @@
 """Files of trips: tables and matrices of every form, totals, ids as text, and refusals that quote nothing."""
 
+import csv
 import io
 import traceback
 from collections import Counter
@@ -38,7 +39,7 @@ def stored(table, form, **options):
     if form == "parquet":
         table.to_parquet(buffer, **options)
     else:
-        table.to_csv(buffer, index=False, sep="\t" if form == "tsv" else ",")
+        table.to_csv(buffer, index=False, **({"sep": "\t", "quoting": csv.QUOTE_NONE} if form == "tsv" else {}))
     return upload(buffer.getvalue(), f"trips.{form}")
 
 

@@ -1,5 +1,6 @@
 """Public files of regions: every form gives the same ones, and what cannot be read is refused with a reason."""
 
+import csv
 import io
 import json
 import tempfile
@@ -41,7 +42,7 @@ def stored(frame, form, folder):
     if form == "plain":
         pd.DataFrame(frame).to_parquet(buffer)
     elif form in ("csv", "tsv"):
-        pd.DataFrame(frame).to_csv(buffer, index=False, sep="\t" if form == "tsv" else ",")
+        pd.DataFrame(frame).to_csv(buffer, index=False, **({"sep": "\t", "quoting": csv.QUOTE_NONE} if form == "tsv" else {}))
     elif form == "parquet":
         frame.to_parquet(buffer)
     elif form == "geoarrow":
