@@ -118,7 +118,7 @@ def test_the_app_starts_from_another_folder_and_answers_on_this_computer_only(in
         port = free.getsockname()[1]
     surroundings = {**os.environ, "HOME": str(tmp_path), "STREAMLIT_SERVER_ADDRESS": "0.0.0.0"}  # noqa: S104
     surroundings.pop("PYTHONPATH", None)
-    words = [installed / "dpviz", "app", "--port", str(port), "--headless"]
+    words = [installed / "dpviz", "app", "--port", str(port), "--headless", "--no-token"]
     with (tmp_path / "log").open("wb") as log:
         app = subprocess.Popen(words, cwd=tmp_path, env=surroundings, stdout=log, stderr=log)
     try:
