@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 
+import dask
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,20 +26,25 @@ from dpviz.space.domain import Domain
 UNIT = Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=6)
 XY = XyCells(x="x", y="y", domain=UNIT)
 ROWS, GROUP = 6000, 1000
+PATIENCE = 120  # seconds: on a busy machine, workers take long to start
 IDS = tuple("abcdefgh")
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    with LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address=None,
-        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
-        silence_logs=logging.CRITICAL,
-        local_directory=str(tmp_path_factory.mktemp("workers")),
-    ) as started:
+    patient = dask.config.set({"distributed.comm.timeouts.connect": PATIENCE, "distributed.comm.timeouts.tcp": PATIENCE})
+    with (
+        patient,
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},
+            silence_logs=logging.CRITICAL,
+            local_directory=str(tmp_path_factory.mktemp("workers")),
+        ) as started,
+    ):
         yield started
 
 
