@@ -27,6 +27,7 @@ FLAGS = [
     "--no-proxy-server",
 ]
 PATIENCE = 40.0
+MAIN = sys.modules["__main__"]  # before any test: a fixture of a whole module may run a page before a test begins
 
 
 @pytest.fixture(autouse=True)
@@ -40,9 +41,8 @@ def ledger_path(tmp_path, monkeypatch):
 @pytest.fixture(autouse=True)
 def main_module():
     """Streamlit's tests leave a page in place of the main module, which processes that are started later would run."""
-    before = sys.modules["__main__"]
     yield
-    sys.modules["__main__"] = before
+    sys.modules["__main__"] = MAIN
 
 
 @pytest.fixture(autouse=True, scope="session")

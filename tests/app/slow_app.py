@@ -17,7 +17,7 @@ def slower(real):
     return drawn
 
 
-if not hasattr(publish._drawn, "slow"):  # the script runs anew with every click
-    publish._drawn = slower(publish._drawn)
-
-main()
+if __name__ == "__main__":  # as Streamlit runs it: an import, which collects doctests, must slow nothing down
+    if not hasattr(publish._drawn, "slow"):  # the script runs anew with every click
+        publish._drawn = slower(publish._drawn)
+    main()
