@@ -90,13 +90,13 @@ def _draw_controls(data: Data) -> Purse | None:
     how = config()
     purse = dataset_block(data, [(how.built(), how.budget())]) if how.mode == CURATE else None
     wrong = stopped()
+    if how.mode == CURATE and not wrong:
+        POINTS.remember(data)  # before the draw: the Release page may be opened while it is made
     locked = wrong or (purse is not None and purse.problem is not None)
     if st.button("Draw a release", type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve(POINTS.key, lambda: draw(data, purse), "Drawing ...")
     said(POINTS.key)
     if not wrong:
-        if how.mode == CURATE:
-            POINTS.remember(data)
         save_button(data, how, purse)
     return purse
 

@@ -87,13 +87,13 @@ def _draw_controls(data: TripsData) -> Purse | None:
     draws = [(mechanism, how.budget()) for mechanism in how.all_built()]
     purse = dataset_block(data, draws) if how.mode == CURATE else None
     wrong = stopped()
+    if how.mode == CURATE and not wrong:
+        TRIPS.remember(data)  # before the draw: the Release page may be opened while it is made
     locked = wrong or (purse is not None and purse.problem is not None)
     if st.button("Draw a release", type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve(TRIPS.key, lambda: draw(data, purse), "Drawing ...")
     said(TRIPS.key)
     if not wrong:
-        if how.mode == CURATE:
-            TRIPS.remember(data)
         save_button(data, how, purse)
     return purse
 

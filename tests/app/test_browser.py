@@ -81,6 +81,7 @@ def test_teach_from_the_start_page_to_a_clicked_range_query(chromium, address, t
         page.get_by_text("wrong about presence").wait_for()
 
 
+@pytest.mark.slow
 def test_curate_in_the_dark_adds_up_and_hides_the_truth(chromium, address, tmp_path):
     link = 'points?mode=Curate&settings={"height":5}&epsilon=0.1'
     with visit(chromium, address, link, scheme="dark", tmp_path=tmp_path) as (page, _):

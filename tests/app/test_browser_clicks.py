@@ -48,9 +48,7 @@ def test_another_press_on_draw(slow, fast):
         assert len(draws(ledger)) == 1
 
 
-def test_going_to_the_release_page(slow, fast, request):
-    if fast:  # the app switches fast reruns off: with them, this click can come before the draw is put away
-        request.applymarker(pytest.mark.xfail(strict=False, reason="not how the app is served"))
+def test_going_to_the_release_page(slow):
     with slow() as (page, ledger):
         draw(page)
         until(lambda: len(draws(ledger)) == 1, "a draw that is paid for")

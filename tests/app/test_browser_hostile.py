@@ -53,6 +53,7 @@ def upload(page, title, file):
     page.get_by_test_id("stFileUploader").filter(has_text=title).locator("input[type=file]").set_input_files(file)
 
 
+@pytest.mark.slow
 def test_a_hostile_regions_file_is_drawn_and_asks_nobody(chromium, address, tmp_path):
     regions, trips = given(tmp_path, "[x](y) :smile:.geojson", regions_file()), given(tmp_path, "trips.csv", trips_file())
     with visit(chromium, address, "trips?source=upload", scheme="light", tmp_path=tmp_path) as (page, _):
@@ -82,6 +83,7 @@ def test_a_hostile_regions_file_is_drawn_and_asks_nobody(chromium, address, tmp_
         assert page.get_by_test_id("stException").count() == page.get_by_text("deck.gl").count() == 0
 
 
+@pytest.mark.slow
 def test_a_hostile_points_file_is_drawn_and_asks_nobody(chromium, address, tmp_path):
     points = given(tmp_path, "![x](y) :smile:.csv", points_file())
     with visit(chromium, address, "points", scheme="dark", tmp_path=tmp_path) as (page, _):

@@ -34,6 +34,7 @@ def click_until(page, places, seen):
     pytest.fail("clicking a region does not choose it")
 
 
+@pytest.mark.slow
 def test_teach_from_the_start_page_to_a_clicked_region(chromium, address, tmp_path):
     with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, seen):
         page.get_by_role("button", name="Open the trips").click()

@@ -107,6 +107,7 @@ def other_session(chromium, address, tmp_path):
         assert not [frame for frame in frames if text.encode() in (frame if isinstance(frame, bytes) else frame.encode())]
 
 
+@pytest.mark.slow
 def test_an_error_inside_the_app_says_nothing(chromium, serve, tmp_path):
     script = tmp_path / "broken.py"
     script.write_text(BROKEN, "utf-8")

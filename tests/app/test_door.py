@@ -156,6 +156,7 @@ def test_the_browser_is_handed_a_private_file_and_not_the_token(monkeypatch):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_in_a_browser_the_address_has_no_token_and_everything_works(chromium, running, origin, tmp_path):
     """From a file that leads to the address, as the app opens it; then the map is drawn and a file is uploaded."""
     context = chromium.new_context()

@@ -1,10 +1,14 @@
 """A click while something is drawn stops the run at its next call into Streamlit: what is paid for must be kept by then."""
 
+from importlib import import_module
+
 import pytest
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
 from dpviz.app.presses import Press
 from dpviz.app.shelves import shelf
+from dpviz.app.state import POINTS
+from dpviz.app.trips_state import TRIPS
 from dpviz.errors import DpvizError
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing import publish
@@ -51,6 +55,14 @@ class TestClicks:
         assert clicks == [True, True]
         assert [entry.mechanism for entry in entries()] == ["top_down", "flat_gaussian"]
         assert len(trips_drawn(app).releases) == 2
+
+    @pytest.mark.parametrize("page", ["points", "trips"])
+    def test_the_release_page_knows_the_data_meanwhile(self, monkeypatch, page):
+        app, desk = (points_app(CURATE), POINTS) if page == "points" else (trips_app(PAIR), TRIPS)
+        seen = []
+        monkeypatch.setattr(import_module(f"dpviz.app.{page}_page"), "draw", lambda *_: seen.append(desk.loaded()))
+        fine(press_draw(app))
+        assert [data.bundled for data, _ in seen] == [True]
 
     @pytest.mark.parametrize("name", ["_drawn", "write"])
     def test_what_is_published_meanwhile_is_offered(self, monkeypatch, name):
