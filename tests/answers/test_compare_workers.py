@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -158,12 +157,10 @@ def test_a_number_of_workers_out_of_range_is_refused(workers):
 
 def test_a_stop_ends_workers_in_the_middle_of_a_run(patient):
     which, stop = study(mechanisms={"endless": Endless()}, repeats=100), threading.Event()
-    started = time.monotonic()
     threading.Timer(0.3, stop.set).start()
     rows = list(compare(which, workers=2, stop=stop))
     assert rows == []
     assert gone(patient[0])
-    assert time.monotonic() - started < PATIENCE
 
 
 def test_a_stop_before_the_first_run_makes_none():

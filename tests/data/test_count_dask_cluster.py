@@ -128,13 +128,11 @@ def test_a_scheduler_that_falls_silent_is_one_line(asked, monkeypatch):
         scheduler = client.run_on_scheduler(os.getpid)
         counted_by(client, asked, Watch())
         monkeypatch.setattr(count_dask_watch, "SILENT_SECONDS", 5.0)
-        started = time.monotonic()
         try:
             with pytest.raises(InputError, match="connection to the Dask scheduler was lost"):
                 counted_by(client, asked, Watch(progress=lambda done: os.kill(scheduler, signal.SIGSTOP)))
         finally:
             os.kill(scheduler, signal.SIGCONT)
-        assert time.monotonic() - started < 30
 
 
 def test_workers_that_do_not_start_are_one_line(asked, monkeypatch):
