@@ -10,8 +10,15 @@ from tests.app.walk import ROOT
 
 pytestmark = pytest.mark.browser
 MARK = "zqKowalska"
-HOMES = f"lon,lat,{MARK}Column\n-99.876543,38.987654,{MARK * 150_000}\n-80.25,25.5,b\n-100.125,40.5,c\n".encode()
-SHOWN = {"Start": "What would you publish?", "Points": "Order of the lattice", "Trips": "Regions", "Release": "What leaves the app."}
+LONG = MARK * 50_000  # a line may have a megabyte, and uploads above one are spooled
+HOMES = f"lon,lat,{MARK}Column\n-99.876543,38.987654,{LONG}\n-80.25,25.5,{LONG}\n-100.125,40.5,{LONG}\n".encode()
+SHOWN = {
+    "Start": "What would you publish?",
+    "Points": "Order of the lattice",
+    "Trips": "Regions",
+    "Compare": "Which mechanism loses least?",
+    "Release": "What leaves the app.",
+}
 BROKEN = '''"""The app, with an error that carries a private value."""
 import sys
 
