@@ -86,9 +86,11 @@ def dry_run_block(data: Loaded, mechanism: Any, budget: Budget) -> None:
         shown["numbers"] = table["numbers"]
     shown["± typical noise"], shown["± 95 % of the noise"] = table["stddev"], table["interval"]
     if table["numbers"].notna().all():
-        shown[f"usable from ... {data.unit} in all"] = [records_needed(*row) for row in zip(table["numbers"], table["stddev"], strict=True)]
+        shown["usable from"] = [records_needed(*row) for row in zip(table["numbers"], table["stddev"], strict=True)]
     config = {name: st.column_config.NumberColumn(format="%.1f" if name.startswith("±") else "localized") for name in shown.columns[2:]}
     st.dataframe(shown, hide_index=True, width="stretch", column_config=config)
+    if "usable from" in shown:
+        st.caption(f"A level is usable from that many {data.unit} in all: its noise is then at most 40 % of an average number.")
     st.caption(f"In {data.unit}, computed without a single record: nothing is spent. {markdown(found.note)}")
 
 
