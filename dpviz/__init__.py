@@ -54,25 +54,22 @@ import sys
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit("dpviz needs Python 3.11 or newer; this is Python %d.%d." % sys.version_info[:2])  # noqa: UP031
 
-from dpviz.answers.audits import audit_all, audit_mechanism, audited
-from dpviz.answers.compare import compare
-from dpviz.answers.flow_bounds import error_bounds
-from dpviz.answers.flow_metrics import FlowEvaluation, evaluate_flows
-from dpviz.answers.matching import Blocking, Holders, block, made_up_holders
-from dpviz.answers.metrics import Errors, Evaluation, error_by_size, evaluate, expected_error, true_answers, workload_errors
-from dpviz.answers.study import Study
-from dpviz.answers.study_table import frontier, summary, tidy
 from dpviz.data.counting import ENGINES, count_flows, count_points
-from dpviz.data.files import Limits
-from dpviz.data.flow_samples import FLOW_SAMPLES, load_flow_sample
 from dpviz.data.flows import Flows
-from dpviz.data.load import inspect_points, read_points
-from dpviz.data.load_flows import inspect_flows, read_flows
-from dpviz.data.load_regions import inspect_regions, read_regions
 from dpviz.data.points import PointCounts
-from dpviz.data.road_points import road_points
-from dpviz.data.samples import SAMPLES, gaussian_cluster, load_sample, los_angeles
+from dpviz.data.reading.flows import inspect_flows, read_flows
+from dpviz.data.reading.points import inspect_points, read_points
+from dpviz.data.reading.regions import inspect_regions, read_regions
+from dpviz.data.reading.safety import Limits
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, RefusedError, SettingError
+from dpviz.evaluation.audits import audit_all, audit_mechanism, audited
+from dpviz.evaluation.compare import compare
+from dpviz.evaluation.flow_bounds import error_bounds
+from dpviz.evaluation.flow_metrics import FlowEvaluation, evaluate_flows
+from dpviz.evaluation.matching import Blocking, Holders, block, made_up_holders
+from dpviz.evaluation.metrics import Errors, Evaluation, error_by_size, evaluate, expected_error, true_answers, workload_errors
+from dpviz.evaluation.study import Study
+from dpviz.evaluation.tables import frontier, summary, tidy
 from dpviz.mechanisms import (
     FLOW_MECHANISMS,
     POINT_MECHANISMS,
@@ -109,13 +106,16 @@ from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.sampling import amplified, amplified_in_paper
 from dpviz.privacy.smooth import smooth_medians
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
-from dpviz.release.export import write_release, zipped
+from dpviz.release.files import write_release, zipped
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe, manifest_schema
+from dpviz.release.point_release import Release
 from dpviz.release.publication import Publication
 from dpviz.release.reading import read_manifest, read_release
-from dpviz.release.release import Release
 from dpviz.release.verdict import Verdict, verdict
+from dpviz.samples.flows import FLOW_SAMPLES, load_flow_sample
+from dpviz.samples.points import SAMPLES, gaussian_cluster, load_sample, los_angeles
+from dpviz.samples.road_points import road_points
 from dpviz.space.domain import Domain
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.regions import Regions

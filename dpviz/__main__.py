@@ -13,8 +13,8 @@ import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
+from dpviz.cli.console import FAILED, any_text, complain, ended_as_interrupted, silence
 from dpviz.errors import SettingError
-from dpviz.publishing.console import FAILED, any_text, complain, ended_as_interrupted, silence
 
 _CODES = "exit codes: 0 done, 1 refused, 2 wrong usage or bad input, 130 interrupted"
 
@@ -111,7 +111,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if not sys.warnoptions:
             warnings.simplefilter("ignore")  # libraries' warnings are not words for a curator, and could quote a value
         try:
-            from dpviz.publishing.commands import run  # noqa: PLC0415  (--help and usage errors come without it)
+            from dpviz.cli.commands import run  # noqa: PLC0415  (--help and usage errors come without it)
 
             return run(parser().parse_args(words))
         except BrokenPipeError:

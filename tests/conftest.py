@@ -5,6 +5,8 @@ import os
 import pytest
 from hypothesis import settings
 
+from dpviz.__main__ import main
+
 settings.register_profile("dpviz", deadline=None)  # how long an example takes says more about the machine than about the code
 settings.load_profile("dpviz")
 
@@ -29,3 +31,16 @@ def address():
 def counted_by(address):
     """Options of `count_points` that choose an engine."""
     return lambda engine: {"engine": engine, "address": address} if engine == "dask" else {"engine": engine}
+
+
+@pytest.fixture
+def run(capsys):
+    """`run(*words)` runs the command line, and gives its exit code, stdout and stderr."""
+
+    def ran(*words):
+        code = main([str(word) for word in words])
+        told = capsys.readouterr()
+        assert "Traceback" not in told.err
+        return code, told.out, told.err
+
+    return ran

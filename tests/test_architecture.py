@@ -14,17 +14,21 @@ ORDER = [
     "arrow_memory",
     "space",
     "data",
+    "samples",
     "privacy",
     "release",
     "mechanisms",
-    "answers",
+    "evaluation",
     "view",
+    "papers",
+    "lessons",
     "publishing",
+    "cli",
     "app",
     "__main__",
 ]
 FORBIDDEN = {"release": {"data", "mechanisms"}, "view": {"data", "mechanisms"}}
-ONLY_IN = {"streamlit": {"app"}, "pydeck": {"view", "app"}, "altair": {"view", "app"}}
+ONLY_IN = {"streamlit": {"app"}, "pydeck": {"view", "app"}, "altair": {"view", "papers", "lessons", "app"}}
 TOP_LEVEL = {"pyproject.toml", "README.md", "app.py", "dpviz", "tests", "assets", "sample_data", "LICENSE", "CITATION.cff"}
 
 
@@ -75,7 +79,7 @@ def test_imports_run_one_way(room, path):
         ("release", "from dpviz.mechanisms.base import Settings"),
         ("view", "def late():\n    import dpviz.data.points"),
         ("mechanisms", "import streamlit as st"),
-        ("answers", "import pydeck"),
+        ("evaluation", "import pydeck"),
         ("privacy", "from dpviz import Domain"),
     ],
 )

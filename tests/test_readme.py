@@ -6,7 +6,7 @@ from pathlib import Path
 
 import dpviz as dv
 from dpviz.__main__ import parser
-from dpviz.publishing.commands import COMMANDS
+from dpviz.cli.commands import COMMANDS
 from dpviz.publishing.config import from_tables
 
 ROOT = Path(__file__).parents[1]

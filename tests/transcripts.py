@@ -14,13 +14,14 @@ from itertools import product
 import numpy as np
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms import kdtree, measure, median_tree
+from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms.points import kdtree, median_tree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import _sums
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.sampling import before_sampling
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from tests.nodes import Histogram, exponential_logs
 
 EPSILON, DELTA = Fraction("1.3"), Fraction("1e-6")

@@ -8,7 +8,7 @@ import numpy as np
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.consistency import add_up, least_squares
 from dpviz.privacy.receipt import Receipt, Step
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.tree import Tree
 

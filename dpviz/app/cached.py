@@ -13,18 +13,18 @@ import streamlit as st
 from dpviz.app.counting_job import Counts
 from dpviz.app.study_job import Keeper
 from dpviz.data.counting import count_flows, count_points
-from dpviz.data.flow_samples import load_flow_sample
 from dpviz.data.flows import Flows
-from dpviz.data.found_columns import found_flows, found_points
-from dpviz.data.found_files import FoundFiles, found_files
-from dpviz.data.load import PointsFile
-from dpviz.data.load_flows import FlowsFile
-from dpviz.data.load_regions import RegionsFile, inspect_regions, read_regions
 from dpviz.data.points import PointCounts
-from dpviz.data.repeated_columns import RepeatedColumn, repeated_columns
-from dpviz.data.samples import SAMPLES, load_sample
+from dpviz.data.reading.flows import FlowsFile
+from dpviz.data.reading.inspect import found_flows, found_points
+from dpviz.data.reading.points import PointsFile
+from dpviz.data.reading.regions import RegionsFile, inspect_regions, read_regions
+from dpviz.data.reading.repeated_columns import RepeatedColumn, repeated_columns
+from dpviz.data.reading.sources import FoundFiles, found_files
 from dpviz.publishing.marks import content_mark, marks_of
-from dpviz.publishing.opening import PrivateData
+from dpviz.publishing.private_data import PrivateData
+from dpviz.samples.flows import load_flow_sample
+from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 

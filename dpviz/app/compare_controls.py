@@ -22,12 +22,12 @@ from dpviz.app.compare_state import (
 )
 from dpviz.app.controls import DELTAS, EPSILONS
 from dpviz.app.fields import Field, in_range, refused_by
-from dpviz.data.flow_samples import FLOW_SAMPLES
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
-from dpviz.data.samples import SAMPLES, About
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import Rule
+from dpviz.samples.flows import FLOW_SAMPLES
+from dpviz.samples.points import SAMPLES, About
 
 NOTHING = "nothing"
 USUAL_SIZE = None  # of a sample that is made up

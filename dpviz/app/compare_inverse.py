@@ -10,9 +10,9 @@ import streamlit as st
 from dpviz.app.cached import keeper
 from dpviz.app.compare_state import COMPARE, CompareData
 from dpviz.app.compare_words import of_points
-from dpviz.app.curate import note_teach_look
 from dpviz.app.fields import check, in_range
 from dpviz.app.inverse_job import InverseJob
+from dpviz.app.ledger import note_teach_look
 from dpviz.data.flows import Flows
 from dpviz.publishing.wanted_epsilon import Wanted
 from dpviz.view.escape import markdown

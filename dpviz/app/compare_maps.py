@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.answers.flow_metrics import evaluate_flows
-from dpviz.answers.study import Run
 from dpviz.app.compare_state import COMPARE, MOST_PICKED, CompareData, Pick, pickable, picks
 from dpviz.app.compare_words import of_points, pick_words
 from dpviz.app.presses import refusal
 from dpviz.app.study_job import StudyJob
 from dpviz.data.flows import Flows
 from dpviz.errors import DpvizError
-from dpviz.release.release import Release
+from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.evaluation.study import Run
+from dpviz.release.point_release import Release
 from dpviz.space.regions import Regions
 from dpviz.view.escape import html, markdown
 from dpviz.view.points_map import SHOWN, points_map, scale_top

@@ -6,8 +6,6 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.answers.study import Study
-from dpviz.answers.study_table import frontier, summary
 from dpviz.app.cached import keeper
 from dpviz.app.compare_controls import compare_data, study_controls
 from dpviz.app.compare_inverse import inverse_block
@@ -15,12 +13,14 @@ from dpviz.app.compare_maps import side_by_side
 from dpviz.app.compare_state import COMPARE, JOB, MOST_PICKED, CompareConfig, CompareData, Pick, job, pickable, still_public, study_of
 from dpviz.app.compare_tabs import compare_tabs
 from dpviz.app.compare_words import usual_workload, workload_words
-from dpviz.app.curate import note_teach_look
 from dpviz.app.fields import start_checks, stopped
 from dpviz.app.forget import forget_button, forgotten
+from dpviz.app.ledger import note_teach_look
 from dpviz.app.presses import refusal, said, serve, settle
 from dpviz.app.study_job import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.errors import DpvizError
+from dpviz.evaluation.study import Study
+from dpviz.evaluation.tables import frontier, summary
 from dpviz.view.escape import html, markdown
 from dpviz.view.study_charts import FIGURES, PICKED, error_by_epsilon, under_axis
 

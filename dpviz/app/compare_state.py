@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.answers.questions import LEVELS, POINT_WORKLOADS, SIZES
-from dpviz.answers.study import Study
 from dpviz.app.link import Reader, number, one_of, settings
-from dpviz.app.state import CHOICES, LARGEST_DELTA, LARGEST_EPSILON, POINTS, SMALLEST_DELTA, SMALLEST_EPSILON, Desk
+from dpviz.app.points_state import CHOICES, LARGEST_DELTA, LARGEST_EPSILON, POINTS, SMALLEST_DELTA, SMALLEST_EPSILON, Desk
 from dpviz.app.study_job import StudyJob
 from dpviz.app.trips_state import TRIPS
-from dpviz.data.flow_samples import FLOW_SAMPLES
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
-from dpviz.data.samples import SAMPLES
 from dpviz.errors import SettingError
+from dpviz.evaluation.questions import LEVELS, POINT_WORKLOADS, SIZES
+from dpviz.evaluation.study import Study
 from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.publishing.study_config import VariedPart
+from dpviz.samples.flows import FLOW_SAMPLES
+from dpviz.samples.points import SAMPLES
 from dpviz.view.study_charts import FIGURES
 
 POINTS_KIND, TRIPS_KIND = "Points", "Trips"

@@ -11,7 +11,7 @@ from dpviz.app.compare_inverse import inverse_block
 from dpviz.app.compare_state import COMPARE, CompareData
 from dpviz.app.compare_words import of_points, size_words, usual_workload, workload_words
 from dpviz.app.study_job import StudyJob
-from dpviz.publishing.table_file import csv_text
+from dpviz.cli.table_file import csv_text
 from dpviz.view.escape import markdown
 from dpviz.view.htf_charts import lines_with_spread
 from dpviz.view.study_charts import FIGURES, PARTS, legend_height, parts_by_label, seconds_by_label, under_axis

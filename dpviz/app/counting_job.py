@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Event, Thread
 
-from dpviz.data.counting_pass import Watch
+from dpviz.data.counting.job import Watch
 from dpviz.errors import DpvizError
-from dpviz.publishing.opening import Opened
+from dpviz.publishing.private_data import Opened
 
 RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
 PATIENCE = 30.0  # seconds in which a stopped count takes away what it has begun

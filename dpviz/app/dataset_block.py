@@ -8,12 +8,12 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.curate import Draws, Loaded, Purse, in_currency
 from dpviz.app.fields import at_most, check, in_range, refused_by
+from dpviz.app.ledger import Draws, Loaded, Purse, in_currency
 from dpviz.app.presses import refusal
-from dpviz.app.texts import amount_words, budget_words
+from dpviz.app.words import amount_words, budget_words
 from dpviz.errors import DpvizError
-from dpviz.mechanisms.flow_measure import BOUNDED
+from dpviz.mechanisms.noisy_flows import BOUNDED
 from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms, checked_text
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dpviz.app.curate import Loaded
 from dpviz.app.forget import forget_button
-from dpviz.app.state import CURATE, TEACH, Desk, truth_key, truth_wanted
+from dpviz.app.ledger import Loaded
+from dpviz.app.points_state import CURATE, TEACH, Desk, truth_key, truth_wanted
 
 _STAMP = """<style>
 .st-key-map [data-testid="stDeckGlJsonChart"] { position: relative; }

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import streamlit as st
 
-from dpviz.answers.objective_curve import objective_curve
-from dpviz.app.state import Drawn
+from dpviz.app.points_state import Drawn
+from dpviz.evaluation.split_objective import objective_curve
 from dpviz.privacy.budget import PureBudget
 from dpviz.view.htf_charts import objective_chart
 

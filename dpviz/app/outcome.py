@@ -11,14 +11,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.app.curate import Kept, Loaded, Till
+from dpviz.app.ledger import Kept, Loaded, Till
 from dpviz.app.release_parts import checked_words
 from dpviz.app.verdict_row import show_verdict
 from dpviz.errors import DpvizError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
 from dpviz.release.accounting import stated_amount
-from dpviz.release.export import MANIFEST, zipped
+from dpviz.release.files import MANIFEST, zipped
 from dpviz.view.escape import markdown
 
 _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}

@@ -5,18 +5,14 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from dpviz.answers.metrics import Evaluation
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
-from dpviz.app.curate import Purse, note_teach_look
-from dpviz.app.data_controls import data_controls
 from dpviz.app.dataset_block import dataset_block, spent_words
 from dpviz.app.fields import start_checks, stopped
 from dpviz.app.forget import forgotten
+from dpviz.app.ledger import Purse, note_teach_look
 from dpviz.app.mode_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, truth_switch
-from dpviz.app.points_tabs import tabs
-from dpviz.app.presses import refusal, said, serve, settle
-from dpviz.app.saved_config import save_button
-from dpviz.app.state import (
+from dpviz.app.points_data import data_controls
+from dpviz.app.points_state import (
     CURATE,
     POINTS,
     Data,
@@ -26,9 +22,13 @@ from dpviz.app.state import (
     drawn,
     truth_of,
 )
-from dpviz.app.texts import in_words
+from dpviz.app.points_tabs import tabs
+from dpviz.app.presses import refusal, said, serve, settle
+from dpviz.app.saved_config import save_button
 from dpviz.app.verdict_row import verdict_row
+from dpviz.app.words import in_words
 from dpviz.errors import BudgetError, DpvizError, SettingError
+from dpviz.evaluation.metrics import Evaluation
 from dpviz.privacy.receipt import Receipt
 from dpviz.view.escape import html
 from dpviz.view.layers import MOST_FEATURES

@@ -7,12 +7,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.app.curate import Loaded
 from dpviz.app.fields import at_most, check
+from dpviz.app.ledger import Loaded
 from dpviz.app.presses import refusal
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.budget import Budget
-from dpviz.publishing.expected import Expected, expected
+from dpviz.publishing.dry_run import Expected, expected
 from dpviz.release.members import FORMATS
 from dpviz.release.verdict import records_needed
 from dpviz.view.escape import markdown

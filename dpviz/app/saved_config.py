@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.curate import Loaded, Purse, in_currency
+from dpviz.app.ledger import Loaded, Purse, in_currency
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import amount_of
 from dpviz.privacy.budget import Budget

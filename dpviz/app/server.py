@@ -19,8 +19,8 @@ from starlette.middleware import Middleware
 
 from dpviz.app.door import TOKEN, Door
 from dpviz.bundled import app_script
-from dpviz.publishing.console import say
-from dpviz.publishing.serve import HOST, settings_of
+from dpviz.cli.console import say
+from dpviz.cli.serve import HOST, settings_of
 
 _KEPT_OUT = "Whoever has this address gets in: keep it to yourself. Other users of this computer are kept out. Ctrl-C ends the app."
 _OPEN = (

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from dpviz.answers.compare import compare
-from dpviz.answers.study import Run, Study
-from dpviz.answers.study_table import tidy
 from dpviz.errors import DpvizError
+from dpviz.evaluation.compare import compare
+from dpviz.evaluation.study import Run, Study
+from dpviz.evaluation.tables import tidy
 
 RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
 PATIENCE = 10.0

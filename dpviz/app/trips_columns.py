@@ -6,9 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.data_controls import NONE, pick
-from dpviz.data.found_columns import coordinate_columns
-from dpviz.data.load_flows import FlowsFile
+from dpviz.app.points_data import NONE, pick
+from dpviz.data.reading.flows import FlowsFile
+from dpviz.data.reading.inspect import coordinate_columns
 
 IDS, COORDINATES = "Ids of regions", "Coordinates"
 

@@ -9,23 +9,23 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app import cached
-from dpviz.app.curate import Source
-from dpviz.app.data_controls import TYPES
-from dpviz.app.path_controls import counted, path_files
-from dpviz.app.state import CURATE
+from dpviz.app.files import counted, path_files
+from dpviz.app.ledger import Source
+from dpviz.app.points_data import TYPES
+from dpviz.app.points_state import CURATE
 from dpviz.app.trips_columns import trips_columns
 from dpviz.app.trips_state import SOURCES, TRIPS, TripsData
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
-from dpviz.data.engines import NUMPY
-from dpviz.data.flow_samples import FLOW_SAMPLES
+from dpviz.data.counting.engines import NUMPY
 from dpviz.data.flows import Flows
-from dpviz.data.found_columns import found_flows
-from dpviz.data.found_files import FoundFiles, found_files
-from dpviz.data.load_flows import FlowsFile
+from dpviz.data.reading.flows import FlowsFile
+from dpviz.data.reading.inspect import found_flows
+from dpviz.data.reading.sources import FoundFiles, found_files
 from dpviz.publishing.data_part import DataPart
-from dpviz.publishing.opening import Asked, Opened, left_out, refuse_nothing
+from dpviz.publishing.private_data import Asked, Opened, left_out, refuse_nothing
 from dpviz.publishing.sections import RegionsPart
 from dpviz.release import nouns
+from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.space.regions import Regions
 from dpviz.view.escape import markdown
 

@@ -9,11 +9,9 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.answers.flow_metrics import FlowEvaluation, evaluate_flows
-from dpviz.app.curate import Purse, Source, Till, order_of, pay_and_draw, till
+from dpviz.app.ledger import Purse, Source, Till, order_of, pay_and_draw, till
 from dpviz.app.link import Reader, amount, number, one_of, settings
-from dpviz.app.shelves import newest, shelf
-from dpviz.app.state import (
+from dpviz.app.points_state import (
     CURATE,
     LARGEST_DELTA,
     LARGEST_EPSILON,
@@ -23,13 +21,15 @@ from dpviz.app.state import (
     Desk,
     truth_allowed,
 )
-from dpviz.data.flow_samples import FLOW_SAMPLES
+from dpviz.app.shelves import newest, shelf
 from dpviz.data.flows import Flows
+from dpviz.evaluation.flow_metrics import FlowEvaluation, evaluate_flows
 from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.mechanisms.base import FlowMechanism
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease
+from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.view.trips_map import SHOWN_TRIPS
 
 SOURCES = ("sample", "upload", "path")

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.answers.flow_bounds import error_bounds
-from dpviz.answers.flow_metrics import FlowEvaluation
-from dpviz.app.curate import look_words
+from dpviz.app.ledger import look_words
+from dpviz.app.points_state import CURATE
 from dpviz.app.receipt_tab import receipt_table, small_print
-from dpviz.app.state import CURATE
-from dpviz.app.texts import AT_ONCE, CHOSEN_BEFOREHAND
 from dpviz.app.trips_state import TripsDrawn
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND
+from dpviz.evaluation.flow_bounds import error_bounds
+from dpviz.evaluation.flow_metrics import FlowEvaluation
 from dpviz.release.at_once import how_many, pair_intervals
 from dpviz.release.flow_release import FlowRelease, interval
 from dpviz.space.regions import Regions

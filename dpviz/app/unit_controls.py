@@ -8,9 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.curate import Recognised, note_teach_look
 from dpviz.app.fields import check, in_range
-from dpviz.data.repeated_columns import MOST_SHOWN, RepeatedColumn
+from dpviz.app.ledger import Recognised, note_teach_look
+from dpviz.data.reading.repeated_columns import MOST_SHOWN, RepeatedColumn
 from dpviz.view.escape import markdown
 
 PERSON, VOUCHED, EACH = "person", "vouched", "each"

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpviz.data.bounding import People, people
-from dpviz.data.files import attempt
+from dpviz.data.reading.safety import attempt
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:

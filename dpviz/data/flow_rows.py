@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from dpviz.data.arrays import MOST_RECORDS, clipped
 from dpviz.data.columns import WEIGHTS_REFUSED, owners
-from dpviz.data.files import guarded
 from dpviz.data.places import BAD
+from dpviz.data.reading.safety import guarded
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:

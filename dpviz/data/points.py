@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.data.arrays import array_of, coordinates, frozen, most_per_place, too_many, whole_counts
 from dpviz.data.bounding import Bound, People, bound_of, people, refuse_unenforced
 from dpviz.data.counted import Counted, counted_rows
-from dpviz.data.files import guarded
 from dpviz.data.places import BAD, cells_of
+from dpviz.data.reading.safety import guarded
 from dpviz.errors import DomainError, InputError
 from dpviz.space.domain import Domain
 

@@ -3,24 +3,24 @@
 from importlib.metadata import entry_points
 from typing import Any
 
-from dpviz.mechanisms.adaptive_grid import AdaptiveGrid
 from dpviz.mechanisms.base import FlowMechanism, PointMechanism, Settings
 from dpviz.mechanisms.exact_kdtree import ExactKdtree
 from dpviz.mechanisms.exact_tuned_grid import ExactTunedGrid
-from dpviz.mechanisms.flat_gaussian import FlatGaussian
-from dpviz.mechanisms.hilbert_tree import HilbertTree
-from dpviz.mechanisms.htf import Htf
-from dpviz.mechanisms.identity import Identity
-from dpviz.mechanisms.kdtree import Kdtree
-from dpviz.mechanisms.path_tree import PathTree
-from dpviz.mechanisms.privelet import Privelet
-from dpviz.mechanisms.privtree import PrivTree
-from dpviz.mechanisms.quadtree import Quadtree
-from dpviz.mechanisms.stability_histogram import StabilityHistogram
-from dpviz.mechanisms.top_down import TopDown
-from dpviz.mechanisms.tuned import Tuned
-from dpviz.mechanisms.tuned_grid import TunedGrid
-from dpviz.mechanisms.uniform_grid import UniformGrid
+from dpviz.mechanisms.points.adaptive_grid import AdaptiveGrid
+from dpviz.mechanisms.points.hilbert_tree import HilbertTree
+from dpviz.mechanisms.points.htf import Htf
+from dpviz.mechanisms.points.identity import Identity
+from dpviz.mechanisms.points.kdtree import Kdtree
+from dpviz.mechanisms.points.path_tree import PathTree
+from dpviz.mechanisms.points.privelet import Privelet
+from dpviz.mechanisms.points.privtree import PrivTree
+from dpviz.mechanisms.points.quadtree import Quadtree
+from dpviz.mechanisms.points.tuned import Tuned
+from dpviz.mechanisms.points.tuned_grid import TunedGrid
+from dpviz.mechanisms.points.uniform_grid import UniformGrid
+from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
+from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram
+from dpviz.mechanisms.trips.top_down import TopDown
 
 POINT_MECHANISMS: dict[str, type[Any]] = {
     mechanism.key: mechanism

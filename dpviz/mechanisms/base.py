@@ -15,7 +15,7 @@ from dpviz.errors import SettingError
 from dpviz.privacy.budget import Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 

@@ -14,10 +14,10 @@ from dpviz.data.corner_counts import CornerCounts
 from dpviz.mechanisms.base import PointMechanism
 from dpviz.mechanisms.box_shares import Asked, Integers, Sums
 from dpviz.mechanisms.grid_bounds import Expected, expected_grid, grid_bias, grid_cover
-from dpviz.mechanisms.quadtree import Quadtree
+from dpviz.mechanisms.points.quadtree import Quadtree
+from dpviz.mechanisms.points.uniform_grid import UniformGrid
 from dpviz.mechanisms.tree_noise import TreeNoise, answer_variance, canonical_variance, tree_sides
 from dpviz.mechanisms.tuning import Candidate
-from dpviz.mechanisms.uniform_grid import UniformGrid
 from dpviz.privacy.budget import PureBudget
 from dpviz.space.domain import Domain
 

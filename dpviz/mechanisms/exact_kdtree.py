@@ -9,14 +9,14 @@ import numpy as np
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, Share, setting
-from dpviz.mechanisms.halving import Halving, grow
-from dpviz.mechanisms.measure import Plan, Study
-from dpviz.mechanisms.quadtree import prune
+from dpviz.mechanisms.noisy_counts import Plan, Study
+from dpviz.mechanisms.points.halving import Halving, grow
+from dpviz.mechanisms.points.quadtree import prune
 from dpviz.privacy.allocation import level_weights
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import exact_medians
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.levels import refuse_too_large
 

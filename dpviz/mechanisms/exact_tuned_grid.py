@@ -13,11 +13,11 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Share, setting
 from dpviz.mechanisms.box_shares import Asked
 from dpviz.mechanisms.grid_bounds import grid_bias
-from dpviz.mechanisms.measure import Plan, Study, on_leaves
-from dpviz.mechanisms.tuned_grid import GridTuning
+from dpviz.mechanisms.noisy_counts import Plan, Study, on_leaves
+from dpviz.mechanisms.points.tuned_grid import GridTuning
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid
 

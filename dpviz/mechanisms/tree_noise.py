@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpviz.mechanisms.box_shares import Boxes, Integers, Sums
 from dpviz.mechanisms.grid_bounds import grid_cover
-from dpviz.mechanisms.quadtree import Quadtree
+from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.noise import laplace_variance
 from dpviz.space.domain import Domain

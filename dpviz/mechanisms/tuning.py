@@ -13,7 +13,7 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.box_shares import Asked, Boxes, tuning_boxes
 from dpviz.mechanisms.grid_bounds import Expected
-from dpviz.mechanisms.measure import Study
+from dpviz.mechanisms.noisy_counts import Study
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.error_scores import LAWS, Scores, choice_step, choose, clipped_scores
 from dpviz.space.domain import Domain

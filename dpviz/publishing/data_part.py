@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
-from dpviz.data.engines import AUTO, DASK, ENGINES
-from dpviz.data.flow_samples import FLOW_SAMPLES
-from dpviz.data.samples import SAMPLES
-from dpviz.data.scheduler import Scheduler
+from dpviz.data.counting.engines import AUTO, DASK, ENGINES
+from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import RefusedError, SettingError
+from dpviz.samples.flows import FLOW_SAMPLES
+from dpviz.samples.points import SAMPLES
 
 T = TypeVar("T", bound="DataPart")
 

@@ -15,14 +15,14 @@ from pyproj import CRS
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.accounts import Account, Entry
 from dpviz.privacy.ledger import Ledger
-from dpviz.publishing.opening import Frame, open_frame
 from dpviz.publishing.order import Paid
-from dpviz.release.export import write_release
+from dpviz.publishing.private_data import Frame, open_frame
+from dpviz.release.files import write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe
+from dpviz.release.point_release import Release
 from dpviz.release.publication import Publication
 from dpviz.release.reading import read_release
-from dpviz.release.release import Release
 from dpviz.space.domain import Domain
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dpviz.data.counting_pass import Watch
-from dpviz.data.files import guarded
+from dpviz.data.counting.job import Watch
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
+from dpviz.data.reading.safety import guarded
 
 _FILE = b"file"
 _PIECE = 2**22

@@ -12,12 +12,12 @@ from dpviz.data.flows import Flows
 from dpviz.errors import SettingError
 from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import Budget
-from dpviz.publishing.opening import PrivateData
-from dpviz.release.export import partial_beside
+from dpviz.publishing.private_data import PrivateData
+from dpviz.release.files import partial_beside
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.members import FORMATS
+from dpviz.release.point_release import Release
 from dpviz.release.publication import Publication
-from dpviz.release.release import Release
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,14 +15,14 @@ from dpviz.privacy.accounts import Account, Amount, Entry, Terms, exact_text, in
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.receipt import Receipt
-from dpviz.publishing.expected import dry_run
+from dpviz.publishing.dry_run import dry_run
 from dpviz.publishing.kept import discard, keep
 from dpviz.publishing.order import Order, Paid, Published, Words, unit_definition
 from dpviz.publishing.rehearsal import defined, rehearse
-from dpviz.release.export import MANIFEST, write_release
+from dpviz.release.files import MANIFEST, write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import check_describable, describe
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 
 __all__ = [
     "REPORT",

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from dpviz.errors import DpvizError
 from dpviz.privacy.entropy import Entropy
-from dpviz.publishing.opening import emptied, made_up
 from dpviz.publishing.order import Order, Words
+from dpviz.publishing.private_data import emptied, made_up
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import check_describable
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 
 SEED = 1
 

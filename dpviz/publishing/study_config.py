@@ -9,13 +9,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpviz.answers.study import MOST_RUNS, Study
-from dpviz.data.counting_pass import Watch
-from dpviz.data.scheduler import Scheduler
+from dpviz.data.counting.job import Watch
+from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import SettingError
+from dpviz.evaluation.study import MOST_RUNS, Study
 from dpviz.publishing.config import Sourced
 from dpviz.publishing.data_part import PublicDataPart
-from dpviz.publishing.opening import UNWATCHED, Opened, PrivateData, open_data, open_frame
+from dpviz.publishing.private_data import UNWATCHED, Opened, PrivateData, open_data, open_frame
 from dpviz.publishing.sections import DomainPart, MechanismPart, RegionsPart
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, value_of
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import tomli_w
 
-from dpviz.data.scheduler import ADDRESS_REFUSED
+from dpviz.data.counting.scheduler import ADDRESS_REFUSED
 from dpviz.errors import BudgetError, InputError, RefusedError, SettingError
 from dpviz.privacy.budget import exact
 

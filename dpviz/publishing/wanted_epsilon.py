@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from dpviz.answers.metrics import expected_error
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
+from dpviz.evaluation.metrics import expected_error
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.publishing.expected import FROM_DATA, ONLY_NOISE, SEED, dry_run, from_data
-from dpviz.publishing.opening import PrivateData
+from dpviz.publishing.dry_run import FROM_DATA, ONLY_NOISE, SEED, dry_run, from_data
+from dpviz.publishing.private_data import PrivateData
 from dpviz.release.flow_release import FlowRelease
 
 SMALLEST, LARGEST = 0.001, 100.0

@@ -9,7 +9,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dpviz.privacy.consistency import Spread
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 
 _COUNTS = {
     "count": "Released count, after post-processing.",

@@ -13,7 +13,7 @@ from dpviz.privacy.consistency import Spread
 from dpviz.privacy.wavelet import WaveletSpread
 from dpviz.release.columns import columns_of
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.space.regions import Regions
 from dpviz.space.tree import Tree
 

@@ -16,8 +16,8 @@ from dpviz.errors import SettingError
 from dpviz.release.accounting import accounting_facts, ledger_facts, privacy_facts
 from dpviz.release.contents import contents_facts
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.point_release import Release
 from dpviz.release.publication import Publication
-from dpviz.release.release import Release
 from dpviz.release.utility import utility_facts
 from dpviz.release.verdict import verdict_facts
 

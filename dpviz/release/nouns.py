@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 
 RECORDS, TRIPS = "records", "trips"
 

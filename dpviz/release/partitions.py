@@ -34,7 +34,7 @@ from dpviz.release.members import (
     write_csv,
     write_geojson,
 )
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.release.utility import reliability
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve

@@ -16,12 +16,12 @@ from dpviz.errors import InputError
 from dpviz.release.accounting import receipt_of
 from dpviz.release.archive import MOST_BYTES, Members, Source, guarded, opened
 from dpviz.release.contents import POINTS
-from dpviz.release.export import MANIFEST, seal
+from dpviz.release.files import MANIFEST, seal
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import SCHEMA_FILES, SCHEMA_VERSION, breach, facts_of
 from dpviz.release.older import as_stated, is_older, manifest_now, name_then, table_now
 from dpviz.release.partitions import LEVELS, TABLE, finest_counts, point_release
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.release.trip_tables import ACROSS, DESTINATIONS, FLOWS, ORIGINS, REGIONS, STAGES, finest_trips, trip_release
 from dpviz.release.utility import utility_facts
 

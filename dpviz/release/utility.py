@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpviz.release.flow_release import FlowRelease, interval
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 
 Floats = NDArray[np.float64]
 Facts = dict[str, Any]

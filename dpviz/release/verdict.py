@@ -11,7 +11,7 @@ import numpy as np
 
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import noun
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 
 USABLE, ROUGH, NOISE = "usable", "rough", "mostly noise"
 MOST_USABLE, MOST_ROUGH = 0.4, 1.0

@@ -111,7 +111,7 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
     """Mean error of partitions in groups of their true count.
 
     Args:
-        table: what `dpviz.answers.metrics.error_by_size` gives. CURATOR ONLY.
+        table: what `dpviz.evaluation.metrics.error_by_size` gives. CURATOR ONLY.
         unit: what one record is.
         height: of the whole chart, in pixels.
     """

@@ -43,7 +43,7 @@ def figure_2(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
     """Worst-case error of range queries by the height of the quadtree, a line per way to cut the budget.
 
     Args:
-        table: of `dpviz.answers.figures_psd.figure_2`.
+        table: of `dpviz.papers.psd.figure_2`.
         height: of the whole chart, in pixels.
     """
     names = {"split": "budget", "height": "height of the quadtree", "error": "bound on the variance (16/ε²)"}
@@ -54,7 +54,7 @@ def figure_3(table: pd.DataFrame, epsilon: float, *, height: int = 280) -> alt.L
     """Accuracy of quadtrees by the shape of the queries, with and without a geometric budget and least squares.
 
     Args:
-        table: of `dpviz.answers.figures_psd.figure_3`. CURATOR ONLY: errors are measured against the truth.
+        table: of `dpviz.papers.psd.figure_3`. CURATOR ONLY: errors are measured against the truth.
         epsilon: a budget of the table.
         height: of the whole chart, in pixels.
     """
@@ -65,7 +65,7 @@ def figure_4(table: pd.DataFrame, measure: str = "error", *, height: int = 280) 
     """How good private medians are, or how long they take, by depth.
 
     Args:
-        table: of `dpviz.answers.figures_medians.figure_4`. CURATOR ONLY.
+        table: of `dpviz.papers.psd_medians.figure_4`. CURATOR ONLY.
         measure: a column, one of `MEDIANS`.
         height: of the whole chart, in pixels.
     """
@@ -78,7 +78,7 @@ def figure_5(table: pd.DataFrame, epsilon: float, *, height: int = 340) -> alt.L
     """Accuracy of kd-trees by the shape of the queries, at one epsilon; kd-true and kd-pure are NOT PRIVATE.
 
     Args:
-        table: of `dpviz.answers.figures_psd.figure_5`. CURATOR ONLY.
+        table: of `dpviz.papers.psd.figure_5`. CURATOR ONLY.
         epsilon: a budget of the table.
         height: of the whole chart, in pixels.
     """
@@ -90,7 +90,7 @@ def figure_6(table: pd.DataFrame, shape: tuple[float, float], *, height: int = 2
     """Accuracy of the families of decompositions by their height, for queries of one shape.
 
     Args:
-        table: of `dpviz.answers.figures_psd.figure_6`. CURATOR ONLY.
+        table: of `dpviz.papers.psd.figure_6`. CURATOR ONLY.
         shape: width and height of queries in the table.
         height: of the whole chart, in pixels.
     """
@@ -104,7 +104,7 @@ def figure_7a(table: pd.DataFrame) -> alt.LayerChart:
     """Time to build each decomposition.
 
     Args:
-        table: of `dpviz.answers.figures_builds.figure_7a`.
+        table: of `dpviz.papers.psd_builds.figure_7a`.
     """
     times = zip(table["seconds"], table["lexsorts"], strict=True)
     rows = table.assign(label=[f"{seconds:.2g} s, {sorts:.2g} sorts" for seconds, sorts in times])
@@ -123,7 +123,7 @@ def figure_7b(table: pd.DataFrame, steps: int, measure: str = "reduction", *, he
     """Work that blocking saves in record matching, or matches that it keeps, by the budget.
 
     Args:
-        table: of `dpviz.answers.figures_builds.figure_7b`. CURATOR ONLY.
+        table: of `dpviz.papers.psd_builds.figure_7b`. CURATOR ONLY.
         steps: a height of the trees in the table.
         measure: a column, one of `MATCHING`.
         height: of the whole chart, in pixels.

@@ -28,7 +28,7 @@ from dpviz.view.figure_charts import COLORS, DASHES, MARKS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dpviz.answers.objective_curve import ObjectiveCurve
+    from dpviz.evaluation.split_objective import ObjectiveCurve
 
 MEASURES = {
     "mre": "mean relative error, smoothing 20 (%)",
@@ -51,7 +51,7 @@ def figure_3(table: pd.DataFrame, epsilon: float, queries: str = "random", measu
     """HTF against kd-trees by height; a large mark is where HTF found the height itself.
 
     Args:
-        table: of `dpviz.answers.figures_htf.figure_3`. CURATOR ONLY: errors are measured against the truth.
+        table: of `dpviz.papers.htf.figure_3`. CURATOR ONLY: errors are measured against the truth.
         epsilon: a budget of the table.
         queries: a workload of the table.
         measure: a column, one of `MEASURES`.
@@ -64,7 +64,7 @@ def figure_4(table: pd.DataFrame, stop: int, queries: str = "random", measure: s
     """HTF with one stop count against grids by budget.
 
     Args:
-        table: of `dpviz.answers.figures_htf.figure_4`. CURATOR ONLY.
+        table: of `dpviz.papers.htf.figure_4`. CURATOR ONLY.
         stop: a stop count of the table; methods that have none are shown with each.
         queries: a workload of the table.
         measure: a column, one of `MEASURES`.
@@ -80,7 +80,7 @@ def figure_5(table: pd.DataFrame, epsilon: float, queries: str = "random", measu
     """HTF against quadtrees by height, a quadtree's step counted as two levels; arguments as for `figure_3`.
 
     Args:
-        table: of `dpviz.answers.figures_htf.figure_5`. CURATOR ONLY.
+        table: of `dpviz.papers.htf.figure_5`. CURATOR ONLY.
         epsilon: a budget of the table.
         queries: a workload of the table.
         measure: a column, one of `MEASURES`.
@@ -93,7 +93,7 @@ def figure_6(table: pd.DataFrame, measure: str = "mre") -> alt.LayerChart:
     """Every method on every data set: a row per method, a mark per set.
 
     Args:
-        table: of `dpviz.answers.figures_htf.figure_6`. CURATOR ONLY.
+        table: of `dpviz.papers.htf.figure_6`. CURATOR ONLY.
         measure: a column, one of `MEASURES`.
     """
     drawn, ticks = on_log_axis(table, [measure])
@@ -123,7 +123,7 @@ def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> a
     deviation of the noise up and down, dashed is the domain as one part.
 
     Args:
-        curve: of `dpviz.answers.objective_curve.objective_curve`. CURATOR ONLY.
+        curve: of `dpviz.evaluation.split_objective.objective_curve`. CURATOR ONLY.
         unit: what one record is, in the plural.
         height: of the whole chart, in pixels.
     """

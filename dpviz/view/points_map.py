@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.view.colors import Scale, top_of
 from dpviz.view.deck import CompactDeck, deck

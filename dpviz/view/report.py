@@ -13,7 +13,7 @@ from dpviz.release.at_once import how_many
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.members import FORMATS
 from dpviz.release.nouns import noun
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import clean
 from dpviz.view.report_budget import decimal, is_structure, odds, place_name, pyramid

@@ -10,7 +10,7 @@ from fractions import Fraction
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 
 _PRIORS = (0.01, 0.1, 0.5)
 _READ_AT = Fraction(1, 10**6)

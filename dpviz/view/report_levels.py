@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.release.utility import reliability
 from dpviz.release.verdict import verdict
 from dpviz.view.report_budget import place_name

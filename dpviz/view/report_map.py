@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.release.nouns import noun
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.domain import Domain
 from dpviz.view.colors import Scale, short

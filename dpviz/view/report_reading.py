@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.release.flow_release import FlowRelease, interval
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.release.utility import reliability
 from dpviz.space.domain import Domain
 from dpviz.view.report_trips import pair_name, pair_rows

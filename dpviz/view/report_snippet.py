@@ -9,7 +9,7 @@ import numpy as np
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.members import neutral
 from dpviz.release.partitions import TABLE
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.release.trip_tables import FLOWS
 from dpviz.release.trips import numbered
 

@@ -63,7 +63,7 @@ def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, about: s
     """The error of every configuration against epsilon: mean, band over the repeats, and the frontier behind. Points can be clicked.
 
     Args:
-        rows: of `dpviz.answers.study_table.summary`, of one workload and one figure. Made from the truth of public data.
+        rows: of `dpviz.evaluation.tables.summary`, of one workload and one figure. Made from the truth of public data.
         best: those of them that nothing beats, from `frontier`.
         what: the figure with its unit.
         about: the workload, for the title.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.data.samples import SAMPLES
+from dpviz.samples.points import SAMPLES
 from tests.app.browse import background, choose, click_map, colours, draw, pixels, until, visit
 
 pytestmark = pytest.mark.browser

@@ -37,7 +37,7 @@ def workers(address):
             server = Path(f"/proc/{parent}/cmdline").read_text()
         except OSError:  # it has ended meanwhile
             continue
-        if "dpviz.answers.workers" in words and f"--server.port={port}" in server:
+        if "dpviz.evaluation.workers" in words and f"--server.port={port}" in server:
             found.append(int(folder.name))
     return found
 

@@ -4,11 +4,11 @@ from contextlib import suppress
 
 import pytest
 
-from dpviz.answers import compare as real
 from dpviz.app import study_job
 from dpviz.app.compare_state import JOB, pickable, replace
 from dpviz.app.study_job import FAILED
 from dpviz.errors import DpvizError
+from dpviz.evaluation import compare as real
 from dpviz.mechanisms import Identity
 from tests.app.test_compare_page import charts, compare_app, finished, started
 from tests.app.walk import captions, errors, fine, good

@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.app.compare_inverse import FOUND
 from dpviz.app.compare_state import JOB, CompareConfig
-from dpviz.app.state import Config
+from dpviz.app.points_state import Config
 from dpviz.app.study_job import STOPPED
 from dpviz.app.trips_state import TripsConfig
 from tests.app.test_compare_page import answered, charts, finished, started

@@ -14,13 +14,13 @@ from dpviz.app.compare_page import pick
 from dpviz.app.compare_state import COMPARE, JOB, CompareConfig, pickable
 from dpviz.app.compare_tabs import NAMES
 from dpviz.app.link import from_query, to_query
-from dpviz.app.state import Config
+from dpviz.app.points_state import Config
 from dpviz.app.study_job import DONE, RUNNING, STOPPED, StudyJob
 from dpviz.errors import SettingError
 from dpviz.mechanisms import Identity, Quadtree
 from dpviz.privacy.ledger import Ledger
-from tests.answers.test_compare import study
 from tests.app.walk import PLACES, captions, errors, fine, good, infos, labelled
+from tests.evaluation.test_compare import study
 
 LINK = {"sample": "gaussian_cluster", "order": "4", "mechanisms": '["quadtree","identity"]', "steps": "2", "repeats": "2"}
 PATIENCE = 60

@@ -5,7 +5,7 @@ from threading import Event
 import pytest
 
 from dpviz.app.counting_job import DONE, FAILED, RUNNING, STOPPED, CountingJob, Counts
-from dpviz.data.counting_pass import cancelled
+from dpviz.data.counting.job import cancelled
 from dpviz.errors import InputError
 
 FOUND = object()

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpviz.app.state import Config, from_query, to_query
+from dpviz.app.points_state import Config, from_query, to_query
 from tests.app.walk import (
     CURATE,
     FLIGHTS,

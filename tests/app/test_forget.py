@@ -10,7 +10,7 @@ from dpviz.app import cached
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from tests.app.release_walk import PAID, publish, write_texts
 from tests.app.walk import CURATE, by_record, captions, entries, fine, go, good, labelled, pages_app, points_app, press_draw
 

@@ -7,7 +7,7 @@ import pytest
 
 from dpviz.app.compare_state import JOB, CompareConfig
 from dpviz.app.compare_tabs import NAMES as COMPARE_TABS
-from dpviz.app.state import Config
+from dpviz.app.points_state import Config
 from dpviz.app.trips_state import TripsConfig
 from dpviz.app.trips_tabs import NAMES as TABS
 from dpviz.view.escape import markdown

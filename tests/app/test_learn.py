@@ -11,12 +11,12 @@ from dpviz.app.link import from_query
 from dpviz.app.stops import STOPS
 from dpviz.app.stops.parts import MOST_DRAWS, Knobs
 from dpviz.app.stops.split import HEIGHT, PRESETS, SOURCES
-from dpviz.data.samples import load_sample
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.quadtree import Quadtree
+from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.samples.points import load_sample
 from dpviz.view.pictures import STAMP, picture
 from tests.app.learn_walk import BY_KEY, KEYS, address, at, charts, described, knobs, learn_app, moved, sizes
 from tests.app.walk import ROOT, fine, good, keys, labelled

@@ -4,9 +4,9 @@ import pytest
 
 from dpviz.app.controls import fits_buttons
 from dpviz.app.points_tabs import NAMES
-from dpviz.data.samples import SAMPLES
 from dpviz.mechanisms import POINT_MECHANISMS
 from dpviz.privacy.allocation import PUBLISHED
+from dpviz.samples.points import SAMPLES
 from tests.app.walk import SMALL, captions, drawn, fine, good, keys, open_tab, points_app, press_draw, shares_of
 
 

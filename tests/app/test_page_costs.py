@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest, element_tree
 
 from dpviz.app.compare_state import JOB, CompareConfig
 from dpviz.app.compare_tabs import NAMES as COMPARE_TABS
+from dpviz.app.points_state import CURATE, Config
 from dpviz.app.points_tabs import NAMES as POINTS_TABS
-from dpviz.app.state import CURATE, Config
 from dpviz.app.stops import STOPS
 from dpviz.app.study_job import DONE
 from dpviz.app.trips_tabs import NAMES as TRIPS_TABS

@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from dpviz.answers.metrics import evaluate
-from dpviz.data.samples import load_sample
+from dpviz.evaluation.metrics import evaluate
 from dpviz.mechanisms import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.samples.points import load_sample
 from dpviz.view.points_map import points_map
 from tests.app.walk import CURATE, SMALL, captions, drawn, drawn_layer, fine, good, points_app, press_draw
 

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.app.points_tabs import NAMES
 from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES
-from dpviz.mechanisms.kdtree import VARIANTS
+from dpviz.mechanisms.points.kdtree import VARIANTS
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from tests.app.walk import SMALL, captions, drawn, entries, fine, good, keys, open_tab, points_app, press_draw, shares_of, texts
@@ -28,7 +28,7 @@ def link_of(app):
 def refused_draw():
     import streamlit as st  # noqa: PLC0415 - only this function's text runs
 
-    from dpviz.app.state import CURATE, Config, draw  # noqa: PLC0415
+    from dpviz.app.points_state import CURATE, Config, draw  # noqa: PLC0415
     from dpviz.errors import SettingError  # noqa: PLC0415
 
     st.session_state["config"] = Config(mode=CURATE, mechanism="exact_kdtree")

@@ -5,10 +5,11 @@ from fractions import Fraction
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app import points_tabs, state
+from dpviz.app import points_state as state
+from dpviz.app import points_tabs
 from dpviz.app.points_tabs import NAMES
 from dpviz.errors import BudgetError
-from dpviz.mechanisms import measure
+from dpviz.mechanisms import noisy_counts as measure
 from dpviz.privacy.ledger import Ledger
 from dpviz.release.verdict import verdict
 from dpviz.view.points_map import SHOWN

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from dpviz.app import path_controls
-from dpviz.data.counting_pass import cancelled
+from dpviz.app import files as path_controls
+from dpviz.data.counting.job import cancelled
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
-from dpviz.publishing.opening import open_data, open_frame
+from dpviz.publishing.private_data import open_data, open_frame
 from tests.app.test_saved_config import released, saved
 from tests.app.walk import (
     CURATE,

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from dpviz.app import outcome, state
+from dpviz.app import outcome
+from dpviz.app import points_state as state
 from dpviz.app.presses import Press
 from dpviz.app.release_parts import checked_words
 from dpviz.errors import DpvizError, SettingError
-from dpviz.mechanisms import measure
+from dpviz.mechanisms import noisy_counts as measure
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.kept import kept_draws
 from tests.app.release_walk import PAID, TEXTS, at_release, kept, publish, published, read_back, write_texts

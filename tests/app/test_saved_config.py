@@ -32,7 +32,7 @@ TRIPS = FLIGHTS | {"mode": "Curate"}
 def saved(app, key="config"):
     """What the button would hand out, with a curator's name filled in."""
     data, how = app.session_state[f"loaded {key}"]
-    from dpviz.app.curate import Purse  # noqa: PLC0415
+    from dpviz.app.ledger import Purse  # noqa: PLC0415
     from dpviz.privacy.ledger import Ledger  # noqa: PLC0415
 
     known = Ledger().recognised(data.marks)

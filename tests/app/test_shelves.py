@@ -5,9 +5,9 @@ from importlib import import_module
 import pytest
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
+from dpviz.app.points_state import POINTS
 from dpviz.app.presses import Press
 from dpviz.app.shelves import shelf
-from dpviz.app.state import POINTS
 from dpviz.app.trips_state import TRIPS
 from dpviz.errors import DpvizError
 from dpviz.privacy.entropy import Entropy

@@ -5,7 +5,7 @@ import time
 from dpviz.app import study_job
 from dpviz.app.study_job import DONE, RUNNING, STOPPED, Keeper, StudyJob
 from dpviz.errors import SettingError
-from tests.answers.test_compare import study
+from tests.evaluation.test_compare import study
 
 PATIENCE = 60
 

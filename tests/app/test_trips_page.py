@@ -8,10 +8,11 @@ import pytest
 from dpviz.app import cached, trips_state
 from dpviz.app.link import from_query
 from dpviz.app.trips_tabs import NAMES
-from dpviz.data.flow_samples import FLOW_SAMPLES, load_flow_sample
 from dpviz.errors import BudgetError
-from dpviz.mechanisms import FLOW_MECHANISMS, flow_measure
+from dpviz.mechanisms import FLOW_MECHANISMS
+from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.privacy.ledger import Ledger
+from dpviz.samples.flows import FLOW_SAMPLES, load_flow_sample
 from dpviz.view.trips_map import SHOWN_TRIPS
 from tests.app.walk import (
     FLIGHTS,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.htf import Htf
+from dpviz.mechanisms.points.htf import Htf
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain
@@ -38,7 +38,7 @@ PEAK = """
 import resource
 import numpy as np
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.htf import Htf
+from dpviz.mechanisms.points.htf import Htf
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.hilbert_tree import HilbertTree
-from dpviz.mechanisms.kdtree import VARIANTS, Kdtree
+from dpviz.mechanisms.points.hilbert_tree import HilbertTree
+from dpviz.mechanisms.points.kdtree import VARIANTS, Kdtree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain

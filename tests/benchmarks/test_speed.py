@@ -16,7 +16,7 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.tree import Tree
 from tests.trees import release_of

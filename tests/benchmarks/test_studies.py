@@ -6,10 +6,10 @@ import time
 import numpy as np
 import pytest
 
-from dpviz.answers.compare import compare
-from dpviz.answers.study import Study
-from dpviz.data.samples import load_sample
+from dpviz.evaluation.compare import compare
+from dpviz.evaluation.study import Study
 from dpviz.mechanisms import POINT_MECHANISMS
+from dpviz.samples.points import load_sample
 from dpviz.space.domain import Domain
 
 pytestmark = pytest.mark.benchmark

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.data.bounding import People, bound_of, bounded, people
-from dpviz.data.load import read_points
 from dpviz.data.points import PointCounts
+from dpviz.data.reading.points import read_points
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
-from tests.data.files import text
+from tests.data.reading.files import text
 from tests.strategies import dense
 
 few = settings(max_examples=40, deadline=None, derandomize=True)

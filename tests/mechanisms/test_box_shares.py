@@ -5,10 +5,10 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from dpviz.answers.metrics import true_answers
 from dpviz.data.corner_counts import CornerCounts
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
+from dpviz.evaluation.metrics import true_answers
 from dpviz.mechanisms.box_shares import Asked, Boxes, tuning_boxes
 from dpviz.mechanisms.grid_bounds import grid_bias, grid_cover
 from dpviz.space.domain import Domain

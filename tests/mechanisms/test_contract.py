@@ -13,7 +13,7 @@ from dpviz.mechanisms import POINT_MECHANISMS, AdaptiveGrid, Htf, Kdtree, PathTr
 from dpviz.mechanisms.base import PointMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve
 

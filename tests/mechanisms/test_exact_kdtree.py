@@ -11,7 +11,7 @@ from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES, ExactKdtree, Kdtree
 from dpviz.mechanisms.base import PointMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 
 POINTS = PointCounts.from_matrix(np.random.default_rng(1).integers(0, 9, (16, 16)))

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms import POINT_MECHANISMS, Identity, Quadtree, UniformGrid, measure
+from dpviz.mechanisms import POINT_MECHANISMS, Identity, Quadtree, UniformGrid
+from dpviz.mechanisms import noisy_counts as measure
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.release import Release
+from dpviz.release.point_release import Release
 
 VARIANTS = {
     "quadtree": Quadtree(),

@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from dpviz.answers.metrics import true_answers
 from dpviz.data.points import PointCounts
+from dpviz.evaluation.metrics import true_answers
 from dpviz.mechanisms import AdaptiveGrid, PathTree, PrivTree, Quadtree
 from dpviz.mechanisms.base import PointMechanism
 from dpviz.privacy.budget import PureBudget

@@ -5,12 +5,12 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from dpviz.data.tuning_points import TUNING_SETS, tuning_counts
 from dpviz.mechanisms import UniformGrid, tuning
 from dpviz.mechanisms.box_shares import Asked
 from dpviz.mechanisms.grid_bounds import expected_grid
-from dpviz.mechanisms.measure import Study
-from dpviz.mechanisms.tuned_grid import GridSize, TunedGrid
+from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.points.tuned_grid import GridSize, TunedGrid
+from dpviz.papers.tuning_points import TUNING_SETS, tuning_counts
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.error_scores import LAWS

@@ -12,14 +12,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.data.counting_pass import Watch
-from dpviz.data.scheduler import Scheduler
+from dpviz.cli import console
+from dpviz.data.counting.job import Watch
+from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
 from dpviz.privacy.ledger import Ledger
-from dpviz.publishing import console, opening
+from dpviz.publishing import private_data as opening
 from dpviz.publishing.config import from_tables, read_config, to_toml
 from dpviz.publishing.marks import file_marks, marks_of
-from dpviz.publishing.opening import left_out, open_data, open_frame
+from dpviz.publishing.private_data import left_out, open_data, open_frame
 from dpviz.publishing.study_config import read_study
 from tests.publishing.configs import CROWD, FLOWS, POINTS, STUDY, changed, per_person, written
 
@@ -255,7 +256,7 @@ def compared(run, config, output, engine):
 @pytest.fixture
 def calls(monkeypatch):
     """Addresses that Dask is told to call."""
-    cluster, seen = pytest.importorskip("dpviz.data.count_dask_cluster"), []
+    cluster, seen = pytest.importorskip("dpviz.data.counting.dask_cluster"), []
 
     def client(address, **_options):
         seen.append(address)

@@ -3,12 +3,12 @@
 import pandas as pd
 import pytest
 
+from dpviz.cli.check import check
 from dpviz.data.counting import count_points
 from dpviz.errors import DomainError, InputError
 from dpviz.privacy.ledger import Ledger
-from dpviz.publishing.check import check
 from dpviz.publishing.config import from_tables, read_config
-from dpviz.publishing.opening import open_data, open_frame
+from dpviz.publishing.private_data import open_data, open_frame
 from dpviz.space.domain import Domain
 from tests.publishing.configs import CROWD, FLOWS, POINTS, changed, written
 

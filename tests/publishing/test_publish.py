@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpviz.data.flow_samples import load_flow_sample
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, DpvizError, RefusedError, SettingError
 from dpviz.mechanisms import ExactKdtree, Quadtree, TopDown
@@ -16,6 +15,7 @@ from dpviz.publishing.publish import Order, Words, draw, publish, write
 from dpviz.release.manifest import describe
 from dpviz.release.publication import Publication
 from dpviz.release.reading import read_release
+from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
 
 PLANE = Domain(bounds=(0, 0, 16, 16), crs=None, order=4)

@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.answers.metrics import evaluate
-from dpviz.data.flow_samples import load_flow_sample
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
+from dpviz.evaluation.metrics import evaluate
 from dpviz.mechanisms import FlatGaussian, Htf, Identity, PathTree, Quadtree, StabilityHistogram, TopDown
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.publishing import wanted_epsilon as module
 from dpviz.publishing.wanted_epsilon import Wanted, error_at, evenly, wanted_epsilon
+from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
 
 PLANE = Domain(bounds=(0, 0, 32, 32), crs=None, order=5)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.data.flow_samples import FLOW_SAMPLES
 from dpviz.release.reading import read_release
+from dpviz.samples.flows import FLOW_SAMPLES
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="paths of a POSIX environment")]

@@ -16,7 +16,7 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms import FlatGaussian, HilbertTree, PrivTree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.export import write_release
+from dpviz.release.files import write_release
 from dpviz.release.manifest import describe
 from dpviz.release.members import neutral
 from dpviz.release.reading import read_manifest

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from dpviz.errors import InputError
-from dpviz.release.export import seal
+from dpviz.release.files import seal
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import breach, manifest_schema
 from dpviz.release.reading import read_manifest, read_release

@@ -22,7 +22,7 @@ from dpviz.mechanisms import TopDown
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release import archive, reading
-from dpviz.release.export import seal, write_release, zipped
+from dpviz.release.files import seal, write_release, zipped
 from dpviz.release.manifest import describe
 from dpviz.release.reading import read_manifest, read_release
 from tests.release_cases import WORDS, assert_same, flows_on, point_release, regions_with_shapes

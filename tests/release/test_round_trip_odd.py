@@ -18,7 +18,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.accounting import accounting_facts, privacy_facts, receipt_of
 from dpviz.release.contents import contents_facts, settings_of
-from dpviz.release.export import write_release
+from dpviz.release.files import write_release
 from dpviz.release.manifest import breach, describe
 from dpviz.release.reading import read_manifest, read_release
 from dpviz.space.regions import Regions

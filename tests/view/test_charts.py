@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.answers.metrics import error_by_size as by_size
+from dpviz.evaluation.metrics import error_by_size as by_size
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.view import charts

@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 import dpviz.view
-from dpviz.answers.flow_bounds import error_bounds
-from dpviz.data.load_regions import read_regions
-from dpviz.mechanisms.top_down import TopDown
+from dpviz.data.reading.regions import read_regions
+from dpviz.evaluation.flow_bounds import error_bounds
+from dpviz.mechanisms.trips.top_down import TopDown
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.manifest import describe

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.answers.figures_psd import figure_2
+from dpviz.papers.psd import figure_2
 from dpviz.view import figure_charts
 
 SHAPES = ((1, 1), (10, 10), (15, 0.2))

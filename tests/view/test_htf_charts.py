@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.answers import figures_htf
-from dpviz.answers.objective_curve import objective_curve
 from dpviz.data.points import PointCounts
+from dpviz.evaluation.split_objective import objective_curve
+from dpviz.papers import htf as figures_htf
 from dpviz.privacy.budget import PureBudget
 from dpviz.space.domain import Domain
 from dpviz.view import htf_charts

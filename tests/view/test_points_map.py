@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dpviz.answers.metrics import evaluate
 from dpviz.data.points import PointCounts
-from dpviz.data.samples import load_sample
+from dpviz.evaluation.metrics import evaluate
 from dpviz.mechanisms import Identity, Quadtree, UniformGrid
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
+from dpviz.samples.points import load_sample
 from dpviz.space.domain import Domain
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.partition_looks import OVERLAP

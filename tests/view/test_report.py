@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.data.samples import load_sample
 from dpviz.errors import RefusedError
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, ExactKdtree, HilbertTree, Identity, Quadtree, TopDown, UniformGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.at_once import how_many, pair_intervals
-from dpviz.release.export import write_release
+from dpviz.release.files import write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe
 from dpviz.release.reading import read_manifest
 from dpviz.release.verdict import verdict
+from dpviz.samples.points import load_sample
 from dpviz.space.domain import Domain
 from dpviz.view.report import report_html
 from tests.release_cases import WORDS, flows_on, point_release, points_of, regions_with_shapes, trip_release

@@ -10,7 +10,7 @@ import pytest
 from dpviz.mechanisms import Kdtree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.export import write_release
+from dpviz.release.files import write_release
 from dpviz.release.manifest import describe
 from dpviz.view.report import report_html
 from tests.release_cases import WORDS, flows_on, points_of, regions_with_shapes

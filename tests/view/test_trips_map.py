@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpviz.data.flow_samples import load_flow_sample
 from dpviz.errors import DomainError
 from dpviz.release.at_once import pair_intervals
 from dpviz.release.pair_sums import PairSums
+from dpviz.samples.flows import load_flow_sample
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.trips_looks import arriving_color, leaving_color
 from dpviz.view.trips_map import MOST_ARCS, SHOWN_TRIPS, TripsView, has_places, trips_map

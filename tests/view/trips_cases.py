@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from dpviz.answers.flow_metrics import evaluate_flows
 from dpviz.data.flows import Flows
-from dpviz.mechanisms.flat_gaussian import FlatGaussian
-from dpviz.mechanisms.top_down import TopDown
+from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
+from dpviz.mechanisms.trips.top_down import TopDown
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.regions import Regions

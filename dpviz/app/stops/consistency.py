@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from dpviz.answers.lesson_consistency import AFTER, BEFORE, LEVELS, REPEATS, errors_by_level, one_draw
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
+from dpviz.lessons.bars import LARGEST_GAP, by_step, icicle
+from dpviz.lessons.charts import Look
+from dpviz.lessons.consistency import AFTER, BEFORE, LEVELS, REPEATS, errors_by_level, one_draw
 from dpviz.mechanisms.base import setting
-from dpviz.view.learn_bars import LARGEST_GAP, by_step, icicle
-from dpviz.view.learn_charts import Look
 
 
 @dataclass(frozen=True, kw_only=True)

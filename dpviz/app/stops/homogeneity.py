@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dpviz.answers.lesson_splits import REPEATS, chosen_lines, near_best
-from dpviz.answers.lesson_town import TOWNS, TWO, town
-from dpviz.answers.objective_curve import ObjectiveCurve, objective_curve
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting
+from dpviz.evaluation.split_objective import ObjectiveCurve, objective_curve
+from dpviz.lessons.homogeneity import REPEATS, chosen_lines, near_best
+from dpviz.lessons.maps import Cells, cell_map
+from dpviz.lessons.split_chart import chosen, split_curve
+from dpviz.lessons.town import TOWNS, TWO, town
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.budget import PureBudget
-from dpviz.view.learn_maps import Cells, cell_map
-from dpviz.view.learn_split import chosen, split_curve
 
 ORDER, PEOPLE, ZOOM = 5, 20_000, 5
 EPSILONS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)

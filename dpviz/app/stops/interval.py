@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dpviz.answers.lesson_intervals import AREAS, BLOCK, HELD, MISSED, ORDER, REPEATS, intervals, usual_range
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
+from dpviz.lessons.bars import interval_rows
+from dpviz.lessons.interval import AREAS, BLOCK, HELD, MISSED, ORDER, REPEATS, intervals, usual_range
 from dpviz.mechanisms.base import setting
 from dpviz.view.chart_parts import signed
-from dpviz.view.learn_bars import interval_rows
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpviz.answers.lesson_leak import PEOPLE, SIDE, attack, exact_release, given_away, people, private_release, summed_up
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
+from dpviz.lessons.leak import PEOPLE, SIDE, attack, exact_release, given_away, people, private_release, summed_up
+from dpviz.lessons.maps import Cells, cell_map
 from dpviz.mechanisms.base import setting
-from dpviz.release.release import Release
-from dpviz.view.learn_maps import Cells, cell_map
+from dpviz.release.point_release import Release
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from dpviz.answers.lesson_one_person import DELTA, GAUSSIAN, LAPLACE, NOISES, OTHERS, Noise, beyond, posterior, shown_counts
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, epsilon_setting
+from dpviz.lessons.distributions import IN, OUT, beliefs, two_laws
+from dpviz.lessons.one_person import DELTA, GAUSSIAN, LAPLACE, NOISES, OTHERS, Noise, beyond, posterior, shown_counts
 from dpviz.mechanisms.base import setting
-from dpviz.view.learn_laws import IN, OUT, beliefs, two_laws
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from dpviz.answers.lesson_releases import BASIC, DELTA, HOME, MOST_DAYS, SIDE, TABLES, WORK, ZCDP, attack, composed, composed_at
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
+from dpviz.lessons.charts import Look, curves, upright
+from dpviz.lessons.maps import Cells, cell_map
+from dpviz.lessons.releases import BASIC, DELTA, HOME, MOST_DAYS, SIDE, TABLES, WORK, ZCDP, attack, composed, composed_at
 from dpviz.mechanisms.base import setting
-from dpviz.view.learn_charts import Look, curves, upright
-from dpviz.view.learn_maps import Cells, cell_map
 
 EACH, TOGETHER = "for every table", "for all together"
 

@@ -10,15 +10,15 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dpviz.answers.lesson_errors import ANYWHERE, PLACEMENTS, split_draws, split_theory, with_leaves
 from dpviz.app.controls import share_field
 from dpviz.app.split_bar import split_bar
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
 from dpviz.errors import SettingError
+from dpviz.lessons.charts import COLORS, RED, Look, curves
+from dpviz.lessons.errors import ANYWHERE, PLACEMENTS, split_draws, split_theory, with_leaves
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.allocation import PUBLISHED, level_weights
 from dpviz.privacy.shares import redistribute
-from dpviz.view.learn_charts import COLORS, RED, Look, curves
 
 HEIGHT, REPEATS = 5, 20
 SIMPLE = ("uniform", "geometric", "leaf")

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from dpviz.answers.lesson_structure import HEIGHT, ORDER, PARTS, PEOPLE, QUESTIONS, REPEATS, SHARES, TOTAL, by_share, of_quadtree, released
-from dpviz.answers.lesson_town import TIGHT, TWO, town_cells
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
+from dpviz.lessons.charts import Look, curves, upright
+from dpviz.lessons.maps import Cells, cell_map
+from dpviz.lessons.structure import HEIGHT, ORDER, PARTS, PEOPLE, QUESTIONS, REPEATS, SHARES, TOTAL, by_share, of_quadtree, released
+from dpviz.lessons.town import TIGHT, TWO, town_cells
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.entropy import Entropy
-from dpviz.view.learn_charts import Look, curves, upright
-from dpviz.view.learn_maps import Cells, cell_map
 
 QUADTREE = "quadtree"
 PERCENTS = tuple(round(100 * share) for share in SHARES)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from dpviz.answers.lesson_errors import (
+from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
+from dpviz.lessons.charts import Look, band, curves
+from dpviz.lessons.errors import (
     ALIGNED,
     ANYWHERE,
     FLAT,
@@ -17,9 +19,7 @@ from dpviz.answers.lesson_errors import (
     running_errors,
     stated_errors,
 )
-from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
-from dpviz.view.learn_charts import Look, band, curves
 
 SIDES = {"16 × 16": 4, "32 × 32": 5, "64 × 64": 6}
 

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from dpviz.answers.lesson_country import (
+from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
+from dpviz.lessons.bars import by_step
+from dpviz.lessons.charts import Look
+from dpviz.lessons.family import family_table
+from dpviz.lessons.maps import pair_matrix
+from dpviz.lessons.topdown import (
     CHEBYSHEV,
     EUCLIDEAN,
     OPTIMISERS,
@@ -18,12 +23,7 @@ from dpviz.answers.lesson_country import (
     released,
     stage_pairs,
 )
-from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
-from dpviz.view.learn_bars import by_step
-from dpviz.view.learn_charts import Look
-from dpviz.view.learn_family import family_table
-from dpviz.view.learn_maps import pair_matrix
 
 BETWEEN = ("the country as one pair", "country → regions", "regions → regions", "regions → towns", "towns → towns")
 

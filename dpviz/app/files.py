@@ -1,0 +1,192 @@
+"""Files by their path: one, a pattern or a folder, the engine that counts them, and the count itself, at once or in the background."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from dpviz.app import cached
+from dpviz.app.counting_job import FAILED, RUNNING, STOPPED, CountingJob, Counts
+from dpviz.app.presses import refusal
+from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, engine_for
+from dpviz.data.counting.scheduler import ADDRESS_VARIABLE, Scheduler, scheduler_of_app
+from dpviz.data.reading.safety import Limits, refuse_share
+from dpviz.data.reading.sources import LARGE_SHARE, TABLES, FoundFiles, found_files, memory_bytes
+from dpviz.errors import DpvizError, InputError
+from dpviz.publishing.private_data import Asked, Opened, count_files, stamps_of
+from dpviz.view.escape import markdown
+
+SMALL = 64 * 2**20  # bytes that are counted at once
+TICK = 1.0  # seconds between looks at a running count
+LIMITS = Limits()
+_TITLES = {AUTO: "Automatic", NUMPY: "NumPy, in memory", DUCKDB: "DuckDB, on this computer", DASK: "Dask, on a cluster"}
+_TAKES = {
+    NUMPY: "It reads whole files into memory.",
+    DUCKDB: "It reads the files in parts, takes up to 2 GiB of memory, and spills to a private folder on the disk what needs more.",
+    DASK: "Its workers read the files in parts, each at the path that is typed here.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathFiles:
+    """Files that were named by their path.
+
+    Attributes:
+        found: the files.
+        digest: stands for their paths, sizes and times of change.
+        written: as a saved configuration names them.
+        engine: as chosen; "auto" for the one that fits their size.
+        scheduler: of Dask, as it was named when the app was started; None for workers of this computer.
+        counting: the engine that counts.
+    """
+
+    found: FoundFiles
+    digest: str
+    written: str
+    engine: str
+    scheduler: Scheduler | None
+    counting: str
+
+    def content(self, opened: Opened) -> str:
+        """Stands for the files' content, as they were when they were counted."""
+        return cached.digest_of_marks(opened.of_files)
+
+    @property
+    def at_once(self) -> bool:
+        """Whether they are counted as soon as they are chosen, as small files are."""
+        return self.found.size <= SMALL and self.counting != DASK
+
+
+def path_files(page: str, asked: str) -> PathFiles | None:
+    """Ask for a path and an engine; None until there is a path.
+
+    Args:
+        page: "" or the words that a page's widgets begin with.
+        asked: shown as long as nothing is typed.
+
+    Raises:
+        InputError: no such file, files that differ, or an engine that does not count them.
+    """
+    pattern = "A file, a pattern such as data/homes-*.parquet, or a folder of Parquet files."
+    text = st.text_input(
+        "Path on this computer", placeholder="for example data/homes.csv", key=f"{page}path", persist_state="session", help=pattern
+    )
+    if not text:
+        st.info(asked)
+        return None
+    refuse_share(text)
+    written = os.path.expanduser(text)  # noqa: PTH111  (a pattern is no path)
+    found = found_files(written)
+    engine, scheduler = _engine(page)
+    counting = engine_for(found, engine, scheduler, LIMITS)
+    if counting == NUMPY and not found.within(LIMITS):
+        raise InputError(_too_large(found))
+    st.caption(_why(found, engine, counting))
+    digest = cached.digest_of(repr(stamps_of(found.paths or ())).encode())
+    path = str(Path(written).absolute())
+    return PathFiles(found=found, digest=digest, written=path, engine=engine, scheduler=scheduler, counting=counting)
+
+
+def _engine(page: str) -> tuple[str, Scheduler | None]:
+    """The engine, and the scheduler that Dask was given when the app was started: no page can name another one."""
+    told = "What counts the records. All engines give the same counts; DuckDB and Dask take files of any size."
+    engine = st.selectbox(
+        "Engine", [AUTO, *ENGINES], key=f"{page}engine", format_func=lambda key: _TITLES[key], persist_state="session", help=told
+    )
+    if engine != DASK:
+        return engine, None
+    scheduler = scheduler_of_app()
+    if scheduler is None:
+        st.caption(f"Workers of this computer. A cluster is named where the app is started, in {ADDRESS_VARIABLE}.")
+    else:
+        st.caption(f"Scheduler {markdown(scheduler.address)}, as set when the app was started. It and its workers see the private records.")
+    return engine, scheduler
+
+
+def _too_large(found: FoundFiles) -> str:
+    most = f"Engine numpy reads files of at most {LIMITS.file_bytes // 2**20} MiB and {LIMITS.rows:,} rows into memory."
+    return f"{most} Choose duckdb or dask." if found.format in TABLES else f"{most} Save them as Parquet or CSV for duckdb or dask."
+
+
+def _why(found: FoundFiles, engine: str, counting: str) -> str:
+    """Which engine counts, why, and what it will take."""
+    several = "" if len(found.sources) == 1 else f"{len(found.sources):,} files, "
+    size, share = _bytes(found.size), _bytes(LARGE_SHARE * memory_bytes())
+    if engine == AUTO:
+        small = f"the files are not larger than an eighth of the memory ({share})"
+        large = f"the files are larger than an eighth of the memory ({share}), or than what is read into memory"
+        chosen = f"Automatic chose {counting}: {large if counting != NUMPY else small}."
+    else:
+        chosen = f"Engine {counting}, as chosen."
+    return f"{several}{size}. {chosen} {_TAKES[counting]}"
+
+
+def _bytes(size: float) -> str:
+    """A size in words."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:,.0f} {unit}" if size >= 100 or unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:,.1f} TiB"
+
+
+def counted(page: str, files: PathFiles, asked: Asked, key: object) -> Opened | None:
+    """The counts of files: at once if they are small, else once a person has asked for them and they are done.
+
+    Args:
+        page: whose they are.
+        files: by path.
+        asked: how they are counted.
+        key: stands for `asked`.
+
+    Raises:
+        DpvizError: why they cannot be counted.
+    """
+    counts, whole = cached.counts(), (files.digest, files.counting, key)
+    job = counts.of(page, whole)
+
+    def fresh() -> CountingJob:
+        return CountingJob(whole, lambda watch: count_files(files.found, asked, watch))
+
+    if files.at_once and (job is None or job.found is None):
+        job = fresh()
+        with st.spinner("Counting ..."):
+            counts.take(page, job).wait()
+        if job.error:
+            raise DpvizError(job.error)
+    elif job is None or job.state in (FAILED, STOPPED):
+        _ask(page, job, lambda: _begin(page, counts, fresh))
+        return None
+    if job.found is None:
+        st.fragment(_progress, run_every=TICK)(page, job)
+        return None
+    return job.found
+
+
+def _begin(page: str, counts: Counts, fresh: Callable[[], CountingJob]) -> None:
+    counts.take(page, fresh())
+
+
+def _ask(page: str, job: CountingJob | None, begin: Callable[[], None]) -> None:
+    """Offer to count what takes a while, and say how the last try ended."""
+    if job is not None and job.state == FAILED:
+        refusal(job.error)
+    elif job is not None:
+        st.caption("The count was cancelled; nothing of it was kept.")
+    told = "What takes a while is counted in the background, once you ask; the page stays usable, and it can be cancelled."
+    st.button("Count the records", key=f"{page}count", width="stretch", on_click=begin, help=told)
+
+
+def _progress(page: str, job: CountingJob) -> None:
+    """How far a count is, and the button that ends it; the whole page follows once it is done."""
+    if job.state != RUNNING:
+        st.rerun()
+    st.progress(min(job.done, 1.0), f"Counting the records: {job.done:.0%}")
+    if st.button("Cancel", key=f"{page}cancel", width="stretch"):
+        with st.spinner("Cancelling ..."):
+            job.stop()
+        st.rerun()

@@ -1,0 +1,237 @@
+"""Draws on private data: paid for in the ledger before noise is drawn, and kept for publishing; looks at the truth, noted first."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+import streamlit as st
+
+from dpviz.app.presses import refusal
+from dpviz.app.shelves import shelf
+from dpviz.errors import RefusedError
+from dpviz.privacy.accounts import Account
+from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget
+from dpviz.privacy.ledger import Ledger
+from dpviz.publishing import publish
+from dpviz.publishing.data_part import DataPart
+from dpviz.publishing.private_data import PrivateData
+from dpviz.publishing.sections import DomainPart, RegionsPart
+
+MOST_KEPT = 12
+_NOT_RECORDED = "The truth is not shown, since that it is looked at cannot be recorded."
+Draws = Sequence[tuple[Any, Budget]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where data come from, as a saved configuration says it. Holds a file's name or path: never part of a release.
+
+    Attributes:
+        data: the file or sample, and its columns.
+        domain: the public frame of points.
+        regions: the public frame of trips.
+        destinations: where trips end, if that is another hierarchy.
+    """
+
+    data: DataPart
+    domain: DomainPart | None = None
+    regions: RegionsPart | None = None
+    destinations: RegionsPart | None = None
+
+
+class Recognised(Protocol):
+    """Data that can be told from others."""
+
+    @property
+    def digest(self) -> str:
+        """Stands for the content."""
+        ...
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What the ledger recognises them by."""
+        ...
+
+    @property
+    def bundled(self) -> bool:
+        """Whether they are a sample, which comes with the package and is public."""
+        ...
+
+
+class Loaded(Recognised, Protocol):
+    """Private data as a page has loaded them: points or trips."""
+
+    @property
+    def private(self) -> PrivateData:
+        """The counts."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """For the screen."""
+        ...
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+        ...
+
+    @property
+    def source(self) -> Source:
+        """Where they come from."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Purse:
+    """What a draw would be paid from.
+
+    Attributes:
+        name: of the dataset's account, or the one that the curator typed for a new account.
+        cap: of an account that the first draw opens; None for one that is there.
+        account: as the ledger knows it; for a new one, what it will be.
+        problem: why nothing may be drawn; None if it may.
+        known: whether the ledger could be read, so that no account means that nothing was spent.
+    """
+
+    name: str
+    cap: Budget | None
+    account: Account | None
+    problem: str | None
+    known: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A draw of this session that is paid for, and may be published.
+
+    Attributes:
+        paid: the release and its entry in the ledger.
+        data: what it was drawn from.
+        mechanism: that drew it.
+        time: when, UTC.
+    """
+
+    paid: publish.Paid
+    data: Loaded
+    mechanism: Any
+    time: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Till:
+    """What this session notes about draws that are paid for: plain objects, taken out before the first is paid (see `shelves`).
+
+    Attributes:
+        kept: the last draws that are paid for, oldest first.
+        published: the ledger's numbers of draws that were published.
+    """
+
+    kept: deque[Kept]
+    published: set[int]
+
+    def keep(self, paid: publish.Paid, data: Loaded, mechanism: Any) -> Kept:
+        """Keep a draw that is paid for, so that it can be published."""
+        made = Kept(paid=paid, data=data, mechanism=mechanism, time=datetime.now(UTC))
+        self.kept.append(made)
+        return made
+
+
+def till() -> Till:
+    """This session's till."""
+    published: set[int] = st.session_state.setdefault("published entries", set())
+    return Till(kept=shelf("kept draws", MOST_KEPT), published=published)
+
+
+def in_currency(mechanism: Any, budget: Budget, cap: Budget | None) -> Budget:
+    """The budget in what the account counts: (epsilon, delta) is handed over as the rho that it buys where that is rho."""
+    if isinstance(cap, ZcdpBudget) and isinstance(budget, ApproxBudget):
+        return budget.to_zcdp(conversion=mechanism.chosen().get("conversion", "tight"))
+    return budget
+
+
+def order_of(data: Loaded, mechanism: Any, budget: Budget, purse: Purse) -> publish.Order:
+    """What is asked of the ledger and the mechanism."""
+    cap = purse.account.terms.cap if purse.account is not None else purse.cap
+    return publish.Order(
+        data=data.private,
+        mechanism=mechanism,
+        budget=in_currency(mechanism, budget, cap),
+        dataset=purse.name,
+        marks=data.marks,
+        cap=purse.cap,
+        person=data.source.data.person or "",
+    )
+
+
+def pay_and_draw(data: Loaded, order: publish.Order, place: Till) -> publish.Paid:
+    """Pay for one draw, make it, and keep it for publishing; nothing in here calls into Streamlit, which could lose the draw.
+
+    Args:
+        data: that are drawn from.
+        order: what is asked of the ledger and the mechanism.
+        place: where the draw is kept.
+
+    Raises:
+        DpvizError: nothing was drawn; the text says so if it is spent all the same.
+    """
+    paid = publish.draw(order, Ledger())
+    place.keep(paid, data, order.mechanism)
+    return paid
+
+
+def kept() -> list[Kept]:
+    """The last draws of this session that are paid for, oldest first."""
+    return list(st.session_state.get("kept draws", ()))
+
+
+def looked_at() -> set[str]:
+    """Digests of datasets whose truth was looked at in this session, in whichever mode: the ledger knows of these looks already."""
+    return st.session_state.setdefault("looked_at", set())  # type: ignore[no-any-return]
+
+
+def note_teach_look(data: Recognised) -> bool:
+    """Teach and Compare show the truth: note that in the ledger before it is shown, whether or not the data have an account.
+
+    Returns:
+        Whether the truth may be shown. Where that it is looked at cannot be recorded, it is not, and why is said: a release of these data
+        could later claim that nobody looked. Samples are public, and are shown without a ledger, too.
+    """
+    if data.digest in looked_at():
+        return True
+    try:
+        Ledger().note_seen(data.marks)
+    except RefusedError as error:
+        if data.bundled:
+            return True
+        refusal(f"{_NOT_RECORDED} {error} DPVIZ_LEDGER can name a file that can be written.")
+        return False
+    looked_at().add(data.digest)
+    return True
+
+
+def may_look(data: Loaded, account: str) -> bool:
+    """Note in the ledger that the truth is looked at, before it is; where that cannot be noted, nothing is shown."""
+    told = st.session_state.setdefault("looks told", set())
+    if data.digest not in told:
+        try:
+            Ledger().looked(account)
+        except RefusedError as error:
+            refusal(f"{_NOT_RECORDED} {error}")
+            return False
+        told.add(data.digest)
+        looked_at().add(data.digest)
+    return True
+
+
+def look_words(account: str) -> str:
+    """Whether the truth was looked at, as the manifest will say it."""
+    try:
+        seen = Ledger().account(account).truth_seen
+    except RefusedError:
+        return "not known, the ledger cannot be read"
+    return "yes, recorded for the manifest" if seen else "no"

@@ -1,0 +1,300 @@
+"""The data part of the Points page: a sample, an upload or a path, on a domain that a person declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app import cached
+from dpviz.app.fields import Field, in_range
+from dpviz.app.files import counted, path_files
+from dpviz.app.ledger import Source
+from dpviz.app.points_state import CURATE, LARGEST_ORDER, POINTS, SOURCES, Data, config
+from dpviz.app.presses import refusal
+from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
+from dpviz.data.counting.engines import NUMPY
+from dpviz.data.reading.inspect import found_points
+from dpviz.data.reading.points import PointsFile
+from dpviz.data.reading.sources import FoundFiles, found_files
+from dpviz.errors import DpvizError
+from dpviz.publishing.data_part import DataPart
+from dpviz.publishing.private_data import Asked, Opened, left_out, refuse_nothing
+from dpviz.publishing.sections import PLAIN, DomainPart
+from dpviz.release.nouns import RECORDS
+from dpviz.samples.points import SAMPLES
+from dpviz.space.domain import Domain, refuse_degrees
+from dpviz.view.escape import markdown
+
+TYPES = ("csv", "tsv", "geojson", "json", "gpkg", "parquet", "geoparquet", "zip")
+FRAMES = {
+    "Type the bounds": None,
+    "Contiguous United States": (-125.0, 24.0, -66.0, 50.0),
+    "Europe": (-25.0, 34.0, 45.0, 72.0),
+    "World": (-180.0, -90.0, 180.0, 90.0),
+}
+MOST_MADE_UP = 10_000_000
+NONE = "(none)"
+
+
+def data_controls() -> Data | None:
+    """Draw the controls; give what is loaded, or None with a word on what is missing."""
+    how = config()
+    st.markdown("##### 1 Data")
+    st.session_state["source"] = how.source
+    st.segmented_control(
+        "Where from",
+        SOURCES,
+        key="source",
+        required=True,
+        format_func=str.capitalize,
+        label_visibility="collapsed",
+        on_change=lambda: POINTS.change(source=st.session_state["source"]),
+    )
+    if how.source == "sample":
+        return _sample()
+    given = _uploaded() if how.source == "upload" else _by_path()
+    return None if given is None else _file(given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """Files that a person has named, and how they are counted.
+
+    Attributes:
+        about: what they say about themselves.
+        digest: stands for them in the keys of widgets.
+        part: how a saved configuration names them: points and engine.
+        count: their counts and marks on a domain, by some options; None while they are being counted.
+        content: stands for their content, from their marks.
+        found: the files themselves.
+    """
+
+    about: PointsFile
+    digest: str
+    part: dict[str, Any]
+    count: Callable[[Domain, cached.Options], Opened | None]
+    content: Callable[[Opened], str]
+    found: Callable[[], FoundFiles]
+
+
+def _sample() -> Data:
+    how = config()
+    st.session_state["sample"] = how.sample
+    st.selectbox(
+        "Sample",
+        list(SAMPLES),
+        key="sample",
+        format_func=lambda key: SAMPLES[key].title,
+        on_change=lambda: POINTS.change(sample=st.session_state["sample"], size=None, zoom=None),
+    )
+    about = SAMPLES[how.sample]
+    if about.synthetic:
+        usual, label = about.usual, f"How many {about.unit}"
+        size = Field(
+            key="size",
+            label=label,
+            value=how.size or usual,
+            problem=in_range(label, 1, MOST_MADE_UP),
+            use=lambda typed: POINTS.change(size=None if typed == usual else typed),
+        )
+        size.show(st.number_input, value=None, step=100_000)
+    _order()
+    made_up = how.size if about.synthetic else None
+    points = cached.sample(how.sample, made_up, how.order)
+    credit = "" if about.synthetic else f" Data: {about.licence}."
+    st.caption(about.description + credit, help=f"{_frame_text(points.domain)} Source: {about.source} Licence: {about.licence}.")
+    key = f"{how.sample} {made_up}"
+    return Data(
+        points=points,
+        digest=key,
+        marks=cached.marks(key, (how.order,), points, f"sample {key}".encode()),
+        title=about.title,
+        unit=about.unit,
+        source=Source(data=DataPart(sample=how.sample, size=made_up), domain=_part(points.domain)),
+    )
+
+
+def _part(domain: Domain) -> DomainPart:
+    """The frame as a configuration says it."""
+    return DomainPart(bounds=domain.bounds, crs=domain.crs or PLAIN, order=domain.order)
+
+
+def _order() -> None:
+    st.session_state["order"] = config().order
+    st.slider(
+        "Order of the lattice",
+        1,
+        LARGEST_ORDER,
+        key="order",
+        help="The domain is cut into 2^order cells per side; nothing finer than a cell is ever looked at.",
+        on_change=lambda: POINTS.change(order=st.session_state["order"]),
+    )
+
+
+def _frame_text(domain: Domain) -> str:
+    west, south, east, north = domain.bounds
+    crs = domain.crs or "a plain plane"
+    return f"Domain {west:g}, {south:g} to {east:g}, {north:g} ({markdown(crs)}), {domain.side:,} x {domain.side:,} cells."
+
+
+def _uploaded() -> Given | None:
+    formats = "CSV, GeoJSON, GeoPackage, GeoParquet or a zipped Shapefile."
+    st.file_uploader("Points file", TYPES, key="file", on_change=_keep_upload, help=formats)
+    kept: tuple[str, bytes] | None = st.session_state.get("uploaded")
+    if kept is None:
+        st.info("Choose a file with one row per record: longitude and latitude columns, or point geometries.")
+    elif st.session_state["file"] is None and st.button("Forget the uploaded file"):
+        st.session_state["uploaded"] = kept = None
+    return None if kept is None else _of_upload(*kept)
+
+
+def _of_upload(name: str, body: bytes) -> Given:
+    digest = cached.digest_of(body)
+
+    def count(domain: Domain, options: cached.Options) -> Opened:
+        points = cached.counted(digest, name, body, domain, options)
+        refuse_nothing(points)
+        return Opened(data=points, marks=cached.marks(digest, (domain, options), points, body), engine=NUMPY)
+
+    about = cached.inspected(digest, name, body)
+    return Given(
+        about=about,
+        digest=digest,
+        part={"points": name},
+        count=count,
+        content=lambda _: digest,
+        found=lambda: found_files(cached.named(name, body)),
+    )
+
+
+def _keep_upload() -> None:
+    """Keep the bytes for the session: an upload widget is emptied when a person visits another page."""
+    file = st.session_state["file"]
+    st.session_state["uploaded"] = None if file is None else (file.name, file.getvalue())
+
+
+def _by_path() -> Given | None:
+    files = path_files("", "Type the path of points files on the computer that runs this app.")
+    if files is None:
+        return None
+
+    def count(domain: Domain, options: cached.Options) -> Opened | None:
+        asked = Asked(frame=domain, options=dict(options), engine=files.counting, scheduler=files.scheduler)
+        return counted("", files, asked, (domain, options))
+
+    return Given(
+        about=found_points(files.found),
+        digest=files.digest,
+        part={"points": files.written, "engine": files.engine},
+        count=count,
+        content=files.content,
+        found=lambda: files.found,
+    )
+
+
+def _file(given: Given) -> Data | None:
+    about, digest, mode = given.about, given.digest, config().mode
+    options = _columns(about, digest)
+    unit = unit_controls(UnitQuestion(each="record", columns=about.columns, key=f"{mode} {digest}", private=mode == CURATE))
+    if about.person is not None and "person" not in (unit or ()):
+        st.caption(f":orange[There is a column *{markdown(about.person)}*: choose it above to protect persons, not records.]")
+    crs = about.crs
+    if about.needs_crs:
+        asked = "The file does not say; it is never guessed. EPSG:4326 is longitude and latitude in degrees."
+        crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="crs", persist_state="session", help=asked)
+    domain = _declared_domain(crs or None)
+    needs_crs = about.needs_crs and not (domain is not None and domain.crs is None)
+    bad = "Rows with a missing or unreadable cell. Off: the file is refused if there is one."
+    drop = st.toggle("Leave out bad rows", key="drop", persist_state="session", help=bad)
+    if mode != CURATE and not st.checkbox("These data are already public", key=f"public {digest}", persist_state="session"):
+        st.info("Teach shows the truth beside the release. Confirm that the data are public, or switch to Curate.")
+        return None
+    if needs_crs and not crs:
+        st.info("Say which CRS the coordinates are in.")
+        return None
+    if domain is None:
+        st.info("Declare the domain: west, south, east and north.")
+        return None
+    if unit is None:
+        return None
+    if needs_crs:
+        options["crs"] = crs
+    options |= unit
+    opened = given.count(domain, (*sorted(options.items()), ("bad_rows", "drop" if drop else "refuse")))
+    if opened is None:
+        return None
+    data = _loaded(given, opened, domain, options)
+    if mode == CURATE and "person" not in unit:
+        used = tuple(sorted(options[role] for role in ("x", "y", "count") if role in options))
+        show_repeated(data, cached.repeated(digest, used, given.found()), "record")
+    return data
+
+
+def _loaded(given: Given, opened: Opened, domain: Domain, options: dict[str, Any]) -> Data:
+    """What is counted, with what the curator alone may know said."""
+    for told in filter(None, (*opened.notes, left_out(opened.data))):
+        st.caption(f"Curator only: {markdown(told)}")
+    return Data(
+        points=opened.data,  # type: ignore[arg-type]
+        digest=given.content(opened),
+        marks=opened.marks,
+        title="Uploaded points",
+        unit=RECORDS,
+        source=Source(data=DataPart(**given.part, **options), domain=_part(domain)),
+    )
+
+
+def _columns(about: PointsFile, digest: str) -> dict[str, Any]:
+    """Which columns to read: found by name, and every choice can be overridden."""
+    options: dict[str, Any] = {}
+    names = [NONE, *about.columns]
+    with st.expander("Columns", expanded=not about.has_geometry and (about.x is None or about.y is None)):
+        if not about.has_geometry:
+            for axis, title, found in (("x", "Longitude or easting", about.x), ("y", "Latitude or northing", about.y)):
+                options[axis] = pick(title, names, found, f"column {axis} {digest}")
+        whole = "Whole numbers; without it each row is one record."
+        options["count"] = pick("Records per row", names, None, f"column count {digest}", whole)
+    if about.count is not None and options["count"] is None:
+        st.caption(f":orange[There is a column *{markdown(about.count)}*: choose it under Columns to count several records per row.]")
+    return {name: value for name, value in options.items() if value not in (None, False)}
+
+
+def pick(title: str, names: list[str], found: str | None, key: str, text: str | None = None) -> str | None:
+    """A choice of one column, or none; `found` was recognised by its name."""
+    chosen = st.selectbox(title, names, index=names.index(found) if found else 0, key=key, help=text, persist_state="session")
+    return None if chosen == NONE else chosen
+
+
+def _declared_domain(crs: str | None) -> Domain | None:
+    """A domain from typed bounds: declared in public, never computed from the file."""
+    public = "A public rectangle. It is never taken from the data: their extent is private."
+    frame = FRAMES[st.selectbox("Domain", list(FRAMES), key="frame", persist_state="session", help=public)]
+    if frame is not None:
+        return Domain(bounds=frame, crs="EPSG:4326", order=_order_value())
+    left, right = st.columns(2)
+    west = left.number_input("West", value=None, key="west", persist_state="session", format="%.12g")
+    east = right.number_input("East", value=None, key="east", persist_state="session", format="%.12g")
+    south = left.number_input("South", value=None, key="south", persist_state="session", format="%.12g")
+    north = right.number_input("North", value=None, key="north", persist_state="session", format="%.12g")
+    other = "Left empty: that of the file. Points are reprojected to it. The word none makes a plain plane without a map."
+    own = st.text_input(
+        "CRS of the domain", placeholder=crs or "as the file", key="domain crs", persist_state="session", help=other
+    ).strip()
+    order, frame_crs = _order_value(), None if own.lower() == "none" else own or crs
+    if west is None or east is None or south is None or north is None or (frame_crs is None and own.lower() != "none"):
+        return None
+    try:
+        domain = Domain(bounds=(west, south, east, north), crs=frame_crs, order=order)
+        refuse_degrees(domain)
+    except DpvizError as error:
+        refusal(str(error))
+        return None
+    return domain
+
+
+def _order_value() -> int:
+    _order()
+    return config().order

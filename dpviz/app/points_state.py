@@ -1,0 +1,291 @@
+"""What a page knows: the configuration that a link carries, the last draw, and what was spent so far."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import streamlit as st
+
+from dpviz.app.ledger import Loaded, Purse, Source, may_look, note_teach_look, order_of, pay_and_draw, till
+from dpviz.app.link import Reader, amount, from_query, number, one_of, settings, to_query
+from dpviz.app.shelves import newest, shelf
+from dpviz.data.points import PointCounts
+from dpviz.errors import RefusedError, SettingError
+from dpviz.evaluation.metrics import Evaluation, evaluate
+from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES
+from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.point_release import Release
+from dpviz.samples.points import SAMPLES
+from dpviz.view.points_map import INTERPOLATED, SHOWN
+
+TEACH, CURATE = "Teach", "Curate"
+SOURCES = ("sample", "upload", "path")
+SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
+SMALLEST_DELTA, LARGEST_DELTA = 1e-12, 1e-4
+LARGEST_ORDER = 16
+CHOICES: dict[str, type[Any]] = {**POINT_MECHANISMS, **REFERENCES}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Everything on the Points page that can be shared as a link: parameters only, never data and never a path.
+
+    Attributes:
+        mode: "Teach" or "Curate".
+        source: "sample", "upload" or "path"; a link always opens a sample.
+        sample: key of the sample.
+        size: records of a made-up sample, None for its usual number.
+        mechanism: key of the mechanism.
+        settings: its settings that differ from the defaults.
+        epsilon: the privacy budget; a fraction where no decimal number is the same.
+        delta: its other half, for mechanisms that need one.
+        order: of the domain's lattice.
+        zoom: the zoom level shown; None for the finest that can be hovered.
+        shown: which map.
+    """
+
+    mode: str = TEACH
+    source: str = "sample"
+    sample: str = "la_residents"
+    size: int | None = None
+    mechanism: str = "quadtree"
+    settings: dict[str, Any] = field(default_factory=dict)
+    epsilon: float | Fraction = 0.5
+    delta: float = 1e-6
+    order: int = 10
+    zoom: int | None = None
+    shown: str = SHOWN[0]
+
+    def built(self) -> Any:
+        """The mechanism with its settings; raises `SettingError` if one is out of range."""
+        return CHOICES[self.mechanism](**self.settings)
+
+    def budget(self) -> PureBudget | ApproxBudget:
+        """What a draw spends: with a delta exactly where the mechanism needs one."""
+        return ApproxBudget(self.epsilon, self.delta) if self.built().needs_delta else PureBudget(self.epsilon)
+
+    def same_draw(self, other: Config) -> bool:
+        """Whether both would draw from the same data in the same way; zoom and map do not matter."""
+        return replace(self, zoom=None, shown="") == replace(other, zoom=None, shown="")
+
+    def back_to_overview(self) -> dict[str, Any]:
+        """What is forgotten when the mechanism or a setting changes: the zoom level may not exist any more."""
+        return {"zoom": None}
+
+    @classmethod
+    def readers(cls) -> dict[str, Reader]:
+        """How each parameter of a link is read."""
+        return {
+            "mode": one_of(TEACH, CURATE),
+            "sample": one_of(*SAMPLES),
+            "size": number(1, 10_000_000, int),
+            "mechanism": one_of(*CHOICES),
+            "settings": settings,
+            "epsilon": amount(SMALLEST_EPSILON, LARGEST_EPSILON),
+            "delta": number(SMALLEST_DELTA, LARGEST_DELTA, float),
+            "order": number(1, LARGEST_ORDER, int),
+            "zoom": number(0, 24, int),
+            "shown": one_of(*SHOWN, INTERPOLATED),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """Where a page keeps its configuration in the session.
+
+    Attributes:
+        key: in session state.
+        kind: what the configuration is; its defaults are the page's.
+        mechanisms: by key; references that are not private are for Teach only.
+    """
+
+    key: str
+    kind: type[Any]
+    mechanisms: dict[str, type[Any]]
+
+    def config(self) -> Any:
+        """The configuration of this session; read from the address on the first visit."""
+        if self.key not in st.session_state:
+            st.session_state[self.key] = from_query(self.kind, st.query_params.to_dict())
+        return st.session_state[self.key]
+
+    def change(self, **updates: Any) -> None:
+        """Change the configuration; the address follows."""
+        st.session_state[self.key] = replace(self.config(), **updates)
+
+    def offered(self) -> list[str]:
+        """Keys of the mechanisms that may be used in the present mode: in Curate the private ones."""
+        return [key for key, mechanism in self.mechanisms.items() if mechanism.private or self.config().mode == TEACH]
+
+    def refuse_reference(self) -> None:
+        """Raise `SettingError` where a reference that is not private is chosen in Curate."""
+        how = self.config()
+        if how.mechanism not in self.offered():
+            raise SettingError(
+                f"{self.mechanisms[how.mechanism].title} is for Teach only: it would reveal private data, whatever the budget."
+                " Choose another mechanism, or go back to Teach. Nothing was drawn or spent."
+            )
+
+    def refuse_unpaid(self, purse: Purse | None) -> None:
+        """Raise `RefusedError` where a draw in Curate would be paid from nothing."""
+        if purse is None and self.config().mode == CURATE:
+            raise RefusedError("In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent.")
+
+    def remember(self, data: Loaded | None) -> None:
+        """Keep what is loaded in Curate, with its configuration, for the Release page; None while something is missing."""
+        if data is None:
+            st.session_state.pop(f"loaded {self.key}", None)
+        else:
+            st.session_state[f"loaded {self.key}"] = (data, self.config())
+
+    def offer(self, data: Loaded | None) -> None:
+        """Offer what is loaded in Teach, which is public, to the Compare page; None takes it back."""
+        if data is None or self.config().mode != TEACH or self.config().source == "sample":
+            st.session_state.pop(f"public {self.key}", None)
+        else:
+            st.session_state[f"public {self.key}"] = data
+
+    def offered_data(self) -> Any | None:
+        """A file that was declared public and loaded in Teach in this session."""
+        return st.session_state.get(f"public {self.key}")
+
+    def loaded(self) -> tuple[Loaded, Any] | None:
+        """Data as last loaded in Curate in this session, and the configuration that they had then."""
+        return st.session_state.get(f"loaded {self.key}")
+
+    def write_address(self) -> None:
+        """Make the address bar carry the configuration."""
+        query = to_query(self.config())
+        if st.query_params.to_dict() != query:
+            st.query_params.from_dict(query)
+
+
+POINTS = Desk(key="config", kind=Config, mechanisms=CHOICES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """What is loaded: private counts, and what the page may say about them.
+
+    Attributes:
+        points: the private counts.
+        digest: recognises the content; never shown.
+        marks: what the ledger recognises the data by; never shown.
+        title: for the screen.
+        unit: what one record is.
+        source: where they come from.
+    """
+
+    points: PointCounts
+    digest: str
+    marks: tuple[str, ...]
+    title: str
+    unit: str
+    source: Source
+
+    @property
+    def private(self) -> PointCounts:
+        """The counts, by the name that they have for points and trips alike."""
+        return self.points
+
+    @property
+    def bundled(self) -> bool:
+        """Whether they are a sample, which comes with the package and is public."""
+        return self.source.data.sample is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """The last draw, kept until the next one.
+
+    Attributes:
+        release: what was drawn.
+        data: what it was drawn from.
+        config: how.
+        seconds: server time of the draw.
+        number: counts draws in this session.
+        account: that paid for it in the ledger; None in Teach.
+    """
+
+    release: Release
+    data: Data
+    config: Config
+    seconds: float
+    number: int
+    account: str | None = None
+
+
+def config() -> Config:
+    """The configuration of the Points page."""
+    return POINTS.config()  # type: ignore[no-any-return]
+
+
+def drawn() -> Drawn | None:
+    """The last draw of the present mode, None before the first."""
+    return newest(f"drawn {config().mode}")  # type: ignore[no-any-return]
+
+
+def draw(data: Data, purse: Purse | None = None) -> None:
+    """Draw once and keep the result. In Curate the ledger counts the draw before any noise is drawn.
+
+    Args:
+        data: as loaded.
+        purse: what the draw is paid from, in Curate.
+
+    Raises:
+        SettingError: a reference that is not private, in Curate; nothing is spent.
+        DpvizError: nothing was drawn; the text says so if it is spent all the same.
+    """
+    POINTS.refuse_reference()
+    POINTS.refuse_unpaid(purse)
+    how, number = config(), st.session_state.get("draws", 0) + 1
+    mechanism, budget = how.built(), how.budget()
+    mechanism.check(data.points.domain)
+    st.session_state["draws"] = number
+    place, paying = shelf(f"drawn {how.mode}"), till()  # from here on no call into Streamlit: it could lose the draw
+    start, account = time.perf_counter(), None
+    if purse is None:
+        release = mechanism.release(data.points, budget, Entropy.seeded(number))
+    else:
+        paid = pay_and_draw(data, order_of(data, mechanism, budget, purse), paying)
+        release, account = paid.release, paid.account.name
+    seconds = time.perf_counter() - start
+    place.append(Drawn(release=release, data=data, config=how, seconds=seconds, number=number, account=account))
+
+
+def truth_of(what: Drawn) -> Evaluation | None:
+    """The comparison with the truth, where the mode allows it: always in Teach, in Curate only once asked for."""
+    if not truth_allowed(what.data, what.account):
+        return None
+    key = f"evaluation {what.config.mode}"
+    number, evaluation = st.session_state.get(key, (None, None))
+    if number != what.number:
+        evaluation = evaluate(what.release, what.data.points)
+        st.session_state[key] = (what.number, evaluation)
+    return evaluation  # type: ignore[no-any-return]
+
+
+def truth_allowed(data: Loaded, account: str | None) -> bool:
+    """Whether the truth may be shown: it is noted before it is looked at, in Curate in the ledger.
+
+    Args:
+        data: whose truth.
+        account: in the ledger; None in Teach.
+    """
+    if account is not None:
+        return truth_wanted(data) and may_look(data, account)
+    return note_teach_look(data)
+
+
+def truth_key(data: Loaded) -> str:
+    """The switch that shows a dataset's truth in Curate; each dataset has its own, so that none is shown unasked."""
+    return f"curator truth {data.digest}"
+
+
+def truth_wanted(data: Loaded) -> bool:
+    """Whether the curator asked to see this dataset's truth."""
+    return bool(st.session_state.get(truth_key(data), False))

@@ -1,0 +1,1 @@
+"""The command line: `dpviz check`, `release`, `ledger`, `compare`, `audit` and `app`."""

@@ -1,0 +1,272 @@
+"""The pass in SQL: what a row's cells mean, by the same rules and arithmetic as in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from dpviz.data.arrays import MOST_RECORDS
+from dpviz.data.columns import is_text, readable_numbers
+from dpviz.data.counting.duckdb_session import quoted, quoted_list
+from dpviz.data.counting.placing import GeometryCells, IdPairs, LeafIds, Placing, XyCells, XyPairs
+from dpviz.data.places import BAD, OUTSIDE, cells_of
+
+if TYPE_CHECKING:
+    from dpviz.data.counting.job import CountingPass
+    from dpviz.space.domain import Domain
+
+BAD_COUNT, NOBODY = -3, -4
+_INT32 = 2**31
+_MISSING_WORDS = list(pyarrow.csv.ConvertOptions().null_values)
+
+_MARGIN = 2.0**-30
+_POINT_HEAD, _POINT_BYTES = b"\x01\x01\x00\x00\x00", 21  # little-endian, a point
+
+Floats = NDArray[np.float64]
+Work = Callable[..., pa.Array]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Function:
+    """A function of Arrow columns that SQL calls by its name.
+
+    Attributes:
+        work: (n,) arrays to one of the same length, without missing cells handled for it.
+        inputs: columns of the files by their own names, or types of SQL.
+        output: its type of SQL.
+    """
+
+    work: Work
+    inputs: tuple[str, ...]
+    output: str
+    of_columns: bool = True
+
+
+@dataclass(kw_only=True)
+class Expressions:
+    """SQL for the cells of a pass, whose columns are called c0, c1, ... in the order of `asked.columns`.
+
+    Attributes:
+        asked: the pass.
+        functions: those that the expressions call, by name; filled on the way.
+        tables: Arrow tables that they join, by name; likewise.
+    """
+
+    asked: CountingPass
+    functions: dict[str, Function] = field(default_factory=dict)
+    tables: dict[str, pa.Table] = field(default_factory=dict)
+
+    def rows(self, scan: str) -> str:
+        """A query of place, weight and person of every row; place may be a fault, weight and person are left out where not asked for."""
+        names = [self._place(), self._weight(), self._person()]
+        listed = ", ".join(f"{text} AS {name}" for name, text in zip(("place", "weight", "person"), names, strict=True) if text)
+        joins = " ".join(f"LEFT JOIN {name} ON {name}.id = {self._id(name)}" for name in self.tables)
+        inner = f"SELECT {listed} FROM ({self._read(scan)}) AS cells {joins}"  # noqa: S608  (names are ours, texts quoted)
+        return f"SELECT {self._coded()} FROM ({inner})"  # noqa: S608
+
+    def _coded(self) -> str:
+        """The place or the first fault of a row, its records, and whom it belongs to."""
+        faults = [f"WHEN place = {BAD} THEN {BAD}"]
+        if self.asked.count is not None:
+            faults.append(f"WHEN weight < 0 THEN {BAD_COUNT}")
+        if self.asked.person is not None:
+            faults.append(f"WHEN person IS NULL THEN {NOBODY}")
+        place = "place" if len(faults) == 1 else f"CASE {' '.join(faults)} ELSE place END AS place"
+        amount = [] if self.asked.count is None else ["CASE WHEN weight < 0 THEN 1 ELSE weight END AS amount"]
+        person = [] if self.asked.person is None else ["person"]
+        return ", ".join([place, *amount, *person])
+
+    def _read(self, scan: str) -> str:
+        """The scan with the coordinates as numbers, each computed once."""
+        placing = self.asked.placing
+        if not isinstance(placing, XyCells | GeometryCells) or _is_wkb(placing):
+            return f"SELECT * FROM {scan}"  # noqa: S608
+        x, y = self._axes(placing)
+        return f"SELECT *, {x} AS x, {y} AS y FROM {scan}"  # noqa: S608
+
+    def _axes(self, placing: XyCells | GeometryCells) -> tuple[str, str]:
+        if isinstance(placing, GeometryCells):
+            cell = self._cell(placing.geometry)
+            return f"CAST({cell}.x AS DOUBLE)", f"CAST({cell}.y AS DOUBLE)"
+        return self.number(placing.x), self.number(placing.y)
+
+    def number(self, name: str) -> str:
+        """SQL for a column's cells as numbers, as `readable_numbers` reads them."""
+        cell, kind = self._cell(name), self._kind(name)
+        if _is_plain(kind):
+            return f"CAST({cell} AS DOUBLE)"
+        if is_text(kind):
+            return f"CASE WHEN contains({cell}, '_') OR contains({cell}, '+-') THEN NULL ELSE TRY_CAST({cell} AS DOUBLE) END"
+        if not pa.types.is_decimal(kind):
+            return "CAST(NULL AS DOUBLE)"
+        return self._call(f"number_{cell}", lambda column: pa.array(readable_numbers(column)), (name,), "DOUBLE")
+
+    def _place(self) -> str:
+        placing = self.asked.placing
+        if isinstance(placing, XyCells | GeometryCells) and not _is_wkb(placing):
+            return cell_sql(placing.domain, placing.size)
+        if isinstance(placing, IdPairs):
+            return self._id_pairs(placing)
+        if isinstance(placing, XyPairs):
+            return self._xy_pairs(placing)
+        return self._call("places", self._placed, placing.columns, "BIGINT")
+
+    def _placed(self, *columns: pa.ChunkedArray) -> pa.Array:
+        placing = self.asked.placing
+        points = plain_points(columns[0]) if isinstance(placing, GeometryCells) else None
+        if points is not None and isinstance(placing, GeometryCells):
+            return pa.array(cells_of(*points, placing.domain))
+        return pa.array(self.asked.placing.places(dict(zip(self.asked.placing.columns, columns, strict=True))))
+
+    def _xy_pairs(self, placing: XyPairs) -> str:
+        """Coordinates are read as numbers by SQL; the look-up of regions takes them as they are."""
+
+        def work(*columns: pa.ChunkedArray) -> pa.Array:
+            return pa.array(placing.places(dict(zip(placing.columns, columns, strict=True))))
+
+        self.functions["places"] = Function(work=work, inputs=("DOUBLE",) * 4, output="BIGINT", of_columns=False)
+        return f"places({', '.join(map(self.number, placing.columns))})"
+
+    def _id_pairs(self, placing: IdPairs) -> str:
+        start = self._leaf("starts", placing.origin, placing.starts)
+        end = self._leaf("ends", placing.destination, placing.ends)
+        pair = f"CAST({start} AS BIGINT) * {len(placing.ends.texts)} + {end}"
+        return f"CASE WHEN least({start}, {end}) < 0 THEN least({start}, {end}) ELSE {pair} END"
+
+    def _leaf(self, table: str, name: str, ids: LeafIds) -> str:
+        """An id's place: joined where it is written as the regions write it, else asked for."""
+        kind = self._kind(name)
+        asked = self._call(f"{table}_of", lambda column: pa.array(ids.places(column)), (name,), "BIGINT")
+        if not (is_text(kind) or pa.types.is_integer(kind)):
+            return asked
+        self.tables[table] = pa.table({"id": pa.array(ids.texts, pa.string()), "place": np.arange(len(ids.texts))})
+        return f"CASE WHEN {table}.place IS NULL THEN {asked} ELSE {table}.place END"
+
+    def _id(self, table: str) -> str:
+        """The text of an id's cell that is joined."""
+        placing = self.asked.placing
+        assert isinstance(placing, IdPairs)  # noqa: S101  (for the type checker: no others have tables)
+        name, ids = (placing.origin, placing.starts) if table == "starts" else (placing.destination, placing.ends)
+        text = f"CAST({self._cell(name)} AS VARCHAR)"
+        return text if ids.cut is None else f"CASE WHEN length({text}) = 15 THEN left({text}, {ids.cut}) ELSE {text} END"
+
+    def _weight(self) -> str | None:
+        name = self.asked.count
+        if name is None:
+            return None
+        cell, kind = self._cell(name), self._kind(name)
+        if isinstance(self.asked.placing, XyCells | GeometryCells):
+            return _whole(self.number(name))
+        if _is_plain(kind):
+            return _whole(cell if pa.types.is_integer(kind) else f"CAST({cell} AS DOUBLE)")
+        asked = self._call("weights", lambda column: pa.array(self.asked.weights(column)), (name,), "BIGINT")
+        return (
+            f"CASE WHEN regexp_full_match({cell}, '[0-9]{{1,15}}') THEN CAST({cell} AS BIGINT) ELSE {asked} END" if is_text(kind) else asked
+        )
+
+    def _person(self) -> str | None:
+        """Whom a row belongs to: whole numbers as they are stored, which stand for their texts; else canonical texts."""
+        name = self.asked.person
+        if name is None:
+            return None
+        cell, kind = self._cell(name), self._kind(name)
+        if pa.types.is_integer(kind):
+            return cell
+        asked = self._call("persons", lambda column: self.asked.persons(column).cast(pa.string()).combine_chunks(), (name,), "VARCHAR")
+        if not is_text(kind):
+            return asked
+        words = f" AND {cell} NOT IN ({quoted_list(_MISSING_WORDS)[1:-1]})" if self.asked.is_text else ""
+        return f"CASE WHEN {cell} IS NULL THEN NULL WHEN {cell} >= '!' AND {cell} < chr(127){words} THEN {cell} ELSE {asked} END"
+
+    def _call(self, function: str, work: Work, names: tuple[str, ...], output: str) -> str:
+        self.functions[function] = Function(work=work, inputs=names, output=output)
+        return f"{function}({', '.join(map(self._cell, names))})"
+
+    def _cell(self, name: str) -> str:
+        return f"c{self.asked.columns.index(name)}"
+
+    def _kind(self, name: str) -> pa.DataType:
+        kind = self.asked.schema.field(self.asked.schema.names.index(name)).type
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def plain_points(cells: pa.ChunkedArray) -> tuple[Floats, Floats] | None:
+    """(n,) x and y of geometries in WKB that all are little-endian points in two dimensions, as most files have them; else None."""
+    whole = pa.concat_arrays(cells.chunks or [pa.array([], cells.type)])
+    if not pa.types.is_binary(whole.type) or whole.null_count or not len(whole):
+        return None
+    _, offsets, content = whole.buffers()
+    begins = np.frombuffer(offsets, np.int32)[whole.offset : whole.offset + len(whole) + 1]
+    if (np.diff(begins) != _POINT_BYTES).any():
+        return None
+    signs = np.frombuffer(content, np.uint8)[begins[0] : begins[-1]].reshape(-1, _POINT_BYTES)
+    if (signs[:, : len(_POINT_HEAD)] != np.frombuffer(_POINT_HEAD, np.uint8)).any():
+        return None
+    xy = np.ascontiguousarray(signs[:, len(_POINT_HEAD) :]).view("<f8").astype(np.float64, copy=False)
+    return np.ascontiguousarray(xy[:, 0]), np.ascontiguousarray(xy[:, 1])
+
+
+def cell_sql(domain: Domain, size: int) -> str:
+    """SQL for the lattice cell of doubles x and y, with the arithmetic of `places.cells_of`.
+
+    NaN is asked for first: a Parquet file's largest and smallest values leave it out, and DuckDB leaves out comparisons
+    that they answer.
+    """
+    west, south, east, north = domain.bounds
+    kind = "INTEGER" if size < _INT32 else "BIGINT"
+    row, column = (_floor(axis, low, high, domain.side) for axis, low, high in (("y", south, north), ("x", west, east)))
+    cell = f"CAST({row} * {_double(domain.side)} + {column} AS {kind})"
+    within = "x >= {west} AND x {sign} {east} AND y >= {south} AND y {sign} {north}"
+    start = {"west": _double(west), "south": _double(south)}
+    inner = within.format(sign="<", east=_double(_short_of(west, east)), north=_double(_short_of(south, north)), **start)
+    outer = within.format(sign="<=", east=_double(east), north=_double(north), **start)
+    good = f"CASE WHEN {inner} THEN {cell} WHEN {outer} THEN {_on_edge(domain, kind)} ELSE {OUTSIDE} END"
+    return f"CASE WHEN isfinite(x) AND isfinite(y) THEN {good} ELSE {BAD} END"
+
+
+def _short_of(low: float, high: float) -> float:
+    """A bound so little under the upper one that no place before it rounds up to the next one after the last."""
+    return high - (high - low) * _MARGIN
+
+
+def _on_edge(domain: Domain, kind: str) -> str:
+    """The cell of a point on or next to the east or north edge: on it, it is in the last column or row."""
+    west, south, east, north = domain.bounds
+    column, row = (
+        f"CASE WHEN {axis} = {_double(high)} THEN {_double(domain.side - 1)} ELSE {_axis(axis, low, high, domain.side)} END"
+        for axis, low, high in (("x", west, east), ("y", south, north))
+    )
+    return f"CAST(({row}) * {_double(domain.side)} + ({column}) AS {kind})"
+
+
+def _axis(axis: str, low: float, high: float, side: int) -> str:
+    return f"least({_floor(axis, low, high, side)}, {_double(side - 1)})"
+
+
+def _floor(axis: str, low: float, high: float, side: int) -> str:
+    return f"floor(({axis} - {_double(low)}) * {_double(side / (high - low))})"
+
+
+def _double(value: float) -> str:
+    """A number as it is: without the cast, SQL would read a decimal."""
+    return f"CAST({quoted(repr(float(value)))} AS DOUBLE)"
+
+
+def _whole(number: str) -> str:
+    """A whole count, cut to 2**53, else -1; as `cell_sql`, NaN is asked for first."""
+    whole = f"CASE WHEN {number} >= 0 AND {number} = floor({number}) THEN CAST(least({number}, {MOST_RECORDS}) AS BIGINT) ELSE -1 END"
+    return f"CASE WHEN isfinite(CAST({number} AS DOUBLE)) THEN {whole} ELSE -1 END"
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _is_wkb(placing: Placing) -> bool:
+    return isinstance(placing, GeometryCells) and placing.encoding != "point"

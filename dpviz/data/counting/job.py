@@ -1,0 +1,192 @@
+"""What a counting pass counts: plain values that every engine is handed, and that travel to its workers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from dpviz.data.arrays import clipped
+from dpviz.data.bounding import Bound, canonical
+from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, readable_numbers
+from dpviz.data.counting.placing import GeometryCells, IdPairs, Placing
+from dpviz.data.flow_rows import counts_of
+from dpviz.data.reading.text_rows import NO_BAD_LINES, BadLines
+from dpviz.errors import DpvizError, InputError
+
+Integers = NDArray[np.int64]
+
+_REMEDY = "Clean the files, or pass bad_rows='drop' to leave such rows out."
+_MISSING_WORDS = tuple(pyarrow.csv.ConvertOptions().null_values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountingPass:
+    """One reading of all rows of some files of one schema.
+
+    Attributes:
+        files: real paths, in any order; the result does not hang on it.
+        format: CSV, TSV or Parquet (GeoParquet is that with `GeometryCells`).
+        schema: of every file. All columns of text tables are texts.
+        placing: how a row becomes a place.
+        count: column of records per row; None where each row is one record.
+        person: column that says who a row belongs to; None where the unit is one record.
+        bound: of each person's records; None without `person`.
+        drop: whether bad rows are left out; else the first kind of them is refused.
+        unknown_refused: whether rows outside are refused like bad ones unless bad rows are dropped: ids that are no region.
+        size: bytes of all files.
+    """
+
+    files: tuple[Path, ...] = field(repr=False)
+    format: str
+    schema: pa.Schema
+    placing: Placing
+    count: str | None = None
+    person: str | None = None
+    bound: Bound | None = None
+    drop: bool = False
+    unknown_refused: bool = False
+    size: int = field(default=0, repr=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns to read, none twice."""
+        return tuple(dict.fromkeys(name for name in (*self.placing.columns, self.count, self.person) if name is not None))
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the files are text tables."""
+        return self.format in ("CSV", "TSV")
+
+    def weights(self, column: pa.ChunkedArray) -> Integers:
+        """(n,) records that each row stands for, cut to 2**53; -1 where the cell is no whole number, at least 0."""
+        if isinstance(self.placing, IdPairs):
+            counts = counts_of(column, "", texts=True)
+            return np.where(counts.fault != 0, -1, counts.trips)
+        records, whole = clipped(readable_numbers(column))
+        return np.where(whole, records, -1)
+
+    def persons(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """(n,) canonical texts of whom rows belong to, as large strings; null where the cell is missing or blank."""
+        return person_texts(column, words=self.is_text)
+
+
+def person_texts(column: pa.ChunkedArray, *, words: bool) -> pa.ChunkedArray:
+    """Canonical texts of people, null where missing; `words` says that NA, null, NaN and the like are missing, as in text tables."""
+    column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    column = column.cast(plain_type(column.type))
+    nobody = _MISSING_WORDS if words else ()
+    if is_text(column.type):
+        texts = column.cast(pa.large_string())
+        blank = pc.or_(pc.equal(pc.utf8_trim_whitespace(texts), ""), pc.is_in(texts, value_set=pa.array(nobody, pa.large_string())))
+        return pc.if_else(blank, pa.scalar(None, pa.large_string()), texts)
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.large_string())
+    encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
+    missing = encoded.dictionary.is_null(nan_is_null=True).to_pylist()
+    known = [None if absent else canonical(value).decode() for value, absent in zip(encoded.dictionary.to_pylist(), missing, strict=True)]
+    return pa.chunked_array([pa.array(known, pa.large_string()).take(encoded.indices)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faults:
+    """How many rows break which rule; a row with several faults is counted by the first of them. PRIVATE.
+
+    Attributes:
+        rows: all that were read, bad lines left out; 0 where that is not known.
+        lines: those of a text table that are no rows.
+        place: rows without a readable place.
+        count: rows without a readable count.
+        person: rows of nobody.
+        outside: good rows outside the domain or the regions.
+    """
+
+    rows: int = field(default=0, repr=False)
+    lines: BadLines = field(default=NO_BAD_LINES, repr=False)
+    place: int = field(default=0, repr=False)
+    count: int = field(default=0, repr=False)
+    person: int = field(default=0, repr=False)
+    outside: int = field(default=0, repr=False)
+
+    def refuse(self, asked: CountingPass) -> None:
+        """Raise what the rows break; where bad rows are dropped, only that a column has not one good cell.
+
+        Raises:
+            InputError: names the columns and the rule, never a cell or a number of rows.
+        """
+        if asked.drop:
+            self._refuse_hopeless(asked)
+            return
+        self.lines.refuse(_REMEDY)
+        if self.place:
+            raise InputError(f"{_place_fault(asked.placing)} {_REMEDY}")
+        if self.count:
+            raise InputError(f"Column {asked.count!r} has a cell that is not a whole number, at least 0. {WEIGHTS_REFUSED} {_REMEDY}")
+        if self.person:
+            raise InputError(f"Column {asked.person!r} has a missing cell: every row must say whom it belongs to. {_REMEDY}")
+        if self.outside and asked.unknown_refused:
+            listed = " or ".join(map(repr, asked.placing.columns))
+            raise InputError(f"Column {listed} has an id that is no leaf region; ids are compared letter by letter. {_REMEDY}")
+
+    def _refuse_hopeless(self, asked: CountingPass) -> None:
+        """Refuse columns of texts without a single number, and counts without a whole one."""
+        texts = [name for name in asked.placing.columns if is_text(plain_type(asked.schema.field(name).type))]
+        if self.rows and self.place == self.rows and texts and not isinstance(asked.placing, IdPairs):
+            raise no_number(*texts)
+        if self.rows and self.count == self.rows:
+            raise InputError(f"Column {asked.count!r} holds no whole number. {WEIGHTS_REFUSED}")
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type of a column's cells; of a dictionary, that of its values."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _place_fault(placing: Placing) -> str:
+    if isinstance(placing, GeometryCells):
+        return "A geometry is missing, empty, no point or not finite."
+    listed = " or ".join(map(repr, placing.columns))
+    if not isinstance(placing, IdPairs):
+        return f"Column {listed} has a cell that is no finite number."
+    return f"Column {listed} has an id that is missing, or is neither a text nor a whole number."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watch:
+    """Who follows a pass, and may end it. It stays in the process that asked.
+
+    Attributes:
+        progress: is told the part that is done, from 0 to 1.
+        cancel: ends the pass once it is set.
+    """
+
+    progress: Callable[[float], object] | None = None
+    cancel: threading.Event | None = None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the pass is to end."""
+        return self.cancel is not None and self.cancel.is_set()
+
+    def at(self, done: float) -> None:
+        """Say that a part from 0 to 1 is done.
+
+        Raises:
+            DpvizError: the pass was cancelled.
+        """
+        if self.cancelled:
+            raise cancelled()
+        if self.progress is not None:
+            self.progress(min(max(float(done), 0.0), 1.0))
+
+
+def cancelled() -> DpvizError:
+    """The error of a pass that was ended from outside."""
+    return DpvizError("The counting was cancelled; nothing of it was kept.")

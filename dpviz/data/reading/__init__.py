@@ -1,0 +1,1 @@
+"""From a file of private rows to checked tables."""

@@ -1,0 +1,298 @@
+"""Read private files of trips: a row per pair, a row per trip, or a matrix of origins by destinations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from dpviz.data.columns import PERSON_NAMES, only_candidate, owners
+from dpviz.data.flow_rows import BLOCK_CODE, REMEDY, Counts, Ids, Trips, checked_counts, counts_of, ids_of, leaf_places, refuse_missing
+from dpviz.data.flows import Flows
+from dpviz.data.reading.flow_columns import (
+    HEADLESS,
+    FlowColumns,
+    FlowsQuestion,
+    cut_of,
+    found_columns,
+    headless,
+    is_matrix,
+    may_be_matrix,
+    proposed,
+)
+from dpviz.data.reading.flow_totals import CHECKED, UNCHECKED, Pairs, are_totals, check_totals, total_words
+from dpviz.data.reading.safety import Limits, Source, checked_bytes
+from dpviz.data.reading.tables import Cells, OpenTable, open_table
+from dpviz.data.reading.text_rows import SEPARATORS
+from dpviz.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dpviz.data.bounding import People
+    from dpviz.space.regions import Regions
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowsFile:
+    """What a file of trips says about itself, for the curator who has to say the rest. Not for release.
+
+    Attributes:
+        format: CSV, TSV or Parquet.
+        columns: names as the file spells them; of a matrix, the ids of the destinations are among them.
+        matrix: whether it looks like a matrix: origins in the first column, destinations in the header, counts in the cells.
+        origin: the one column that is called like an origin; None if none is, or several are.
+        destination: likewise.
+        count: likewise for the number of trips per row; `read_flows` takes it if no other is named.
+        person: likewise for who a row belongs to; a proposal, never applied unasked.
+        rows: how many, where that is cheap to know; for the curator's eyes only.
+    """
+
+    format: str
+    columns: tuple[str, ...]
+    matrix: bool
+    origin: str | None
+    destination: str | None
+    count: str | None
+    person: str | None
+    rows: int | None = field(repr=False)
+
+
+def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> FlowsFile:
+    """What a file of trips says about itself, without a single cell of it.
+
+    Args:
+        source: a path, or an open binary file with a `name`.
+        through: whether to read every row too, where it is plain which columns are meant, and to refuse what `read_flows`
+            refuses under bad_rows="refuse", whatever the regions.
+        limits: the most that the file may hold.
+
+    Raises:
+        InputError: the file cannot be opened, is too large, starts with data where column names belong, or has a bad row.
+    """
+    opened = _open(source, limits)
+    found = proposed(opened.names)
+    if headless(opened.names):
+        raise InputError(HEADLESS)
+    matrix = may_be_matrix(opened.names) and _looks_like_matrix(opened)
+    if through and (matrix or (found.origin is not None and found.destination is not None)):
+        _read_through(opened, found, matrix)
+    return FlowsFile(
+        format=opened.format,
+        columns=opened.names,
+        matrix=matrix,
+        origin=found.origin,
+        destination=found.destination,
+        count=found.count,
+        person=only_candidate(opened.names, PERSON_NAMES),
+        rows=opened.rows,
+    )
+
+
+def _read_through(opened: OpenTable, found: FlowColumns, matrix: bool) -> None:
+    """Refuse a row that is bad whatever the regions are."""
+    if matrix:
+        _from_matrix(opened, "refuse")
+    else:
+        names = [name for name in (found.origin, found.destination, found.count) if name is not None]
+        read = _read(opened, [opened.names.index(name) for name in names], "refuse")
+        for name, cells in zip(names[:2], read.columns, strict=False):
+            refuse_missing(ids_of(cells, f"Column {name!r}"))
+        for name, cells in zip(names[2:], read.columns[2:], strict=True):
+            checked_counts(counts_of(cells, f"Column {name!r}", texts=True), "refuse")
+
+
+def _looks_like_matrix(opened: OpenTable) -> bool:
+    """Whether most names after the first are written like ids, or stand in the first column too."""
+    ids = ids_of(_read(opened, [0], "drop").columns[0], "")
+    known = {text.strip() for text in ids.texts}
+    alike = sum(name.strip() in known or any(sign.isdigit() for sign in name) for name in opened.names[1:])
+    return 2 * alike > len(opened.names) - 1
+
+
+def read_flows(
+    source: Source,
+    *,
+    regions: Regions,
+    destinations: Regions | None = None,
+    origin: str | None = None,
+    destination: str | None = None,
+    count: str | None = None,
+    person: str | None = None,
+    contributions: int = 1,
+    distinct: bool = False,
+    exactly: bool = False,
+    bad_rows: str = "refuse",
+    quoted_newlines: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    key: bytes | None = None,
+) -> Flows:
+    r"""Add up a file's trips per pair of leaf regions.
+
+    Formats: CSV and TSV (UTF-8, a header) and Parquet, as a table with the columns that are named here, or as a matrix: ids of
+    origins in the first column, ids of destinations in the header, counts in the cells, blank where there are none. Ids are
+    compared as text, zeros in front included. Rows and columns whose id is a word for a total ("total", "all", "sum") and no
+    region are left out, and the result's `notes` say so.
+
+    Args:
+        source: a path, or an open binary file (an upload) with a `name`; its ending tells the format. Never a URL.
+        regions: the public frame; where trips begin.
+        destinations: where they end, a hierarchy of the same depth; `regions` if None.
+        origin: column of ids of leaf regions; found by its name if None (origin, from, source, home, h_geocode, ...).
+            Block codes of 15 characters in columns called h_geocode or w_geocode (LODES) are cut to the length of the leaves' ids.
+        destination: likewise (destination, to, target, work, w_geocode, ...).
+        count: column of trips per row, whole and >= 0; found by its name if None (count, flow, trips, S000, ...); each row is
+            one trip if there is none. Survey weights are refused.
+        person: column that says who a row belongs to; each person then keeps at most `contributions` trips.
+        contributions: m >= 1; above 1 without `person`, the curator vouches that nobody has more.
+        distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
+        exactly: declare that every person has exactly m trips; see `Flows.from_table`.
+        bad_rows: "refuse" raises on an unknown id, a missing or malformed cell, and on totals that contradict the rest; "drop"
+            leaves them out (the result's `dropped` counts trips, and one for each unreadable row or cell), and totals unchecked.
+            Under "drop" no single row raises, only what concerns a whole file or column: see `Flows.from_table`.
+        quoted_newlines: as for `read_points`.
+        limits: the most that the file may hold.
+        key: bytes that decide which trips a person keeps; fresh from the operating system if None.
+
+    Raises:
+        InputError: the file or a column cannot be used, a row is bad under "refuse"; says the column and the rule,
+            never a cell's value.
+
+    >>> import io
+    >>> from dpviz.space.regions import Regions
+    >>> regions = Regions.from_prefixes(["36001", "36003", "50001"], lengths=[2, 5], levels=["state", "county"])
+    >>> upload = io.BytesIO(b"from,to,trips\n36001,50001,7\n36003,36003,2\n36001,50001,1\n")
+    >>> upload.name = "trips.csv"
+    >>> flows = read_flows(upload, regions=regions)
+    >>> flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist()
+    ([0, 1], [2, 1], [8, 2])
+    """
+    question = FlowsQuestion(
+        sides=(regions, destinations or regions),
+        columns=FlowColumns(origin=origin, destination=destination, count=count, person=person),
+        bad_rows=bad_rows,
+        limits=limits,
+        quoted_newlines=quoted_newlines,
+    )
+    return Flows.from_trips(
+        read_trips(source, question),
+        regions=regions,
+        destinations=destinations or regions,
+        contributions=contributions,
+        distinct=distinct,
+        exactly=exactly,
+        bad_rows=bad_rows,
+        key=key,
+    )
+
+
+def read_trips(source: Source, question: FlowsQuestion) -> Trips:
+    """A file's trips with places for ids, the bad rows refused, or marked to be dropped.
+
+    Raises:
+        InputError: as `read_flows`.
+    """
+    sides, bad_rows = question.sides, question.bad_rows
+    opened = _open(source, question.limits, quoted_newlines=question.quoted_newlines)
+    if is_matrix(opened.names, question.columns, sides):
+        rows = _from_matrix(opened, bad_rows)
+    else:
+        rows = _from_table(opened, found_columns(opened.names, question.columns), sides, bad_rows)
+    return _placed(rows, sides, bad_rows)
+
+
+def _open(source: Source, limits: Limits, *, quoted_newlines: bool = False) -> OpenTable:
+    kind, data = checked_bytes(source, limits)
+    return open_table(kind, data, limits, quoted_newlines=quoted_newlines)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Rows:
+    """Rows of a file before ids became places. PRIVATE."""
+
+    pairs: Pairs
+    person: People | None = None
+    ragged: int = 0
+
+
+def _read(opened: OpenTable, places: Sequence[int], bad_rows: str) -> Cells:
+    """The columns at some positions, each cell a single value; bad lines are refused, or left out."""
+    read = opened.take(places)
+    if bad_rows == "refuse":
+        read.bad.refuse(REMEDY)
+    if any(pa.types.is_nested(cells.type) for cells in read.columns):
+        raise InputError("A column that is needed holds lists or records; store one text or number per cell.")
+    return read
+
+
+def _from_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, Regions], bad_rows: str) -> _Rows:
+    names = [name for name in (columns.origin, columns.destination, columns.count, columns.person) if name is not None]
+    read = _read(opened, [opened.names.index(name) for name in names], bad_rows)
+    cells = dict(zip(names, read.columns, strict=True))
+    origin, destination = (_block_ids(cells[name], name, side) for name, side in zip(names[:2], sides, strict=True))
+    count = np.ones(len(origin.codes), np.int64)
+    if columns.count is not None and len(count):
+        count = checked_counts(counts_of(cells[columns.count], f"Column {columns.count!r}", texts=True), bad_rows)
+    person = None
+    if columns.person is not None:
+        whose = cells[columns.person]
+        person = owners(_without_words(whose) if opened.format in SEPARATORS else whose)
+    return _Rows(pairs=Pairs(origin=origin, destination=destination, trips=count), person=person, ragged=read.bad.total)
+
+
+def _block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
+    """The ids in a column; Census block codes in a column that LODES calls so are cut to the length of the leaves' ids."""
+    ids, length = ids_of(cells, f"Column {name!r}"), cut_of(name, side)
+    return ids if length is None else replace(ids, texts=[text[:length] if len(text) == BLOCK_CODE else text for text in ids.texts])
+
+
+def _without_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A person column with NA, null, NaN and the like as missing cells."""
+    words = pa.array(pyarrow.csv.ConvertOptions().null_values)
+    return pc.if_else(pc.is_in(cells, value_set=words), pa.scalar(None, cells.type), cells)
+
+
+def _from_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
+    """A row per cell that is not 0, and per cell of a total."""
+    read = _read(opened, range(len(opened.names)), bad_rows)
+    origin = ids_of(read.columns[0], "The first column")
+    texts = [name.strip() for name in opened.names[1:]]
+    counts = [counts_of(cells, "", texts=True, blanks=True) for cells in read.columns[1:]]
+    fault = np.stack([each.fault for each in counts])
+    trips = checked_counts(Counts(trips=np.stack([each.trips for each in counts]), fault=fault, source="A column of the matrix"), bad_rows)
+    wanted = trips != 0
+    wanted |= total_words(texts)[:-1, None] | total_words(origin.texts)[origin.codes]
+    column, row = np.nonzero(wanted)
+    destination = Ids(
+        codes=np.where([not text for text in texts], -1, np.arange(len(texts)))[column], texts=texts, numeric=False, source="The header"
+    )
+    pairs = Pairs(origin=replace(origin, codes=origin.codes[row]), destination=destination, trips=trips[column, row])
+    return _Rows(pairs=pairs, ragged=read.bad.total)
+
+
+def _placed(rows: _Rows, sides: tuple[Regions, Regions], bad_rows: str) -> Trips:
+    """Places instead of ids, totals left out; they are only looked for where no row belongs to a person."""
+    pairs, notes = rows.pairs, list[str]()
+    if bad_rows == "refuse":
+        refuse_missing(pairs.origin)
+        refuse_missing(pairs.destination)
+    totals = are_totals(pairs, sides)
+    if rows.person is None and (total := totals[0] | totals[1]).any():
+        if bad_rows == "refuse":
+            check_totals(pairs, *totals)
+        pairs = pairs.chosen(~total)
+        notes.append(CHECKED if bad_rows == "refuse" else UNCHECKED)
+    return Trips(
+        origin=leaf_places(pairs.origin, sides[0], bad_rows),
+        destination=leaf_places(pairs.destination, sides[1], bad_rows),
+        count=pairs.trips,
+        person=rows.person,
+        ragged=rows.ragged,
+        notes=tuple(notes),
+    )

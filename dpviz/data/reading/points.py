@@ -1,0 +1,302 @@
+"""Read private point files: the only opener of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpviz.data.arrays import whole_counts
+from dpviz.data.bounding import bound_of, refuse_unenforced
+from dpviz.data.columns import (
+    COUNT_NAMES,
+    PERSON_NAMES,
+    WEIGHTS_REFUSED,
+    X_NAMES,
+    Y_NAMES,
+    Numbers,
+    OpenFile,
+    PointColumns,
+    RawPoints,
+    folded,
+    only_candidate,
+    resolved,
+)
+from dpviz.data.counted import counted_rows
+from dpviz.data.places import cells_of
+from dpviz.data.points import PointCounts
+from dpviz.data.reading.frames import frame_of, on_a_map, reprojected
+from dpviz.data.reading.geometries import open_format, too_many_rows
+from dpviz.data.reading.safety import Limits, Source, checked_bytes, guarded
+from dpviz.data.reading.text_formats import CLEAN
+from dpviz.errors import InputError
+
+if TYPE_CHECKING:
+    from pyproj import CRS
+
+    from dpviz.data.bounding import Bound
+    from dpviz.space.domain import Domain
+
+DEFAULT_LIMITS = Limits()
+_LONGITUDES = ("lon", "lng", "long", "longitude")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointsFile:
+    """What a file says about itself, for the curator who has to say the rest. Not for release.
+
+    Attributes:
+        format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
+        columns: names as the file spells them, geometry left out.
+        has_geometry: whether points come from geometries; x and y are None then.
+        x: the one column that is called like an easting; None if none is, or several are.
+        y: likewise.
+        count: likewise for a number of records per row; a proposal, never applied unasked.
+        person: likewise for who a row belongs to; a proposal, never applied unasked.
+        crs: as the file declares it; None if it does not.
+        rows: how many, where that is cheap to know; for the curator's eyes only.
+    """
+
+    format: str
+    columns: tuple[str, ...]
+    has_geometry: bool
+    x: str | None
+    y: str | None
+    count: str | None
+    person: str | None
+    crs: str | None
+    rows: int | None = field(repr=False)
+
+    @property
+    def needs_crs(self) -> bool:
+        """Whether `read_points` will ask for a CRS, unless the domain is a plain plane."""
+        return self.crs is None
+
+
+def inspect_points(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> PointsFile:
+    """What a points file says about itself, without a single cell of it.
+
+    Args:
+        source: a path, or an open binary file with a `name`.
+        through: whether to read every row too, where it is plain which columns hold the places, and to refuse what
+            `read_points` refuses under bad_rows="refuse".
+        limits: the most that the file may hold.
+
+    Raises:
+        InputError: the file cannot be opened, is too large, starts with data where column names belong, or has a bad row.
+    """
+    opened = _open(source, limits, PointColumns())
+    names, tabular = opened.names, not opened.has_geometry
+    x, y = (only_candidate(names, aliases) if tabular else None for aliases in (X_NAMES, Y_NAMES))
+    if opened.format in ("CSV", "TSV") and any(map(_is_number, names)) and x is None and y is None:
+        raise InputError("The first line must hold the names of the columns; this one holds numbers.")
+    if through and not (tabular and (x is None or y is None)):
+        columns = PointColumns(x=x, y=y)
+        frame = None if opened.crs is None else on_a_map(opened.crs)
+        raw = _rows(opened, columns, "refuse", limits)
+        _refuse_rows(raw, columns, frame)
+        _refuse_no_degrees(raw, columns, frame)
+    return PointsFile(
+        format=opened.format,
+        columns=names,
+        has_geometry=opened.has_geometry,
+        x=x,
+        y=y,
+        count=only_candidate(names, COUNT_NAMES),
+        person=only_candidate(names, PERSON_NAMES),
+        crs=None if opened.crs is None else opened.crs.to_string(),
+        rows=opened.rows,
+    )
+
+
+def read_points(
+    source: Source,
+    *,
+    domain: Domain,
+    x: str | None = None,
+    y: str | None = None,
+    crs: object = None,
+    count: str | None = None,
+    person: str | None = None,
+    contributions: int = 1,
+    distinct: bool = False,
+    bad_rows: str = "refuse",
+    quoted_newlines: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    key: bytes | None = None,
+) -> PointCounts:
+    r"""Count a file's points on the lattice of a public domain.
+
+    Formats: CSV and TSV (UTF-8, a header, decimal points), GeoJSON, GeoPackage, GeoParquet, Parquet with x and y
+    columns, zipped Shapefile. Only the columns that are named here are read.
+
+    Args:
+        source: a path, or an open binary file (an upload) with a `name`; its ending tells the format. Never a URL.
+        domain: the public frame; points are reprojected to its CRS, and dropped where they lie outside.
+        x: column of easting or longitude; found by its name if None (lon, lng, long, longitude, x, easting, in any case).
+        y: column of northing or latitude, likewise.
+        crs: of the file's coordinates, if the file does not say (tables never do); not needed on a plain plane.
+        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused. A cell
+            of the lattice holds at most a thousand million records (less on very fine lattices), and more are cut to that.
+        person: column that says who a row belongs to; each person then keeps at most `contributions` records.
+            Blank cells, and NA, null or NaN in text tables, are missing.
+        contributions: m >= 1.
+        distinct: whether each person counts once in each cell, and keeps at most m distinct cells.
+        bad_rows: "refuse" raises on a row with a missing or malformed cell, "drop" leaves it out; the result's `dropped`
+            says how many. Under "drop" no single row raises; what concerns a whole file or column still does: damage, limits,
+            CRS, a column of which not one cell is a number, geometries of which not one is a point, a counts column
+            without a whole number. The syntax of a GeoJSON file is that of the whole file: it is one text of JSON.
+        quoted_newlines: declares that cells of a text table may hold line ends between quotation marks. Without it a row is one
+            line; with it one malformed row can take all that follow with it, so that releases do not read such files.
+        limits: the most that the file may hold.
+        key: bytes that decide which records a person keeps; fresh from the operating system if None.
+
+    Returns:
+        The private counts. No number, name or cell of the file is in their repr.
+
+    Raises:
+        InputError: the file or a column cannot be used, a row is bad under "refuse"; says the column and the rule,
+            never a cell's value.
+
+    >>> import io
+    >>> upload = io.BytesIO(b"Lon,Lat,note\n-100.1,40.2,here\n-80.5,30.0,there\n")
+    >>> upload.name = "places.csv"
+    >>> from dpviz.space.domain import Domain
+    >>> domain = Domain(bounds=(-125.0, 25.0, -65.5, 50.0), crs="EPSG:4326")
+    >>> read_points(upload, domain=domain, crs="EPSG:4326").count.sum()
+    np.int64(2)
+    """
+    question = PointsQuestion(
+        target=domain.crs,
+        columns=PointColumns(x=x, y=y, count=count, person=person),
+        crs=crs,
+        bad_rows=bad_rows,
+        limits=limits,
+        quoted_newlines=quoted_newlines,
+    )
+    refuse_unenforced(person, contributions, distinct=distinct)
+    bound = None if person is None else bound_of(contributions, key, distinct=distinct)
+    return points_of(read_rows(source, question), domain, bound)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointsQuestion:
+    """What is asked of each file of points.
+
+    Attributes:
+        target: the CRS into which coordinates are brought; None where they are taken as they are, on a plain plane.
+        columns: those that were named; x and y are found if they were not.
+        crs: of the files' coordinates, if the files do not say.
+        bad_rows: "refuse" or "drop".
+        limits: the most that a file may hold.
+        quoted_newlines: whether cells of text tables may hold line ends.
+    """
+
+    target: object
+    columns: PointColumns
+    crs: object = None
+    bad_rows: str = "refuse"
+    limits: Limits = DEFAULT_LIMITS
+    quoted_newlines: bool = False
+
+    def __post_init__(self) -> None:
+        if self.bad_rows not in ("refuse", "drop"):
+            raise InputError("bad_rows must be 'refuse' or 'drop'.")
+
+
+def read_rows(source: Source, question: PointsQuestion) -> RawPoints:
+    """A file's rows in the target CRS, the bad ones refused, or marked to be dropped.
+
+    Raises:
+        InputError: as `read_points`.
+    """
+    opened = _open(source, question.limits, question.columns, quoted_newlines=question.quoted_newlines)
+    columns = resolved(opened.names, question.columns, has_geometry=opened.has_geometry)
+    frame = frame_of(opened.format, opened.crs, question.crs, question.target)
+    raw = _rows(opened, columns, question.bad_rows, question.limits)
+    _check_counts(raw, columns)
+    if question.bad_rows == "refuse":
+        _refuse_rows(raw, columns, frame)
+    east, north = reprojected(raw, frame, question.target)
+    return replace(raw, x=east, y=north)
+
+
+def points_of(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCounts:
+    """Count rows in the domain's CRS, bad ones left out; the unit is a record without a bound."""
+    weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
+    counted = counted_rows(cells_of(raw.x, raw.y, domain), weight, raw.person, bound, domain.side**2)
+    return PointCounts.from_counted(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
+
+
+def _open(source: Source, limits: Limits, asked: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
+    kind, data = checked_bytes(source, limits)
+    return open_format(kind, data, limits, asked, quoted_newlines=quoted_newlines)
+
+
+def _rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: Limits) -> RawPoints:
+    raw = guarded(f"The rows cannot be read as {opened.format}: the file is damaged.", lambda: opened.take(columns, bad_rows))
+    if len(raw.x) + raw.ragged > limits.rows:
+        raise too_many_rows(limits)
+    return raw
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_counts(raw: RawPoints, columns: PointColumns) -> None:
+    """Refuse a counts column without a single whole number: it holds weights, or something else."""
+    if raw.count is None or not np.isfinite(raw.count).any():
+        return
+    if not (raw.count == np.floor(raw.count)).any():
+        raise InputError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}")
+
+
+def _refuse_rows(raw: RawPoints, columns: PointColumns, frame: CRS | None) -> None:
+    """What is refused of rows under "refuse"."""
+    _refuse_bad_rows(raw, columns)
+    _refuse_swapped(raw, frame)
+
+
+def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
+    if raw.has_strangers:
+        raise InputError(f"Some geometries are not points. {CLEAN}")
+    for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
+        if not np.isfinite(values).all():
+            what = (
+                "A geometry is missing, empty or not finite." if name is None else f"Column {name!r} has a cell that is no finite number."
+            )
+            raise InputError(f"{what} {CLEAN}")
+    if raw.count is not None:
+        _refuse_bad_counts(raw.count, columns.count)
+    if raw.person is not None and (raw.person.codes < 0).any():
+        raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {CLEAN}")
+
+
+def _refuse_bad_counts(counts: Numbers, name: str | None) -> None:
+    if not np.isfinite(counts).all():
+        raise InputError(f"Column {name!r} has a cell that is no finite number. {CLEAN}")
+    if (counts != np.floor(counts)).any():
+        raise InputError(f"Column {name!r} has a cell that is not a whole number. {WEIGHTS_REFUSED}")
+    if (counts < 0).any():
+        raise InputError(f"Column {name!r} has a negative count. {CLEAN}")
+
+
+def _refuse_no_degrees(raw: RawPoints, columns: PointColumns, frame: CRS | None) -> None:
+    """Refuse coordinates that are said to be degrees, by their CRS or by their columns' names, if not one of them is."""
+    said = frame.is_geographic if frame is not None else folded(columns.x or "") in _LONGITUDES
+    if said and len(raw.x) and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
+        raise InputError(
+            "Not one coordinate is a longitude and a latitude in degrees, as the CRS or the columns' names say: are they metres of a"
+            " projected CRS?"
+        )
+
+
+def _refuse_swapped(raw: RawPoints, frame: CRS | None) -> None:
+    if frame is not None and frame.is_geographic and (np.abs(raw.y) > 90).any() and (np.abs(raw.x) <= 90).all():
+        raise InputError("A latitude lies beyond the poles, while no longitude is that large: are x and y swapped?")

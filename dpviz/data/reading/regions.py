@@ -1,0 +1,276 @@
+"""Read public files of regions: the frame that trips are counted in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import geopandas
+import numpy as np
+import pandas as pd
+import shapely
+from pyproj import CRS
+
+from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, folded
+from dpviz.data.reading.safety import Limits, Source, attempt, checked_bytes, guarded
+from dpviz.data.reading.shapes import OpenShapes, open_shapes
+from dpviz.errors import DomainError
+from dpviz.space.region_parents import ID, LEVEL, NAME, PARENT
+from dpviz.space.regions import DEGREES, Regions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from dpviz.data.reading.shapes import Shapes
+
+DEFAULT_LIMITS = Limits()
+ID_NAMES = (ID, "id", "geoid", "fips", "tile_id", "code", "region", "region_code", "zone", "zone_id", "area_id")
+PARENT_NAMES = (PARENT, "parent", "parent_region", "parent_region_id", "parent_code", "parent_geoid")
+LEVEL_NAMES = (LEVEL, "level_name", "lvl", "admin_level")
+LABEL_NAMES = (NAME, "label", "region_name", "title")
+_IN_DEGREES = ("lon", "lng", "long", "longitude", "lat", "latitude")
+_MOST_NAMED = 20
+_LIKE_A_NAME = re.compile(r"\s*[^\W\d][\w .:/()%#-]{0,39}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionsFile:
+    """What a file of regions says about itself.
+
+    Attributes:
+        format: CSV, TSV, Parquet, GeoJSON, GeoPackage, GeoParquet or Shapefile.
+        columns: names as the file spells them, geometry left out.
+        has_geometry: whether it holds shapes.
+        nested: whether it names parents, so that `read_regions` needs no levels.
+        levels: the one column that is called like an id, a proposal for a single level; else none.
+    """
+
+    format: str
+    columns: tuple[str, ...]
+    has_geometry: bool
+    nested: bool
+    levels: tuple[str, ...]
+
+
+def inspect_regions(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> RegionsFile:
+    """What a file of regions says about itself, without reading its rows unless asked to.
+
+    Args:
+        source: a path, or an open binary file with a `name`.
+        through: whether to read every row too: to make the regions of them where nothing more has to be said, else for damage.
+        limits: the most that the file may hold.
+
+    Raises:
+        InputError: the file cannot be opened, is damaged or too large.
+        DomainError: the regions make no sense.
+    """
+    opened = open_shapes(*checked_bytes(source, limits), limits)
+    ids = candidates(opened.names, ID_NAMES)
+    nested = all(candidates(opened.names, aliases) for aliases in (ID_NAMES, PARENT_NAMES, LEVEL_NAMES))
+    if through:
+        _read_through(opened, nested)
+    return RegionsFile(
+        format=opened.format,
+        columns=tuple(opened.names),
+        has_geometry=opened.has_geometry,
+        nested=nested,
+        levels=tuple(ids) if len(ids) == 1 else (),
+    )
+
+
+def _read_through(opened: OpenShapes, nested: bool) -> None:
+    """Make the regions, or at least read all cells."""
+    if (opened.has_geometry and opened.crs is None) or not all(folded(axis) in _IN_DEGREES for axis in _axes(opened.names)):
+        _rows(opened, opened.names)  # a CRS is still to be said
+    elif nested or _are_locations(opened.names):
+        _regions(opened, ["id"] if _are_locations(opened.names) else None, None, None)
+    else:
+        _rows(opened, opened.names)
+
+
+def read_regions(
+    source: Source,
+    *,
+    levels: Sequence[str] | None = None,
+    names: Mapping[str, str] | None = None,
+    crs: object = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Regions:
+    r"""Read regions in nested levels from a public file.
+
+    Formats: CSV, TSV (UTF-8, a header) and Parquet; GeoJSON, GeoPackage, GeoParquet and zipped Shapefile of polygons or points.
+    A file holds one row per leaf region with a column of ids per level, or one row per region of any level with the columns
+    region_id, parent_id, level and perhaps name. A table may give points as longitude and latitude. Ids stay text.
+
+    Args:
+        source: a path, or an open binary file (an upload) with a `name`; its ending tells the format. Never a URL.
+        levels: the columns of ids, coarsest first, of which there may be one; in any case. None if the file names parents, or is a
+            table of locations: id, lat, lon and perhaps name.
+        names: for some levels, the column with readable names. If None, a column called like the level with "_name" behind it,
+            and for the leaves one called name or label.
+        crs: of the coordinates, if the file does not say; longitude and latitude of a table are in EPSG:4326 unless it is given.
+        limits: the most that the file may hold.
+
+    Raises:
+        InputError: the file cannot be opened, is damaged or too large.
+        DomainError: a column is not there, or the regions make no sense: see `Regions`, `Regions.from_table` and
+            `Regions.from_parents`.
+
+    >>> import io
+    >>> upload = io.BytesIO(b"id,lat,lon,name\n06037,34.1,-118.2,Los Angeles\n06073,33.0,-116.8,San Diego\n")
+    >>> upload.name = "locations.csv"
+    >>> regions = read_regions(upload)
+    >>> regions, regions.names[0].tolist()
+    (Regions(2 id), ['Los Angeles', 'San Diego'])
+    """
+    kind, data = checked_bytes(source, limits)
+    return _regions(open_shapes(kind, data, limits), levels, names, crs)
+
+
+def _regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[str, str] | None, crs: object) -> Regions:
+    if levels is None and _are_locations(opened.names):
+        levels = ["id"]
+    if levels is not None:
+        if isinstance(levels, str) or not levels:
+            raise DomainError("levels must be a list of columns, coarsest first, such as ['state', 'county'].")
+        columns = [_named(opened.names, level) for level in levels]
+        labels = _labels(opened.names, columns, None if names is None else {_named(opened.names, key): names[key] for key in names})
+        return Regions.from_table(_table(opened, [*columns, *labels.values()], crs), levels=columns, names=labels)
+    canonical = _parent_columns(opened.names)
+    table = _table(opened, list(canonical), crs)
+    return Regions.from_parents(table.rename(columns=canonical))
+
+
+def _are_locations(names: Sequence[str]) -> bool:
+    """Whether a table is one of locations as flow maps have it: id, lat and lon, perhaps name, and nothing else."""
+    return {"id", "lat", "lon"} <= {folded(name) for name in names} <= {"id", "lat", "lon", "name"}
+
+
+def _named(names: Sequence[str], asked: str) -> str:
+    exact = [name for name in names if name == asked]
+    found = exact or [name for name in names if folded(name) == folded(str(asked))]
+    if not found:
+        raise DomainError(f"There is no column named {asked!r}; the file has {_listed(names)}.")
+    if len(found) > 1:
+        raise DomainError(f"Several columns answer to the name {asked!r}; rename all but one.")
+    return found[0]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first of the names, in quotes; what does not look like a name may be a line of data, and is only counted."""
+    shown = [name for name in names if _LIKE_A_NAME.fullmatch(name)][:_MOST_NAMED]
+    more = len(names) - len(shown)
+    return (
+        (", ".join(map(repr, shown)) + (f" and {more:,} more" if more else ""))
+        if shown
+        else f"{more:,} names that cannot be shown"
+        if more
+        else "none"
+    )
+
+
+def _labels(names: Sequence[str], levels: Sequence[str], asked: Mapping[str, str] | None) -> dict[str, str]:
+    """Level -> column of readable names."""
+    if asked is not None:
+        return {level: _named(names, column) for level, column in asked.items()}
+    found = {level: candidates(names, [f"{folded(level)}_name"]) for level in levels}
+    if levels and not found[levels[-1]]:
+        found[levels[-1]] = [name for name in candidates(names, LABEL_NAMES) if name not in levels]
+    return {level: columns[0] for level, columns in found.items() if len(columns) == 1}
+
+
+def _parent_columns(names: Sequence[str]) -> dict[str, str]:
+    """The file's own name -> region_id, parent_id, level or name.
+
+    Raises:
+        DomainError: one of the first three is not there, or several columns could be one.
+    """
+    found = {ID: ID_NAMES, PARENT: PARENT_NAMES, LEVEL: LEVEL_NAMES, NAME: LABEL_NAMES}
+    columns = {meant: candidates(names, aliases) for meant, aliases in found.items()}
+    columns = {meant: [name for name in own if folded(name) == meant] or own for meant, own in columns.items()}
+    if missing := [meant for meant in (ID, PARENT, LEVEL) if not columns[meant]]:
+        raise DomainError(
+            f"The file does not say how its regions are nested (no column {missing[0]!r}). Pass levels=[...], the columns of ids from"
+            f" the coarsest to the leaves (one is enough), out of {_listed(names)}."
+        )
+    for meant, own in columns.items():
+        if len(own) > 1:
+            raise DomainError(f"Several columns could be {meant!r}: {_listed(own)}. Rename all but one, or pass levels=[...].")
+    return {own[0]: meant for meant, own in columns.items() if own}
+
+
+def _table(opened: OpenShapes, wanted: Sequence[str], crs: object) -> pd.DataFrame:
+    """The wanted columns, with the file's shapes, or with points from its longitudes and latitudes, if it has any."""
+    axes = () if opened.has_geometry else _axes(opened.names)
+    frame = _frame(opened, crs) if opened.has_geometry else _frame_of_axes(axes, crs)
+    table, shapes = _rows(opened, (*wanted, *axes))
+    if axes:
+        shapes = _points(*(_numbers(table[axis], axis) for axis in axes))
+    return table if shapes is None else geopandas.GeoDataFrame(table[list(dict.fromkeys(wanted))], geometry=shapes, crs=frame)
+
+
+def _rows(opened: OpenShapes, wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes | None]:
+    """The wanted columns, once each, and the shapes if there are any."""
+    rule = f"The rows cannot be read as {opened.format}: the file is damaged."
+    return guarded(rule, lambda: opened.take(list(dict.fromkeys(wanted))))
+
+
+def _axes(names: Sequence[str]) -> tuple[str, ...]:
+    """The columns of longitude and latitude, or of easting and northing; none unless there are both."""
+    found = [candidates(names, aliases) for aliases in (X_NAMES, Y_NAMES)]
+    if not all(found):
+        return ()
+    for axis, own in zip(("longitudes", "latitudes"), found, strict=True):
+        if len(own) > 1:
+            raise DomainError(f"Several columns could be {axis}: {_listed(own)}. Rename all but one.")
+    return found[0][0], found[1][0]
+
+
+def _frame_of_axes(axes: Sequence[str], crs: object) -> CRS | None:
+    if not axes:
+        if crs is not None:
+            raise DomainError("The file has neither geometry nor columns of coordinates: leave crs out.")
+        return None
+    if crs is None and not all(folded(axis) in _IN_DEGREES for axis in axes):
+        raise DomainError(f"Columns {_listed(axes)} are coordinates without a CRS, which is never guessed: pass crs=..., or rename them.")
+    return _known(DEGREES if crs is None else crs)
+
+
+def _frame(opened: OpenShapes, crs: object) -> CRS:
+    if crs is None:
+        if opened.crs is None:
+            raise DomainError(f"This {opened.format} file does not say its CRS, and it is never guessed: pass crs=..., say 'EPSG:4326'.")
+        return opened.crs
+    given = _known(crs)
+    if opened.crs is not None and not given.equals(opened.crs, ignore_axis_order=True):
+        raise DomainError("The file declares another CRS than crs=...; leave crs out, or correct the file.")
+    return given
+
+
+def _known(crs: object) -> CRS:
+    found = attempt(lambda: CRS.from_user_input(crs))
+    if found is None:
+        raise DomainError("The CRS is not known; give an EPSG code such as 'EPSG:4326'.")
+    return found
+
+
+def _numbers(cells: pd.Series, name: str) -> NDArray[np.float64]:
+    """(n,) coordinates of a column, NaN where a cell is missing or blank."""
+    filled = cells.notna() & (cells != "")
+    numbers = np.asarray(pd.to_numeric(cells.where(filled, None), errors="coerce"), np.float64)
+    if not np.isfinite(numbers[filled.to_numpy(np.bool_)]).all():
+        raise DomainError(f"Column {name!r} has a cell that is no finite number; write digits, with a point before decimals.")
+    return numbers
+
+
+def _points(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.object_]:
+    """(n,) points, None where both coordinates are missing."""
+    if (np.isnan(x) != np.isnan(y)).any():
+        raise DomainError("A region has one coordinate without the other.")
+    points = np.full(len(x), None, object)
+    there = ~np.isnan(x)
+    points[there] = shapely.points(x[there], y[there])
+    return points

@@ -1,0 +1,251 @@
+"""Files that a path, a glob, a folder or a list stands for, and what they have in common."""
+
+from __future__ import annotations
+
+import glob
+import io
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias, TypeGuard, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpviz.data.reading.safety import Limits, Source, attempt, format_of, guarded, refuse_url
+from dpviz.data.reading.text_formats import open_header
+from dpviz.data.reading.text_rows import HEAD_BYTES, NO_END, SEPARATORS
+from dpviz.errors import InputError
+
+Sources: TypeAlias = Source | Sequence[Source]
+
+LARGE_SHARE = 1 / 8
+TABLES = ("Parquet", *SEPARATORS)
+_PARQUET_ENDINGS = (".parquet", ".geoparquet")
+_UNKNOWN_MEMORY = 8 * 2**30
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundFiles:
+    """Files of one format and one schema, without a single cell of them.
+
+    Attributes:
+        sources: real paths, ordered, and uploads.
+        format: CSV, TSV, Parquet, GeoJSON, GeoPackage or Shapefile.
+        schema: of tables, all columns of text tables as texts; None for other formats.
+        geo: GeoParquet's description of its geometries; None without any.
+        sizes: (n,) bytes of each; private.
+        rows: most rows of one file, where files say it; private.
+        rowless: (n,) whether it is a table without a single row; private.
+    """
+
+    sources: tuple[Source, ...] = field(repr=False)
+    format: str
+    schema: pa.Schema | None
+    geo: dict[str, Any] | None
+    sizes: tuple[int, ...] = field(repr=False)
+    rows: int | None = field(repr=False)
+    rowless: tuple[bool, ...] = field(repr=False)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The paths among the sources."""
+        return tuple(Path(os.fspath(source)) for source in self.sources if is_path(source))
+
+    @property
+    def are_paths(self) -> bool:
+        """Whether no source is an upload."""
+        return all(map(is_path, self.sources))
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(self.sizes)
+
+    def within(self, limits: Limits) -> bool:
+        """Whether no file passes what a file may hold that is read into memory."""
+        return max(self.sizes) <= limits.file_bytes and (self.rows or 0) <= limits.rows
+
+    def fits(self, limits: Limits) -> bool:
+        """Whether the files are small enough to be read into memory: within the limits, and an eighth of what there is at most."""
+        return self.within(limits) and self.size <= LARGE_SHARE * memory_bytes()
+
+
+def is_path(source: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether a source is a path, not an upload."""
+    return isinstance(source, str | os.PathLike)
+
+
+def found_files(source: Sources) -> FoundFiles:
+    """What a source stands for.
+
+    Args:
+        source: an upload, a path, a glob (``*``, ``?``, ``[...]``, ``**`` for any folders), a folder of Parquet files, or a list
+            of those. Hidden files and those that begin with an underscore are no part of a folder. A file that is found several
+            times, by whatever path or link, is one file.
+
+    Raises:
+        InputError: no file is found, one cannot be read, or two are of different formats or schemas.
+    """
+    listed: list[Source] = list(source) if isinstance(source, list | tuple) else [cast("Source", source)]
+    sources = _once_each([each for given in listed for each in _expanded(given)])
+    if not sources:
+        raise InputError("No file is named: a list of sources needs at least one.")
+    kinds = [format_of(name_of(each)) for each in sources]
+    _refuse_unlike(sources, kinds, "of different formats")
+    facts = [_facts(each, kind) for each, kind in zip(sources, kinds, strict=True)]
+    _refuse_unlike(sources, [fact.names for fact in facts], "of different columns: their names, or the order of these, differ")
+    _refuse_unlike(sources, [fact.schema for fact in facts], "of different schemas: columns of one name hold different types")
+    _refuse_unlike(sources, [fact.geo for fact in facts], "of different geometries or CRS")
+    known = [fact.rows for fact in facts if fact.rows is not None]
+    return FoundFiles(
+        sources=tuple(sources),
+        format=kinds[0],
+        schema=facts[0].schema,
+        geo=facts[0].geo,
+        sizes=tuple(map(_size, sources)),
+        rows=max(known, default=None),
+        rowless=tuple(fact.rows == 0 or fact.rowless for fact in facts),
+    )
+
+
+def _expanded(source: Source) -> list[Source]:
+    """Real paths that a source stands for, in the order of their names; an upload stands for itself."""
+    if not is_path(source):
+        return [source]
+    text = os.fspath(source)
+    if not isinstance(text, str):
+        raise InputError("A path must be a text.")
+    refuse_url(text)
+    path = Path(text)
+    if attempt(path.is_dir):
+        return list(_in_folder(path))
+    if attempt(path.exists) or not glob.has_magic(text):
+        format_of(text)
+        if attempt(path.exists) and not path.is_file():  # a pipe would be waited for
+            raise InputError(f"The path {path.name!r} is not a file.")
+        return [guarded(f"The file {path.name!r} cannot be read: does it exist, and may you read it?", lambda: path.resolve(strict=True))]
+    found = guarded("The pattern cannot be read.", lambda: glob.glob(text, recursive=True))  # noqa: PTH207  (patterns may be absolute)
+    files = sorted(each for each in map(Path, found) if each.is_file())
+    if not files:
+        raise InputError(f"No file fits the pattern {path.name!r}: look at its folder, and at upper and lower case.")
+    return [each.resolve() for each in files]
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    inside = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in _PARQUET_ENDINGS and path.is_file()]
+    files = [path.resolve() for path in inside if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)]
+    if not files:
+        raise InputError(f"The folder {folder.name!r} holds no Parquet file; name other files by a pattern, such as '*.csv'.")
+    return files
+
+
+def name_of(source: Source) -> str:
+    """A path, or the name that an upload has.
+
+    Raises:
+        InputError: it is neither a path nor an open file with a name.
+    """
+    name = os.fspath(source) if is_path(source) else getattr(source, "name", None)
+    if not isinstance(name, str):
+        raise InputError("A source must be a path, or an open binary file that has a name.")
+    return name
+
+
+def _once_each(sources: Sequence[Source]) -> list[Source]:
+    """The same sources, each file once, whatever paths, patterns and links lead to it."""
+    first: dict[object, Source] = {}
+    for source in sources:
+        first.setdefault(_identity(source), source)
+    return list(first.values())
+
+
+def _identity(source: Source) -> object:
+    """What two names of one file have in common: its number on the disk, where the system gives one."""
+    if not is_path(source):
+        return id(source)
+    path = Path(os.fspath(source))
+    facts = attempt(path.stat)
+    return path if facts is None or not facts.st_ino else (facts.st_dev, facts.st_ino)
+
+
+def _refuse_unlike(sources: Sequence[Source], facts: Sequence[object], how: str) -> None:
+    other = next((place for place, fact in enumerate(facts) if fact != facts[0]), None)
+    if other is not None:
+        one, two = (Path(name_of(sources[place])).name for place in (0, other))
+        raise InputError(f"The files {one!r} and {two!r} are {how}. Count files of one kind only.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Facts:
+    """What one file says about itself."""
+
+    schema: pa.Schema | None = None
+    names: tuple[str, ...] | None = None
+    geo: dict[str, Any] | None = None
+    rows: int | None = None
+    rowless: bool = False
+
+
+def _facts(source: Source, kind: str) -> _Facts:
+    if kind not in TABLES:
+        return _Facts()
+    name = Path(name_of(source)).name
+    rule = f"The file {name!r} cannot be read as {kind}: it is damaged or cut short, or its ending is wrong."
+    return guarded(rule, lambda: _of_parquet(source) if kind == "Parquet" else _of_text(source, kind))
+
+
+def _of_parquet(source: Source) -> _Facts:
+    file = pq.ParquetFile(source if not is_path(source) else str(source))
+    schema, geo = file.schema_arrow, json.loads((file.schema_arrow.metadata or {}).get(b"geo", b"null"))
+    if geo is not None:
+        primary = geo["primary_column"]
+        facts = geo["columns"][primary]
+        geo = {"primary": primary, "encoding": facts["encoding"], "columns": sorted(geo["columns"]), "crs": facts.get("crs", "OGC:CRS84")}
+        geo["points"] = not facts.get("geometry_types") or any(kind.split()[0] == "Point" for kind in facts["geometry_types"])
+    rows = file.metadata.num_rows
+    if is_path(source):
+        file.close()
+    return _Facts(schema=schema.remove_metadata(), names=tuple(schema.names), geo=geo, rows=rows)
+
+
+def _of_text(source: Source, kind: str) -> _Facts:
+    head = _head(source)
+    if not head:
+        raise InputError(f"The file {Path(name_of(source)).name!r} is empty.")
+    header = open_header(kind, head)
+    rowless = len(head) < HEAD_BYTES and NO_END.search(head, header.end) is None
+    return _Facts(schema=pa.schema([(name, pa.string()) for name in header.names]), names=header.names, rowless=rowless)
+
+
+def _head(source: Source) -> bytes:
+    if is_path(source):
+        with Path(os.fspath(source)).open("rb") as file:
+            return file.read(HEAD_BYTES)
+    upload = cast("BinaryIO", source)
+    upload.seek(0)
+    head = upload.read(HEAD_BYTES)
+    upload.seek(0)
+    return head
+
+
+def _size(source: Source) -> int:
+    if is_path(source):
+        return Path(os.fspath(source)).stat().st_size
+    return _upload_size(cast("BinaryIO", source))
+
+
+def _upload_size(upload: BinaryIO) -> int:
+    size = attempt(lambda: upload.seek(0, io.SEEK_END))
+    attempt(lambda: upload.seek(0))
+    return size or 0
+
+
+def memory_bytes() -> int:
+    """The machine's memory, or what a container may take of it; 8 GiB where nobody says."""
+    whole = attempt(lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    allowed = attempt(lambda: int(_CGROUP_LIMIT.read_text()))
+    return min(filter(None, (whole, allowed)), default=_UNKNOWN_MEMORY)

@@ -1,0 +1,373 @@
+r"""Rows of text tables (CSV, TSV): a row is one line, and whether it is good depends on no other line.
+
+A line ends at ``\n``, with one ``\r`` right before it left out, and nowhere else; an empty line is no row. A line is bad if it is longer
+than `LINE_BYTES`, is not UTF-8, has another number of cells than the header, or breaks the rules for quotation marks of RFC 4180: a cell
+of a CSV file begins and ends with a mark or holds none, and marks within are doubled. In a TSV file a mark is a letter like any other.
+One malformed line is then one bad row: it takes no other row with it, whatever engine reads the file, and wherever it cuts it.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, dataclass, field
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from dpviz.data.reading.arrow_csv import read_csv
+from dpviz.data.reading.safety import attempt, guarded
+from dpviz.errors import InputError
+
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+
+SEPARATORS = {"CSV": ",", "TSV": "\t"}
+LINE_BYTES = 2**20
+HEAD_BYTES = 2**20
+TEXT_BLOCK = 2**22
+NOT_UTF8 = "The text is not encoded in UTF-8; save the file as UTF-8."
+NOT_CUT = "The text cannot be cut into rows and cells."
+HEADER_TOO_LONG = "The first line must hold the names of the columns; this one does not end."
+_EMPTY = "The file is empty: a text table starts with a line of column names."
+_OLD_ENDS = "The file's lines end in carriage returns alone, as on old computers; save it with line ends of Unix or Windows."
+_HEADER_MARKS = "The header's quotation marks do not fit: a name begins and ends with a mark, or holds none; the header is a single line."
+_RULES = {
+    "long": f"A row is longer than {LINE_BYTES:,} bytes.",
+    "not_utf8": "A row is not encoded in UTF-8; save the file as UTF-8.",
+    "marks": (
+        "A row has a quotation mark that is not closed on its line, or that stands within a cell: a cell begins and ends with a mark or"
+        " holds none, and marks within are doubled. If cells hold line ends between marks, convert the file to Parquet, or pass"
+        " quoted_newlines=True, which studies allow and releases do not."
+    ),
+    "cells": "A row has more or fewer cells than the header has names (a decimal comma makes two cells).",
+}
+_BOM = b"\xef\xbb\xbf"
+_PARSED_AT_ONCE = 2**23  # more than a line, else Arrow gives up
+_ONE_BLOCK = 2**31 - 1
+_CARRIAGE = b"\xff"  # in no UTF-8: stands for a carriage return within a line, where Arrow would end the row
+_END, _MARK, _SURROGATE, _FIRST_SURROGATE = ord("\n"), ord('"'), 0xED, 0xA0
+NO_END = re.compile(rb"[^\r\n]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BadLines:
+    """How many lines are no rows, each by the first rule that it breaks. PRIVATE.
+
+    Attributes:
+        long: longer than `LINE_BYTES`, its end left out.
+        not_utf8: with bytes that are not UTF-8.
+        marks: with quotation marks that do not fit.
+        cells: with more or fewer cells than the header.
+    """
+
+    long: int = field(default=0, repr=False)
+    not_utf8: int = field(default=0, repr=False)
+    marks: int = field(default=0, repr=False)
+    cells: int = field(default=0, repr=False)
+
+    def __add__(self, other: BadLines) -> BadLines:
+        return BadLines(
+            long=self.long + other.long,
+            not_utf8=self.not_utf8 + other.not_utf8,
+            marks=self.marks + other.marks,
+            cells=self.cells + other.cells,
+        )
+
+    @property
+    def total(self) -> int:
+        """How many lines in all."""
+        return sum(astuple(self))
+
+    def refuse(self, remedy: str) -> None:
+        """Refuse bad lines.
+
+        Raises:
+            InputError: there is one; says the rule, never a cell.
+        """
+        broken = next((rule for name, rule in _RULES.items() if getattr(self, name)), None)
+        if broken is not None:
+            raise InputError(f"{broken} {remedy}".rstrip())
+
+
+NO_BAD_LINES = BadLines()
+
+
+class Header(NamedTuple):
+    """Names of the columns of a text table, and the byte at which the line after them begins."""
+
+    names: tuple[str, ...]
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextLayout:
+    """How the lines of a text table are cut, and which cells are read.
+
+    Attributes:
+        separator: of cells; between commas a cell may stand in quotation marks.
+        width: how many cells a row has.
+        types: position of a column -> the Arrow type in which it is read.
+        missing: texts that stand for a missing cell; Arrow's own list if None.
+        quoted_newlines: whether a cell in quotation marks may hold line ends, so that one malformed row can take others with it.
+    """
+
+    separator: str
+    width: int
+    types: Mapping[int, pa.DataType] = field(default_factory=dict)
+    missing: Sequence[str] | None = None
+    quoted_newlines: bool = False
+
+
+def header_of(head: bytes, separator: str) -> Header:
+    """The header of a text table, its first line that is not empty.
+
+    Args:
+        head: the file's first bytes, `HEAD_BYTES` of them or all.
+        separator: of cells.
+
+    Raises:
+        InputError: there is no such line or no end of it, or it is not in UTF-8.
+    """
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(NOT_UTF8)
+    first = NO_END.search(head, len(_BOM) if head.startswith(_BOM) else 0)
+    if first is None:
+        raise InputError(_EMPTY)
+    end = head.find(b"\n", first.start())
+    if end < 0 and len(head) >= HEAD_BYTES and b"\r" not in head:
+        raise InputError(HEADER_TOO_LONG)
+    line = head[first.start() : len(head) if end < 0 else end].removesuffix(b"\r")
+    if not _is_utf8(line) or b"\0" in line:
+        raise InputError(NOT_UTF8)
+    text = line.decode("utf-8")
+    if "\r" in text:
+        raise InputError(_OLD_ENDS)
+    if separator != ",":
+        names = text.split(separator)
+    else:
+        if good_lines(line + b"\n", separator)[1].marks:
+            raise InputError(_HEADER_MARKS)
+        names = guarded(NOT_CUT, lambda: next(csv.reader([text], delimiter=separator)))
+    return Header(tuple(names), len(head) if end < 0 else end + 1)
+
+
+def cut_text(data: bytes, begin: int, layout: TextLayout) -> tuple[pa.Table, BadLines]:
+    """The rows of a text table that is in memory.
+
+    Args:
+        data: the whole file.
+        begin: where its rows begin.
+        layout: how they are cut.
+
+    Returns:
+        The columns of `layout.types`, called by their positions, of the good lines; and how many lines are bad.
+    """
+    if layout.quoted_newlines:
+        return _cut_across_lines(data[begin:], layout)
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        parts = list(pool.map(lambda part: cut_lines(_lines(data, part), layout), _parts(data, begin)))
+    table = pa.concat_tables([part for part, _ in parts]) if parts else _no_rows(layout)
+    return table, sum((bad for _, bad in parts), NO_BAD_LINES)
+
+
+def cut_lines(lines: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
+    r"""The rows of whole lines, the last of which ends with ``\n``; as `cut_text`."""
+    text, bad = good_lines(lines, layout.separator)
+    if _CARRIAGE in text:  # which Arrow does not hand to its handler of such rows
+        text, ragged = _without(text, lambda signs, ends: _have_other_widths(signs, ends, layout))
+        bad += BadLines(cells=ragged)
+    if NO_END.search(text) is None:
+        return _no_rows(layout), bad
+    table, ragged = _parsed(text, layout, newlines=False)
+    return table, bad + BadLines(cells=ragged)
+
+
+def read_lines(file: BinaryIO, begin: int, end: int) -> Iterator[bytes]:
+    r"""The lines of a file from one byte to another, some whole ones at once, each with ``\n`` at its end.
+
+    Of a line that is too long only the beginning is held, which is too long as well.
+    """
+    file.seek(begin)
+    begun = b""
+    while begin < end and (piece := file.read(min(TEXT_BLOCK, end - begin))):
+        begin += len(piece)
+        cut = piece.rfind(b"\n") + 1
+        if cut:
+            yield begun + piece[:cut]
+            begun = piece[cut:]
+        else:
+            begun += piece
+        begun = begun[: LINE_BYTES + 2]
+    if begun:
+        yield begun + b"\n"
+
+
+def line_begins(file: BinaryIO, place: int) -> int:
+    """Where the first line at or after a byte begins."""
+    if place == 0:
+        return 0
+    file.seek(place - 1)
+    place -= 1
+    while piece := file.read(LINE_BYTES):
+        found = piece.find(b"\n")
+        if found >= 0:
+            return place + found + 1
+        place += len(piece)
+    return place
+
+
+def good_lines(lines: bytes, separator: str) -> tuple[bytes, BadLines]:
+    r"""The lines that are good but for the number of their cells, and how many are bad.
+
+    Args:
+        lines: whole lines; the last one ends with ``\n``.
+        separator: of cells.
+
+    Returns:
+        The lines with a byte 0xFF for each carriage return within one; and the number of bad lines.
+    """
+    long = not_utf8 = marks = 0
+    if _any_long(lines):
+        lines, long = _without(lines, _are_long)
+    if not _is_utf8(lines):
+        lines, not_utf8 = _without(lines, _are_not_utf8)
+    quoted = separator == "," and b'"' in lines
+    if b"\r" in lines and (quoted or lines.count(b"\r") > lines.count(b"\r\n")):
+        lines = lines.replace(b"\r\n", b"\n").replace(b"\r", _CARRIAGE)
+    if quoted:
+        lines, marks = _without(lines, _have_odd_marks)
+    return lines, BadLines(long=long, not_utf8=not_utf8, marks=marks)
+
+
+def _parts(data: bytes, begin: int) -> Iterator[slice]:
+    """Stretches of some whole lines."""
+    while begin < len(data):
+        end = data.rfind(b"\n", begin, begin + TEXT_BLOCK) + 1 or data.find(b"\n", begin) + 1 or len(data)
+        yield slice(begin, end)
+        begin = end
+
+
+def _lines(data: bytes, part: slice) -> bytes:
+    lines = data[part]
+    return lines if lines.endswith(b"\n") else lines + b"\n"
+
+
+def _is_utf8(lines: bytes) -> bool:
+    """Whether all lines are UTF-8."""
+    try:
+        return lines.isascii() or bool(lines.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
+
+
+def _any_long(lines: bytes) -> bool:
+    """Whether a line may be too long: with its end, and found without looking at every line."""
+    begin = 0
+    while begin + LINE_BYTES < len(lines):
+        begin, before = lines.rfind(b"\n", begin, begin + LINE_BYTES + 1) + 1, begin
+        if begin <= before:
+            return True
+    return False
+
+
+def _without(lines: bytes, are_bad: Callable[[Bytes, Integers], Flags]) -> tuple[bytes, int]:
+    """The lines that do not break a rule, and how many do."""
+    signs = np.frombuffer(lines, np.uint8)
+    ends = np.flatnonzero(signs == _END)
+    bad = are_bad(signs, ends)
+    number = int(np.count_nonzero(bad))
+    if not number:
+        return lines, 0
+    return signs[np.repeat(~bad, np.diff(ends, prepend=-1))].tobytes(), number
+
+
+def _are_long(signs: Bytes, ends: Integers) -> Flags:
+    length = np.diff(ends, prepend=-1) - 1
+    length -= (length > 0) & (signs[ends - 1] == ord("\r"))
+    return np.asarray(length > LINE_BYTES)
+
+
+def _are_not_utf8(signs: Bytes, ends: Integers) -> Flags:
+    """(n,) whether a line is not UTF-8: its odd bytes are decoded to surrogates, which valid text cannot hold."""
+    marked = np.frombuffer(signs.tobytes().decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass"), np.uint8)
+    odd = np.flatnonzero((marked[:-1] == _SURROGATE) & (marked[1:] >= _FIRST_SURROGATE))
+    number = np.diff(np.searchsorted(odd, np.flatnonzero(marked == _END)), prepend=0)
+    return np.asarray(number.reshape(ends.shape) > 0)
+
+
+def _have_odd_marks(signs: Bytes, ends: Integers) -> Flags:
+    r"""(n,) whether a line breaks the rules for quotation marks; the lines hold commas, and no ``\r``.
+
+    The marks of a good line open and close cells in turn. One that opens stands at the beginning of a cell, or right after one that
+    closes: together they are a doubled mark. One that closes stands at the end of a cell, or right before one that opens.
+    """
+    marks = np.flatnonzero(signs == _MARK)
+    if len(marks) < len(ends):
+        number = np.bincount(np.searchsorted(ends, marks), minlength=len(ends))
+    else:
+        number = np.diff(np.searchsorted(marks, ends), prepend=0)
+    bad = number % 2 == 1
+    if bad.any():
+        marks = marks[np.repeat(~bad, number)]
+    opening, closing = marks[0::2], marks[1::2]
+    may_stand = np.zeros(256, np.bool_)
+    may_stand[[ord(","), _END, _MARK]] = True
+    before, after = may_stand[signs[opening - 1]] | (opening == 0), may_stand[signs[closing + 1]]
+    bad[np.searchsorted(ends, np.concatenate([opening[~before], closing[~after]]))] = True
+    return np.asarray(bad)
+
+
+def _have_other_widths(signs: Bytes, ends: Integers, layout: TextLayout) -> Flags:
+    """(n,) whether a line has more or fewer cells than the header; empty lines have not, and quotation marks fit."""
+    between = signs == ord(layout.separator)
+    if layout.separator == ",":
+        between &= ~np.logical_xor.accumulate(signs == _MARK)
+    number = np.diff(np.searchsorted(np.flatnonzero(between), ends), prepend=0)
+    return np.asarray((number != layout.width - 1) & (np.diff(ends, prepend=-1) > 1))
+
+
+def _no_rows(layout: TextLayout) -> pa.Table:
+    return pa.table({str(place): pa.array([], kind) for place, kind in layout.types.items()})
+
+
+def _cut_across_lines(data: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
+    """Rows whose cells may hold line ends between quotation marks."""
+    if not _is_utf8(data):
+        raise InputError(NOT_UTF8)
+    if NO_END.search(data) is None:
+        return _no_rows(layout), NO_BAD_LINES
+    found = attempt(lambda: _parsed(data + b"\n", layout, newlines=True))
+    table, ragged = found or guarded(NOT_CUT, lambda: _parsed(data + b"\n", layout, newlines=True, block=_ONE_BLOCK))
+    return table, BadLines(cells=ragged)
+
+
+def _parsed(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PARSED_AT_ONCE) -> tuple[pa.Table, int]:
+    """Columns of the rows that have as many cells as the header, and how many have not."""
+    escaped = not newlines and _CARRIAGE in text
+    types = {str(place): pa.binary() if escaped else kind for place, kind in layout.types.items()}
+    missing = {} if layout.missing is None else {"null_values": list(layout.missing)}
+    table, ragged = read_csv(
+        b"\n" + text if text.startswith(_BOM) else text,  # else Arrow leaves that mark out
+        pyarrow.csv.ReadOptions(column_names=[str(place) for place in range(layout.width)], block_size=block, use_threads=newlines),
+        pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=True, check_utf8=False, **missing),
+        delimiter=layout.separator,
+        quote_char='"' if newlines or layout.separator == "," else False,
+        newlines_in_values=newlines,
+    )
+    return _with_carriages(table, layout) if escaped else table, ragged
+
+
+def _with_carriages(table: pa.Table, layout: TextLayout) -> pa.Table:
+    """The columns in the types that they are read in, with carriage returns in their places."""
+    cells = [pc.replace_substring(column, _CARRIAGE, b"\r").cast(pa.string()) for column in table.columns]
+    kinds = list(layout.types.values())
+    return pa.table([column.cast(kind) for column, kind in zip(cells, kinds, strict=True)], names=table.column_names)

@@ -1,0 +1,160 @@
+"""Audits of every mechanism: neighbouring inputs on which it shows much, and what an attacker sees of its releases."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import pandas as pd
+
+from dpviz.errors import SettingError
+from dpviz.evaluation.audit_pairs import flow_pairs, point_pairs
+from dpviz.mechanisms import (
+    FLOW_MECHANISMS,
+    POINT_MECHANISMS,
+    AdaptiveGrid,
+    FlatGaussian,
+    HilbertTree,
+    Htf,
+    Identity,
+    Kdtree,
+    PathTree,
+    PrivTree,
+    Quadtree,
+    StabilityHistogram,
+    TopDown,
+    Tuned,
+    TunedGrid,
+    UniformGrid,
+)
+from dpviz.mechanisms.noisy_flows import ADD_REMOVE, FlowSettings
+from dpviz.privacy.audit import AuditPlan, AuditResult, audit
+from dpviz.privacy.budget import ApproxBudget, Budget, Number, PureBudget
+
+EPSILON, DELTA, RUNS = 2, "0.03", 2000
+Progress = Callable[[int, int, str], None]
+
+VARIANTS: dict[str, Any] = {
+    "quadtree, equal shares, as measured": Quadtree(split="uniform", least_squares=False),
+    "quadtree without root, pruned": Quadtree(count_root=False, prune=2),
+    "path_tree, splits early": PathTree(tau=0.5, zero=False),
+    "privtree of 16 parts": PrivTree(fan_out=16, structure_share=0.8),
+    "htf in rounds": Htf(search="rounds", split_share=0.5),
+    "kdtree of one step, nearly all for medians": Kdtree(height=1, fan_out=2, median_share=0.9),
+    "kdtree, hybrid": Kdtree(variant="hybrid"),
+    "kdtree, cell": Kdtree(variant="cell"),
+    "kdtree, noisy-mean": Kdtree(variant="noisy-mean", height=1, fan_out=2, median_share=0.5),
+    "kdtree, smooth-sensitivity": Kdtree(variant="smooth-sensitivity", outside="nearest"),
+    "kdtree on a sample": Kdtree(sample=0.5, height=1, fan_out=2, median_share=0.5),
+    "hilbert_tree of one step, nearly all for medians": HilbertTree(height=1, fan_out=2, median_share=0.9),
+    "adaptive_grid, mostly the first grid": AdaptiveGrid(alpha=0.8, c=1),
+    "uniform_grid of 4": UniformGrid(side=4),
+    "uniform_grid, larger total": UniformGrid(total_share=0.5, c=0.5),
+    "tuned_grid, half for tuning": TunedGrid(sides=(1, 2, 4), tuning_share=0.5),
+    "tuned_grid, declared": TunedGrid(sides=(1, 2, 4), total="declared", declared_total=100, tuning_share=0.5),
+    "tuned, grid size": Tuned(tune="grid size", values=(1, 2, 4), tuning_share=0.5),
+    "tuned, pruning threshold": Tuned(tune="pruning threshold", values=(0, 8)),
+    "identity, small cells at zero": Identity(threshold=True),
+    "top_down, add or remove": TopDown(neighbours=ADD_REMOVE),
+    "top_down, least squares, dial": TopDown(optimiser="euclidean", dial=1, tree="origin"),
+    "flat_gaussian, add or remove": FlatGaussian(neighbours=ADD_REMOVE),
+    "stability_histogram, add or remove": StabilityHistogram(neighbours=ADD_REMOVE),
+}
+"""Settings under which a mechanism releases something else; defaults are audited under their keys."""
+
+
+def audited() -> dict[str, Any]:
+    """Everything that `audit_all` looks at: each mechanism with its default settings, then the variants."""
+    return {key: row() for key, row in (POINT_MECHANISMS | FLOW_MECHANISMS).items()} | VARIANTS
+
+
+def audit_budget(mechanism: Any, epsilon: Number = EPSILON) -> Budget:
+    """The budget to audit a mechanism with; where it needs a delta, 0.03, at which most of epsilon can be seen in few runs."""
+    return ApproxBudget(epsilon, DELTA) if getattr(mechanism, "needs_delta", False) else PureBudget(epsilon)
+
+
+def audit_mechanism(
+    mechanism: Any, *, budget: Budget | None = None, runs: int = RUNS, confidence: float = 0.95, tests: int = 1, seed: int = 0
+) -> AuditResult:
+    """A lower bound on the epsilon of a mechanism, from many seeded releases on made-up neighbours; see `audit` for what it means.
+
+    Args:
+        mechanism: a key, the name of a variant in `audited()`, or a mechanism with settings of one's own.
+        budget: what the releases spend; `audit_budget` if None.
+        runs: on each input of each pair of neighbours.
+        confidence: of all `tests` bounds together.
+        tests: how many audits are read together.
+        seed: of the noise.
+
+    Raises:
+        SettingError: an unknown key, or a number out of its range.
+        BudgetError: a budget of the wrong kind.
+    """
+    name, made = _named(mechanism)
+    plan = AuditPlan(runs=runs, confidence=confidence, tests=tests, seed=seed)
+    budget = audit_budget(made, EPSILON) if budget is None else budget
+    pairs = flow_pairs(made, budget) if _of_flows(made) else point_pairs(made, budget)
+    return audit(name, pairs, budget, plan)
+
+
+def audit_all(
+    mechanisms: Mapping[str, Any] | None = None,
+    *,
+    plan: AuditPlan | None = None,
+    progress: Progress | None = None,
+    processes: int = 1,
+) -> pd.DataFrame:
+    """One row per mechanism: what is declared and what was found; all bounds together hold with the plan's confidence.
+
+    Args:
+        mechanisms: by name; all of `audited()` if None.
+        plan: runs, confidence and seed; its number of tests becomes that of the rows.
+        progress: called after each row with how many are done, how many there are, and its name.
+        processes: how many to work in; fresh ones, so a script that asks for several needs the usual `if __name__ == "__main__"`.
+
+    Returns:
+        DataFrame with the fields of `AuditResult` and `passed`.
+    """
+    chosen = audited() if mechanisms is None else dict(mechanisms)
+    plan = plan or AuditPlan(runs=RUNS)
+    jobs = [(name, made, plan.runs, plan.confidence, len(chosen), plan.seed) for name, made in chosen.items()]
+    rows = []
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) if processes > 1 else _Here() as pool:
+        for done, row in enumerate(pool.map(_row, jobs), 1):
+            rows.append(row)
+            if progress is not None:
+                progress(done, len(jobs), row["mechanism"])
+    return pd.DataFrame(rows)
+
+
+class _Here:
+    """Stands in for a pool where one process is enough."""
+
+    map = staticmethod(map)
+
+    def __enter__(self) -> _Here:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def _row(job: tuple[str, Any, int, float, int, int]) -> dict[str, Any]:
+    name, made, runs, confidence, tests, seed = job
+    result = audit_mechanism(made, runs=runs, confidence=confidence, tests=tests, seed=seed)
+    return {**result.to_dict(), "mechanism": name}
+
+
+def _named(mechanism: Any) -> tuple[str, Any]:
+    if not isinstance(mechanism, str):
+        return str(getattr(mechanism, "key", type(mechanism).__name__)), mechanism
+    known = audited()
+    if mechanism not in known:
+        raise SettingError(f"There is no such mechanism; choose one of {', '.join(POINT_MECHANISMS | FLOW_MECHANISMS)}.")
+    return mechanism, known[mechanism]
+
+
+def _of_flows(mechanism: Any) -> bool:
+    return isinstance(mechanism, FlowSettings) or getattr(mechanism, "key", None) in FLOW_MECHANISMS

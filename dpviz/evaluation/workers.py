@@ -1,0 +1,200 @@
+"""Worker processes for studies: they get the data once, make runs one after the other, and end when their owner does.
+
+Each worker is a fresh interpreter that imports dpviz and the modules of the mechanisms, never the program that started it: the pools of
+the standard library import that program again, which in an app is the page itself. So nothing needs a guard, on any system.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections import deque
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+from typing import Any, Self
+
+from dpviz.errors import SettingError
+from dpviz.evaluation.rows import Failure, Row, attempt, named
+from dpviz.evaluation.study import Study
+
+MOST_WORKERS = 64
+AHEAD = 2  # runs that a worker holds, so that it never waits for the next one
+_START = (
+    "import pickle, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = pickle.load(sys.stdin.buffer);"
+    " from dpviz.evaluation.workers import serve; serve()"
+)
+_ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_AGAIN = "perhaps there is not enough memory: resume with fewer workers."
+_UNSTARTED = f"A worker of the study ended unexpectedly before its first run; {_AGAIN}"
+NOBODY = -1  # the place of what befell no run
+
+Result = list[Row] | Failure
+
+
+class Crew:
+    """Some workers and the runs that are left for them. Leaving it as a context ends them at once, whatever they are doing.
+
+    A worker that ends in the middle of a run is replaced by a fresh one; that run counts as failed.
+
+    Args:
+        study: pickled once and sent to each worker.
+        left: places in `study.runs()`; workers take from its left end, and so may anybody else.
+        workers: how many.
+        skipped: places that are not made when their turn comes; others may add to it.
+
+    Raises:
+        SettingError: a mechanism that no other process can import.
+    """
+
+    def __init__(self, study: Study, left: deque[int], workers: int, skipped: set[int]) -> None:
+        self.ready = Event()
+        self._left, self._skipped, self._found = left, skipped, SimpleQueue[tuple[int, Result | None]]()
+        _refuse_local(study)
+        self._names = [named(run) for run in study.runs()]
+        self._lock, self._closed = Lock(), False
+        self._processes: list[subprocess.Popen[bytes]] = []
+        sent = pickle.dumps(study, pickle.HIGHEST_PROTOCOL)
+        many = min(workers, MOST_WORKERS, max(len(left), 1))
+        self._threads = [Thread(target=self._serve_one, args=(self._started(), sent), daemon=True) for _ in range(many)]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._closed = True
+        self._left.clear()
+        for process in self._processes:
+            process.kill()
+        for thread in self._threads:
+            thread.join()
+        for process in self._processes:
+            process.wait()
+            _close_pipes(process)
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the processes that are alive."""
+        return [process.pid for process in self._processes if process.poll() is None]
+
+    def next(self, seconds: float) -> tuple[int, Result | None] | None:
+        """A run's place and what came of it, nothing if it was skipped; None if nothing came within some seconds."""
+        try:
+            return self._found.get(timeout=seconds)
+        except Empty:
+            return None
+
+    def _started(self) -> subprocess.Popen[bytes] | None:
+        """A fresh worker; none once the crew is left, or where the system has no room for one."""
+        with self._lock:
+            if self._closed:
+                return None
+            try:
+                self._processes.append(_started())
+            except OSError:
+                self._found.put((NOBODY, Failure(text=_UNSTARTED)))
+                return None
+            return self._processes[-1]
+
+    def _serve_one(self, process: subprocess.Popen[bytes] | None, sent: bytes) -> None:
+        """Keep one worker at work, and after its unexpected end another one, until nothing is left."""
+        while process is not None:
+            held: deque[int] = deque()
+            try:
+                self._feed(process, sent, held)
+                process = None
+            except (OSError, EOFError, pickle.UnpicklingError, ValueError):  # it was killed, by us or by the system
+                process = self._started() if self._give_back(held) else None
+
+    def _give_back(self, held: deque[int]) -> bool:
+        """What a worker held when it ended: the first of these runs has failed; whether another worker may do the rest."""
+        if not held:
+            self._found.put((NOBODY, Failure(text=_UNSTARTED)))
+            return False
+        place = held.popleft()
+        self._found.put((place, Failure(text=f"{self._names[place]}: its worker ended unexpectedly; {_AGAIN}")))
+        self._left.extendleft(reversed(held))
+        return True
+
+    def _feed(self, process: subprocess.Popen[bytes], sent: bytes, held: deque[int]) -> None:
+        """Hand one worker its data, then runs, and take the results."""
+        _send(process, sys.path)
+        process.stdin.write(sent)  # type: ignore[union-attr]
+        _receive(process)
+        self.ready.set()
+        while self._take(process, held):
+            found = _receive(process)
+            self._found.put((held.popleft(), found))
+
+    def _take(self, process: subprocess.Popen[bytes], held: deque[int]) -> bool:
+        """Send runs until the worker holds as many as it may; whether it holds any."""
+        while len(held) < AHEAD:
+            try:
+                place = self._left.popleft()
+            except IndexError:
+                break
+            if place in self._skipped:
+                self._found.put((place, None))
+                continue
+            held.append(place)
+            _send(process, place)
+        return bool(held)
+
+
+def serve() -> None:
+    """What a worker does: a study comes in, then places of runs; their rows go out."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # a mechanism that prints must not write between the rows
+    try:
+        study: Study = pickle.load(sys.stdin.buffer)  # noqa: S301  (from the process that started this one)
+        runs = study.runs()
+        _answer(out, "ready")
+        while True:
+            _answer(out, attempt(study, runs[pickle.load(sys.stdin.buffer)]))  # noqa: S301
+    except (EOFError, BrokenPipeError):  # the owner is gone
+        os._exit(0)
+
+
+def _answer(out: Any, what: object) -> None:
+    pickle.dump(what, out, pickle.HIGHEST_PROTOCOL)
+    out.flush()
+
+
+def _started() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", _START],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **_ALONE},
+    )
+
+
+def _send(process: subprocess.Popen[bytes], what: object) -> None:
+    _answer(process.stdin, what)
+
+
+def _receive(process: subprocess.Popen[bytes]) -> Any:
+    return pickle.load(process.stdout)  # type: ignore[arg-type]  # noqa: S301
+
+
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        try:
+            stream.close()  # type: ignore[union-attr]
+        except OSError:  # what was still to be sent has no reader any more
+            continue
+
+
+def _refuse_local(study: Study) -> None:
+    for label, mechanism in study.mechanisms.items():
+        kind = type(mechanism)
+        if kind.__module__ == "__main__" or "<locals>" in kind.__qualname__:
+            raise SettingError(
+                f"{label[:80]}: a mechanism that is defined in the running script cannot be imported by workers. Put it into a module,"
+                " or compare with workers=1."
+            )

@@ -1,0 +1,127 @@
+"""Errors of sums over squares of all sizes, from what mechanisms state and from draws: flat noise, and trees by how they split a budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.points.identity import Identity
+from dpviz.mechanisms.points.quadtree import Quadtree
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import laplace_variance
+from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
+from dpviz.space.hilbert import hilbert
+from dpviz.space.workloads import fixed_size
+
+Floats = NDArray[np.float64]
+
+ANYWHERE, ALIGNED = "anywhere", "nodes of the tree"
+PLACEMENTS = (ANYWHERE, ALIGNED)
+FLAT, TREE = "flat noise", "tree"
+SMALLEST_LEAF_SHARE = 0.01
+_PLACED, _SEED = 200, 5
+_MOST_STEPS = 400
+
+
+def frame(order: int) -> Domain:
+    """A plain plane of unit cells."""
+    return Domain(bounds=(0.0, 0.0, float(1 << order), float(1 << order)), crs=None, order=order)
+
+
+@lru_cache(maxsize=8)
+def nobody(order: int) -> PointCounts:
+    """An empty town: noise does not depend on the data, so what is released of nobody is the error of any release."""
+    return PointCounts.from_xy([], [], domain=frame(order))
+
+
+def squares(order: int, placement: str) -> dict[int, Floats]:
+    """By number of cells, (q, 4) squares with sides 1, 2, 4 ... of the town's: `ALIGNED` to blocks of a quadtree or `ANYWHERE`."""
+    found = {}
+    for side in (1 << step for step in range(order + 1)):
+        if placement == ANYWHERE:
+            found[side * side] = fixed_size(frame(order), side, side, _PLACED, _SEED)
+        else:
+            west, south = (part.ravel().astype(float) for part in np.meshgrid(*[np.arange(0, 1 << order, side)] * 2))
+            found[side * side] = np.stack([west, south, west + side, south + side], axis=1)[:: max(1, len(west) // _PLACED)]
+    return found
+
+
+def stated_errors(release: Release, order: int, placement: str) -> pd.DataFrame:
+    """Typical error (root mean square over squares of a size) by theory: cells and error, in people."""
+    rows = [(cells, math.sqrt((release.answer(boxes, spread=True)[1] ** 2).mean())) for cells, boxes in squares(order, placement).items()]
+    return pd.DataFrame(rows, columns=["cells", "error"])
+
+
+def drawn_errors(releases: Sequence[Release], order: int, placement: str) -> pd.DataFrame:
+    """The same from releases of `nobody`, whose answers are their errors."""
+    rows = [
+        (cells, math.sqrt(np.mean([(each.answer(boxes) ** 2).mean() for each in releases])))
+        for cells, boxes in squares(order, placement).items()
+    ]
+    return pd.DataFrame(rows, columns=["cells", "error"])
+
+
+def flat_and_tree(order: int, epsilon: float, draw: int) -> dict[str, Release]:
+    """One draw of noise on every cell, and one of a geometric quadtree with the same epsilon, of `nobody`."""
+    first, second = Entropy.seeded(draw).spawn(2)
+    budget = PureBudget(epsilon)
+    flat = Identity(order=order).release(nobody(order), budget, first)
+    return {FLAT: flat, TREE: Quadtree(height=order).release(nobody(order), budget, second)}
+
+
+def running_errors(releases: dict[str, Release], order: int, epsilon: float) -> pd.DataFrame:
+    """Error of the sum of the first n cells along a Hilbert curve through the town.
+
+    Returns:
+        cells (n), error, series, and low and high: 95 % of flat noise, by the normal limit of sums of n.
+    """
+    row, column = (part.ravel() for part in np.indices((1 << order, 1 << order)))
+    walk = np.argsort(hilbert(column, row, order))
+    n = np.unique(np.linspace(1, walk.size, min(walk.size, _MOST_STEPS)).round().astype(np.int64))
+    reach = 1.96 * np.sqrt(n * laplace_variance(1 / epsilon))
+    parts = [
+        pd.DataFrame({"cells": n, "error": each.blocks(order).ravel()[walk].cumsum()[n - 1], "series": name, "low": -reach, "high": reach})
+        for name, each in releases.items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def with_leaves(shares: Sequence[float]) -> tuple[float, ...]:
+    """Shares in which the last level has at least 1 %: below the deepest measured level a tree knows nothing."""
+    total, last = sum(shares), shares[-1] / sum(shares)
+    if last >= SMALLEST_LEAF_SHARE:
+        return tuple(share / total for share in shares)
+    rest = (1 - SMALLEST_LEAF_SHARE) / (1 - last)
+    return (*(share / total * rest for share in shares[:-1]), SMALLEST_LEAF_SHARE)
+
+
+def split_tree(shares: Sequence[float], *, least_squares: bool) -> Quadtree:
+    """The quadtree whose levels get these shares, root first."""
+    total = sum(shares)
+    weights = tuple(float(round(1e9 * share / total)) for share in shares)
+    return Quadtree(height=len(shares) - 1, split="custom", weights=weights, least_squares=least_squares)
+
+
+@lru_cache(maxsize=64)
+def split_theory(shares: tuple[float, ...], epsilon: float, least_squares: bool, placement: str) -> pd.DataFrame:
+    """`stated_errors` of a tree with these shares; the spread does not depend on the noise that is drawn."""
+    order = len(shares) - 1
+    release = split_tree(shares, least_squares=least_squares).release(nobody(order), PureBudget(epsilon), Entropy.seeded(0))
+    return stated_errors(release, order, placement)
+
+
+def split_draws(shares: tuple[float, ...], epsilon: float, how: dict[str, Any], draw: int, repeats: int) -> pd.DataFrame:
+    """`drawn_errors` of `repeats` releases; `how` has least_squares and placement."""
+    order, tree = len(shares) - 1, split_tree(shares, least_squares=how["least_squares"])
+    streams = Entropy.seeded(draw).spawn(repeats)
+    releases = [tree.release(nobody(order), PureBudget(epsilon), stream) for stream in streams]
+    return drawn_errors(releases, order, how["placement"])

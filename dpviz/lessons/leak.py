@@ -1,0 +1,148 @@
+"""An attacker who knows everybody but one, and sees nothing but where a kd-tree was split: exact splits give the one away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from dpviz.lessons.town import TWO, counted, town_cells
+from dpviz.mechanisms.exact_kdtree import ExactKdtree
+from dpviz.mechanisms.points.kdtree import Kdtree
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.medians import exact_medians
+from dpviz.privacy.node_values import NodeValues
+from dpviz.release.point_release import Release
+from dpviz.space.tree import Tree
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+ORDER, PEOPLE = 6, 40
+SIDE = 1 << ORDER
+_HALF = 0.5
+_GIVEN_AWAY = {1: (0, 0), 2: (0, 1), 3: (8, 30), 4: (22, 34)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cut:
+    """One published line: the node `rectangle` was halved at `line`, between columns if `across`, else between rows."""
+
+    rectangle: tuple[int, int, int, int]
+    across: bool
+    line: int
+    level: int
+
+
+@lru_cache(maxsize=1)
+def people() -> tuple[Integers, Integers]:
+    """(PEOPLE,) columns and rows of the town's residents."""
+    return town_cells(ORDER, PEOPLE, TWO)
+
+
+def exact_release(height: int) -> Release:
+    """The tree at exact medians; its counts are not looked at. NOT PRIVATE."""
+    return ExactKdtree(height=height).release(counted(*people(), ORDER), PureBudget(1), Entropy.seeded(0))
+
+
+def private_release(height: int, epsilon: float, draw: int) -> Release:
+    """The private tree whose splits spend `epsilon`; as much again goes to counts, which are not looked at."""
+    mechanism = Kdtree(height=height, median_share=_HALF)
+    return mechanism.release(counted(*people(), ORDER), PureBudget(2 * epsilon), Entropy.seeded(draw))
+
+
+def cuts(tree: Tree) -> Iterator[Cut]:
+    """The lines of a tree of fan-out 4 whose nodes are halved twice; nodes with fewer parts are left out, which helps no attacker."""
+    for node in np.flatnonzero(tree.children == 4):
+        rectangle = tuple(tree.rectangles(np.array([node]))[0].tolist())
+        first = int(tree.first_child[node])
+        parts = [tuple(part) for part in tree.rectangles(np.arange(first, first + 4)).tolist()]
+        halves, level = [_around(parts[:2]), _around(parts[2:])], 2 * int(tree.depth[node])
+        yield _cut(rectangle, halves, level)
+        yield from (_cut(half, parts[2 * place : 2 * place + 2], level + 1) for place, half in enumerate(halves))
+
+
+def _around(parts: list[tuple[int, ...]]) -> tuple[int, int, int, int]:
+    (west, south, _, _), (_, _, east, north) = parts
+    return west, south, east, north
+
+
+def _cut(rectangle: tuple[int, ...], halves: Sequence[tuple[int, ...]], level: int) -> Cut:
+    west, south, east, north = rectangle
+    across = halves[0][2] < east
+    return Cut(rectangle=(west, south, east, north), across=across, line=halves[0][2 if across else 3], level=level)
+
+
+def attack(release: Release, person: int, epsilon: float | None) -> Floats:
+    """What the attacker believes about one person's cell.
+
+    Every cell is as likely as any other beforehand. For each line, the law of where it falls is known if the person is in a cell;
+    cells multiply these probabilities up. Nothing but the lines is used.
+
+    Args:
+        release: of all people; only its tree is looked at.
+        person: the one that the attacker does not know; all others are known.
+        epsilon: what all splits together spent; None for exact medians.
+
+    Returns:
+        (SIDE, SIDE) probabilities [row, column] that add up to 1.
+    """
+    column, row = (np.delete(part, person) for part in people())
+    log = np.zeros((SIDE, SIDE))
+    rate = None if epsilon is None else epsilon / (2 * release.height)
+    for cut in cuts(release.tree):
+        inside, outside = line_law(cut, column, row, rate)
+        west, south, east, north = cut.rectangle
+        part = log[south:north, west:east].copy()
+        log += outside
+        log[south:north, west:east] = part + (inside[None, :] if cut.across else inside[:, None])
+    return np.asarray(np.exp(log - logsumexp(log)))
+
+
+def line_law(cut: Cut, column: Integers, row: Integers, rate: float | None) -> tuple[Floats, float]:
+    """Logarithms of the probability of a published line: (w,) if the person is at each place of the node, and if outside it.
+
+    Args:
+        cut: the line and its node.
+        column: (n,) of the known people.
+        row: (n,) likewise.
+        rate: epsilon of this level of splits; None for exact medians.
+    """
+    west, south, east, north = cut.rectangle
+    here = (west <= column) & (column < east) & (south <= row) & (row < north)
+    low, high = (west, east) if cut.across else (south, north)
+    known = np.bincount((column if cut.across else row)[here] - low, minlength=high - low)
+    counts = np.vstack([known + np.eye(high - low, dtype=np.int64), known])
+    if rate is None:
+        value = np.where(_exact_lines(counts) == cut.line - low, 0.0, -np.inf)
+    else:
+        below = counts.cumsum(axis=1)[:, :-1]
+        weight = -rate * np.abs(below - counts.sum(axis=1, keepdims=True) / 2)
+        value = weight[:, cut.line - low - 1] - logsumexp(weight, axis=1)
+    return value[:-1], float(value[-1])
+
+
+def _exact_lines(counts: Integers) -> Integers:
+    """(k,) exact medians of (k, w) people per place."""
+    node, place = np.nonzero(counts)
+    width = np.full(len(counts), counts.shape[1])
+    start = np.concatenate([[0], np.cumsum((counts > 0).sum(axis=1))])
+    return exact_medians(NodeValues(value=place, count=counts[node, place], start=start, low=0 * width, high=width))
+
+
+def summed_up(belief: Floats, person: int) -> dict[str, float]:
+    """What came of an attack: cells still possible, belief in the true cell, the largest belief, and whether that is the true cell."""
+    column, row = people()
+    true = float(belief[row[person], column[person]])
+    largest = float(belief.max())
+    return {"possible": float((belief > 0).sum()), "true": true, "largest": largest, "found": float(true == largest)}
+
+
+def given_away(height: int) -> tuple[int, int]:
+    """How many people the exact tree pins down to one cell, and to at most four; attacked once, and checked by a test."""
+    return _GIVEN_AWAY[height]

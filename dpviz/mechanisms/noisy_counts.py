@@ -1,0 +1,206 @@
+"""The steps that every mechanism on a tree shares: count with noise, keep the receipt, hand out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.data.points import PointCounts
+from dpviz.errors import InputError, SettingError
+from dpviz.mechanisms.base import Settings
+from dpviz.privacy.budget import Budget, PureBudget
+from dpviz.privacy.consistency import add_up, least_squares, soft_zeroed
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import discrete_laplace, laplace_variance
+from dpviz.privacy.receipt import Receipt, Step
+from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
+from dpviz.space.tree import Tree
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+MOST_GROWN = 2**23
+LEANING = "answers that cut a leaf lean towards fuller neighbours, and have the spread of those that do not"
+ZEROED = "the spread is that of the noise before small counts were drawn towards 0, which adds bias"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a release says about itself beyond its counts.
+
+    Attributes:
+        mechanism: the settings that made it.
+        budget: what was handed in.
+        unprotected: what it took as public, beyond the domain and the settings.
+        notes: settings that had to be cut, and why less than the budget was spent.
+        approximate: why the stated spread is only approximate; None if it is exact for the partitions as they are.
+        least_squares: make the levels agree; where leaves were not measured it is done in any case.
+        zero: draw small counts of leaves towards 0 before least squares; nothing without it.
+        inside: how answers fill partitions that are cut: "uniform" or "interpolated".
+    """
+
+    mechanism: Settings[Domain]
+    budget: Budget
+    unprotected: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    approximate: str | None = None
+    least_squares: bool = True
+    zero: bool = False
+    inside: str = "uniform"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """One run on private points: draws the noise and writes the receipt beside it.
+
+    Attributes:
+        points: the private input; its contribution bound scales every sensitivity.
+        entropy: where randomness comes from.
+        steps: the spendings so far.
+        notes: what had to be cut so far, for the receipt.
+    """
+
+    points: PointCounts
+    entropy: Entropy
+    steps: list[Step] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.points, PointCounts):
+            raise InputError("A mechanism takes PointCounts: see PointCounts.from_xy and read_points.")
+        if not isinstance(self.entropy, Entropy):
+            raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
+
+    def grows(self, nodes: int) -> bool:
+        """Whether memory holds a tree of so many nodes; if not, the tree ends where it is and the receipt says so.
+
+        Released numbers alone may decide how many nodes there would be: then ending is post-processing.
+        """
+        if nodes <= MOST_GROWN:
+            return True
+        self.notes.append(f"The tree ends where it would have passed {MOST_GROWN:,} nodes; what was left went to its leaves.")
+        return False
+
+    def count(
+        self, purpose: str, true: Integers, epsilon: Fraction, level: int | None = None, *, instead: bool = False
+    ) -> tuple[Integers, float]:
+        """Count disjoint places with exact noise.
+
+        Args:
+            purpose: for the receipt.
+            true: (k,) true counts of places no two of which share a record.
+            epsilon: what one unit loses here.
+            level: level of the tree, 0 for the whole domain; for the receipt.
+            instead: in place of later steps, on paths that end here.
+
+        Returns:
+            (k,) noisy counts, and the variance of the noise on each.
+        """
+        bound = self.points.contributions
+        scale = bound / epsilon
+        self.steps.append(
+            Step(
+                purpose=purpose,
+                amount=epsilon,
+                sensitivity=Fraction(bound),
+                noise="discrete Laplace",
+                scale=scale,
+                level=level,
+                counts=len(true),
+                instead=instead,
+            )
+        )
+        return discrete_laplace(true, PureBudget(epsilon), self.entropy, bound), laplace_variance(scale)
+
+    def count_levels(self, tree: Tree, epsilons: Sequence[Fraction], true: Integers | None = None) -> tuple[Floats, Floats]:
+        """Count every node of the levels that have a budget.
+
+        A leaf above the bottom is measured with all that its own level and those below would spend on its records: nothing
+        else is measured on its path any more.
+
+        Args:
+            tree: public structure, or one that was paid for.
+            epsilons: one per depth, root first; 0 measures nothing there.
+            true: (n,) true counts; added up here if None.
+
+        Returns:
+            (n,) noisy counts, NaN where not measured, and (n,) variances, infinite there.
+        """
+        if true is None:
+            true = tree.sums(self.points.column, self.points.row, self.points.count)
+        noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
+        for depth, epsilon in enumerate(epsilons):
+            here: Integers | slice = tree.at_depth(depth)
+            if depth < tree.height and not tree.fan_outs[depth]:
+                nodes = np.arange(tree.starts[depth], tree.starts[depth + 1])
+                ends, here = nodes[tree.children[nodes] == 0], nodes[tree.children[nodes] > 0]
+                if ends.size:
+                    rest = sum(epsilons[depth:], Fraction(0))
+                    noisy[ends], variance[ends] = self.count("counts of early leaves", true[ends], rest, depth, instead=True)
+            if epsilon:
+                noisy[here], variance[here] = self.count("counts", true[here], epsilon, depth)
+        return noisy, variance
+
+    def hand_out(self, plan: Plan, tree: Tree, noisy: Floats, variance: Floats) -> Release:
+        """The release of noisy counts on a tree, made consistent by least squares or left as they are."""
+        consistent = plan.least_squares or not np.isfinite(variance[tree.leaves]).all()
+        if consistent:
+            count, spread = least_squares(tree, noisy, variance)
+        else:
+            (count, variance), spread = add_up(tree, noisy, variance), None
+        several, zero, zeroed = np.isfinite(variance).sum() > len(tree.leaves), plan.zero and plan.least_squares, None
+        if zero:
+            zeroed, _ = least_squares(tree, *soft_zeroed(tree, noisy, variance), least=0.0)
+        leaning = plan.inside == "interpolated"
+        steps = ("small leaves drawn towards 0",) * zero + ("least squares",) * bool(consistent and several and not zero)
+        steps += ("least squares, the total at least 0",) * zero + ("answers lean towards fuller neighbours inside leaves",) * leaning
+        return Release(
+            mechanism=plan.mechanism.key,
+            settings=plan.mechanism.chosen(),
+            domain=self.points.domain,
+            tree=tree,
+            noisy=noisy,
+            noise_variance=variance,
+            count=count if zeroed is None else zeroed,
+            unbiased=None if zeroed is None else count,
+            spread=spread,
+            receipt=self.receipt(plan),
+            steps=steps,
+            simulation=self.entropy.simulation,
+            height=tree.height,
+            approximate=because(plan.approximate, ZEROED if zero else None, LEANING if leaning else None),
+            inside=plan.inside,
+        )
+
+    def receipt(self, plan: Plan) -> Receipt:
+        """The receipt of all steps so far."""
+        return Receipt(
+            total=plan.budget,
+            steps=tuple(self.steps),
+            unit=self.points.unit,
+            contributions=self.points.contributions,
+            unprotected=(*Receipt.unprotected, *plan.unprotected),
+            notes=(*plan.notes, *self.notes),
+            private=plan.mechanism.private,
+        )
+
+
+def finish_of(mechanism: Settings[Domain]) -> dict[str, Any]:
+    """How a mechanism's own settings finish its counts, as far as it has such settings: arguments of a `Plan`."""
+    return {name: value for name, value in mechanism.chosen().items() if name in ("least_squares", "zero", "inside")}
+
+
+def because(*reasons: str | None) -> str | None:
+    """Reasons why a spread is approximate as one text; None if there is none."""
+    return "; ".join(filter(None, reasons)) or None
+
+
+def on_leaves(tree: Tree, epsilon: Fraction) -> list[Fraction]:
+    """Budgets per depth that spend everything on the leaves of a balanced tree."""
+    return [Fraction(0)] * tree.height + [epsilon]

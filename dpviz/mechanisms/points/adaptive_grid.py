@@ -1,0 +1,134 @@
+"""AG: a coarse grid of noisy counts decides how finely each of its cells is cut."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
+from dpviz.mechanisms.noisy_counts import Plan, Study, finish_of
+from dpviz.privacy.budget import PureBudget, exact, require_pure
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
+from dpviz.space.interpolate import INSIDE
+from dpviz.space.subgrids import Subgrids
+
+Integers = NDArray[np.int64]
+
+MOST_PER_SIDE = 2**11
+SMALLEST_SIDE = 10
+APPROXIMATE = "the counts that decided how finely cells are cut are part of the estimates, which biases them a little"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveGrid(Settings[Domain]):
+    """A grid of m1 x m1 noisy cells, each cut into m2 x m2 by its own noisy count, both layers reconciled by least squares.
+
+    Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one cell of
+    each layer, so the layers' epsilons add up. A person's m records may lie in m cells of a layer: each record costs epsilon / m
+    there, wherever it lies, since both noises have scale m / epsilon.
+
+    Source:
+        Qardaji, Yang, Li, "Differentially private grids for geospatial data", ICDE 2013, Section IV-B:
+        m1 = max(10, ceil(sqrt(N epsilon / c) / 4)), m2 = ceil(sqrt(N' (1 - alpha) epsilon / c2)), c2 = c / 2.
+
+    Deviations:
+        The paper uses the number of records N as if it were public. Here a share of epsilon buys a noisy one, unless a number is
+        declared, which is then listed as unprotected; epsilon in the formulas is what is left, per record. Edges snap to lattice
+        lines, and no cell is cut finer than the lattice. Noise is exact and discrete. Least squares, in closed form in the paper,
+        is the general one.
+    """
+
+    key: ClassVar[str] = "adaptive_grid"
+    title: ClassVar[str] = "Adaptive grid (AG)"
+    summary: ClassVar[str] = "Counts a coarse grid with noise, then cuts each cell as finely as its noisy count supports and counts again."
+
+    alpha: float = setting(0.5, "Share of the first grid", low=0.01, high=0.99, help="Part of ε for the coarse grid.")
+    c: float = setting(10.0, "Constant c of the rule", low=0.1, high=1000, help="Larger values give fewer cells; the paper's is 10.")
+    declared_total: int | None = setting(
+        None,
+        "Declared number of records",
+        low=0,
+        high=10**15,
+        optional=True,
+        help="A number of records that is public already. Left empty, a share of ε buys a noisy one.",
+    )
+    total_share: float = setting(0.01, "Share for the total", low=0.001, high=0.5, help="Part of ε that buys the noisy total.")
+    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
+    zero: bool = setting(
+        False, "Draw small leaves to 0", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
+    )
+    inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+
+    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+        """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
+        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        total, coarse, fine = self._epsilons(budget)
+        rest = float((coarse + fine) / points.contributions)
+        side = self._side(self._total(study, total), rest, points.domain)
+        subgrids, first, variance = self._cut(study, side, coarse, rest)
+        tree, node_of = subgrids.tree()
+        cells = tree.at_depth(subgrids.base.height)
+        noisy, variances = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
+        noisy[cells], variances[cells] = first, variance
+        parts = np.bincount(subgrids.part_of(points.column, points.row), points.count, len(node_of)).astype(np.int64)
+        noisy[node_of], variances[node_of] = study.count("counts, second grid", parts, fine)
+        return study.hand_out(self._plan(budget), tree, noisy, variances)
+
+    def _cut(self, study: Study, side: int, epsilon: Fraction, rest: float) -> tuple[Subgrids, Integers, float]:
+        """The second grid, the noisy counts of the first one, and their variance."""
+        domain, points = study.points.domain, study.points
+        whole = Subgrids.of(domain, side, np.ones(side * side, np.int64))
+        true = np.bincount(whole.part_of(points.column, points.row), points.count, side * side).astype(np.int64)
+        first, variance = study.count("counts, first grid", true, epsilon)
+        parts = np.ceil(np.sqrt(np.maximum(first, 0) * float(1 - exact(self.alpha, "alpha")) * rest / (self.c / 2)))
+        most = max(1, MOST_PER_SIDE // side)
+        if parts.max(initial=0) > most:
+            study.notes.append(f"Cells of the first grid have {most:,} x {most:,} parts at most: {MOST_PER_SIDE:,} a side in all.")
+        return Subgrids.of(domain, side, np.clip(parts, 1, most).astype(np.int64)), first, variance
+
+    def _epsilons(self, budget: PureBudget) -> list[Fraction]:
+        """Epsilon of the total, of the first grid and of the second one."""
+        alpha = exact(self.alpha, "alpha")
+        total = exact(self.total_share, "The share for the total") if self.declared_total is None else Fraction(0)
+        return budget.split([total, (1 - total) * alpha, (1 - total) * (1 - alpha)])
+
+    def _total(self, study: Study, epsilon: Fraction) -> int:
+        if self.declared_total is not None:
+            return self.declared_total
+        total, _ = study.count("total, for the size of the first grid", np.array([study.points.count.sum()]), epsilon)
+        return int(total[0])
+
+    def _side(self, total: int, epsilon: float, domain: Domain) -> int:
+        """Cells per side of the first grid."""
+        side = max(SMALLEST_SIDE, math.ceil(math.sqrt(max(total, 0) * epsilon / self.c) / 4))
+        return min(side, domain.side, MOST_PER_SIDE)
+
+    def _plan(self, budget: PureBudget) -> Plan:
+        declared = self.declared_total is not None
+        unprotected = (f"the declared number of records ({self.declared_total:,})",) if declared else ()
+        return Plan(mechanism=self, budget=budget, unprotected=unprotected, approximate=APPROXIMATE, **finish_of(self))
+
+    def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
+        """The total, if it is bought, and the two grids."""
+        total = self.total_share if self.declared_total is None else 0.0
+        grids = [
+            Share(label="first grid", share=(1 - total) * self.alpha),
+            Share(label="second grid", share=(1 - total) * (1 - self.alpha)),
+        ]
+        return [Share(label="total", share=total, structure=True), *grids] if total else grids
+
+    def with_shares(self, shares: Sequence[float]) -> AdaptiveGrid:
+        """Another share for the total, if it is bought, and for the first grid, within their ranges."""
+        *total, coarse, fine = shares_of(shares)
+        alpha = min(max(coarse / (coarse + fine), 0.01), 0.99) if coarse + fine else self.alpha
+        bought = min(max(total[0], 0.001), 0.5) if total else self.total_share
+        return replace(self, alpha=alpha, total_share=bought)

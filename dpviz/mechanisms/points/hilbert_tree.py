@@ -1,0 +1,138 @@
+"""The private Hilbert R-tree: pieces of a space-filling curve, halved at private medians, with a box around each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.points.median_tree import Grown, MedianTree, Spending
+from dpviz.privacy.node_values import NodeValues
+from dpviz.space.domain import Domain
+from dpviz.space.hilbert import Curve, hilbert
+from dpviz.space.levels import tree_of
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HilbertTree(MedianTree):
+    """A kd-tree in one dimension: along the Hilbert curve, whose pieces are then drawn as boxes.
+
+    Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one piece
+    per level, so the epsilons of the medians and of the counts add up along its path. A person's m records may lie in m pieces of
+    a level: each costs the level's epsilon / m where it lies, for medians (whose exponent is epsilon / m) and for counts.
+
+    Source:
+        Kamel, Faloutsos, "Hilbert R-tree: an improved R-tree using fractals", VLDB 1994; privately Cormode, Procopiuc,
+        Srivastava, Shen, Yu, "Differentially private spatial decompositions", ICDE 2012, Sections III-B, III-C and VIII-B: a
+        one-dimensional kd-tree of Hilbert values, whose rectangles are the boxes around whole pieces of the curve rather than
+        around the records in them, so that they reveal nothing but the splits.
+
+    Deviations:
+        Splits fall on any place of the curve, empty pieces are split too, and a piece of one place is a leaf, which is counted
+        with what its path has left. On lattices finer than the curve a place is a block of cells. Ranks are measured against
+        n/2 itself, so that a median may use all of its epsilon ("sharp"). Noise is exact and discrete.
+    """
+
+    key: ClassVar[str] = "hilbert_tree"
+    title: ClassVar[str] = "Hilbert R-tree"
+    summary: ClassVar[str] = (
+        "Threads a curve through the whole domain, halves it at private medians again and again, and counts the pieces with noise;"
+        " each is shown as the box around it, and boxes overlap."
+    )
+
+    order: int = setting(
+        18, "Order of the curve", low=16, high=24, help="The curve passes through 2 to this power columns and rows; cut to the lattice."
+    )
+
+    def grow(self, study: Study, spending: Spending) -> Grown:
+        """Halve the curve at medians of the records along it, once or twice per step."""
+        domain, medians = study.points.domain, iter(spending.medians)
+        order = self.curve_order(domain)
+        along = _Along.of(study.points, order)
+        levels, children = [np.array([[0, 4**order]])], []
+        for depth in range(spending.height):
+            above = levels[-1]
+            pieces = above[_has_lines(above)]
+            for _ in range(self.cuts):
+                pieces = self._halved(study, along, pieces, next(medians), depth)
+            levels.append(pieces)
+            children.append(_inside(above, pieces))
+        ends = np.concatenate(levels)
+        curve = Curve(order=order, first=ends[:, 0].copy(), last=ends[:, 1].copy())
+        rectangles = np.split(curve.rectangles(domain.order), np.cumsum([len(level) for level in levels[:-1]]))
+        tree = tree_of(rectangles, [*children, np.zeros(len(levels[-1]), np.int64)], curve)
+        return Grown(tree=tree, true=along.records(ends))
+
+    def _halved(self, study: Study, along: _Along, pieces: Integers, epsilon: Fraction, level: int) -> Integers:
+        """(p, 2) the halves of pieces of the curve, in order; those of one place stay whole."""
+        first, last = pieces.T
+        wide, line = _has_lines(pieces), last.copy()
+        line[wide] = self.median(study, along.nodes(pieces[wide]), epsilon, level)
+        halves = np.stack([first, line, line, last], axis=1).reshape(-1, 2)
+        return halves[halves[:, 0] < halves[:, 1]]
+
+    def curve_order(self, domain: Domain) -> int:
+        """The order of the curve on a lattice, which it is no finer than."""
+        return min(self.order, domain.order)
+
+    def most_steps(self, domain: Domain) -> int:
+        """The largest height that makes sense on a domain."""
+        return 2 * self.curve_order(domain) // self.cuts
+
+    def notes(self, domain: Domain) -> tuple[str, ...]:
+        """What was cut."""
+        order, notes = self.curve_order(domain), super().notes(domain)
+        return notes if order == self.order else (f"The curve has order {order}: the lattice is no finer.", *notes)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class _Along:
+    """Occupied places of the curve, sorted once for all levels, and the records at each. PRIVATE.
+
+    A level's nodes are pieces of the curve, so their records are found by bisection and never moved.
+    """
+
+    place: Integers
+    count: Integers
+
+    @classmethod
+    def of(cls, points: PointCounts, order: int) -> Self:
+        coarser = points.domain.order - order
+        place = hilbert(points.column >> coarser, points.row >> coarser, order)
+        sort = np.argsort(place, kind="stable")
+        return cls(place=place[sort], count=points.count[sort])
+
+    def nodes(self, pieces: Integers) -> NodeValues:
+        """The records in (p, 2) disjoint pieces, in order."""
+        begin, end = np.searchsorted(self.place, pieces.T)
+        start = np.concatenate([[0], np.cumsum(end - begin)])
+        value, count = self.place, self.count
+        if start[-1] < len(value):
+            here = np.arange(start[-1]) + np.repeat(begin - start[:-1], end - begin)
+            value, count = value[here], count[here]
+        return NodeValues(value=value, count=count, start=start, low=pieces[:, 0], high=pieces[:, 1])
+
+    def records(self, pieces: Integers) -> Integers:
+        """(p,) records in (p, 2) pieces."""
+        below = np.concatenate([[0], np.cumsum(self.count)])
+        begin, end = np.searchsorted(self.place, pieces.T)
+        return np.asarray(below[end] - below[begin])
+
+
+def _has_lines(pieces: Integers) -> NDArray[np.bool_]:
+    """(p,) whether there is a line to split (p, 2) pieces at."""
+    return np.asarray(pieces[:, 1] - pieces[:, 0] > 1)
+
+
+def _inside(above: Integers, pieces: Integers) -> Integers:
+    """(n,) how many of (p, 2) pieces in order lie in each of (n, 2) disjoint ones that they tile or leave out."""
+    begin, end = np.searchsorted(pieces[:, 0], above.T)
+    return np.asarray(end - begin)

@@ -1,0 +1,288 @@
+"""HTF: nodes are split where both parts become evenly filled, and counted until few records are left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.data.points import PointCounts
+from dpviz.data.split_objective import SplitCells
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
+from dpviz.mechanisms.noisy_counts import Plan, Study, finish_of
+from dpviz.mechanisms.points.htf_splits import Splitting, by_permute_and_flip, by_rounds
+from dpviz.privacy.budget import PureBudget, exact, require_pure
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
+from dpviz.space.interpolate import INSIDE
+from dpviz.space.levels import tree_of
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+MIDDLE = "middle"
+SEARCHES = ("permute-and-flip", "rounds", MIDDLE)
+STOPS = ("noise", "count")
+RATIOS = {"2^(1/3)": 2 ** (1 / 3), "2^(1/6)": 2 ** (1 / 6), "2^(1/12)": 2 ** (1 / 12)}
+SMALLEST_HEIGHT_EPSILON = Fraction(1, 10_000)
+LARGEST_HEIGHT_SHARE = Fraction(1, 10)
+LARGEST_FIXED_SPLITS = Fraction(1, 4)
+RECORDS_PER_LEAF = 10
+APPROXIMATE = "released counts decide which partitions are split and are used again, which leans those near the threshold"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """What a path from the root to a leaf spends where.
+
+    Attributes:
+        splits: epsilon of the splits of one level.
+        counts: epsilon of the counts of each depth, root first.
+        reused: whether early leaves are counted with what their missing splits would have cost, too.
+    """
+
+    splits: Fraction
+    counts: list[Fraction]
+    reused: bool = True
+
+    @property
+    def height(self) -> int:
+        """Levels of splits."""
+        return len(self.counts) - 1
+
+    def rest(self, depth: int) -> Fraction:
+        """What a path that ends at `depth` has left for that node's counts."""
+        return sum(self.counts[depth:], Fraction(0)) + self.reused * self.splits * (self.height - depth)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Level:
+    """One depth of the tree as it was released.
+
+    Attributes:
+        rectangles: (n, 4) west, south, east, north as lattice lines.
+        split: (n,) whether a node has two children.
+        value: (n,) noisy counts, NaN where not kept.
+        variance: (n,) of the noise, infinite there.
+    """
+
+    rectangles: Integers
+    split: Mask
+    value: Floats
+    variance: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Htf(Settings[Domain]):
+    """A binary tree that is split where both parts become evenly filled, and ends where noisy counts are small.
+
+    Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
+    may lie on m paths: each costs epsilon / m on its own, for scores and counts have m times the sensitivity of one record.
+
+    Privacy:
+        A noisy total finds the height. Given what was released before, the nodes with a given record form one path; a node there is
+        counted with its depth's epsilon, and then either split with that of a level of splits, or counted again with exactly what its
+        path has left. So every path spends epsilon at most, and less only where a node is two cells wide, so that its split is forced and
+        costs nothing, or where it ends early and `reuse_splits` is off. Whether a node is split is a function of released counts.
+        Partition and counts are drawn in one pass from the top, and the budget is charged as if all splits below early leaves had been
+        made. m records shift what they meet by m_i times what one does, m_1 + m_2 + ... = m, and all noise has m times the scale.
+
+    Source:
+        Shaham, Ghinita, Ahuja, Krumm, Shahabi, "HTF: homogeneous tree framework for differentially-private release of location
+        data", SIGSPATIAL 2021, Algorithms 1 to 3. The paper's form is search="rounds", split_epsilon=1e-3 (or 5e-4), ratio=
+        "2^(1/3)", extra=0, stop="count", stop_cells=5, reuse_splits=False, combine=False, zero=False, inside=
+        "uniform".
+
+    Deviations:
+        In every form: noise is exact and discrete, on objectives rounded down to multiples of 2**-16. Midpoints are l + floor((r - l)
+        / 2), splits lie strictly inside, and a node one cell wide is split along its other axis. Odd levels, counted from the
+        bottom, are split between columns, as the text has it; the paper's pseudocode can be read either way. The height is at
+        least 1 and, as found from the total, at most twice the lattice's order. Nodes that are leaves before anything is drawn
+        (at the bottom, or with few cells) are counted once with all that their path has left; at the bottom the paper would divide by
+        zero. Splits that cost `split_epsilon` each cost a quarter of epsilon in all at most, the height a tenth at most.
+        Own, each a setting: permute-and-flip over lines in the middle of the node, or no search at all; a share of epsilon for
+        splits; levels beyond the estimated height, since uneven splits need more of them; flatter budgets; stopping at a multiple of
+        the noise; early leaves counted with what their missing splits would have cost, too, which Algorithm 3 leaves unspent
+        (reuse_splits); the path's counts combined with the fresh one; least squares; small leaves drawn towards 0; interpolation inside
+        leaves. Lines are few and near the middle because the objective, left free, mostly trims thin margins off, which wears out
+        the height.
+    """
+
+    key: ClassVar[str] = "htf"
+    title: ClassVar[str] = "HTF"
+    summary: ClassVar[str] = "Splits partitions where both sides become evenly filled, and stops where few records are left."
+
+    search: str = setting(
+        "permute-and-flip",
+        "Split search",
+        choices=SEARCHES,
+        help="One choice among a few lines, the paper's search, or halves for free.",
+    )
+    lines: int = setting(
+        3, "Lines tried", low=2, high=63, when=("search", "permute-and-flip"), help="Evenly spaced candidates per partition."
+    )
+    inner: float = setting(
+        0.5,
+        "Middle part tried",
+        low=0.01,
+        high=1,
+        when=("search", "permute-and-flip"),
+        help="Candidates lie in this part; 1 is everywhere.",
+    )
+    rounds: int = setting(3, "Rounds", low=1, high=8, when=("search", "rounds"), help="Each round looks at two more lines.")
+    height: int | None = setting(
+        None, "Height", low=1, high=48, optional=True, help="Levels of splits at most; found from a noisy total if empty."
+    )
+    height_share: float = setting(
+        0.01, "Share for the height", low=0.001, high=0.1, when=("height", None), help="Part of ε for the total; at least ε = 0.0001."
+    )
+    extra: int = setting(
+        4, "Extra levels", low=0, high=24, when=("height", None), help="Added to the height from the total: uneven splits need more."
+    )
+    split_share: float = setting(
+        0.05, "Share for splits", low=0.001, high=0.8, when=("split_epsilon", None), help="Part of ε that finds the splits of a path."
+    )
+    split_epsilon: float | None = setting(
+        None, "ε per level of splits", low=1e-6, high=10, optional=True, help="Instead of a share; at most a quarter of ε in all."
+    )
+    ratio: str = setting("2^(1/12)", "Growth of ε per level", choices=tuple(RATIOS), help="How much more the next level's counts get.")
+    stop: str = setting("noise", "Stop below", choices=STOPS, help="A multiple of the noise, or a number of records.")
+    stop_noise: float = setting(0.5, "Times the noise", low=0, high=100, when=("stop", "noise"), help="Noise scale of the count itself.")
+    stop_count: int = setting(100, "Stop count", low=0, high=10**9, when=("stop", "count"), help="Records at which a partition ends.")
+    stop_cells: int = setting(2, "Stop cells", low=1, high=10**6, help="Partitions with fewer cells are not split.")
+    reuse_splits: bool = setting(
+        True, "Early leaves get unspent splits", help="Count them with the ε of the splits that they were spared; the paper lets it go."
+    )
+    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
+    combine: bool = setting(True, "Use all counts", help="Combine a path's counts with the fresh one; else only leaves are kept.")
+    zero: bool = setting(
+        True, "Draw small leaves to 0", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
+    )
+    inside: str = setting("interpolated", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+
+    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+        """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
+        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        spending = self.spending(study, budget.epsilon)
+        levels = self._levels(study, spending)
+        tree = tree_of([level.rectangles for level in levels], [np.where(level.split, 2, 0) for level in levels])
+        value, variance = (np.concatenate([getattr(level, name) for level in levels]) for name in ("value", "variance"))
+        plan = Plan(
+            mechanism=self,
+            budget=budget,
+            notes=self._notes(spending, len(levels) - 1),
+            approximate=APPROXIMATE if self.combine else None,
+            **finish_of(self),
+        )
+        return study.hand_out(plan, tree, value, variance)
+
+    def spending(self, study: Study, epsilon: Fraction) -> Spending:
+        """Find the height and cut the budget; parts add up to epsilon exactly."""
+        paid, height = Fraction(0), self.height
+        if height is None:
+            share = max(SMALLEST_HEIGHT_EPSILON, epsilon * exact(self.height_share, "The share for the height"))
+            paid = min(share, epsilon * LARGEST_HEIGHT_SHARE)
+            height = self._found_height(study, paid, epsilon)
+        if self.search == MIDDLE:
+            splits = Fraction(0)
+        elif self.split_epsilon is None:
+            splits = epsilon * exact(self.split_share, "The share for splits") / height
+        else:
+            splits = min(exact(self.split_epsilon, "The epsilon per level"), epsilon * LARGEST_FIXED_SPLITS / height)
+        weights = [RATIOS[self.ratio] ** depth for depth in range(height + 1)]
+        return Spending(splits=splits, counts=PureBudget(epsilon - paid - height * splits).split(weights), reused=self.reuse_splits)
+
+    def _found_height(self, study: Study, paid: Fraction, epsilon: Fraction) -> int:
+        """floor(log2(N epsilon / 10)) for a noisy total N, from 1 to twice the order, and the extra levels."""
+        (total,), _ = study.count("total, for the height", np.array([study.points.count.sum()]), paid)
+        leaves = int(max(int(total), 1) * epsilon / RECORDS_PER_LEAF)
+        return min(max(leaves.bit_length() - 1, 1), 2 * study.points.domain.order) + self.extra
+
+    def _levels(self, study: Study, spending: Spending) -> list[Level]:
+        """Count, stop and split, all nodes of a depth at once; steps go to the receipt for all depths, reached or not."""
+        levels, cells, nodes = [], SplitCells.of(study.points), 0
+        for depth in range(spending.height + 1):
+            width, height = (cells.rectangles[:, 2:] - cells.rectangles[:, :2]).T
+            room = depth < spending.height and study.grows(nodes + 3 * len(width))
+            may = (width * height >= max(self.stop_cells, 2)) & room
+            level = self._counted(study, spending, depth, cells, may)
+            if len(level.split):
+                levels.append(level)
+            nodes += len(level.split)
+            if depth < spending.height:
+                across = (height == 1) | ((width > 1) & ((spending.height - depth) % 2 == 1))
+                cells = self._split(study, spending, depth, cells.kept(level.split), across[level.split])
+        return levels
+
+    def _split(self, study: Study, spending: Spending, depth: int, cells: SplitCells, across: Mask) -> SplitCells:
+        nodes = Splitting(study=study, cells=cells, across=across, epsilon=spending.splits, level=depth)
+        if self.search == MIDDLE:
+            return cells.cut(across, nodes.middles)
+        return cells.cut(
+            across, by_rounds(nodes, self.rounds) if self.search == "rounds" else by_permute_and_flip(nodes, self.lines, self.inner)
+        )
+
+    def _counted(self, study: Study, spending: Spending, depth: int, cells: SplitCells, may: Mask) -> Level:
+        """Counts of one depth: leaves once with all that is left, the others with their own share, and again where they end."""
+        true, own, last = cells.records(), spending.counts[depth], depth == spending.height
+        value, variance = np.full(len(true), np.nan), np.full(len(true), np.inf)
+        value[~may], variance[~may] = study.count(
+            "counts" if last else "counts of early leaves", true[~may], spending.rest(depth), depth, instead=not last
+        )
+        if last:
+            return Level(rectangles=cells.rectangles, split=may, value=value, variance=variance)
+        value[may], variance[may] = study.count("counts", true[may], own, depth)
+        ends = np.flatnonzero(may)[value[may] <= self._threshold(own / study.points.contributions)]
+        again, spread = study.count("fresh counts of early leaves", true[ends], spending.rest(depth) - own, depth, instead=True)
+        split = may.copy()
+        split[ends] = False
+        if self.combine:
+            weight = spread / (spread + variance[ends])
+            value[ends], variance[ends] = weight * value[ends] + (1 - weight) * again, weight * variance[ends]
+        else:
+            value[ends], variance[ends] = again, spread
+            value[split], variance[split] = np.nan, np.inf
+        return Level(rectangles=cells.rectangles, split=split, value=value, variance=variance)
+
+    def _threshold(self, rate: Fraction) -> float:
+        """The noisy count up to which a node ends."""
+        return float(self.stop_count) if self.stop == "count" else self.stop_noise / float(rate)
+
+    def _notes(self, spending: Spending, depth: int) -> tuple[str, ...]:
+        forced = "Splits that were forced, of partitions two cells wide, cost nothing; they are charged all the same."
+        notes = ["All splits are halves, which cost nothing." if self.search == MIDDLE else forced]
+        if self.split_epsilon is not None and 0 < spending.splits < exact(self.split_epsilon, "The epsilon per level"):
+            notes.append(f"Splits got ε {float(spending.splits):.4g} per level: a quarter of ε at most goes to all of them.")
+        if not self.reuse_splits:
+            notes.append("Paths that end early leave the ε of the splits that they were spared unspent.")
+        if depth < spending.height:
+            notes.append(f"The tree ends after {depth} of {spending.height} levels; what was left went to its leaves.")
+        return tuple(notes)
+
+    def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
+        """The height and the splits against the counts; a fixed epsilon for splits is no share and stays with the counts."""
+        height = [] if self.height else [Share(label="height", share=self.height_share, structure=True)]
+        paid = sum(share.share for share in height)
+        if self.search == MIDDLE:
+            return [*height, Share(label="counts", share=1 - paid)]
+        if self.split_epsilon is not None:
+            return [*height, Share(label="splits and counts", share=1 - paid)]
+        splits = Share(label="splits", share=self.split_share, structure=True)
+        return [*height, splits, Share(label="counts", share=1 - paid - self.split_share)]
+
+    def with_shares(self, shares: Sequence[float]) -> Htf:
+        """Other shares for the height and the splits, within their ranges."""
+        parts = shares_of(shares)
+        chosen: dict[str, Any] = {}
+        if not self.height:
+            chosen["height_share"] = parts.pop(0)
+        if self.split_epsilon is None and self.search != MIDDLE:
+            chosen["split_share"] = parts.pop(0)
+        low_high = {rule.name: (rule.low or 0, rule.high or 1) for rule in self.rules()}
+        return replace(self, **{name: min(max(part, low_high[name][0]), low_high[name][1]) for name, part in chosen.items()})

@@ -1,0 +1,187 @@
+"""The kd-tree: nodes are halved at private medians, so that partitions follow the data; every level is counted with noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.mechanisms.base import Rule, Share, setting
+from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.points.cell_grid import CellGrid
+from dpviz.mechanisms.points.halving import Halving, Splitter, grow
+from dpviz.mechanisms.points.median_tree import Grown, MedianTree, Spending
+from dpviz.privacy.budget import ApproxBudget, PureBudget, exact, require_approx, require_pure
+from dpviz.privacy.medians import noisy_mean_medians
+from dpviz.privacy.node_values import OUTSIDE
+from dpviz.privacy.receipt import Step
+from dpviz.privacy.sampling import before_sampling, delta_before_sampling, thinned
+from dpviz.privacy.smooth import smooth_medians
+from dpviz.space.domain import Domain
+from dpviz.space.interpolate import INSIDE
+
+Integers = NDArray[np.int64]
+
+VARIANTS = ("standard", "hybrid", "cell", "noisy-mean", "smooth-sensitivity")
+SAMPLED = ("standard", "hybrid", "smooth-sensitivity")
+MATTERS = {"exponent": ("standard", "hybrid"), "sample": SAMPLED}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kdtree(MedianTree):
+    """A kd-tree with private splits: each binary level halves its nodes at private medians of their columns or rows.
+
+    Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one node
+    per level, so what splits and counts spend adds up along its path. Splits may fall on any lattice line, and empty nodes
+    are split too. The "smooth-sensitivity" variant is (epsilon, delta)-DP, all others are pure.
+    A person's m records may lie in m nodes of a level. Pure steps cost epsilon / m per record, wherever it lies. Smooth medians
+    have an epsilon and a delta for one record, from which `smooth_medians` proves those of m records in one node or in many.
+
+    Source:
+        Cormode, Procopiuc, Srivastava, Shen, Yu, "Differentially private spatial decompositions", ICDE 2012, Sections VI and
+        VIII: kd-standard, kd-hybrid, kd-cell (after Xiao, Xiong, Yuan, SDM at VLDB 2010), kd-noisymean (after Inan et al., EDBT
+        2010); flattening (fan-out 4) is Section VI-B. Its kd-true and kd-pure are not private: see `ExactKdtree`.
+
+    Deviations:
+        The exponential mechanism measures ranks against n/2 itself and so may use all of epsilon, not half ("sharp"). Laws are
+        exact. Noisy means and smooth medians that fall outside their node give way to its middle unless outside="nearest", our
+        reading of the paper's kd-noisymean (it does not say what becomes of them), which wastes a level each time. A node one cell wide is
+        halved along its other axis; a single cell is a leaf and is measured with all that the levels below would have spent on
+        it. Sampling uses the tight amplification bound, not Theorem 7's. The cell variant counts on all levels and makes them
+        agree, as the paper's experiments do for all trees; split="leaf" is the original.
+    """
+
+    key: ClassVar[str] = "kdtree"
+    title: ClassVar[str] = "kd-tree"
+    summary: ClassVar[str] = "Halves crowded places again and again at private medians, so that partitions hold about equally many records."
+
+    variant: str = setting(
+        "standard", "Medians", choices=VARIANTS, help="How splits are found; hybrid halves evenly below its switch level."
+    )
+    switch: int | None = setting(
+        None,
+        "Switch level",
+        low=1,
+        high=24,
+        optional=True,
+        when=("variant", "hybrid"),
+        help="Steps with private splits; half of them if empty.",
+    )
+    cell_order: int = setting(
+        8, "Grid order", low=1, high=11, when=("variant", "cell"), help="The noisy grid has 2^order columns; cut to the lattice."
+    )
+
+    outside: str = setting(
+        "middle",
+        "Splits that miss",
+        choices=OUTSIDE,
+        when=("variant", ("noisy-mean", "smooth-sensitivity")),
+        help="A split outside its node gives way to the node's middle, or to its nearest line, which wastes a level.",
+    )
+
+    inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+
+    @classmethod
+    def rules(cls) -> Iterator[Rule]:
+        """The variant and its own settings first: it is what a person chooses, and says which others matter."""
+        rules = (replace(rule, when=("variant", MATTERS[rule.name])) if rule.name in MATTERS else rule for rule in super().rules())
+        return iter(sorted(rules, key=lambda rule: rule.name not in ("variant", "switch", "cell_order", "outside")))
+
+    @property
+    def needs_delta(self) -> bool:
+        """Only smooth sensitivity does."""
+        return self.variant == "smooth-sensitivity"
+
+    def accepted(self, budget: object) -> PureBudget | ApproxBudget:
+        """The budget itself if it is of the kind that the variant takes."""
+        return require_approx(budget, f"{self.title}, {self.variant},") if self.needs_delta else require_pure(budget, self.title)
+
+    def binary_levels(self, height: int, asked: int) -> int:
+        """The hybrid's levels end at its switch; the cell variant pays for one grid."""
+        if self.variant == "cell":
+            return 1
+        steps = height if self.variant != "hybrid" else min(height, self.switch or max(1, asked // 2))
+        return steps * self.cuts
+
+    def grow(self, study: Study, spending: Spending) -> Grown:
+        """Halve at private medians from the top; evenly below the levels that have a budget."""
+        return grow(study.points, spending.height, self.cuts, self.splitter(study, spending))
+
+    def splitter(self, study: Study, spending: Spending) -> Splitter:
+        """Where the nodes of a binary level are halved, paid for with that level's part."""
+        return self._cells(study, spending) if self.variant == "cell" else self._medians(study, spending)
+
+    def _medians(self, study: Study, spending: Spending) -> Splitter:
+        def lines(binary: int, nodes: Halving) -> Integers:
+            if binary >= len(spending.medians):
+                return nodes.middles()
+            level = binary // self.cuts
+            if self.variant == "noisy-mean":
+                return self._means(study, nodes, spending.medians[binary], level)
+            if self.variant == "smooth-sensitivity":
+                budget = ApproxBudget(spending.medians[binary], spending.deltas[binary])
+                return self._smooth(study, nodes, budget, level)
+            return self.median(study, nodes.values(), spending.medians[binary], level)
+
+        return lines
+
+    def _means(self, study: Study, nodes: Halving, epsilon: Fraction, level: int) -> Integers:
+        """Lines at noisy means: half of epsilon on sums in units of the node's width, half on numbers of records."""
+        bound, values = Fraction(study.points.contributions), nodes.values()
+        for purpose, noise in (("sums of places, in node widths", "rounded Laplace"), ("numbers for means", "discrete Laplace")):
+            study.steps.append(
+                Step(
+                    purpose=purpose,
+                    amount=epsilon / 2,
+                    sensitivity=bound,
+                    noise=noise,
+                    scale=2 * bound / epsilon,
+                    level=level,
+                    counts=len(values),
+                )
+            )
+        return noisy_mean_medians(values, epsilon, study.entropy, study.points.contributions, outside=self.outside)
+
+    def _smooth(self, study: Study, nodes: Halving, budget: ApproxBudget, level: int) -> Integers:
+        bound, rate = study.points.contributions, exact(self.sample, "The sampling rate")
+        inner = before_sampling(budget.epsilon, rate, bound)
+        study.steps.append(
+            Step(
+                purpose="medians, in smooth sensitivities of the node",
+                amount=budget.epsilon,
+                delta=budget.delta,
+                sensitivity=Fraction(bound),
+                noise="Laplace, smooth sensitivity" + self.on_sample(budget.epsilon, inner),
+                scale=2 * bound / inner,
+                level=level,
+                counts=len(nodes.rectangles),
+            )
+        )
+        given = ApproxBudget(inner, delta_before_sampling(budget.delta, rate, bound))
+        return smooth_medians(thinned(nodes.values(), rate, study.entropy), given, study.entropy, bound, outside=self.outside)
+
+    def _cells(self, study: Study, spending: Spending) -> Splitter:
+        points, order = study.points, min(self.cell_order, study.points.domain.order)
+        noisy, _ = study.count("grid of cells", points.blocks(order).ravel(), spending.medians[0])
+        grid = CellGrid.of(noisy.reshape(1 << order, 1 << order), points.domain.side >> order)
+        return lambda _, nodes: grid.medians(nodes.rectangles, nodes.across)
+
+    def notes(self, domain: Domain) -> tuple[str, ...]:
+        """What was cut, and settings that do not matter."""
+        notes = list(super().notes(domain))
+        if self.variant == "hybrid" and (self.switch or 0) >= self.asked_height(domain):
+            notes.append("Nothing is halved evenly: the switch level is not above the lowest one.")
+        if self.variant == "cell" and self.cell_order > domain.order:
+            notes.append(f"The grid of cells has order {domain.order}: the lattice is no finer.")
+        if self.sample < 1 and self.variant not in SAMPLED:
+            notes.append(f"Nothing is sampled: {self.variant} medians look at all records.")
+        return tuple(notes)
+
+    def shares(self, frame: Domain) -> list[Share]:
+        """The medians, or the grid they are read from, then one part per zoom level."""
+        first, *counts = super().shares(frame)
+        return [Share(label="grid of cells", share=first.share, structure=True) if self.variant == "cell" else first, *counts]

@@ -1,0 +1,190 @@
+"""What trees that split at private medians share: their settings, the cut of the budget, and the way to a release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
+from dpviz.mechanisms.noisy_counts import Plan, Study, finish_of
+from dpviz.mechanisms.points.quadtree import prune
+from dpviz.privacy.allocation import STRATEGIES, level_weights
+from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, exact, require_pure
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.medians import EXPONENTS, exponential_medians
+from dpviz.privacy.node_values import NodeValues
+from dpviz.privacy.receipt import Step
+from dpviz.privacy.sampling import before_sampling, before_sampling_in_paper, thinned
+from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
+from dpviz.space.levels import refuse_too_large
+from dpviz.space.tree import Tree
+
+SMALLEST_SHARE, LARGEST_SHARE = 0.01, 0.99
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """What a tree spends where.
+
+    Attributes:
+        medians: epsilon of each binary level of private splits, from the top; of the grid of noisy cells if it is one number.
+        counts: epsilon of each depth, root first.
+        deltas: delta of each binary level of private splits, empty if they are pure.
+    """
+
+    medians: list[Fraction]
+    counts: list[Fraction]
+    deltas: list[Fraction]
+
+    @property
+    def height(self) -> int:
+        """Steps below the root."""
+        return len(self.counts) - 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Grown:
+    """A tree whose splits are paid for, and (n,) the true counts of its nodes, which are PRIVATE."""
+
+    tree: Tree
+    true: NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MedianTree(Settings[Domain]):
+    """Base of trees that split nodes at private medians and count them with noise."""
+
+    height: int = setting(8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the lattice.")
+    fan_out: int = setting(4, "Parts per step", choices=(4, 2), help="4 splits twice per step and counts only then; 2 counts every half.")
+    median_share: float = setting(
+        0.3, "Share for medians", low=SMALLEST_SHARE, high=LARGEST_SHARE, help="Part of ε that finds the splits; the rest counts."
+    )
+    split: str = setting("geometric", "Budget over levels", choices=STRATEGIES, help="How the ε for counts is shared between zoom levels.")
+    weights: tuple[float, ...] = setting(
+        (), "Custom weights", low=0, when=("split", "custom"), help="One per zoom level, whole domain first: shares or whole numbers."
+    )
+    exponent: str = setting("sharp", "Exponent", choices=EXPONENTS, help="Sharp uses all of ε for a median, the paper's form half of it.")
+    sample: float = setting(
+        1.0, "Sample for medians", low=0.0001, high=1, help="Find medians on this random part of the records, with the ε that it saves."
+    )
+    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
+    zero: bool = setting(
+        False, "Draw small leaves to 0", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
+    )
+    prune: float = setting(
+        0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
+    )
+
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
+        """Spend a budget on `points`; raises `BudgetError` for the wrong kind, or for custom weights that do not fit."""
+        study, spending = Study(points=points, entropy=entropy), self.spending(points.domain, self.accepted(budget))
+        self.check(points.domain)
+        grown = self.grow(study, spending)
+        noisy, variance = study.count_levels(grown.tree, spending.counts, grown.true)
+        plan = Plan(mechanism=self, budget=budget, notes=self.notes(points.domain), **finish_of(self))
+        release = study.hand_out(plan, grown.tree, noisy, variance)
+        return prune(release, self.prune) if self.prune else release
+
+    def accepted(self, budget: object) -> PureBudget | ApproxBudget:
+        """The budget itself if it is of the right kind."""
+        return require_pure(budget, self.title)
+
+    def grow(self, study: Study, spending: Spending) -> Grown:
+        """Split the domain, paying for every private split on the way."""
+        raise NotImplementedError
+
+    def binary_levels(self, height: int, asked: int) -> int:  # noqa: ARG002
+        """How many binary levels, from the top, split at private medians, for a height as built and as asked for."""
+        return height * self.cuts
+
+    @property
+    def cuts(self) -> int:
+        """Binary splits per step."""
+        return 2 if self.fan_out == 4 else 1
+
+    def most_steps(self, domain: Domain) -> int:
+        """The largest height that makes sense on a domain."""
+        return 2 * domain.order // self.cuts
+
+    def spending(self, domain: Domain, budget: PureBudget | ApproxBudget) -> Spending:
+        """What is spent where; parts add up to the budget exactly.
+
+        Raises:
+            BudgetError: custom weights that do not fit.
+        """
+        weights = self._count_weights(domain)
+        levels = self.binary_levels(len(weights) - 1, self.asked_height(domain))
+        share, total = exact(self.median_share, "The share for medians"), sum(map(Fraction, weights))
+        parts = [share / levels] * levels + [(1 - share) * Fraction(weight) / total for weight in weights]
+        epsilons = PureBudget(budget.epsilon).split(parts)
+        delta = getattr(budget, "delta", Fraction(0))
+        return Spending(medians=epsilons[:levels], counts=epsilons[levels:], deltas=[delta / levels] * levels if delta else [])
+
+    def _count_weights(self, domain: Domain) -> list[float]:
+        """Weights per depth, root first, down to the deepest measured level."""
+        weights = level_weights(self.split, self.asked_height(domain), fan_out=self.fan_out, custom=self.weights)
+        deepest = max(depth for depth, weight in enumerate(weights) if weight > 0)
+        return weights[: max(deepest, 1) + 1]
+
+    def asked_height(self, domain: Domain) -> int:
+        """The height, cut to the lattice."""
+        return min(self.height, self.most_steps(domain))
+
+    def notes(self, domain: Domain) -> tuple[str, ...]:
+        """What was cut."""
+        most, height = self.most_steps(domain), len(self._count_weights(domain)) - 1
+        notes = [f"The height is {most}: the lattice is no finer."] if self.height > most else []
+        if height < min(self.height, most):
+            notes.append(f"The tree ends at zoom level {height}: nothing is measured below.")
+        return tuple(notes)
+
+    def median(self, study: Study, nodes: NodeValues, epsilon: Fraction, level: int) -> NDArray[np.int64]:
+        """(n,) lines by the exponential mechanism, on a sample if that is asked for; the step goes to the receipt."""
+        bound, rate = study.points.contributions, exact(self.sample, "The sampling rate")
+        inner = before_sampling(epsilon, rate, bound)
+        study.steps.append(
+            Step(
+                purpose="medians",
+                amount=epsilon,
+                sensitivity=Fraction(bound, 2),
+                noise="exponential mechanism" + self.on_sample(epsilon, inner),
+                scale=bound / inner * (1 if self.exponent == "sharp" else 2),
+                level=level,
+                counts=len(nodes),
+            )
+        )
+        return exponential_medians(thinned(nodes, rate, study.entropy), inner, study.entropy, bound, self.exponent)
+
+    def on_sample(self, epsilon: Fraction, inner: Fraction) -> str:
+        """What the receipt adds where medians look at a sample: their own epsilon, and what the paper's bound would have left."""
+        if self.sample == 1:
+            return ""
+        looser = before_sampling_in_paper(float(epsilon), self.sample)
+        return f" with ε {float(inner):.4g} on a sample of {self.sample:.2%} (by the paper's bound {looser:.4g})"
+
+    def check(self, frame: Domain) -> None:
+        """Raise if custom weights do not fit, or the tree is too large for memory."""
+        refuse_too_large(len(self._count_weights(frame)) - 1, self.fan_out)
+
+    def shares(self, frame: Domain) -> list[Share]:
+        """The medians, then one part per zoom level, whole domain first."""
+        weights = level_weights(self.split, self.asked_height(frame), fan_out=self.fan_out, custom=self.weights)
+        counts = [
+            Share(label=f"zoom {depth}", share=(1 - self.median_share) * weight / sum(weights)) for depth, weight in enumerate(weights)
+        ]
+        return [Share(label="medians", share=self.median_share, structure=True), *counts]
+
+    def with_shares(self, shares: Sequence[float]) -> Self:
+        """Another share for medians, and custom weights, one per zoom level; the weights stay where nothing is left for counts."""
+        first, counts = shares_of(shares)[0], sum(shares[1:])
+        median = min(max(first, SMALLEST_SHARE), LARGEST_SHARE)
+        if not counts:
+            return replace(self, median_share=median)
+        return replace(self, median_share=median, split="custom", weights=tuple(share / counts for share in shares[1:]))

@@ -1,0 +1,87 @@
+"""Privelet: noise on the coefficients of a wavelet, so that sums over any range meet only a few of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.base import Settings, setting
+from dpviz.mechanisms.noisy_counts import Plan, Study
+from dpviz.privacy.budget import PureBudget, require_pure
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import discrete_laplace, laplace_variance
+from dpviz.privacy.receipt import Step
+from dpviz.privacy.wavelet import WaveletSpread, coefficients, table
+from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
+from dpviz.space.grids import quadtree
+from dpviz.space.morton import places
+from dpviz.space.tree import Tree
+
+
+@dataclass(frozen=True, kw_only=True)
+class Privelet(Settings[Domain]):
+    """Noise on the two-dimensional Haar wavelet of a 2**order x 2**order grid.
+
+    Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
+    may lie in m cells: each changes as many coefficients by as much, so that m times the sensitivity covers them all.
+
+    Privacy:
+        One more record changes (1 + order)**2 of the whole-number coefficients by 1 each: their sensitivity is (1 + order)**2.
+
+    Source:
+        Xiao, Wang, Gehrke, "Differential privacy via wavelet transforms", ICDE 2010 (TKDE 2011), Sections IV and VI. Its weights
+        give every unnormalised coefficient, a plain difference of sums, the same scale, which is how it is computed here.
+
+    Deviations:
+        Noise is exact and discrete. The side of the grid is a power of two. No count is measured by itself, so none is kept as first
+        measured; the released counts are the noisy coefficients, transformed back and left as they are.
+    """
+
+    key: ClassVar[str] = "privelet"
+    title: ClassVar[str] = "Privelet"
+    summary: ClassVar[str] = "Puts noise on a wavelet of a fine grid: sums over large areas stay accurate, single cells are noisier."
+
+    order: int = setting(10, "Order of the grid", low=1, high=11, help="The grid has 2^order cells per side, cut to the lattice.")
+
+    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+        """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
+        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        order = min(self.order, points.domain.order)
+        sensitivity = points.contributions * (1 + order) ** 2
+        scale = sensitivity / budget.epsilon
+        step = Step(
+            purpose="counts as wavelet coefficients",
+            amount=budget.epsilon,
+            sensitivity=Fraction(sensitivity),
+            noise="discrete Laplace",
+            scale=scale,
+            counts=4**order,
+        )
+        study.steps.append(step)
+        noisy = discrete_laplace(coefficients(points.blocks(order)).ravel(), budget, entropy, sensitivity).reshape(1 << order, -1)
+        spread = WaveletSpread(order=order, variance=laplace_variance(scale), width=points.domain.side >> order)
+        notes = (f"The grid has order {order}: the lattice is no finer.",) if order < self.order else ()
+        tree = quadtree(points.domain, order)
+        count = _at_nodes(tree, table(noisy))
+        plan = Plan(mechanism=self, budget=budget, notes=notes, least_squares=False)
+        release = study.hand_out(plan, tree, count, np.ones(len(tree)))
+        unknown, infinite = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
+        return replace(release, noisy=unknown, noise_variance=infinite, spread=spread, steps=("inverse wavelet",))
+
+
+def _at_nodes(tree: Tree, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n,) sums of (side, side) cells at the nodes of their complete quadtree."""
+    count = np.empty(len(tree))
+    for depth in range(tree.height, -1, -1):
+        column, row = places(np.arange(4**depth))
+        count[tree.at_depth(depth)] = cells[row, column]
+        if depth:
+            cells = cells[0::2] + cells[1::2]
+            cells = cells[:, 0::2] + cells[:, 1::2]
+    return count

@@ -1,0 +1,126 @@
+"""PrivTree: quarters are split while their noisy, depth-biased count exceeds a threshold, to any depth at one price."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.data.curve_cells import CurveCells
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
+from dpviz.mechanisms.noisy_counts import Plan, Study, finish_of
+from dpviz.privacy.budget import PureBudget, require_pure
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import discrete_laplace
+from dpviz.privacy.receipt import Step
+from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
+from dpviz.space.interpolate import INSIDE
+from dpviz.space.quarters import parts, quarter_tree
+from dpviz.space.tree import Tree
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivTree(Settings[Domain]):
+    """A quadtree that is split where records are, however deep: one budget pays for the splits of a whole path.
+
+    Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
+    may lie on m paths: lambda is m times that of one record, which then costs epsilon / m on its own path.
+
+    Privacy:
+        A node of depth d is split if b + X > theta, b = max(count - d delta, theta - delta), X discrete Laplace of scale lambda,
+        q = exp(-1 / lambda). One more record raises b by 1 along one path, and only where b > theta - delta with it. Up to b = theta
+        the chance of a split grows by a factor of 1 / q; for b = theta + s, s >= 1, by 1 + q**(s-1) (1 - q) / (1 + q - q**(s-1)).
+        The chance of no split, once at the end of a path, shrinks by 1 / q at most, which makes up for splits and costs 1 / lambda
+        the other way round. On a path b falls by delta or more per step, as counts fall and delta is whole, so one node at most
+        has theta - delta < b <= theta, and the others have s >= 1, 1 + delta, 1 + 2 delta, ... With q**delta <= 1 / beta the
+        j-th of these costs at most beta**-j / lambda: (1 - q) / (1 + q - beta**-j) <= 1 / lambda for all j >= 1 and beta >= 4.
+        In all (1 + beta / (beta - 1)) / lambda = (2 beta - 1) / ((beta - 1) lambda), which is epsilon for the splits; m records
+        are m such steps. This needs theta and delta to be whole, as they are here: with the real-valued delta of the paper and
+        whole noise, b could come within less than 1 of theta again and again. Splits that memory has no room for are drawn, too,
+        before they are dropped.
+
+    Source:
+        Zhang, Xiao, Xie, "PrivTree: a differentially private algorithm for hierarchical decompositions", SIGMOD 2016,
+        Algorithm 2 and Theorem 3.1.
+
+    Deviations:
+        Noise is discrete and delta is rounded up to a whole number. The tree ends at the lattice. Only leaves are counted, with
+        what the splits leave of epsilon.
+    """
+
+    key: ClassVar[str] = "privtree"
+    title: ClassVar[str] = "PrivTree"
+    summary: ClassVar[str] = "Splits quarters for as long as they seem crowded, to any depth for one price: strong where data are sparse."
+
+    structure_share: float = setting(
+        0.5, "Share for splits", low=0.01, high=0.99, help="The part of ε that decides which nodes are split; the rest counts the leaves."
+    )
+    fan_out: int = setting(4, "Parts per split", choices=(4, 16), help="4 halves each side, 16 halves it twice.")
+    threshold: int = setting(0, "Threshold", low=0, high=1_000_000, help="Nodes are split above it; the paper has 0.")
+
+    zero: bool = setting(False, "Draw small leaves to 0", help="Leaves that are hardly more than noise become smaller; biased.")
+    inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+
+    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+        """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
+        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        structure, counts = budget.split([self.structure_share, 1 - self.structure_share])
+        tree, true = self._grown(study, structure)
+        leaves = tree.leaves
+        noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
+        noisy[leaves], variance[leaves] = study.count("counts of leaves", true[leaves], counts)
+        return study.hand_out(Plan(mechanism=self, budget=budget, **finish_of(self)), tree, noisy, variance)
+
+    def _grown(self, study: Study, epsilon: Fraction) -> tuple[Tree, Integers]:
+        """The tree of noisy splits, and its true counts."""
+        order, cells = study.points.domain.order, CurveCells.of(study.points)
+        scale = self._scale(study, epsilon)
+        decay = math.ceil(scale * Fraction(math.log(self.fan_out) * (1 + 1e-12)))
+        nodes, halved, grown = [np.zeros(1, np.int64)], [0], 1
+        children: list[Integers] = []
+        true: list[Integers] = []
+        while halved[-1] < order and len(nodes[-1]):
+            true.append(cells.records(nodes[-1], halved[-1]))
+            bias = np.maximum(true[-1] - len(children) * decay, self.threshold - decay)
+            split = discrete_laplace(bias, PureBudget(1 / scale), study.entropy) > self.threshold
+            step = min(1 if self.fan_out == 4 else 2, order - halved[-1])
+            grown += int(split.sum()) << 2 * step
+            split &= study.grows(grown)
+            children.append(np.where(split, 4**step, 0))
+            nodes.append(parts(nodes[-1][split], step))
+            halved.append(halved[-1] + step)
+        if len(nodes[-1]):
+            true.append(cells.records(nodes[-1], halved[-1]))
+            children.append(np.zeros(len(nodes[-1]), np.int64))
+        else:
+            nodes.pop()
+            halved.pop()
+        return quarter_tree(nodes, children, halved, order), np.concatenate(true)
+
+    def _scale(self, study: Study, epsilon: Fraction) -> Fraction:
+        """Lambda; the step goes to the receipt."""
+        steps = Fraction(2 * self.fan_out - 1, self.fan_out - 1) * study.points.contributions
+        study.steps.append(
+            Step(purpose="splits", amount=epsilon, sensitivity=steps, noise="discrete Laplace, along a path", scale=steps / epsilon)
+        )
+        return steps / epsilon
+
+    def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
+        """The splits against the counts."""
+        return [
+            Share(label="splits", share=self.structure_share, structure=True),
+            Share(label="counts of leaves", share=1 - self.structure_share),
+        ]
+
+    def with_shares(self, shares: Sequence[float]) -> PrivTree:
+        """The first part becomes the share for splits, within its range."""
+        return replace(self, structure_share=min(max(shares_of(shares)[0], 0.01), 0.99))

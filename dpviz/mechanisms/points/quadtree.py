@@ -1,0 +1,128 @@
+"""The quadtree: noisy counts on every level of equal quarters, reconciled by least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.base import Settings, Share, setting
+from dpviz.mechanisms.noisy_counts import Plan, Study, because, finish_of
+from dpviz.privacy.allocation import STRATEGIES, level_weights
+from dpviz.privacy.budget import PureBudget, require_pure
+from dpviz.privacy.consistency import Spread
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
+from dpviz.space.grids import quadtree
+from dpviz.space.interpolate import INSIDE
+from dpviz.space.tree import pruned
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quadtree(Settings[Domain]):
+    """A complete quadtree whose structure is public; each level gets its share of epsilon.
+
+    Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one
+    node per level, so the levels' epsilons add up along its path. A person's m records may lie in m nodes of a level: they change
+    its counts by m in all, however they are spread, which is the sensitivity.
+
+    Source:
+        Cormode, Procopiuc, Srivastava, Shen, Yu, "Differentially private spatial decompositions", ICDE 2012: Section IV
+        (budgets), V (least squares), VII (pruning). Its quad-baseline is split="uniform", least_squares=False; quad-geo is
+        least_squares=False; quad-post is split="uniform"; quad-opt is the default.
+
+    Deviations:
+        Noise is exact and discrete. Fan-out 16 takes two halvings per side in one step (the last one a single halving on
+        lattices of odd order). Levels below the deepest measured one are not built: their counts would only be shares of
+        area. The root's count may be left out and its share given to the other levels.
+    """
+
+    key: ClassVar[str] = "quadtree"
+    title: ClassVar[str] = "Quadtree"
+    summary: ClassVar[str] = (
+        "Counts nested quarters on every zoom level with noise and makes the levels agree, so that large areas stay accurate."
+    )
+
+    height: int = setting(8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the lattice.")
+    fan_out: int = setting(4, "Parts per step", choices=(4, 16), help="4 halves each side per step, 16 halves it twice.")
+    split: str = setting("geometric", "Budget over levels", choices=STRATEGIES, help="How ε is shared between zoom levels.")
+    weights: tuple[float, ...] = setting(
+        (),
+        "Custom weights",
+        low=0,
+        when=("split", "custom"),
+        help="One per zoom level, whole domain first: shares that add up to 1, or whole numbers.",
+    )
+    count_root: bool = setting(True, "Count the whole domain", help="Spend a share of ε on the total. Custom weights say this themselves.")
+    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
+    zero: bool = setting(
+        False, "Draw small leaves to 0", when=("least_squares", True), help="Leaves that are hardly more than noise become smaller; biased."
+    )
+    inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
+    prune: float = setting(
+        0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
+    )
+
+    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+        """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
+        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        weights, notes = self.level_weights(points.domain)
+        tree = quadtree(points.domain, len(weights) - 1, self.fan_out)
+        noisy, variance = study.count_levels(tree, budget.split(weights))
+        plan = Plan(mechanism=self, budget=budget, notes=notes, **finish_of(self))
+        release = study.hand_out(plan, tree, noisy, variance)
+        return prune(release, self.prune) if self.prune else release
+
+    def level_weights(self, domain: Domain) -> tuple[list[float], tuple[str, ...]]:
+        """Weights per depth, root first, down to the deepest measured level; and notes on what was cut."""
+        weights = self._all_weights(domain)
+        height = len(weights) - 1
+        notes = [f"The height is {height}: the lattice is no finer."] if height < self.height else []
+        deepest = max(depth for depth, weight in enumerate(weights) if weight > 0)
+        if deepest < height:
+            notes.append(f"The tree ends at zoom level {max(deepest, 1)}: nothing is measured below.")
+        return weights[: max(deepest, 1) + 1], tuple(notes)
+
+    def _all_weights(self, domain: Domain) -> list[float]:
+        halvings = 1 if self.fan_out == 4 else 2
+        height = min(self.height, -(-domain.order // halvings))
+        weights = level_weights(self.split, height, fan_out=self.fan_out, custom=self.weights)
+        return weights if self.count_root or self.split == "custom" else [0.0, *weights[1:]]
+
+    def check(self, frame: Domain) -> None:
+        """Raise if custom weights do not fit, or the tree is too large for memory."""
+        quadtree(frame, len(self.level_weights(frame)[0]) - 1, self.fan_out)
+
+    def shares(self, frame: Domain) -> list[Share]:
+        """One part per zoom level, whole domain first."""
+        weights = self._all_weights(frame)
+        return [Share(label=f"zoom {depth}", share=weight / sum(weights)) for depth, weight in enumerate(weights)]
+
+    def with_shares(self, shares: Sequence[float]) -> Quadtree:
+        """Custom weights, one per zoom level."""
+        return replace(self, split="custom", weights=tuple(shares))
+
+
+def prune(release: Release, least: float) -> Release:
+    """Remove the descendants of nodes whose estimate is under `least`: post-processing of released counts only.
+
+    Source:
+        Cormode et al., ICDE 2012, Section VII, after least squares.
+    """
+    tree, kept = pruned(release.tree, (release.count < least) & (release.tree.children > 0))
+    spread = release.spread
+    if isinstance(spread, Spread):
+        spread = Spread(share=spread.share[kept], slack=spread.slack[kept], root=spread.root)
+    return replace(
+        release,
+        tree=tree,
+        noisy=release.noisy[kept],
+        noise_variance=release.noise_variance[kept],
+        count=release.count[kept],
+        unbiased=None if release.unbiased is None else release.unbiased[kept],
+        spread=spread,
+        steps=(*release.steps, f"pruned below nodes under {least:,g}"),
+        approximate=because(release.approximate, "the spread is that of fixed partitions; pruning looks at the released counts"),
+    )

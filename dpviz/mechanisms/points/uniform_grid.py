@@ -1,0 +1,119 @@
+"""A flat grid of equal cells, each with its own noisy count. Read this one first: every mechanism has this shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.base import Settings, Share, setting, shares_of
+from dpviz.mechanisms.noisy_counts import Plan, Study, on_leaves
+from dpviz.privacy.budget import PureBudget, require_pure
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
+from dpviz.space.grids import grid
+
+MOST_PER_SIDE = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformGrid(Settings[Domain]):
+    """UG: m x m cells with m = sqrt(N epsilon / c), which balances noise against the error of assuming uniformity.
+
+    Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
+    may lie in m cells: they change the counts, and the total, by m in all, which is the sensitivity.
+
+    Source:
+        Qardaji, Yang, Li, "Differentially private grids for geospatial data", ICDE 2013, Guideline 1. One cell is the
+        baseline "Uniform" of Shaham et al., "HTF: homogeneous tree framework", 2021.
+
+    Deviations:
+        The paper takes N as known; here a small share of epsilon buys a noisy N, or it is declared and listed as
+        unprotected, and epsilon in the rule is what is left for the cells, per record. N <= 0 gives one cell; m is cut to the
+        lattice and to 4,096, and cell edges snap to lattice lines.
+    """
+
+    key: ClassVar[str] = "uniform_grid"
+    title: ClassVar[str] = "Uniform grid (UG)"
+    summary: ClassVar[str] = "Cuts the domain into equal cells, as many as data size and budget can support, and counts each with noise."
+
+    side: int | None = setting(
+        None,
+        "Cells per side",
+        optional=True,
+        low=1,
+        high=MOST_PER_SIDE,
+        help="Left empty, the rule m = √(N ε / c) decides; 1 gives the Uniform baseline.",
+    )
+    declared_total: int | None = setting(
+        None,
+        "Declared number of records",
+        optional=True,
+        low=0,
+        high=2**53,
+        when=("side", None),
+        help="A number of records that is public already. Left empty, a share of ε buys a noisy one.",
+    )
+    total_share: float = setting(
+        0.01, "Share for the total", low=0.001, high=0.5, when=("side", None), help="The part of ε that buys the noisy total."
+    )
+    c: float = setting(
+        10.0,
+        "Constant c of the rule",
+        low=0.1,
+        high=1000,
+        when=("side", None),
+        help="Larger values give fewer, larger cells; the paper's is 10.",
+    )
+
+    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+        """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
+        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        side, epsilon = self._side(study, budget)
+        cut = min(side, points.domain.side, MOST_PER_SIDE)
+        tree = grid(points.domain, cut, cut)
+        noisy, variance = study.count_levels(tree, on_leaves(tree, epsilon))
+        declared = self.side is None and self.declared_total is not None
+        plan = Plan(
+            mechanism=self,
+            budget=budget,
+            unprotected=(f"the declared number of records ({self.declared_total:,})",) if declared else (),
+            notes=(f"The grid has {cut:,} cells per side, not {side:,}: the lattice or the memory has no room for more.",)
+            if cut < side
+            else (),
+        )
+        return study.hand_out(plan, tree, noisy, variance)
+
+    def _side(self, study: Study, budget: PureBudget) -> tuple[int, Fraction]:
+        """Cells per side, and what is left of epsilon for counting them."""
+        bound = study.points.contributions
+        if self.side is not None:
+            return self.side, budget.epsilon
+        if self.declared_total is not None:
+            return self.rule(self.declared_total, budget.epsilon / bound), budget.epsilon
+        share, rest = budget.split([self.total_share, 1 - self.total_share])
+        total, _ = study.count("total, for the size of the grid", np.array([study.points.count.sum()]), share)
+        return self.rule(int(total[0]), rest / bound), rest
+
+    def shares(self, frame: Domain) -> list[Share]:
+        """The total against the cells, where the total is bought."""
+        if self.side is not None or self.declared_total is not None:
+            return super().shares(frame)
+        return [
+            Share(label="total", share=self.total_share, structure=True),
+            Share(label="cells", share=1 - self.total_share),
+        ]
+
+    def with_shares(self, shares: Sequence[float]) -> UniformGrid:
+        """The first part becomes the share for the total, within its range."""
+        return replace(self, total_share=min(max(shares_of(shares)[0], 0.001), 0.5)) if len(shares) == 2 else self
+
+    def rule(self, total: int, epsilon: Fraction) -> int:
+        """M = sqrt(N epsilon / c), at least 1."""
+        return max(1, round(math.sqrt(max(total, 0) * float(epsilon) / self.c)))

@@ -1,0 +1,162 @@
+"""VanillaGauss: the same Gaussian noise on every pair of leaf regions, empty ones included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.data.flows import Flows
+from dpviz.errors import DomainError
+from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.flow_sums import measured_stage, summed_stage, with_sums_above
+from dpviz.mechanisms.noisy_flows import BOUNDED, NEIGHBOURS, FlowSettings, FlowStudy
+from dpviz.privacy.budget import Budget, ZcdpBudget, require_gaussian
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.false_positives import gaussian_tail
+from dpviz.privacy.noise import discrete_gaussian, gaussian_variance
+from dpviz.release.flow_release import FlowRelease
+from dpviz.release.pair_sums import pair_sums
+from dpviz.space.pair_tree import PairTree
+from dpviz.space.regions import Places, Regions
+
+Integers = NDArray[np.int64]
+
+MOST_PAIRS = 2**28
+MOST_KEPT = 2**21
+_AT_ONCE = 2**20
+_EMPTY_KEPT = 2**19
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlatGaussian(FlowSettings):
+    """VanillaGauss: discrete Gaussian noise on every pair of leaves; larger regions are sums of noisy pairs.
+
+    Protects: replacing one trip by another (with a person column or a declared bound: one person's m trips), or adding or
+    removing them. The squared sensitivity is 2 m**2 or m**2, as if all m trips were on one pair: on several pairs they change
+    the counts by less in squares.
+
+    Source:
+        Canonne, Kamath, Steinke, NeurIPS 2020, Theorem 4; "VanillaGauss" of Boninsegna, Silvestri, 2025, Section 5.
+
+    Deviations:
+        Noise is drawn block by block, never for millions of empty pairs at once. Every pair is released while the frame has
+        at most 2,097,152 pairs; beyond that, pairs under a public threshold are left out of the finest stage, as a list of
+        almost only noise helps nobody. Sums over larger regions are taken before anything is left out, so they stay unbiased.
+    """
+
+    key: ClassVar[str] = "flat_gaussian"
+    title: ClassVar[str] = "Flat Gaussian (VanillaGauss)"
+    summary: ClassVar[str] = (
+        "Adds the same noise to every pair of regions, empty ones too: unbiased, but sums drift and false trips abound."
+    )
+
+    neighbours: str = setting(
+        BOUNDED, "Neighbours", choices=NEIGHBOURS, help="bounded: one trip (or person) is replaced. add_remove: added or removed."
+    )
+    least: int | None = setting(
+        None,
+        "Smallest count kept",
+        optional=True,
+        low=1,
+        high=2**53,
+        help="Pairs of leaves under it are left out of the list, not of the sums. Left empty: none, or as many as memory asks for.",
+    )
+    conversion: str = setting(
+        "tight", "Conversion to zCDP", choices=("tight", "simple"), help="How (ε, δ) becomes ρ; simple is the paper's and wastes some."
+    )
+
+    def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
+        """Spend (epsilon, delta) or rho on `flows`.
+
+        Raises:
+            BudgetError: a pure budget, or delta = 0.
+            InputError: m > 1 under "bounded" without the declaration that everybody has exactly m trips.
+            DomainError: more than 2**28 pairs of leaves.
+        """
+        rho = require_gaussian(budget, self.title, self.conversion)
+        self.check_flows(flows)
+        study = FlowStudy(flows=flows, entropy=entropy, neighbours=self.neighbours)
+        tree = PairTree(origins=flows.regions, destinations=flows.ends)
+        study.record("every pair of leaves", rho.rho, tree.height, tree.size(tree.height))
+        law = study.variance(rho.rho)
+        variance, least = gaussian_variance(law), self.smallest_kept(tree.size(tree.height), law)
+        (origin, destination, noisy), above, across = _measured(study, tree, rho, least)
+        summed = summed_stage(*_listed(above))
+        leaves = measured_stage(origin, destination, noisy, variance, tree.size(tree.height))
+        stages = [*with_sums_above(tree, summed, tree.height - 1), leaves]
+        left_out = () if least is None else (f"pairs under {least:,} left out of the finest stage",)
+        return study.hand_out(
+            tree,
+            stages,
+            study.receipt(budget, converted=rho, conversion=self.conversion),
+            mechanism=self.key,
+            settings=self.chosen(),
+            steps=("larger regions are sums of all noisy pairs", *left_out),
+            every_pair=True,
+            across=None if least is None else pair_sums(*_listed(across), across.shape[1]),
+            approximate=None if least is None else "pairs that were left out of the finest stage have an unknown error",
+        )
+
+    def smallest_kept(self, pairs: int, law: Fraction) -> int | None:
+        """The public threshold of the finest stage: that of the settings, or one that few of many empty pairs are expected to pass.
+
+        Args:
+            pairs: pairs of leaves.
+            law: the parameter of the noise.
+
+        Returns:
+            The smallest count that is kept; None if every pair is.
+        """
+        if self.least is not None or pairs <= MOST_KEPT:
+            return self.least
+        candidates = np.arange(1, 2 + int(10 * float(law) ** 0.5))
+        return int(candidates[np.argmax(pairs * gaussian_tail(candidates, float(law)) <= _EMPTY_KEPT)])
+
+    def check(self, frame: Regions) -> None:
+        """Raise if there are too many pairs."""
+        self.check_pairs(frame, frame)
+
+    def check_pairs(self, origins: Regions, destinations: Regions) -> None:
+        """Raise if there are too many pairs of leaves."""
+        tree = PairTree(origins=origins, destinations=destinations)
+        if tree.size(tree.height) > MOST_PAIRS:
+            raise DomainError(f"There are more than {MOST_PAIRS:,} pairs of leaf regions; noise on each is not feasible. Choose TopDown.")
+
+
+def _listed(sums: Integers) -> tuple[Places, Places, Integers]:
+    """Origins, destinations and values of a dense table of sums, zeros left out."""
+    origin, destination = np.nonzero(sums)
+    return origin.astype(np.int32), destination.astype(np.int32), sums[origin, destination]
+
+
+def _measured(
+    study: FlowStudy, tree: PairTree, rho: ZcdpBudget, least: int | None
+) -> tuple[tuple[Places, Places, Integers], Integers, Integers]:
+    """Kept pairs of leaves (origin, destination, noisy count), and sums of all noisy pairs one level up on one side.
+
+    These are (origins one level up, leaves) and (leaves, destinations one level up).
+    """
+    flows, width = study.flows, tree.destinations.size(tree.destinations.depth)
+    parent = tree.origins.parent[-1]
+    above, kept = np.zeros((int(parent[-1]) + 1, width), np.int64), []
+    column = tree.destinations.first_child(tree.destinations.depth - 1)[:-1]
+    across = np.zeros((len(parent), len(column)), np.int64)
+    rows = max(_AT_ONCE // width, 1)
+    for start in range(0, len(parent), rows):
+        stop = min(start + rows, len(parent))
+        part = slice(*np.searchsorted(flows.origin, [start, stop]))
+        block = np.zeros((stop - start) * width, np.int64)
+        block[(flows.origin[part] - np.int64(start)) * width + flows.destination[part]] = flows.count[part]
+        block = discrete_gaussian(block, rho, study.entropy, study.squared_sensitivity)
+        place = np.flatnonzero(block if least is None else block >= least)
+        kept.append((place + start * width, block[place]))
+        first = np.flatnonzero(np.diff(parent[start:stop], prepend=-1))
+        above[parent[start:stop][first]] += np.add.reduceat(block.reshape(-1, width), first, axis=0)
+        across[start:stop] = np.add.reduceat(block.reshape(-1, width), column, axis=1)
+    pair, noisy = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+    origin, destination = np.divmod(pair, width)
+    return (origin.astype(np.int32), destination.astype(np.int32), noisy), above, across

@@ -1,0 +1,1 @@
+"""The papers' experiments: their figures as tables and charts."""

@@ -1,0 +1,96 @@
+"""The figures of the paper on end-to-end private tuning as charts, one function per figure; tables come from the studies."""
+
+from __future__ import annotations
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from dpviz.view.chart_parts import GREY, finish, log_y, on_log_axis, told_by, tooltip, with_texts
+from dpviz.view.colors import ACCENT
+from dpviz.view.htf_charts import lines_with_spread
+
+NOT_PRIVATE = {"Leaky": "Leaky (NOT PRIVATE)", "BestNonPriv": "BestNonPriv (NOT PRIVATE)"}
+
+_ERROR = "median relative error (%)"
+_NAMES = {"method": "method", "error": _ERROR, "spread": "spread over runs (%)"}
+_SIZE = {"size": "side of the queries (% of the domain's)"}
+_RULE = "#e69f00"
+
+
+def figure_5(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
+    """Error of uniform grids by their size, and the size that UG's rule comes nearest to.
+
+    Args:
+        table: of `dpviz.papers.e2epriv.figure_5`. CURATOR ONLY: errors are measured against the truth.
+        height: of the whole chart, in pixels.
+    """
+    spread = table["spread"].fillna(0.0)
+    rows = table.assign(low=np.maximum(table["error"] - spread, table["error"] / 10), high=table["error"] + spread)
+    drawn, ticks = on_log_axis(rows, ["error", "low", "high"])
+    names = {"side": "cells per side of the grid", "error": _ERROR, "spread": _NAMES["spread"]}
+    drawn = with_texts(drawn, list(names))
+    x = alt.X(field="side", type="ordinal", title=names["side"], axis=alt.Axis(labelAngle=0))
+    base = alt.Chart(drawn).encode(x=x, y=log_y(_ERROR, ticks, "error drawn"), tooltip=tooltip(names))
+    spreads = base.mark_rule(color=ACCENT, opacity=0.6, aria=False).encode(y=log_y(_ERROR, ticks, "low drawn"), y2="high drawn")
+    line = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT))
+    rule = base.transform_filter("datum.heuristic")
+    mark = rule.mark_point(color=_RULE, filled=True, shape="diamond", size=170)
+    text = rule.mark_text(dy=-14, text="UG's rule", color=GREY)
+    told = f"{_ERROR} by cells per side: {told_by(table, 'side', 'error')}."
+    told += f" UG's rule comes nearest to {told_by(table[table['heuristic']], 'side', 'error')}."
+    return finish(alt.layer(spreads, line, mark, text), "Uniform grids by their size", told, height)
+
+
+def figure_10(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
+    """Accuracy by the size of queries, a line per way to choose the grid; Leaky and BestNonPriv are NOT PRIVATE.
+
+    Args:
+        table: of `dpviz.papers.e2epriv.figure_10`. CURATOR ONLY.
+        height: of the whole chart, in pixels.
+    """
+    return lines_with_spread(_shown(table), ("size", "method", "error", "spread"), _NAMES | _SIZE, "Tuned grids by size of queries", height)
+
+
+def figure_11a(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
+    """Accuracy by budget, a line per way to choose the grid; Leaky and BestNonPriv are NOT PRIVATE.
+
+    Args:
+        table: of `dpviz.papers.e2epriv.figure_11a`. CURATOR ONLY.
+        height: of the whole chart, in pixels.
+    """
+    names = _NAMES | {"epsilon": "privacy budget ε"}
+    return lines_with_spread(_shown(table), ("epsilon", "method", "error", "spread"), names, "Tuned grids by budget", height)
+
+
+def figure_11b(table: pd.DataFrame, method: str = "E2EPriv", *, height: int = 300) -> alt.LayerChart:
+    """Accuracy by the size of queries, a line per share of the budget that pays for tuning.
+
+    Args:
+        table: of `dpviz.papers.e2epriv.figure_11b`. CURATOR ONLY.
+        method: one of the table.
+        height: of the whole chart, in pixels.
+    """
+    rows = _shown(table[table["method"] == method])
+    rows = rows.assign(share=[f"{100 * share:g} % for tuning" for share in rows["share"]])
+    names = {"share": "budget", **_NAMES, **_SIZE}
+    return lines_with_spread(rows, ("size", "share", "error", "spread"), names, f"{method} by its budget for tuning", height)
+
+
+def figure_11c(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
+    """How much one record may change the error that tunes a grid, by the sanity bound, a line per bound on it; needs no data.
+
+    Args:
+        table: of `dpviz.papers.e2epriv.figure_11c`.
+        height: of the whole chart, in pixels.
+    """
+    bound = [f"{bound}, {side} × {side}" if side else bound for bound, side in zip(table["bound"], table["side"], strict=True)]
+    rows = table.assign(bound=bound, spread=np.nan)
+    names = {"bound": "bound", "sanity": "sanity bound δ (share of the records)", "rho": "ρ (records)", "sensitivity": "sensitivity"}
+    return lines_with_spread(rows, ("sanity", "bound", "sensitivity", "spread"), names, "Sensitivity of the tuning error", height)
+
+
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with sizes in percent, and methods that are not private called so."""
+    rows = table.assign(method=table["method"].replace(NOT_PRIVATE))
+    return rows.assign(size=100 * rows["size"])

@@ -1,0 +1,289 @@
+"""Figures of the paper on homogeneous trees as tables: HTF against kd-trees, grids and quadtrees, by height, budget and query size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from dpviz.data.points import PointCounts
+from dpviz.evaluation.metrics import workload_errors
+from dpviz.mechanisms.base import PointMechanism
+from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.points.adaptive_grid import AdaptiveGrid
+from dpviz.mechanisms.points.htf import Htf
+from dpviz.mechanisms.points.identity import Identity
+from dpviz.mechanisms.points.kdtree import Kdtree
+from dpviz.mechanisms.points.path_tree import PathTree
+from dpviz.mechanisms.points.privelet import Privelet
+from dpviz.mechanisms.points.privtree import PrivTree
+from dpviz.mechanisms.points.quadtree import Quadtree
+from dpviz.mechanisms.points.uniform_grid import UniformGrid
+from dpviz.papers.psd_queries import budget_of
+from dpviz.privacy.entropy import Entropy
+from dpviz.samples.points import SAMPLES, SEED, gaussian_cluster, los_angeles
+from dpviz.space.domain import Domain
+from dpviz.space.workloads import area_share, random_rectangles
+
+Floats = NDArray[np.float64]
+Asked = Mapping[str, Floats]
+Case = tuple[dict[str, Any], PointMechanism]
+
+PAPER_SIZE = 3_500_000
+CLUSTER_SIZE = 1_000_000
+SIGMAS = (20, 50, 100)
+EPSILONS = (0.1, 0.3, 0.5)
+HEIGHTS = (8, 10, 12, 14, 16, 18)
+QUERIES = 2000
+SHARES = {"2 %": 0.02, "6 %": 0.06, "10 %": 0.1}
+STOPS = (10, 50, 100)
+SPLIT_EPSILONS = {"HTF (5e-4)": 5e-4, "HTF (1e-3)": 1e-3}
+OWN = "HTF (ours)"
+REPEATS = 10
+FIGURES = ("mre", "n3", "mae")
+
+
+def la_points(size: int = PAPER_SIZE) -> PointCounts:
+    """Made-up residents in the paper's square of 70 x 70 km, on its 1024 x 1024 lattice; they stand for data that are not public."""
+    return PointCounts.from_xy(*los_angeles(size), domain=SAMPLES["la_residents"].domain)
+
+
+def paper_sets(size: int = PAPER_SIZE, cluster_size: int = CLUSTER_SIZE) -> dict[str, PointCounts]:
+    """The paper's seven data sets by name: Los Angeles, and two Gaussian clusters of each sigma, around centres of their own.
+
+    Args:
+        size: residents of Los Angeles.
+        cluster_size: points drawn for each cluster; the paper does not say how many, nor in what else its two sets of a sigma differ.
+    """
+    domain = SAMPLES["gaussian_cluster"].domain
+    sets = {"Los Angeles": la_points(size)}
+    for sigma in SIGMAS:
+        for place, letter in enumerate("ab"):
+            x, y = gaussian_cluster(cluster_size, sigma, seed=SEED + place)
+            sets[f"σ = {sigma}, {letter}"] = PointCounts.from_xy(x, y, domain=domain)
+    return sets
+
+
+def workloads(domain: Domain, count: int = QUERIES, seed: int = SEED) -> dict[str, Floats]:
+    """The paper's questions by name: (count, 4) boxes of random shape and size, and squares of 2, 6 and 10 % of the domain."""
+    squares = {name: area_share(domain, share, count, seed) for name, share in SHARES.items()}
+    return {"random": random_rectangles(domain, count, seed), **squares}
+
+
+def mixed(domain: Domain, count: int = QUERIES, seed: int = SEED) -> dict[str, Floats]:
+    """All four kinds of questions in one, equally many of each: about `count` in all. What the paper mixes it does not say."""
+    return {"mixed": np.concatenate(list(workloads(domain, -(-count // 4), seed).values()))}
+
+
+def paper_htf(split_epsilon: float, *, stop: int = 100, height: int | None = None) -> Htf:
+    """HTF as the paper has it in its experiments: T = 3, at least 5 cells, epsilon_height = 1e-4 (an epsilon/1000 where that is more)."""
+    return Htf(
+        search="rounds",
+        split_epsilon=split_epsilon,
+        height=height,
+        height_share=0.001,
+        extra=0,
+        ratio="2^(1/3)",
+        stop="count",
+        stop_count=stop,
+        stop_cells=5,
+        reuse_splits=False,
+        combine=False,
+        zero=False,
+        inside="uniform",
+    )
+
+
+def htf_forms(height: int | None = None) -> dict[str, Htf]:
+    """HTF by name: the paper's two split budgets, and our defaults; all three at one height, or at the one that they find."""
+    forms = {name: paper_htf(epsilon, height=height) for name, epsilon in SPLIT_EPSILONS.items()}
+    return {**forms, OWN: Htf(height=height)}
+
+
+def kd_trees(height: int) -> dict[str, PointMechanism]:
+    """The paper's kd-trees: binary, exponential mechanism for medians with 15 % of epsilon, least squares."""
+    shared: dict[str, Any] = {"height": height, "fan_out": 2, "median_share": 0.15}
+    return {"KdTree (geo)": Kdtree(**shared), "KdTree (uniform)": Kdtree(split="uniform", **shared)}
+
+
+def quadtrees(height: int) -> dict[str, PointMechanism]:
+    """Quadtrees as high as half a binary tree's height, with least squares."""
+    return {"Quadtree (geo)": Quadtree(height=height // 2), "Quadtree (uniform)": Quadtree(height=height // 2, split="uniform")}
+
+
+def grids() -> dict[str, PointMechanism]:
+    """UG and AG, and the paper's further benchmarks on grids: Singular, Uniform, Privelet."""
+    return {
+        "UG": UniformGrid(),
+        "AG": AdaptiveGrid(),
+        "Singular": Identity(),
+        "Uniform": UniformGrid(side=1),
+        "Privelet": Privelet(),
+    }
+
+
+def figure_3(
+    points: PointCounts,
+    *,
+    epsilons: Sequence[float] = EPSILONS,
+    heights: Iterable[int] = HEIGHTS,
+    queries: int = QUERIES,
+    repeats: int = REPEATS,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """HTF against kd-trees by height.
+
+    Args:
+        points: `la_points()` for the paper's setting.
+        epsilons: budgets; the paper's panels by size of queries have 0.1 only.
+        heights: of all trees, in binary levels.
+        queries: boxes per workload.
+        repeats: releases with fresh noise, averaged.
+        seed: of queries and noise.
+
+    Returns:
+        As `measured`: epsilon, method, height, estimated (whether HTF found this height itself; it may have been another in a
+        run whose noisy total came out on the other side of a power of two), queries and the errors.
+
+    Source:
+        Shaham et al., "HTF: homogeneous tree framework", SIGSPATIAL 2021, Figure 3.
+    """
+    return _by_height(points, kd_trees, (epsilons, list(heights)), queries, (repeats, seed))
+
+
+def figure_4(
+    points: PointCounts,
+    *,
+    epsilons: Sequence[float] = EPSILONS,
+    stops: Sequence[int] = STOPS,
+    queries: int = QUERIES,
+    repeats: int = REPEATS,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """HTF with several stop counts against grids by budget; arguments as for `figure_3`, and `stops`, in records.
+
+    Returns:
+        As `measured`: epsilon, method, stop (records; missing where there is none, as for our defaults), queries and the errors.
+
+    Source:
+        Shaham et al., 2021, Figure 4, which shows UG and AG. The other grids of its Figure 6, and a quadtree of height 7, are added.
+    """
+    cases: list[Case] = [
+        ({"method": name, "stop": stop}, paper_htf(split, stop=stop)) for stop in stops for name, split in SPLIT_EPSILONS.items()
+    ]
+    rest: dict[str, PointMechanism] = {OWN: Htf(), **grids(), "Quadtree (geo)": Quadtree(height=7)}
+    cases += [({"method": name, "stop": None}, each) for name, each in rest.items()]
+    asked = workloads(points.domain, queries, seed)
+    table = pd.concat([measured(points, cases, asked, epsilon, (repeats, seed)) for epsilon in epsilons], ignore_index=True)
+    return table.astype({"stop": "Int64"})
+
+
+def figure_5(
+    points: PointCounts,
+    *,
+    epsilons: Sequence[float] = EPSILONS,
+    heights: Iterable[int] = HEIGHTS,
+    queries: int = QUERIES,
+    repeats: int = REPEATS,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """HTF against quadtrees by height; arguments and columns as for `figure_3`. A quadtree's steps count as two levels each.
+
+    Source:
+        Shaham et al., 2021, Figure 5.
+    """
+    return _by_height(points, quadtrees, (epsilons, list(heights)), queries, (repeats, seed))
+
+
+def figure_6(
+    sets: Mapping[str, PointCounts],
+    *,
+    epsilon: float = 0.1,
+    height: int = 14,
+    queries: int = QUERIES,
+    repeats: int = REPEATS,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """All methods on all data sets with mixed questions.
+
+    Args:
+        sets: by name; `paper_sets()` for the paper's setting.
+        epsilon: budget.
+        height: of kd-trees and quadtrees, in binary levels; the paper does not say which.
+        queries: boxes per data set.
+        repeats: releases with fresh noise, averaged.
+        seed: of queries and noise.
+
+    Returns:
+        As `measured`, with a column `data` first: data, epsilon, method, queries and the errors. PrivTree and the path-budget tree
+        are not in the paper.
+
+    Source:
+        Shaham et al., 2021, Figure 6.
+    """
+    more: dict[str, PointMechanism] = {"PrivTree": PrivTree(), "Path tree": PathTree()}
+    methods: dict[str, PointMechanism] = {**htf_forms(), **kd_trees(height), **quadtrees(height), **grids(), **more}
+    cases: list[Case] = [({"method": name}, each) for name, each in methods.items()]
+    parts = {name: measured(points, cases, mixed(points.domain, queries, seed), epsilon, (repeats, seed)) for name, points in sets.items()}
+    return pd.concat(parts, names=["data"]).reset_index(level="data").reset_index(drop=True)
+
+
+def measured(points: PointCounts, cases: Sequence[Case], asked: Asked, epsilon: float, runs: tuple[int, int]) -> pd.DataFrame:
+    """Release again and again, and ask every time.
+
+    Args:
+        points: private.
+        cases: mechanisms, each with the columns that tell it from the others.
+        asked: workloads by name.
+        epsilon: budget of every release.
+        runs: how many releases of each, and the seed of their noise.
+
+    Returns:
+        One row per case and workload: epsilon, the case's columns, queries, then mre (mean relative error with smoothing 20, percent), n3
+        (with smoothing N / 1000, percent) and mae (records), means over the runs, and mre_spread, n3_spread and mae_spread, their
+        standard deviations over the runs; NaN for one run.
+    """
+    repeats, seed = runs
+    streams, rows = iter(Entropy.seeded(seed).spawn(len(cases) * repeats)), []
+    for key, mechanism in cases:
+        for _ in range(repeats):
+            release = mechanism.release(points, budget_of(mechanism, epsilon), next(streams))
+            rows += [key | {"queries": name} | asdict(workload_errors(release, points, boxes)) for name, boxes in asked.items()]
+    keys = [*cases[0][0], "queries"]
+    groups = pd.DataFrame(rows).rename(columns={"mean20": "mre"}).groupby(keys, sort=False, dropna=False)[list(FIGURES)]
+    table = groups.mean().join(groups.std().add_suffix("_spread")).reset_index()
+    table.insert(0, "epsilon", epsilon)
+    return table
+
+
+def _by_height(
+    points: PointCounts,
+    rivals: Callable[[int], Mapping[str, PointMechanism]],
+    over: tuple[Sequence[float], Sequence[int]],
+    queries: int,
+    runs: tuple[int, int],
+) -> pd.DataFrame:
+    """Rivals and HTF at given heights, and HTF at the one that it finds."""
+    epsilons, heights = over
+    cases: list[Case] = []
+    for forms in (rivals, htf_forms):
+        for height in heights:
+            cases += [({"method": name, "height": height, "estimated": False}, each) for name, each in forms(height).items()]
+    asked, parts = workloads(points.domain, queries, runs[1]), []
+    for epsilon in epsilons:
+        found: list[Case] = [
+            ({"method": name, "height": _found(each, points, epsilon, runs[1]), "estimated": True}, each)
+            for name, each in htf_forms().items()
+        ]
+        parts.append(measured(points, [*cases, *found], asked, epsilon, runs))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _found(mechanism: Htf, points: PointCounts, epsilon: float, seed: int) -> int:
+    """The height that a form of HTF finds in one run."""
+    study = Study(points=points, entropy=Entropy.seeded(seed))
+    return mechanism.spending(study, budget_of(mechanism, epsilon).epsilon).height

@@ -1,0 +1,150 @@
+"""The configuration that a link carries: whatever is in the link, a page can be built from it, and it holds no data."""
+
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dpviz.app.link import from_query, to_query
+from dpviz.app.points_state import (
+    CHOICES,
+    LARGEST_DELTA,
+    LARGEST_EPSILON,
+    LARGEST_ORDER,
+    SMALLEST_DELTA,
+    SMALLEST_EPSILON,
+    SOURCES,
+    Config,
+)
+from dpviz.mechanisms import Quadtree
+from dpviz.mechanisms.base import Settings
+from dpviz.samples.points import SAMPLES
+from dpviz.view.points_map import SHOWN
+
+NAMES = [field.name for field in fields(Config)]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+SETTINGS = sorted({rule.name for mechanism in CHOICES.values() for rule in mechanism.rules()})
+
+
+def json_text(value):
+    return str(value).replace("'", '"').replace("True", "true").replace("False", "false").replace("None", "null")
+
+
+TEXTS = st.one_of(
+    st.text(max_size=30),
+    st.integers().map(str),
+    st.floats().map(str),
+    st.sampled_from([*SAMPLES, *CHOICES, *SHOWN, "Teach", "Curate", "9" * 400, "-" + "9" * 4000, "1e999", "[" * 3000, "٣"]),
+    st.dictionaries(st.sampled_from(SETTINGS), JSON, max_size=4).map(json_text),
+    JSON.map(json_text),
+)
+
+
+def numbers(rule):
+    """Values that a setting accepts."""
+    whole = isinstance(rule.low if rule.optional else rule.default, int)
+    low, high = (bound if bound is None else max(min(bound, 10**6), -(10**6)) for bound in (rule.low, rule.high))
+    values = st.integers(int(low), int(high)) if whole else st.floats(low, high)
+    return values | st.none() if rule.optional else values
+
+
+def settings_of(mechanism):
+    kinds = {}
+    for rule in mechanism.rules():
+        if rule.choices:
+            kinds[rule.name] = st.sampled_from(rule.choices)
+        elif isinstance(rule.default, bool):
+            kinds[rule.name] = st.booleans()
+        elif isinstance(rule.default, tuple):
+            weights = st.lists(st.floats(0, 10), max_size=9).map(tuple)
+            kinds[rule.name] = weights if rule.name == "weights" else st.just(rule.default)
+        else:
+            kinds[rule.name] = numbers(rule)
+    return st.fixed_dictionaries({}, optional=kinds)
+
+
+@st.composite
+def configs(draw):
+    mechanism = draw(st.sampled_from(sorted(CHOICES)))
+    return Config(
+        mode=draw(st.sampled_from(["Teach", "Curate"])),
+        sample=draw(st.sampled_from(sorted(SAMPLES))),
+        size=draw(st.none() | st.integers(1, 10_000_000)),
+        mechanism=mechanism,
+        settings=draw(settings_of(CHOICES[mechanism])),
+        epsilon=draw(st.floats(SMALLEST_EPSILON, LARGEST_EPSILON)),
+        delta=draw(st.floats(SMALLEST_DELTA, LARGEST_DELTA)),
+        order=draw(st.integers(1, LARGEST_ORDER)),
+        zoom=draw(st.none() | st.integers(0, 24)),
+        shown=draw(st.sampled_from(SHOWN)),
+    )
+
+
+@given(st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=8), TEXTS, max_size=9))
+@example({"size": "9" * 400})
+@example({"settings": '{"height":' + "9" * 400 + "}"})
+@example({"settings": '{"height":' + "9" * 3900 + "}"})
+@example({"settings": '{"weights":[[1]],"split":{}}'})
+@example({"order": "20"})
+def test_any_link_gives_a_configuration_that_can_be_built(query):
+    config = from_query(Config, query)
+    assert isinstance(config.built(), Settings)
+    assert config.source == "sample"
+    assert config.mode in ("Teach", "Curate")
+    assert config.sample in SAMPLES
+    assert config.shown in SHOWN
+    assert SMALLEST_EPSILON <= config.epsilon <= LARGEST_EPSILON
+    assert SMALLEST_DELTA <= config.delta <= LARGEST_DELTA
+    assert 1 <= config.order <= LARGEST_ORDER
+    assert config.size is None or 1 <= config.size <= 10_000_000
+    assert config.zoom is None or 0 <= config.zoom <= 24
+
+
+@given(configs())
+def test_a_link_brings_back_what_it_was_made_from(config):
+    again = from_query(Config, to_query(config))
+    assert again == config
+    assert again.built() == config.built()
+    assert again.same_draw(config)
+
+
+@given(configs(), st.sampled_from(SOURCES))
+def test_a_link_holds_parameters_only(config, source):
+    query = to_query(replace(config, source=source))
+    assert set(query) <= set(NAMES) - {"source"}
+    assert all(isinstance(value, str) for value in query.values())
+    assert from_query(Config, query).source == "sample"
+    assert from_query(Config, query | {"source": source, "path": "/etc/passwd"}).source == "sample"
+
+
+def test_the_usual_page_has_an_empty_link():
+    assert to_query(Config()) == {}
+    assert from_query(Config, {}) == Config()
+
+
+def test_one_bad_parameter_does_not_cost_the_others():
+    config = from_query(Config, {"epsilon": "nan", "order": "7", "mode": "curate", "mechanism": "identity", "settings": '{"order":99}'})
+    assert config == Config(order=7, mechanism="identity")
+
+
+def test_custom_weights_travel():
+    config = Config(settings={"height": 2, "split": "custom", "weights": (0.0, 0.25, 0.75)})
+    assert from_query(Config, to_query(config)).built() == Quadtree(height=2, split="custom", weights=(0.0, 0.25, 0.75))
+
+
+@pytest.mark.parametrize("change", [{"zoom": 3}, {"shown": SHOWN[1]}])
+def test_what_is_looked_at_is_no_part_of_a_draw(change):
+    assert Config().same_draw(replace(Config(), **change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"epsilon": 0.6}, {"delta": 1e-7}, {"settings": {"height": 3}}, {"order": 9}, {"size": 10}, {"mode": "Curate"}, {"source": "path"}],
+)
+def test_everything_else_is_part_of_a_draw(change):
+    assert not Config().same_draw(replace(Config(), **change))

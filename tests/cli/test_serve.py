@@ -1,0 +1,108 @@
+"""The app keeps its own settings, whatever else is configured where it is started."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from dpviz.bundled import app_script
+from dpviz.cli.serve import check_port, command, settings_of, without_settings
+from dpviz.errors import DpvizError, SettingError
+
+SETTINGS = tomllib.loads((app_script().parent / ".streamlit" / "config.toml").read_text("utf-8"))
+HOSTILE = """
+[server]
+address = "10.0.0.1"
+enableXsrfProtection = false
+enableCORS = false
+corsAllowedOrigins = ["https://elsewhere.test"]
+allowedHosts = ["elsewhere.test"]
+enableStaticServing = true
+[client]
+showErrorDetails = "full"
+[browser]
+gatherUsageStats = true
+[theme]
+font = "https://elsewhere.test/font.woff2"
+baseFontSize = 40
+[theme.dark]
+primaryColor = "#ff0000"
+"""
+PROBE = """
+import json, sys
+from streamlit import config
+from streamlit.web.server.starlette import starlette_server
+from dpviz.app.server import main
+def run(_):
+    print(json.dumps({name: option.value for name, option in config.get_config_options().items()}, default=str))
+starlette_server.UvicornRunner.run = run
+main()
+"""
+
+
+def flat(settings, before=""):
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+def test_hostile_settings_at_home_in_the_folder_and_in_the_environment_change_nothing(tmp_path):
+    (tmp_path / ".streamlit").mkdir()
+    (tmp_path / ".streamlit" / "config.toml").write_text(HOSTILE, "utf-8")
+    words = command(port=8599, headless=True)
+    hostile = {"STREAMLIT_SERVER_ADDRESS": "10.0.0.1", "STREAMLIT_CLIENT_SHOW_ERROR_DETAILS": "full", "HOME": str(tmp_path)}
+    ran = subprocess.run(
+        [sys.executable, "-c", PROBE, *words[words.index("dpviz.app.server") + 1 :]],
+        cwd=tmp_path,
+        env=without_settings({**os.environ, **hostile, "USERPROFILE": str(tmp_path)}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(ran.stdout)
+    found["client.showErrorLinks"] = found["client.showErrorLinks"] not in (False, "false")  # Streamlit takes either
+    ours = dict(flat(SETTINGS))
+    assert {name: found[name] for name in ours} == ours
+    assert (found["server.port"], found["server.headless"]) == (8599, True)
+    assert "elsewhere" not in json.dumps({name: value for name, value in found.items() if not name.startswith("theme")})
+
+
+def test_the_app_is_started_by_this_python_and_not_by_what_lies_around():
+    assert command(port=8599) == [sys.executable, "-P", "-m", "dpviz.app.server", "--port=8599"]
+    assert command(port=8599, headless=True, token=False)[-2:] == ["--headless", "--no-token"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("server.address", "127.0.0.1"), ("server.enableXsrfProtection", True), ("client.showErrorDetails", "none")]
+)
+def test_every_setting_but_the_looks_is_handed_over(name, value):
+    found = settings_of(app_script())
+    assert found[name] == value
+    assert not [each for each in found if each.startswith("theme")]
+
+
+def test_other_variables_stay():
+    assert without_settings({"STREAMLIT_SERVER_PORT": "1", "DPVIZ_LEDGER": "a", "streamlit_theme_base": "b"}) == {"DPVIZ_LEDGER": "a"}
+
+
+def test_a_port_that_is_taken_is_said_in_one_line():
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        with pytest.raises(DpvizError, match=rf"^Port {port} is taken.*--port") as refused:
+            check_port(port)
+        assert "\n" not in str(refused.value)
+    check_port(port)
+
+
+@pytest.mark.parametrize("port", [0, -1, 65_536])
+def test_ports_that_do_not_exist(port):
+    with pytest.raises(SettingError, match="from 1 to 65535"):
+        check_port(port)

@@ -1,0 +1,315 @@
+"""Counting files: parts are as the whole, people are the same in all files, and engines are chosen and missed in words."""
+
+import threading
+from importlib.util import find_spec
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+
+from dpviz.data.counted import Counted
+from dpviz.data.counting import ENGINES, count_flows, count_points
+from dpviz.data.reading.flows import read_flows
+from dpviz.data.reading.points import read_points
+from dpviz.data.reading.safety import Limits
+from dpviz.errors import DomainError, DpvizError, InputError
+from dpviz.space.domain import Domain
+from dpviz.space.regions import Regions
+from tests.data.reading.files import text, upload
+from tests.strategies import dense
+
+PLANE = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
+DEGREES = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs="EPSG:4326", order=3)
+TOWNS = Regions.from_table(pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]}), levels=["state", "town"])
+
+
+def points_table(rows=200, seed=1):
+    rng = np.random.default_rng(seed)
+    lon, lat = rng.uniform(-1, 9, (2, rows)).round(2)
+    return pd.DataFrame({"lon": lon, "lat": lat, "n": rng.integers(0, 4, rows), "who": rng.choice(list("abcdef"), rows)})
+
+
+def trips_table(rows=200, seed=2):
+    rng = np.random.default_rng(seed)
+    ends = {side: rng.choice(list("abc"), rows) for side in ("origin", "destination")}
+    return pd.DataFrame(ends | {"count": rng.integers(0, 4, rows), "who": rng.choice(list("pqrst"), rows)})
+
+
+def squares():
+    """Three leaves side by side, from 0 to 3, in degrees."""
+    shapes = [shapely.box(west, 0, west + 1, 1) for west in range(3)]
+    towns = gpd.GeoSeries(shapes, crs="EPSG:4326")
+    return Regions(levels=TOWNS.levels, ids=TOWNS.ids, parent=TOWNS.parent, names=TOWNS.names, geometry=(None, towns))
+
+
+def counters(held):
+    return held.dropped, held.outside, held.bad, held.over
+
+
+def same(one, other):
+    np.testing.assert_array_equal(dense(one), dense(other))
+    assert counters(one) == counters(other)
+
+
+def same_trips(one, other):
+    for name in ("origin", "destination", "count"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert counters(one) == counters(other)
+
+
+def refused(call, *args, **options):
+    """The text of the refusal; no cell is in it, nor in what hangs on it."""
+    with pytest.raises(DpvizError) as caught:
+        call(*args, **options)
+    assert "zq17" not in repr(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+@pytest.mark.parametrize("distinct", [False, True])
+def test_parts_of_a_table_are_counted_as_the_whole(tmp_path, form, distinct):
+    table = points_table()
+    for name, part in {"whole": table, **{f"part{k}": table[k::3].sample(frac=1, random_state=k) for k in range(3)}}.items():
+        part.to_parquet(tmp_path / f"{name}.parquet") if form == "parquet" else part.to_csv(tmp_path / f"{name}.csv", index=False)
+    options = {"domain": PLANE, "count": "n", "person": "who", "contributions": 7, "distinct": distinct, "key": b"k"}
+    whole = read_points(tmp_path / f"whole.{form}", **options)
+    same(count_points(str(tmp_path / f"part*.{form}"), **options), whole)
+    same(count_points([tmp_path / f"part{k}.{form}" for k in (2, 0, 1)], **options), whole)
+    assert whole.over > 0
+    assert whole.outside > 0
+    assert whole.dropped == whole.outside + whole.over
+    assert int(whole.count.sum()) + whole.dropped == table.n.sum()
+
+
+def test_parts_of_trips_are_counted_as_the_whole(tmp_path):
+    table = trips_table()
+    table.to_csv(tmp_path / "whole.csv", index=False)
+    for k in range(3):
+        table[k::3].to_csv(tmp_path / f"part{k}.csv", index=False)
+    options = {"regions": TOWNS, "person": "who", "contributions": 5, "key": b"k"}
+    whole = read_flows(tmp_path / "whole.csv", **options)
+    same_trips(count_flows(str(tmp_path / "part*.csv"), **options), whole)
+    same_trips(count_flows(tmp_path / "whole.csv", **options), whole)
+    assert (whole.over, whole.unit, whole.enforced) == (whole.dropped, "person", True)
+    assert int(whole.count.sum()) == 25
+
+
+def test_a_person_in_several_files_has_one_bound():
+    uploads = [text(f"x,y,who,part\n1.5,1.5,7,{name}\n", f"{name}.csv") for name in "abc"]
+    points = count_points(uploads, domain=PLANE, person="who", contributions=2)
+    assert (points.count.tolist(), points.over, points.unit, points.contributions) == ([2], 1, "person", 2)
+
+
+def test_files_of_every_format_are_counted(tmp_path):
+    frame = gpd.GeoDataFrame({"who": ["a", "a", "b"]}, geometry=gpd.points_from_xy([1.5, 2.5, 9.0], [1.5] * 3), crs="EPSG:4326")
+    for name in ("a", "b"):
+        frame.assign(part=name).to_file(tmp_path / f"{name}.gpkg", engine="pyogrio")
+        frame.assign(part=name).to_parquet(tmp_path / f"{name}.parquet")
+    for form in ("gpkg", "parquet"):
+        points = count_points(str(tmp_path / f"*.{form}"), domain=DEGREES, person="who", contributions=3)
+        assert (int(points.count.sum()), counters(points)) == (3, (3, 2, 0, 1))
+    mercator = Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3)
+    assert count_points(tmp_path / "a.parquet", domain=mercator).outside == 1
+
+
+def test_places_that_another_crs_does_not_know_are_outside():
+    mercator = Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3)
+    points = count_points(text("x,y\n5,5\n5,90\n5,-90\n"), domain=mercator, crs="EPSG:4326")
+    assert counters(points) == (2, 2, 0, 0)
+
+
+def test_the_counters_say_why_records_are_left_out():
+    rows = "x,y,n,who\n1,1,5,a\n9,1,3,a\nzz,1,2,a\n1,1,-4,a\n1,1,7,\n9,1,6,\n1,1,2,3,4\n"
+    points = count_points(text(rows), domain=PLANE, count="n", person="who", contributions=2, bad_rows="drop")
+    assert (points.count.tolist(), counters(points)) == ([2], (3 + 3 + (2 + 1 + 7 + 6 + 1), 3, 2 + 1 + 7 + 6 + 1, 3))
+    trips = "origin,destination,count,who\na,b,5,p\nx,b,3,p\n,b,2,p\na,b,1.5,p\na,b,7,\na,b\n"
+    flows = count_flows(text(trips), regions=TOWNS, person="who", contributions=4, bad_rows="drop")
+    assert (flows.count.tolist(), counters(flows)) == ([4], (3 + (2 + 1 + 7 + 1) + 1, 3, 2 + 1 + 7 + 1, 1))
+
+
+def test_without_a_key_the_choice_differs_from_run_to_run():
+    table = "x,y,who\n" + "".join(f"{x + 0.5},0.5,a\n" for x in range(8))
+    assert len({count_points(text(table), domain=PLANE, person="who").column[0] for _ in range(40)}) > 1
+
+
+def test_a_bound_that_nobody_enforces_is_refused():
+    table = "x,y\n1,1\n"
+    assert "person" in refused(count_points, text(table), domain=PLANE, contributions=2)
+    assert "person" in refused(count_points, text(table), domain=PLANE, distinct=True)
+    assert "person" in refused(count_flows, text("origin,destination\na,b\n"), regions=TOWNS, distinct=True)
+    assert count_flows(text("origin,destination\na,b\n"), regions=TOWNS, contributions=2).unit == "person"
+    assert count_points(text(table), domain=PLANE).unit == "record"
+
+
+def test_exactly_is_enforced():
+    table = "origin,destination,who\na,b,p\na,b,p\na,c,q\n"
+    options = {"regions": TOWNS, "person": "who", "contributions": 2, "exactly": True}
+    assert "fewer" in refused(count_flows, text(table), **options)
+    flows = count_flows(text(table), bad_rows="drop", **options)
+    assert (flows.count.tolist(), flows.exactly, flows.over) == ([2], True, 1)
+    assert "fewer" in refused(count_flows, text(table.replace("a,c,q\n", "")), distinct=True, **options)
+
+
+def coordinate_trips(**options):
+    lines = "x1,y1,x2,y2,n,who\n0.5,0.5,1.5,0.5,2,a\n0.5,0.5,2.5,0.5,1,b\n9,9,0.5,0.5,4,a\n"
+    sides = {"origin": ("x1", "y1"), "destination": ("x2", "y2"), "crs": "EPSG:4326"}
+    return count_flows(text(lines), **{"regions": squares()} | sides | options)
+
+
+def test_trips_between_coordinates_are_looked_up():
+    flows = coordinate_trips(count="n")
+    assert (flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist()) == ([0, 0], [1, 2], [2, 1])
+    assert (counters(flows), flows.unit) == ((4, 4, 0, 0), "trip")
+    bounded = coordinate_trips(count="n", person="who", contributions=1)
+    assert (bounded.count.tolist(), counters(bounded)) == ([1, 1], (5, 4, 0, 1))
+
+
+def test_coordinates_of_trips_are_reprojected():
+    away = gpd.GeoSeries(gpd.points_from_xy([0.5, 1.5], [0.5, 0.5]), crs="EPSG:4326").to_crs("EPSG:3857")
+    row = ",".join(f"{value:.3f}" for value in (away.x[0], away.y[0], away.x[1], away.y[1]))
+    flows = count_flows(text(f"x1,y1,x2,y2\n{row}\n"), regions=squares(), origin=("x1", "y1"), destination=("x2", "y2"), crs="EPSG:3857")
+    assert (flows.origin.tolist(), flows.destination.tolist()) == ([0], [1])
+
+
+def test_coordinates_that_cannot_be_looked_up_are_refused():
+    assert "CRS" in refused(coordinate_trips, crs=None)
+    assert "both" in refused(coordinate_trips, origin="x1")
+    assert "both" in refused(coordinate_trips, origin=None, destination=None)
+    assert "no column named 'zz'" in refused(coordinate_trips, origin=("zz", "y1"))
+    assert "no polygons" in refused(coordinate_trips, regions=TOWNS)
+    with pytest.raises(DomainError):
+        coordinate_trips(regions=TOWNS)
+    mercator = squares().geometry[-1].to_crs("EPSG:3857")
+    other = Regions(levels=TOWNS.levels, ids=TOWNS.ids, parent=TOWNS.parent, names=TOWNS.names, geometry=(None, mercator))
+    assert "one CRS" in refused(coordinate_trips, destinations=other)
+
+
+def test_regions_that_do_not_match_are_refused_before_any_row_is_read():
+    flat = Regions.from_table(pd.DataFrame({"town": list("abc")}), levels=["town"])
+    assert "same depth" in refused(count_flows, text("zq17"), regions=TOWNS, destinations=flat)
+
+
+def test_engines_have_names_and_an_address_has_one_engine(tmp_path):
+    assert ENGINES == ("numpy", "duckdb", "dask")
+    table = "x,y\n1,1\n"
+    assert "'numpy', 'duckdb', 'dask'" in refused(count_points, text(table), domain=PLANE, engine="spark")
+    assert "address" in refused(count_points, text(table), domain=PLANE, engine="numpy", address="tls://h:1")
+    for engine in ("duckdb", "dask"):
+        assert "engine='numpy'" in refused(count_points, text(table), domain=PLANE, engine=engine)
+        assert "engine='numpy'" in refused(count_points, upload(b"{}", "a.geojson"), domain=DEGREES, engine=engine)
+
+
+@pytest.mark.parametrize(("engine", "module"), [("duckdb", "duckdb"), ("dask", "distributed"), ("dask", "dask")])
+def test_a_missing_engine_names_the_extra(tmp_path, monkeypatch, engine, module):
+    points_table().to_parquet(tmp_path / "a.parquet")
+    monkeypatch.setattr("dpviz.data.counting.engines.find_spec", lambda name: None if name == module else find_spec("numpy"))
+    assert "pip install 'dpviz[scale]'" in refused(count_points, tmp_path, domain=PLANE, engine=engine)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Engines and what they are asked, of a count that is not made."""
+    seen = []
+
+    def run(engine, question, scheduler, watch):
+        seen.append((engine, question, scheduler and scheduler.address))
+        return Counted(places=np.array([1, 8]), counts=np.array([5, 2]), outside=1, bad=2, over=3)
+
+    monkeypatch.setattr("dpviz.data.counting.run", run)
+    monkeypatch.setattr("dpviz.data.counting.engines.installed", lambda engine: True)
+    return seen
+
+
+def test_small_files_are_counted_in_memory_and_large_ones_are_not(tmp_path, monkeypatch, asked):
+    points_table().to_parquet(tmp_path / "a.parquet")
+    count_points(tmp_path, domain=PLANE)
+    assert asked == []
+    monkeypatch.setattr("dpviz.data.reading.sources.memory_bytes", lambda: 1000)
+    points = count_points(tmp_path, domain=PLANE)
+    assert (points.column.tolist(), points.row.tolist(), points.count.tolist(), points.unit) == ([1, 0], [0, 1], [5, 2], "record")
+    assert counters(points) == (6, 1, 2, 3)
+    count_points(tmp_path, domain=PLANE, address="tcp://h:1", insecure_address=True)
+    assert [(engine, address) for engine, _, address in asked] == [("duckdb", None), ("dask", "tcp://h:1")]
+    monkeypatch.setattr("dpviz.data.counting.engines.installed", lambda engine: engine != "duckdb")
+    count_points(tmp_path, domain=PLANE)
+    assert "pip install" in refused(count_points, tmp_path, domain=PLANE, limits=Limits(rows=1))
+    assert len(asked) == 2
+
+
+def test_engines_are_asked_for_columns_by_the_files_own_names(tmp_path, asked):
+    points_table().rename(columns={"lon": "LON", "who": "Who"}).to_parquet(tmp_path / "a.parquet")
+    options = {"person": "who", "contributions": 3, "distinct": True, "key": b"k", "bad_rows": "drop", "count": "N"}
+    points = count_points(tmp_path, domain=PLANE, engine="duckdb", **options)
+    question = asked[0][1]
+    assert question.columns == ("LON", "lat", "n", "Who")
+    assert (question.bound.most, question.bound.distinct, question.bound.key, question.drop) == (3, True, b"k", True)
+    assert (points.unit, points.contributions) == ("person", 3)
+    assert [path.name for path in question.files] == ["a.parquet"]
+    assert "parquet" not in repr(question)
+
+
+def test_engines_are_asked_for_trips(tmp_path, asked):
+    trips_table().to_csv(tmp_path / "a.csv", index=False)
+    flows = count_flows(tmp_path / "a.csv", regions=TOWNS, engine="dask", contributions=2)
+    assert (asked[0][1].columns, asked[0][1].bound, asked[0][1].placing.size) == (("origin", "destination", "count"), None, 9)
+    assert (flows.origin.tolist(), flows.destination.tolist(), flows.enforced, flows.unit) == ([0, 2], [1, 2], False, "person")
+
+
+@pytest.mark.parametrize("form", ["x", "wkb", "geoarrow"])
+def test_engines_do_not_reproject(tmp_path, form, asked):
+    table = points_table()
+    frame = gpd.GeoDataFrame(table, geometry=gpd.points_from_xy(table.lon, table.lat), crs="EPSG:4326")
+    frame.to_parquet(tmp_path / "a.parquet", geometry_encoding="geoarrow" if form == "geoarrow" else "WKB")
+    options = {"x": "lon", "y": "lat", "crs": "EPSG:4326"} if form == "x" else {}
+    count_points(tmp_path, domain=DEGREES, engine="duckdb", **options)
+    mercator = Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3)
+    message = refused(count_points, tmp_path, domain=mercator, engine="duckdb", **options)
+    assert "CRS" in message
+    assert "engine='numpy'" in message
+    if form == "x":
+        assert "never guessed" in refused(count_points, tmp_path, domain=DEGREES, engine="duckdb", x="lon", y="lat")
+
+
+def test_columns_of_wrong_types_are_refused_before_any_row_is_read(tmp_path, asked):
+    table = points_table().assign(when=pd.Timestamp("2020-01-01"), tags=[["zq17"]] * 200)
+    table.to_parquet(tmp_path / "a.parquet")
+    for options in ({"x": "when"}, {"count": "when"}):
+        message = refused(count_points, tmp_path, domain=PLANE, engine="duckdb", **options)
+        assert "'when' holds no number" in message
+        assert refused(count_points, tmp_path, domain=PLANE, **options) == message
+    assert "lists" in refused(count_points, tmp_path, domain=PLANE, engine="duckdb", person="tags")
+    assert "no column named 'zz'" in refused(count_points, tmp_path, domain=PLANE, engine="duckdb", person="zz")
+
+
+def test_ids_that_lost_their_zeros_and_matrices_are_refused(tmp_path, asked):
+    regions = Regions.from_prefixes(["01001", "36003"], lengths=[2, 5], levels=["state", "county"])
+    pd.DataFrame({"origin": [1001], "destination": [36003]}).to_parquet(tmp_path / "a.parquet")
+    assert "leading zeros" in refused(count_flows, tmp_path, regions=regions, engine="duckdb", bad_rows="drop")
+    (tmp_path / "m.csv").write_text("from,a,b\na,1,2\n")
+    assert "matrix" in refused(count_flows, tmp_path / "m.csv", regions=TOWNS, engine="duckdb")
+    assert count_flows(tmp_path / "m.csv", regions=TOWNS).count.sum() == 3
+
+
+def test_progress_is_told_and_a_count_can_be_cancelled():
+    uploads, told = [text(f"x,y,part\n1,1,{name}\n", f"{name}.csv") for name in "abcd"], []
+    count_points(uploads, domain=PLANE, progress=told.append)
+    assert told == [0.0, 0.25, 0.5, 0.75, 1.0]
+    cancel = threading.Event()
+    cancel.set()
+    assert "cancelled" in refused(count_points, uploads, domain=PLANE, cancel=cancel)
+
+
+@pytest.mark.parametrize("rule", ["keep", 1, None])
+def test_rules_for_bad_rows_are_known(rule):
+    assert "bad_rows" in refused(count_points, text("x,y\n1,1\n"), domain=PLANE, bad_rows=rule)
+    assert "bad_rows" in refused(count_flows, text("origin,destination\na,b\n"), regions=TOWNS, bad_rows=rule, exactly=True)
+
+
+def test_parts_that_do_not_add_up_are_refused():
+    points = count_points(text("x,y\n1,1\n"), domain=PLANE)
+    with pytest.raises(InputError, match="add up"):
+        type(points)(domain=PLANE, column=points.column, row=points.row, count=points.count, dropped=3, bad=1)

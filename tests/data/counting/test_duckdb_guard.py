@@ -1,0 +1,231 @@
+"""What DuckDB may do, what it says when it cannot, and what it leaves behind: no text of its own, no cell, no file."""
+
+import glob
+import re
+import threading
+import traceback
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dpviz as dv
+from dpviz.data.bounding import bound_of
+from dpviz.data.counting import duckdb_session as count_duckdb_session
+from dpviz.data.counting.duckdb import count_with_duckdb
+from dpviz.data.counting.duckdb_session import NO_ROOM, DuckDBSettings, connected
+from dpviz.data.counting.job import CountingPass, Watch
+from dpviz.data.counting.placing import XyCells
+from dpviz.data.reading.spill import NO_FOLDER
+
+DOMAIN = dv.Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
+CELL = "4.2424242"
+
+
+def asked_of(path, **rest):
+    schema = pq.read_schema(path) if path.suffix == ".parquet" else pa.schema([(name, pa.string()) for name in ("x", "y")])
+    kind = "Parquet" if path.suffix == ".parquet" else "CSV"
+    placing = XyCells(x="x", y="y", domain=DOMAIN)
+    return CountingPass(files=(path,), format=kind, schema=schema, placing=placing, drop=True, size=path.stat().st_size, **rest)
+
+
+def points_in(path, rows=50_000, **columns):
+    rng = np.random.default_rng(2)
+    pq.write_table(pa.table({"x": rng.uniform(0, 8, rows), "y": rng.uniform(0, 8, rows)} | columns), path, compression=None)
+    return path
+
+
+def refusal(asked, tmp_path, watch=None, kind=dv.InputError, **settings):
+    """The text of the error, which has no other behind it; the folder for spilling is empty again."""
+    spill = tmp_path / "spill"
+    spill.mkdir(exist_ok=True)
+    with pytest.raises(kind) as caught:
+        count_with_duckdb(asked, watch or Watch(), DuckDBSettings(**{"folder": spill} | settings))
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    whole = "".join(traceback.format_exception(caught.value))
+    assert CELL not in whole
+    assert not re.search(r"\b_?duckdb\.\w*(Error|Exception)", whole)
+    assert not list(spill.iterdir())
+    return str(caught.value)
+
+
+def test_files_that_are_damaged_after_they_were_found(tmp_path):
+    path = points_in(tmp_path / "points.parquet")
+    asked, content = asked_of(path), path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    assert "damaged or cut short" in refusal(asked, tmp_path)
+    path.write_bytes(content[:4] + bytes(2000) + content[2004:])
+    assert "damaged or cut short" in refusal(asked, tmp_path)
+    path.write_bytes(b"")
+    assert "damaged or cut short" in refusal(asked, tmp_path)
+    path.unlink()
+    assert "damaged or cut short" in refusal(asked, tmp_path)
+
+
+def test_a_column_that_is_gone_or_another_one(tmp_path):
+    path = points_in(tmp_path / "points.parquet")
+    asked = asked_of(path)
+    pq.write_table(pa.table({"x": [CELL], "y": ["no number " + CELL]}), path)
+    assert "damaged or cut short" in refusal(asked, tmp_path)
+    pq.write_table(pa.table({"x": [1.0]}), path)
+    assert "damaged or cut short" in refusal(asked, tmp_path)
+
+
+def test_texts_that_are_no_utf8(tmp_path):
+    path = tmp_path / "points.csv"
+    path.write_bytes(b"x,y\n" + CELL.encode() + b",\xff\n1,2\n")
+    with pytest.raises(dv.InputError, match="UTF-8"):
+        dv.count_points(path, domain=DOMAIN, engine="duckdb")
+    assert dv.count_points(path, domain=DOMAIN, engine="duckdb", bad_rows="drop").bad == 1
+
+
+def test_a_row_that_never_ends(tmp_path):
+    path = tmp_path / "points.csv"
+    path.write_bytes(b'x,y\n1,2\n1,"' + CELL.encode() * (2**25 // len(CELL)))
+    assert count_with_duckdb(asked_of(path), Watch()).bad == 1
+    assert "longer than" in refusal(replace(asked_of(path), drop=False), tmp_path)
+
+
+def test_no_folder_to_spill_to(tmp_path):
+    path = points_in(tmp_path / "points.parquet")
+    with pytest.raises(dv.InputError) as caught:
+        count_with_duckdb(asked_of(path), Watch(), DuckDBSettings(folder=tmp_path / "none"))
+    assert str(caught.value) == NO_FOLDER
+    assert caught.value.__context__ is None
+
+
+def people_in(path):
+    rng = np.random.default_rng(4)
+    return points_in(path, 2_000_000, who=rng.integers(0, 1_500_000, 2_000_000))
+
+
+def test_no_room_to_spill_in(tmp_path, monkeypatch):
+    path = people_in(tmp_path / "people.parquet")
+    monkeypatch.setattr(count_duckdb_session, "_SHUT", count_duckdb_session._SHUT | {"max_temp_directory_size": "1MiB"})
+    asked = asked_of(path, person="who", bound=bound_of(1, b"k"))
+    assert refusal(asked, tmp_path, memory=48 * 2**20, threads=1) == NO_ROOM
+
+
+def test_a_folder_that_is_taken_away(tmp_path):
+    path, spill = people_in(tmp_path / "people.parquet"), tmp_path / "spill"
+    asked = asked_of(path, person="who", bound=bound_of(1, b"k"))
+
+    def take_away(done):
+        if done > 0:
+            for folder in spill.iterdir():
+                folder.rename(tmp_path / "gone")
+
+    text = refusal(asked, tmp_path, Watch(progress=take_away), memory=48 * 2**20, threads=1)
+    assert text == NO_ROOM
+
+
+def test_spilling_gives_the_same_counts_in_a_private_folder(tmp_path):
+    path = people_in(tmp_path / "people.parquet")
+    asked = asked_of(path, person="who", bound=bound_of(1, b"k"))
+    modes, seen, spill = set(), [], tmp_path / "spill"
+    spill.mkdir()
+
+    def look(done):
+        modes.update(folder.stat().st_mode & 0o777 for folder in spill.iterdir())
+        seen.extend([done, len(list(spill.rglob("*")))])
+
+    small = count_with_duckdb(asked, Watch(progress=look), DuckDBSettings(folder=spill, memory=64 * 2**20, threads=1))
+    large = count_with_duckdb(asked, Watch())
+    assert np.array_equal(small.counts, large.counts)
+    assert small.over == large.over > 0
+    assert modes == {0o700}
+    assert max(seen[1::2]) > 1
+    assert seen[::2] == sorted(seen[::2])
+    assert seen[-2] == 1.0
+    assert not list(spill.iterdir())
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_a_count_that_is_cancelled(tmp_path, ending, monkeypatch):
+    path = tmp_path / f"points{ending}"
+    if ending == ".parquet":
+        points_in(path, 5_000_000)
+    else:
+        path.write_bytes(b"x,y\n" + b"1.5,2.5\n" * 4_000_000)
+    monkeypatch.setattr(count_duckdb_session, "_TICK", 0.001)
+    for calls in (0, 1, 3):  # before it begins, before the query, and within it
+        cancel, told = threading.Event(), []
+
+        def progress(done, cancel=cancel, told=told, calls=calls):
+            told.append(done)
+            if len(told) == calls:
+                cancel.set()
+
+        if not calls:
+            cancel.set()
+        watch = Watch(progress=progress, cancel=cancel)
+        assert "cancelled" in refusal(asked_of(path), tmp_path, watch, dv.DpvizError, threads=1)
+
+
+def test_an_error_of_the_caller_ends_the_count(tmp_path):
+    path, spill = points_in(tmp_path / "points.parquet", 3_000_000), tmp_path / "spill"
+    spill.mkdir()
+
+    def stop(_done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        count_with_duckdb(asked_of(path), Watch(progress=stop), DuckDBSettings(folder=spill))
+    assert not list(spill.iterdir())
+    assert threading.active_count() < 20
+
+
+def test_odd_file_names_stand_for_themselves(tmp_path):
+    path = points_in(tmp_path / "a[1]*'b=c.parquet", 10)
+    points_in(tmp_path / "a1Z'b=c.parquet", 1_000)
+    assert count_with_duckdb(asked_of(path), Watch()).counts.sum() == 10
+
+
+def refused(connection, statement):
+    try:
+        connection.execute(statement)
+    except duckdb.Error:
+        return True
+    return False
+
+
+def test_duckdb_is_shut_off(tmp_path):
+    path, other = points_in(tmp_path / "points.parquet", 10), points_in(tmp_path / "other.parquet", 10)
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    with connected(asked_of(path), spill, DuckDBSettings()) as connection:
+        assert connection.execute(f"FROM read_parquet('{glob.escape(str(path))}') SELECT count(*)").fetchall() == [(10,)]
+        for statement in (
+            f"FROM read_parquet('{other}')",
+            "SELECT * FROM read_csv('/etc/hostname')",
+            "SELECT * FROM read_text('/etc/hostname')",
+            f"ATTACH '{tmp_path / 'x.db'}'",
+            f"COPY (SELECT 1) TO '{tmp_path / 'x.csv'}'",
+            "INSTALL spatial",
+            "LOAD httpfs",
+            "SELECT * FROM read_parquet('https://example.org/x.parquet')",
+            "SET enable_external_access = true",
+            "SET temp_directory = '/tmp'",
+            "SET memory_limit = '100GB'",
+        ):
+            assert refused(connection, statement), statement
+    assert not Path(tmp_path / "x.csv").exists()
+
+
+def test_counts_that_are_no_longer_exact_are_cut(tmp_path):
+    table = {"x": [1.0, 1.0], "y": [1.0, 1.0], "n": [2**53, 1]}
+    pq.write_table(pa.table(table), tmp_path / "many.parquet")
+    for engine in ("numpy", "duckdb"):
+        found = dv.count_points(tmp_path / "many.parquet", domain=DOMAIN, engine=engine, count="n")
+        assert (found.count.tolist(), found.over) == ([10**9], 2**53 - 10**9)
+
+
+def test_nothing_private_in_any_repr(tmp_path):
+    path = points_in(tmp_path / "points.parquet", 10)
+    assert CELL not in repr(asked_of(path))
+    assert str(tmp_path) not in repr(asked_of(path))

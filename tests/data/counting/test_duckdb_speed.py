@@ -1,0 +1,153 @@
+"""How much the pass in DuckDB costs beside the bare query of the same DuckDB, and that millions of records give the same counts."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import dpviz as dv
+
+pytest.importorskip("duckdb")
+
+BOUNDS, ORDER, GROUP = (-125.0, 25.0, -65.5, 50.0), 10, 2**20
+DOMAIN = dv.Domain(bounds=BOUNDS, crs="EPSG:4326", order=ORDER)
+MEMORY, MOST_MEMORY = 2 * 2**30, 3 * 2**30
+_RUN = """
+import json, resource, sys, time
+from pathlib import Path
+import pyarrow.parquet as pq
+import dpviz as dv
+import duckdb
+from dpviz.data.counting.duckdb import count_with_duckdb
+from dpviz.data.counting.duckdb_session import DuckDBSettings
+from dpviz.data.counting.job import CountingPass, Watch
+from dpviz.data.counting.placing import XyCells
+
+which, path, folder, bounds, order, memory = json.loads(sys.argv[1])
+west, south, east, north = bounds
+side = 2**order
+across, up = side / (east - west), side / (north - south)
+
+
+def bare():
+    options = {"threads": 2, "memory_limit": f"{memory // 1024}KiB", "temp_directory": folder, "preserve_insertion_order": "false"}
+    column = f"cast(floor((lon - {west}::double) * {across!r}::double) as bigint)"
+    row = f"cast(floor((lat - {south}::double) * {up!r}::double) as bigint)"
+    inside = f"lon >= {west} and lon < {east} and lat >= {south} and lat < {north}"
+    query = f"select {row} * {side} + {column} as place, count(*) as n from read_parquet('{path}') where {inside} group by 1"
+    return int(duckdb.connect(config=options).execute(query).fetchnumpy()["n"].sum())
+
+
+def engine():
+    domain = dv.Domain(bounds=tuple(bounds), crs=None, order=order)
+    placing = XyCells(x="lon", y="lat", domain=domain)
+    asked = CountingPass(files=(Path(path),), format="Parquet", schema=pq.read_schema(path), placing=placing)
+    return int(count_with_duckdb(asked, Watch(), DuckDBSettings(memory=memory, threads=2, folder=Path(folder))).counts.sum())
+
+
+wall, cpu = time.perf_counter(), time.process_time()
+records = {"bare": bare, "engine": engine}[which]()
+spent = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+print(json.dumps(spent | {"records": records, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+"""
+
+
+def write_points(path, rows, seed=1):
+    """Clustered points in two columns of float32, a row group at a time."""
+    rng = np.random.default_rng(seed)
+    west, south, east, north = BOUNDS
+    centres = rng.uniform((west + 1, south + 1), (east - 1, north - 1), (300, 2)).astype(np.float32)
+    shares = np.cumsum(rng.dirichlet(np.full(300, 0.3)))
+    schema = pa.schema([("lon", pa.float32()), ("lat", pa.float32())])
+    with pq.ParquetWriter(path, schema, use_dictionary=False, compression=None) as file:
+        for start in range(0, rows, GROUP):
+            size = min(GROUP, rows - start)
+            places = centres[np.minimum(np.searchsorted(shares, rng.random(size)), 299)]
+            places += rng.standard_normal((size, 2), dtype=np.float32) * np.float32(0.7)
+            file.write_table(pa.table([places[:, 0].copy(), places[:, 1].copy()], schema=schema))
+    return path
+
+
+def spent(which, path, folder):
+    """Seconds of clock and of processors, records, and the most memory, of a process of its own."""
+    asked = json.dumps([which, str(path), str(folder), BOUNDS, ORDER, MEMORY])
+    root = Path(dv.__file__).parents[1]
+    script = folder / "run.py"  # with -c, DuckDB takes the process for a console, and draws its progress there
+    script.write_text(_RUN)
+    done = subprocess.run(
+        [sys.executable, str(script), asked], check=True, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(root)}
+    )
+    return json.loads(done.stdout)
+
+
+def compared(rows, folder, repeats):
+    """The least that either spent, taken in turns, on as many points."""
+    path = write_points(folder / "points.parquet", rows)
+    runs = {"bare": [], "engine": []}
+    for _ in range(repeats):
+        for which, found in runs.items():
+            found.append(spent(which, path, folder))
+    path.unlink()
+    return {
+        which: {kind: (max if kind == "peak" else min)(run[kind] for run in found) for kind in found[0]} for which, found in runs.items()
+    }
+
+
+def test_both_queries_count_the_same_records(tmp_path):
+    found = compared(100_000, tmp_path, 1)
+    assert found["bare"]["records"] == found["engine"]["records"] > 90_000
+
+
+@pytest.mark.benchmark
+@pytest.mark.timeout(1800)
+def test_the_pass_costs_little_more_than_the_bare_query(tmp_path):
+    table = {rows: compared(rows, tmp_path, repeats) for rows, repeats in ((10_000_000, 4), (50_000_000, 3), (200_000_000, 3))}
+    print("\n   records  query   wall s  cpu s  ns of cpu a record  peak MB")
+    for rows, found in table.items():
+        for which, run in found.items():
+            each = run["cpu"] / rows * 1e9
+            print(f"{rows:>10,}  {which:<6} {run['wall']:7.1f} {run['cpu']:6.1f} {each:19.1f} {run['peak'] / 2**20:8.0f}")
+    ratios = {rows: found["engine"]["cpu"] / found["bare"]["cpu"] for rows, found in table.items()}
+    print("engine / bare, cpu:", {rows: round(ratio, 2) for rows, ratio in ratios.items()})
+    print("engine / bare, wall:", {rows: round(found["engine"]["wall"] / found["bare"]["wall"], 2) for rows, found in table.items()})
+    assert ratios[200_000_000] < 1.3
+    assert max(found["engine"]["peak"] for found in table.values()) < MOST_MEMORY
+    each = {rows: found["engine"]["cpu"] / rows for rows, found in table.items()}
+    assert each[200_000_000] < 1.3 * each[10_000_000]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("options", [{}, {"person": "who", "contributions": 5, "key": b"k"}])
+def test_ten_million_points_are_those_of_memory(tmp_path, options):
+    rng, rows = np.random.default_rng(8), 10_000_000
+    x, y = rng.normal(-95, 12, rows).astype(np.float32), rng.normal(38, 5, rows).astype(np.float32)
+    pq.write_table(pa.table({"lon": x, "lat": y, "who": rng.integers(0, 800_000, rows)}), tmp_path / "points.parquet")
+    found = [
+        dv.count_points(tmp_path / "points.parquet", domain=DOMAIN, crs="EPSG:4326", engine=engine, **options)
+        for engine in ("numpy", "duckdb")
+    ]
+    for name in ("row", "column", "count"):
+        assert np.array_equal(*(getattr(points, name) for points in found))
+    assert [found[0].outside, found[0].over] == [found[1].outside, found[1].over]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("options", [{}, {"person": "who", "contributions": 3, "key": b"k"}])
+def test_five_million_trips_are_those_of_memory(tmp_path, options):
+    ids = [f"{state:02d}{county:03d}" for state in range(1, 40) for county in range(1, 80)]
+    regions = dv.Regions.from_prefixes(ids, lengths=[2, 5], levels=["state", "county"])
+    rng, rows = np.random.default_rng(8), 5_000_000
+    start, end = (pa.array(ids).take(pa.array((rng.pareto(0.5, rows) * 20).astype(np.int64) % len(ids))) for _ in range(2))
+    pq.write_table(pa.table({"from": start, "to": end, "who": rng.integers(0, 900_000, rows)}), tmp_path / "trips.parquet")
+    found = [dv.count_flows(tmp_path / "trips.parquet", regions=regions, engine=engine, **options) for engine in ("numpy", "duckdb")]
+    for name in ("origin", "destination", "count"):
+        assert np.array_equal(*(getattr(flows, name) for flows in found))
+    assert found[0].over == found[1].over

@@ -1,0 +1,223 @@
+"""What engines are handed: places, weights and people of rows, each a function of its row; and what rows break."""
+
+import pickle
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpviz.data.bounding import bound_of
+from dpviz.data.columns import owners, readable_numbers
+from dpviz.data.counting.job import CountingPass, Faults, Watch, person_texts
+from dpviz.data.counting.placing import GeometryCells, IdPairs, LeafIds, XyCells, XyPairs
+from dpviz.data.flows import Flows
+from dpviz.data.places import BAD, OUTSIDE, cells_of, pairs_of
+from dpviz.data.points import PointCounts
+from dpviz.data.reading.text_rows import BadLines
+from dpviz.errors import DpvizError, InputError
+from dpviz.space.domain import Domain
+from dpviz.space.leaf_lookup import LeafLookup
+from dpviz.space.regions import Regions
+
+few = settings(max_examples=60, deadline=None, derandomize=True)
+PLANE = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
+TOWNS = Regions.from_table(pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]}), levels=["state", "town"])
+ODD = [np.nan, np.inf, -np.inf, 8.0, np.nextafter(8.0, 0), -0.0, 0.0, -1e-300, 1e308, 7.999999999999999]
+
+
+def column(values, kind=None):
+    return pa.chunked_array([pa.array(values, kind, from_pandas=False)])
+
+
+def asked(placing, kind=None, **options):
+    schema = pa.schema([(name, kind or pa.string()) for name in (*placing.columns, "n", "who")])
+    return CountingPass(files=(), format="CSV" if kind is None else "Parquet", schema=schema, placing=placing, **options)
+
+
+@few
+@given(st.lists(st.tuples(*[st.one_of(st.floats(-1, 9), st.sampled_from(ODD))] * 2), min_size=1))
+def test_cells_are_those_of_the_counts(rows):
+    x, y = np.array(rows).T
+    placing = pickle.loads(pickle.dumps(XyCells(x="x", y="y", domain=PLANE)))  # noqa: S301
+    places = placing.places({"x": column(x), "y": column(y)})
+    np.testing.assert_array_equal(places, cells_of(x, y, PLANE))
+    np.testing.assert_array_equal(places == BAD, ~(np.isfinite(x) & np.isfinite(y)))
+    np.testing.assert_array_equal(places == OUTSIDE, np.isfinite(x + y) & ((x < 0) | (x > 8) | (y < 0) | (y > 8)))
+    points = PointCounts.from_xy(x, y, domain=PLANE, bad_rows="drop")
+    occupied, counts = np.unique(places[places >= 0], return_counts=True)
+    np.testing.assert_array_equal(points.row * 8 + points.column, occupied)
+    np.testing.assert_array_equal(points.count, counts)
+    assert (points.outside, points.bad) == ((places == OUTSIDE).sum(), (places == BAD).sum())
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.int8(), pa.int64(), pa.uint64(), pa.decimal128(21, 2), pa.string()])
+def test_numbers_of_every_kind_are_the_same_numbers(kind):
+    values = column([3, 0, None], pa.int64()).cast(kind)
+    np.testing.assert_array_equal(readable_numbers(values), [3, 0, np.nan])
+    np.testing.assert_array_equal(readable_numbers(values.dictionary_encode()), [3, 0, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [
+        *((word, 5.0) for word in ("5", " 5 ", "+5", "5.", "5e0", "0.5E+1", "\t5", "50e-1", "05")),
+        *((word, None) for word in ("", " ", "1,000", "5 km", "0x5", "5_0", "1e", "--5", "+ 5", "nan", "inf", "５", "\u00a05", "5\n6")),
+    ],
+)
+def test_numbers_in_texts_are_read_by_one_rule(cell, number):
+    assert readable_numbers(column([cell, "1"])).tolist() == pytest.approx([np.nan if number is None else number, 1.0], nan_ok=True)
+
+
+@few
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_numbers_in_texts_are_exact(value):
+    assert readable_numbers(column([repr(value), "x"]))[0] == value
+
+
+def test_columns_that_hold_no_numbers_have_none():
+    for values in (column([True, False]), column([b"1"]), column([[1.0]]), column([None])):
+        assert np.isnan(readable_numbers(values)).all()
+
+
+@pytest.mark.parametrize("encoding", ["WKB", "geoarrow"])
+def test_geometries_are_points_or_bad(encoding, tmp_path):
+    shapes = [shapely.Point(1.5, 2.5), shapely.Point(9, 1), shapely.Point(), None]
+    if encoding == "WKB":
+        shapes += [shapely.box(0, 0, 1, 1), shapely.LineString([(0, 0), (1, 1)])]
+    frame = gpd.GeoDataFrame(geometry=shapes)
+    frame.to_parquet(tmp_path / "a.parquet", geometry_encoding=encoding)
+    geometry = pa.parquet.read_table(tmp_path / "a.parquet").column("geometry")
+    placing = GeometryCells(geometry="geometry", encoding="WKB" if encoding == "WKB" else "point", domain=PLANE)
+    assert placing.columns == ("geometry",)
+    assert placing.size == 64
+    assert placing.places({"geometry": geometry}).tolist() == [17, OUTSIDE, *[BAD] * (len(shapes) - 2)]
+
+
+def test_wkb_that_is_damaged_is_bad():
+    placing = GeometryCells(geometry="g", encoding="WKB", domain=PLANE)
+    assert placing.places({"g": column([shapely.Point(1, 1).wkb, b"zq", b""])}).tolist() == [9, BAD, BAD]
+
+
+IDS = st.one_of(st.sampled_from(["a", " b", "c ", "", " ", "x", "A", None]))
+
+
+@few
+@given(st.lists(st.tuples(IDS, IDS), min_size=1))
+def test_pairs_of_ids_are_those_of_the_flows(rows):
+    placing = IdPairs(origin="o", destination="d", starts=LeafIds.of(TOWNS), ends=LeafIds.of(TOWNS))
+    sides = {name: [row[place] for row in rows] for place, name in enumerate(("o", "d"))}
+    places = pickle.loads(pickle.dumps(placing)).places({name: column(cells, pa.string()) for name, cells in sides.items()})  # noqa: S301
+    table = pd.DataFrame({"origin": sides["o"], "destination": sides["d"]}, dtype=object)
+    flows = Flows.from_table(table, regions=TOWNS, bad_rows="drop")
+    pairs, counts = np.unique(places[places >= 0], return_counts=True)
+    np.testing.assert_array_equal(flows.origin * 3 + flows.destination, pairs)
+    np.testing.assert_array_equal(flows.count, counts)
+    assert (flows.outside, flows.bad, flows.over) == ((places == OUTSIDE).sum(), (places == BAD).sum(), 0)
+
+
+def test_block_codes_are_cut():
+    ids = LeafIds(texts=("36001", "36003"), cut=5)
+    assert ids.places(column(["360010001001001", "36003", "3600100010010011"])).tolist() == [0, 1, OUTSIDE]
+    assert ids.places(column([36003, 36001])).tolist() == [1, 0]
+
+
+def test_pairs_of_coordinates_are_looked_up():
+    towns = gpd.GeoSeries([shapely.box(west, 0, west + 1, 1) for west in range(3)], crs="EPSG:4326")
+    regions = Regions(levels=TOWNS.levels, ids=TOWNS.ids, parent=TOWNS.parent, names=TOWNS.names, geometry=(None, towns))
+    lookup = LeafLookup.from_regions(regions)
+    placing = XyPairs(origin=("a", "b"), destination=("c", "d"), starts=lookup, ends=lookup, leaves=(3, 3), crs="EPSG:4326")
+    cells = {"a": [0.5, 2.5, 9, None], "b": [0.5] * 4, "c": ["1.5", "0.5", "zz", "0.5"], "d": [0.5] * 4}
+    assert placing.places({name: column(values) for name, values in cells.items()}).tolist() == [1, 6, BAD, BAD]
+    assert pairs_of(np.array([0, OUTSIDE, BAD, 1]), np.array([OUTSIDE, BAD, 0, 2]), 3).tolist() == [OUTSIDE, BAD, BAD, 5]
+
+
+@pytest.mark.parametrize("placing", [XyCells(x="x", y="y", domain=PLANE), IdPairs(origin="o", destination="d", starts=None, ends=None)])
+def test_weights_are_whole_numbers_or_bad(placing):
+    question = asked(placing, count="n")
+    assert question.weights(column(["3", " 4 ", "1e2", "1.5", "-1", "", None, "zz", "1e16"])).tolist() == [3, 4, 100, *[-1] * 5, 2**53]
+    assert question.weights(column([3.0, 0.5, np.nan, np.inf, -1.0, 2.0**53])).tolist() == [3, -1, -1, -1, -1, 2**53]
+    assert question.weights(column([0, None, 7])).tolist() == [0, -1, 7]
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        (["a", " ", "", None, "007", "NA", "a b"], ["a", None, None, None, "007", None, "a b"]),
+        ([7, None, 10**15], ["7", None, "1000000000000000"]),
+        ([7.0, 1.5, np.nan, None], ["7", "1.5", None, None]),
+        ([True, False], ["1", "0"]),
+        ([None, None], [None, None]),
+    ],
+)
+def test_people_have_canonical_texts(values, texts):
+    words = values[0] == "a"
+    assert person_texts(column(values), words=words).to_pylist() == texts
+    assert person_texts(column(values).dictionary_encode(), words=words).to_pylist() == texts
+
+
+def test_people_are_those_of_the_readers():
+    values = column(["a", "\u3000", "b", None, "NA", "\t"])
+    known = owners(values)
+    texts = [known.distinct[code] if code >= 0 else None for code in known.codes]
+    assert person_texts(values, words=False).to_pylist() == texts
+
+
+def test_a_pass_names_its_columns_once_and_nothing_private():
+    placing = XyCells(x="x", y="y", domain=PLANE)
+    question = asked(placing, count="x", person="who", bound=bound_of(1, b"zq17"))
+    assert question.columns == ("x", "y", "who")
+    assert "zq17" not in repr(question)
+    assert pickle.loads(pickle.dumps(question)) == question  # noqa: S301
+
+
+POINTS = XyCells(x="x", y="y", domain=PLANE)
+TRIPS = IdPairs(origin="o", destination="d", starts=LeafIds.of(TOWNS), ends=LeafIds.of(TOWNS))
+
+
+@pytest.mark.parametrize(
+    ("placing", "faults", "words"),
+    [
+        (POINTS, {"lines": BadLines(cells=1), "place": 1}, "fewer cells"),
+        (POINTS, {"lines": BadLines(marks=1)}, "not closed on its line"),
+        (POINTS, {"place": 1, "count": 1}, "'x' or 'y' has a cell that is no finite number"),
+        (TRIPS, {"place": 1}, "'o' or 'd' has an id that is missing"),
+        (GeometryCells(geometry="g", encoding="WKB", domain=PLANE), {"place": 1}, "geometry is missing"),
+        (POINTS, {"count": 1}, "'n'"),
+        (POINTS, {"person": 1}, "'who' has a missing cell"),
+        (TRIPS, {"outside": 1}, "no leaf region"),
+    ],
+)
+def test_faults_are_refused_in_words_unless_they_are_dropped(placing, faults, words):
+    options = {"count": "n", "person": "who", "unknown_refused": placing is TRIPS}
+    with pytest.raises(InputError, match=words):
+        Faults(rows=9, **faults).refuse(asked(placing, **options))
+    Faults(rows=9, **faults).refuse(asked(placing, drop=True, **options))
+    assert "1" not in repr(Faults(**faults))
+
+
+def test_places_outside_a_domain_are_no_fault():
+    Faults(outside=5).refuse(asked(POINTS))
+
+
+def test_columns_without_one_good_cell_are_refused_even_where_bad_rows_are_dropped():
+    with pytest.raises(InputError, match="holds no number"):
+        Faults(rows=3, place=3).refuse(asked(POINTS, drop=True))
+    with pytest.raises(InputError, match="no whole number"):
+        Faults(rows=3, count=3).refuse(asked(POINTS, drop=True, count="n"))
+    Faults(rows=3, place=3).refuse(asked(POINTS, drop=True, kind=pa.float64()))
+    Faults(rows=3, place=3).refuse(asked(TRIPS, drop=True))
+
+
+def test_who_watches_is_told_parts_of_one():
+    told = []
+    for done in (-1, 0.5, 2):
+        Watch(progress=told.append).at(done)
+    assert told == [0.0, 0.5, 1.0]
+    Watch().at(0.5)
+    assert not Watch().cancelled
+    assert issubclass(DpvizError, ValueError)

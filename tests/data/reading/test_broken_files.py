@@ -1,0 +1,150 @@
+"""Five hundred broken files: five hundred refusals in one line, by the readers and by the command line, and nothing else happens."""
+
+import logging
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from dpviz.__main__ import main
+from dpviz.data.reading.flows import read_flows
+from dpviz.data.reading.points import read_points
+from dpviz.data.reading.regions import read_regions
+from dpviz.errors import DpvizError, InputError
+from dpviz.release.reading import read_release
+from tests.data.reading.broken import NUMBER, SHARES, corpus
+from tests.data.reading.files import WORLD
+from tests.data.reading.whole import MARKS, POINT_FORMS, public_regions, releases, whole_files
+
+MEGABYTES = 700
+TABLES = ("csv", "tsv", "parquet")
+
+
+def read(broken, path):
+    """What the reader for such files gives."""
+    if broken.kind == "releases":
+        return read_release(path)
+    if broken.kind == "regions":
+        return read_regions(path)
+    if broken.kind == "trips":
+        return read_flows(path, regions=public_regions())
+    return read_points(path, domain=WORLD, crs="EPSG:4326" if broken.form in TABLES else None)
+
+
+def checked_text(text, what):
+    """A refusal is one clear line of our own without a value or a place in it."""
+    assert 15 < len(text) < 1500, (what, text)
+    assert "\n" not in text, what
+    for word in (*MARKS, "Traceback", "Error", "0x", tempfile.gettempdir()):
+        assert word not in text, (what, text)
+
+
+def tree(folder):
+    return sorted((str(path), path.lstat().st_size) for path in folder.rglob("*"))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return corpus(tmp_path_factory.mktemp("making"))
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """A folder for the broken file; wherever a library could write is watched, too."""
+    for name in ("TMPDIR", "TEMP", "TMP", "CPL_TMPDIR", "HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "watched"))
+    monkeypatch.setenv("DPVIZ_LEDGER", str(tmp_path / "watched" / "ledger.sqlite"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "watched"))
+    (tmp_path / "watched").mkdir()
+    monkeypatch.chdir(tmp_path / "watched")
+    return tmp_path
+
+
+def refused(broken, folder, caplog, capfd):
+    """Read and check the file, and look at all that was said and written."""
+    folder.mkdir()
+    path, what = broken.put(folder), (broken.kind, broken.form, broken.fault)
+    watched = (folder, folder.parent / "watched")
+    before, error = [*map(tree, watched)], None
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            read(broken, path)
+        except DpvizError as found:
+            error = found
+        said = capfd.readouterr()
+        code = main(["check", str(path)])
+    told = capfd.readouterr()
+    assert error is not None, (what, "was read")
+    assert isinstance(error, InputError) or broken.kind == "regions", what
+    assert (error.__cause__, error.__context__) == (None, None), what
+    checked_text(str(error), what)
+    assert code == 2, (what, told)
+    assert told.err.startswith("dpviz: "), what
+    checked_text(told.err.strip(), what)
+    assert (said.out, said.err, told.out) == ("", "", ""), what
+    assert warned == [], what
+    assert not [record for record in caplog.records if any(mark in record.getMessage() for mark in MARKS)], what
+    assert [*map(tree, watched)] == before, what
+
+
+def test_five_hundred_broken_files_are_five_hundred_refusals(files, places, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    done = Counter()
+    for number, broken in enumerate(files):
+        refused(broken, places / f"file {number}", caplog, capfd)
+        done[broken.kind, broken.form] += 1
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) / 1024
+    with capfd.disabled():
+        print(f"\n{sum(done.values())} broken files, {sum(done.values())} refusals; memory grew by {grown:.0f} MB")
+        for kind, shares in SHARES.items():
+            print(f"  {kind:9}" + ", ".join(f"{form} {done[kind, form]}" for form in shares) + f" = {sum(shares.values())}")
+    assert done.total() == NUMBER == 500
+    assert grown < MEGABYTES
+
+
+def test_the_whole_files_are_read(tmp_path_factory, tmp_path, capfd):
+    """What was broken was whole before."""
+    folder = tmp_path_factory.mktemp("whole")
+    for (kind, form), content in whole_files(folder).items():
+        name = f"whole.{ {'geoparquet': 'parquet', 'shapefile': 'zip'}.get(form, form) }"
+        path = tmp_path / name
+        path.write_bytes(content)
+        broken = type("Whole", (), {"kind": kind, "form": form})
+        assert read(broken, path) is not None
+        assert main(["check", str(path)]) == 0
+    packed = releases(folder / "releases")
+    for kind in ("points", "trips"):
+        (tmp_path / "whole.zip").write_bytes(packed[f"{kind} zip"])
+        assert read_release(tmp_path / "whole.zip").receipt is not None
+    assert {form for kind, form in whole_files(folder) if kind == "points"} == set(POINT_FORMS)
+
+
+def test_they_are_the_same_files_each_time(files):
+    assert len({(each.kind, each.form, each.fault) for each in files}) == NUMBER
+    assert [(each.kind, each.form) for each in files] == [
+        (kind, form) for kind in SHARES for form in SHARES[kind] for _ in range(SHARES[kind][form])
+    ]
+
+
+@pytest.mark.slow
+def test_a_sample_in_processes_of_their_own(files, places):
+    for number, broken in enumerate(files[::25]):
+        folder = places / f"file {number}"
+        folder.mkdir()
+        path = broken.put(folder)
+        before = tree(places)
+        paths = os.pathsep.join([str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")])
+        words = [sys.executable, "-B", "-m", "dpviz", "check", str(path)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120, env={**os.environ, "PYTHONPATH": paths})
+        assert (done.returncode, done.stdout) == (2, ""), (broken.fault, done.stderr)
+        assert done.stderr.startswith("dpviz: ")
+        checked_text(done.stderr.strip(), broken.fault)
+        assert tree(places) == before

@@ -1,0 +1,145 @@
+"""Whatever bytes come under whatever ending: every opener of files gives a result or one refusal, without a traceback or a value."""
+
+import random
+import tempfile
+import zipfile
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dpviz.cli.check import check
+from dpviz.data.reading.flows import inspect_flows, read_flows
+from dpviz.data.reading.points import inspect_points, read_points
+from dpviz.data.reading.regions import inspect_regions, read_regions
+from dpviz.data.reading.safety import FORMATS
+from dpviz.errors import DpvizError
+from dpviz.release.reading import read_manifest, read_release
+from tests.data.reading.files import PLANE, WORLD, upload, zipped
+from tests.data.reading.whole import ENDINGS, MARKS, SEPARATORS, parquet, public_regions, whole_files
+
+few = settings(max_examples=15, deadline=None, derandomize=True, database=None)
+many = settings(max_examples=1500, deadline=None, derandomize=True, database=None)
+OPENERS = (
+    inspect_points,
+    inspect_flows,
+    inspect_regions,
+    lambda source: inspect_points(source, through=True),
+    lambda source: inspect_flows(source, through=True),
+    lambda source: inspect_regions(source, through=True),
+    lambda source: read_points(source, domain=PLANE, bad_rows="drop"),
+    lambda source: read_points(source, domain=WORLD, crs="EPSG:4326", count="who", person="who"),
+    lambda source: read_flows(source, regions=public_regions()),
+    lambda source: read_flows(source, regions=public_regions(), bad_rows="drop"),
+    read_regions,
+    read_release,
+    read_manifest,
+)
+# Content that once hung, filled the memory, or was read in part without a word.
+PAST = {
+    "a text that a dictionary packs": ("points.parquet", parquet(lon=["7" * 1_000_000] * 3000, lat=[1.0] * 3000)),
+    "a table beside shapes that is none": ("points.zip", zipped({"a.shp": b"", "a.shx": b"", "a.dbf": b"zq"})),
+    "a list of features twice": ("points.geojson", b'{"type": "FeatureCollection", "features": [{}], "features": []}'),
+    "a line of data as a header": ("regions.csv", b"zq Kowalska <13.577>\n"),
+    "a manifest in another encoding": ("release.zip", zipped({"manifest.json": '{"zq": 1}'.encode("utf-16")})),
+}
+
+
+def opened_by_all(name, content, marks=MARKS):
+    """How many openers refuse; each is asked about the same bytes."""
+    errors = [refusal for opener in OPENERS if (refusal := refusal_of(opener, upload(content, name))) is not None]
+    for error in errors:
+        assert (error.__cause__, error.__context__) == (None, None)
+        assert not [mark for mark in marks if mark in str(error)], str(error)
+    return len(errors)
+
+
+def refusal_of(opener, source):
+    try:
+        opener(source)
+    except DpvizError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("name", [*PAST])
+def test_what_once_went_wrong_is_refused(name, tmp_path):
+    assert opened_by_all(*PAST[name]) >= len(OPENERS) // 2
+    (tmp_path / PAST[name][0]).write_bytes(PAST[name][1])
+    with pytest.raises(DpvizError):
+        check(tmp_path / PAST[name][0])
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+@few
+@given(content=st.binary(max_size=400))
+@example(content=b"\0")
+@example(content=b"PK\x05\x06" + bytes(18))
+@example(content=b"{" * 100_000)
+@example(content=b"SQLite format 3\0" + bytes(52) + b"GPKG" + bytes(500))
+@example(content=b"PAR1\xff\xff\xff\xffPAR1")
+def test_any_bytes_under_any_ending(ending, content):
+    assert opened_by_all("any" + ending, content, marks=("\0",)) >= len(OPENERS) // 2
+
+
+@cache
+def whole():
+    with tempfile.TemporaryDirectory() as folder:
+        return whole_files(Path(folder))
+
+
+def mutated(content, dice):
+    """The file after a few blows: flips, cuts, doubled and moved pieces, numbers at their ends."""
+    found = bytearray(content)
+    for _ in range(dice.randrange(1, 6)):
+        if not found:
+            return b""
+        at, length = dice.randrange(len(found)), dice.randrange(1, 40)
+        blow = dice.randrange(6)
+        if blow == 0:
+            found[at] ^= dice.randrange(1, 256)
+        elif blow == 1:
+            found[at : at + length] = b""
+        elif blow == 2:
+            found[at:at] = found[at : at + length]
+        elif blow == 3:
+            found[at : at + 4] = dice.choice([b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\xff\xff\xff\x7f", bytes(4)])
+        elif blow == 4:
+            other = dice.randrange(len(found))
+            found[at : at + length] = found[other : other + length]
+        else:
+            found[at:at] = dice.choice([b'"', b"\n", b"\t", b",", b"\0", b"{", b"]", b"NaN", b"1e999", b"-", b"\xc3"])
+    return bytes(found)
+
+
+def hit(place, seed):
+    (kind, form), content = sorted(whole().items())[place]
+    kept = content.index(b"\n") + 1 if form in SEPARATORS else 0  # names of columns are shown: no cell may get among them
+    damaged = content[:kept] + mutated(content[kept:], random.Random(seed))
+    opened_by_all(f"{kind}.{ENDINGS.get(form, form)}", damaged, marks=("13.577", "52.416"))
+
+
+@settings(few, max_examples=120)
+@given(place=st.integers(0, 16), seed=st.integers(0, 2**32))
+def test_files_after_a_few_blows(place, seed):
+    hit(place, seed)
+
+
+@pytest.mark.slow
+@many
+@given(place=st.integers(0, 16), seed=st.integers(0, 2**32))
+def test_files_after_a_few_blows_at_length(place, seed):
+    hit(place, seed)
+
+
+@few
+@given(st.dictionaries(st.text(max_size=12), st.binary(max_size=60), max_size=5))
+def test_any_archive(members):
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w") as target:
+        for name, content in members.items():
+            target.writestr(zipfile.ZipInfo(name or "a"), content)
+    opened_by_all("any.zip", packed.getvalue(), marks=("Traceback",))

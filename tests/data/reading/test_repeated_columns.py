@@ -1,0 +1,122 @@
+"""Columns that may say who a row belongs to are found by their content, whatever they are called and however they are stored."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpviz.data.reading import repeated_columns as module
+from dpviz.data.reading.repeated_columns import repeated_columns
+from dpviz.data.reading.sources import found_files
+from tests.data.reading.files import GEOMETRIES, TABLES, frame, stored
+
+ROWS = 600
+RNG = np.random.default_rng(5)
+TRACKS = pd.DataFrame(
+    {
+        "lon": RNG.uniform(0, 1, ROWS),
+        "lat": RNG.uniform(0, 1, ROWS),
+        "Fahrzeug-ID": np.repeat(["B-MW 11", "B-MW 12", "B-MW 13"], ROWS // 3),
+        "véhicule": RNG.integers(10_000, 10_060, ROWS),
+        "車": RNG.integers(0, 40, ROWS).astype(float),  # whole numbers that were stored as floats
+        "Geschlecht": RNG.choice(["w", "m"], ROWS),
+        "vitesse": RNG.integers(0, 600, ROWS) / 10,
+        "time": pd.date_range("2024-01-01", periods=ROWS, freq="s").astype(str),
+        "day": np.repeat([f"2024-01-0{day}" for day in range(1, 7)], ROWS // 6),
+        "Uhrzeit": np.tile([f"{hour:02}:30" for hour in range(20)], ROWS // 20),
+        "unique": [f"note {number}" for number in range(ROWS)],
+    }
+)
+IDS = [("Fahrzeug-ID", 3), ("véhicule", 60), ("車", 40), ("Geschlecht", 2)]
+
+
+def found(path, **options):
+    columns = repeated_columns(found_files(path), **options)
+    return None if columns is None else [(column.name, column.values, column.rows) for column in columns]
+
+
+def written(folder, ending, table=TRACKS):
+    path = folder / f"tracks.{ending}"
+    if ending == "parquet":
+        table.to_parquet(path, index=False)
+    elif ending == "geojson":
+        shape = {"type": "Point", "coordinates": [0, 0]}
+        rows = json.loads(table.to_json(orient="records"))
+        features = [{"type": "Feature", "geometry": shape, "properties": row} for row in rows]
+        path.write_text(json.dumps({"type": "FeatureCollection", "features": features}), "utf-8")
+    else:
+        table.to_csv(path, index=False, sep="\t" if ending == "tsv" else ",", quoting=1 if ending == "csv" else 0)  # csv: quoted ids
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "geojson"])
+def test_ids_are_found_by_content_and_times_measurements_and_unique_texts_are_not(tmp_path, ending):
+    names = [(name, values) for name, values, rows in found(written(tmp_path, ending)) if rows == ROWS]
+    assert sorted(names) == sorted((name, TRACKS[name].nunique()) for name, _ in IDS)
+    assert names[0] == ("Fahrzeug-ID", 3)
+    assert names[-1] == ("Geschlecht", 2)
+
+
+@pytest.mark.parametrize("form", [*TABLES, *GEOMETRIES])
+def test_every_format_is_looked_at(tmp_path, form):
+    assert found(stored(frame(), form, tmp_path)) == [("user", 3, 4)]
+
+
+def test_columns_that_are_used_otherwise_are_passed_over(tmp_path):
+    path = written(tmp_path, "csv")
+    assert "véhicule" not in [name for name, *_ in found(path, but=("Véhicule",))]
+
+
+def test_without_a_column_that_may_hold_ids_nothing_is_looked_at(tmp_path):
+    assert found(written(tmp_path, "parquet", TRACKS[["lon", "lat", "vitesse"]]), but=("vitesse",)) is None
+    assert found(written(tmp_path, "csv", TRACKS[["lon", "lat"]])) is None
+
+
+def test_types_that_are_no_ids(tmp_path):
+    table = pa.table(
+        {
+            "when": pa.array([1, 1, 2], pa.timestamp("s")),
+            "yes": pa.array([True, False, True]),
+            "several": pa.array([[1], [1], [2]]),
+            "packed": pa.array(["a", "a", "b"]).dictionary_encode(),
+            "none": pa.array([None, None, None], pa.string()),
+        }
+    )
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert found(tmp_path / "a.parquet") == [("packed", 2, 3)]
+
+
+def test_large_files_are_looked_at_from_their_beginning(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_ROWS", 100)
+    monkeypatch.setattr(module, "MOST_BYTES", 2000)
+    monkeypatch.setattr(module, "_BATCH", 50)
+    for ending in ("parquet", "csv"):
+        first = repeated_columns(found_files(written(tmp_path, ending)))[0]
+        assert first.name == "Fahrzeug-ID"
+        assert first.rows <= 100
+        assert first.consequence == f"1 value, the first {first.rows} rows: publishing by record would not hide it"
+
+
+def test_several_files_are_looked_at_together(tmp_path):
+    for number in (1, 2):
+        pd.DataFrame({"lon": [1.0], "lat": [2.0], "who": [f"a{number % 1}"]}).to_csv(tmp_path / f"{number}.csv", index=False)
+    assert found(tmp_path / "*.csv") == [("who", 1, 2)]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from(["a1", "b2", "c3", None]), min_size=2, max_size=30))
+def test_numbers_are_those_of_the_cells(tmp_path_factory, cells):
+    path = tmp_path_factory.getbasetemp() / "cells.parquet"
+    pq.write_table(pa.table({"who": pa.array(cells, pa.string())}), path)
+    there = [cell for cell in cells if cell is not None]
+    expected = [("who", len(set(there)), len(there))] if len(there) > 1 and len(set(there)) <= 0.9 * len(there) else []
+    assert found(path) == expected
+
+
+def test_no_number_is_in_the_repr(tmp_path):
+    assert "3" not in repr(repeated_columns(found_files(written(tmp_path, "csv")))[0])

@@ -1,0 +1,286 @@
+"""Every mechanism stays within its declared epsilon as far as an attacker can tell; mechanisms with planted faults do not."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpviz.errors import BudgetError, SettingError
+from dpviz.evaluation.audit_pairs import WORST, Added, point_pairs
+from dpviz.evaluation.audits import EPSILON, audit_all, audit_budget, audit_mechanism, audited
+from dpviz.mechanisms import (
+    FLOW_MECHANISMS,
+    POINT_MECHANISMS,
+    ExactKdtree,
+    FlatGaussian,
+    Identity,
+    PrivTree,
+    Quadtree,
+    TopDown,
+    Tuned,
+    TunedGrid,
+    UniformGrid,
+)
+from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms import noisy_flows as flow_measure
+from dpviz.mechanisms.points import kdtree, path_tree, privtree
+from dpviz.mechanisms.points.median_tree import MedianTree
+from dpviz.mechanisms.trips import flat_gaussian, stability_histogram
+from dpviz.privacy import smooth
+from dpviz.privacy.audit import AuditPlan, audit
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.privacy.consistency import Spread
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.medians import exact_medians
+from dpviz.privacy.node_values import brought_inside
+from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, rounded_laplace
+
+SIMPLE = ("identity", "uniform_grid", "quadtree")
+LEVELS = Quadtree(split="uniform", least_squares=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", SIMPLE)
+def test_most_of_the_epsilon_of_simple_mechanisms_is_seen(key):
+    found = audit_mechanism(key, runs=2000)
+    assert 0.75 * EPSILON <= found.lower_bound <= EPSILON
+    assert found.passed
+
+
+def test_much_of_the_epsilon_of_a_simple_mechanism_is_seen_in_few_runs():
+    found = audit_mechanism("identity", runs=300)
+    assert 0.4 * EPSILON <= found.lower_bound <= EPSILON
+    assert found.passed
+
+
+QUICK = ("quadtree", "privelet", "stability_histogram")
+
+
+@pytest.mark.parametrize("keys", [QUICK, pytest.param((*POINT_MECHANISMS, *FLOW_MECHANISMS), marks=pytest.mark.slow)], ids=["some", "all"])
+def test_mechanisms_pass_a_short_audit(keys):
+    rows: list[str] = []
+    defaults = {key: audited()[key] for key in keys}
+    table = audit_all(defaults, plan=AuditPlan(runs=100), progress=lambda done, of, name: rows.append(f"{done} of {of}: {name}"))
+    assert table["passed"].all()
+    assert set(table["tests"]) == {len(table)}
+    assert table["mechanism"].tolist() == [*keys]
+    assert rows[0] == f"1 of {len(table)}: {table['mechanism'][0]}"
+    assert len(rows) == len(table)
+
+
+@pytest.mark.benchmark
+@pytest.mark.timeout(900)
+def test_every_mechanism_and_variant_passes_a_long_audit_that_sees_much_of_what_plain_counts_spend():
+    table = audit_all(plan=AuditPlan(runs=500)).set_index("mechanism")
+    assert table["passed"].all()
+    assert set(table["tests"]) == {len(audited())}
+    assert (table.loc[[*SIMPLE, "uniform_grid of 4"], "lower_bound"] > 0.4 * EPSILON).all()
+    assert table.loc["stability_histogram, add or remove", "lower_bound"] > 0.5 * EPSILON
+
+
+def halved(counts, budget, entropy, sensitivity=1):
+    """Laplace noise of half the scale."""
+    return discrete_laplace(counts, PureBudget(budget.epsilon * 2), entropy, sensitivity)
+
+
+def halved_gaussian(counts, budget, entropy, squared_sensitivity=1):
+    return discrete_gaussian(counts, ZcdpBudget(budget.rho * 4), entropy, squared_sensitivity)
+
+
+def all_of_epsilon(counts, budget, entropy, sensitivity=1):
+    """Every step's noise as if it had all of epsilon: it is spent again and again."""
+    return discrete_laplace(counts, PureBudget(EPSILON), entropy, sensitivity)
+
+
+def unspent(counts, budget, entropy, sensitivity=1):
+    """No noise at all."""
+    return counts.copy()
+
+
+def siblings_share(counts, budget, entropy, sensitivity=1):
+    """The first two counts of a step have one draw."""
+    noisy = discrete_laplace(counts, budget, entropy, sensitivity)
+    noisy[1:2] = counts[1:2] + (noisy - counts)[:1]
+    return noisy
+
+
+def path_shares(child: int) -> Callable[..., Any]:
+    """The draw of the root is used again for one node of each level below."""
+    last = np.zeros(1, np.int64)
+
+    def noise(counts, budget, entropy, sensitivity=1):
+        noisy = discrete_laplace(counts, budget, entropy, sensitivity)
+        if len(counts) == 1:
+            last[:] = noisy - counts
+        else:
+            noisy[child] = counts[child] + last[0]
+        return noisy
+
+    return noise
+
+
+def widened(nodes, budget, entropy, contributions=1, *, outside="nearest"):
+    """Smooth medians whose m records are taken to lie in one node: a wider window, and the noise of one record."""
+    xi = smooth._xi(budget, 1)
+    sensitivity = smooth.smooth_sensitivity(nodes, xi / contributions) * math.exp(xi - xi / contributions)
+    noise = rounded_laplace(sensitivity * 2 / float(budget.epsilon), nodes.high.astype(np.int64) - nodes.low, entropy)
+    return brought_inside(nodes, smooth._medians(nodes).value + noise + 1, outside)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedSeed(Identity):
+    """Noise that is always the same."""
+
+    def release(self, points, budget, entropy):
+        return super().release(points, budget, Entropy.seeded(5))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedFlowSeed(TopDown):
+    """The same for trips."""
+
+    def release(self, flows, budget, entropy):
+        return super().release(flows, budget, Entropy.seeded(5))
+
+
+FAULTS = {
+    "noise of half the scale, every cell": (measure, "discrete_laplace", halved, Identity()),
+    "noise of half the scale, all levels": (measure, "discrete_laplace", halved, Quadtree()),
+    "noise of half the scale, pairs with trips": (stability_histogram, "discrete_laplace", halved, "stability_histogram"),
+    "one draw for two siblings": (measure, "discrete_laplace", siblings_share, Identity()),
+    "one draw for the root and its first child": (measure, "discrete_laplace", path_shares(0), LEVELS),
+    "one draw for the root and its last child": (measure, "discrete_laplace", path_shares(-1), LEVELS),
+    "budget spent on every level again": (measure, "discrete_laplace", all_of_epsilon, Quadtree()),
+    "budget spent on every step of a path again": (path_tree, "discrete_laplace", all_of_epsilon, "path_tree"),
+    "splits without noise, quarters": (privtree, "discrete_laplace", unspent, PrivTree()),
+    "splits without noise, medians": (MedianTree, "median", lambda tree, study, nodes, *_: exact_medians(nodes), "kdtree"),
+    "a threshold that forgets delta": (
+        stability_histogram.StabilityHistogram,
+        "least",
+        lambda mechanism, budget: 1,
+        "stability_histogram",
+    ),
+}
+
+
+MORE_RUNS = {
+    "noise of half the scale, pairs with trips": 250,
+    "budget spent on every level again": 250,
+    "budget spent on every step of a path again": 400,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_caught(monkeypatch, fault):
+    where, name, planted, mechanism = FAULTS[fault]
+    monkeypatch.setattr(where, name, planted)
+    found = audit_mechanism(mechanism, runs=MORE_RUNS.get(fault, 150))
+    assert found.lower_bound > EPSILON * 1.02
+    assert not found.passed
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_smooth_medians_that_forget_that_a_person_is_in_many_nodes_are_caught(monkeypatch, planted):
+    mechanism = audited()["kdtree, smooth-sensitivity"]
+    budget = audit_budget(mechanism)
+    if planted:
+        monkeypatch.setattr(kdtree, "smooth_medians", widened)
+    found = audit("kdtree", point_pairs(mechanism, budget)[-1:], budget, AuditPlan(runs=200))
+    assert found.passed != planted
+    assert found.lower_bound > EPSILON * 1.1 or not planted
+
+
+@pytest.mark.parametrize(
+    "mechanism", [pytest.param(FlatGaussian(), id="flat_gaussian"), pytest.param(TopDown(), id="top_down", marks=pytest.mark.slow)]
+)
+def test_gaussian_noise_of_half_the_scale_is_caught(monkeypatch, mechanism):
+    for module in (flow_measure, flat_gaussian):
+        monkeypatch.setattr(module, "discrete_gaussian", halved_gaussian)
+    found = audit_mechanism(mechanism, runs=1500 if isinstance(mechanism, TopDown) else 1000)
+    assert found.lower_bound > EPSILON
+    assert not found.passed
+
+
+@pytest.mark.parametrize("mechanism", [FixedSeed(), FixedFlowSeed()], ids=["points", "trips"])
+def test_a_fixed_seed_is_caught_and_said_to_repeat(mechanism):
+    found = audit_mechanism(mechanism, runs=120)
+    assert found.repeated
+    assert found.lower_bound > EPSILON
+    assert not found.passed
+
+
+WIDE = {
+    "tuned_grid": TunedGrid(sides=(8,)),
+    "tuned": Tuned(tune="grid size", values=(8,)),
+    "quadtree": Quadtree(),
+    "uniform_grid": UniformGrid(),
+}
+
+
+@pytest.mark.parametrize("key", WIDE)
+def test_more_nodes_than_are_looked_at_are_not_said_to_repeat(monkeypatch, key):
+    """Of more than 40 nodes only a path is seen, whose few noises do come again."""
+    monkeypatch.setitem(WORST, key, (Added(order=3, beside=((0, 0, 20),)),))
+    found = audit_mechanism(WIDE[key], runs=100)
+    assert not found.repeated
+    assert found.passed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Telling(Identity):
+    """Right counts of noise, beside something that says how many records there are."""
+
+    where: str
+
+    def release(self, points, budget, entropy):
+        made, total = super().release(points, budget, entropy), int(points.blocks(0).sum())
+        told = {
+            "settings": {**made.settings, "n": total},
+            "text in settings": {**made.settings, "name": f"{total} records"},
+            "height": made.height + total,
+            "inside": "interpolated" if total % 2 else "uniform",
+            "approximate": f"as of {total} records",
+            "notes": replace(made.receipt, notes=(f"{total} records",)),
+            "spread": Spread(share=np.zeros(len(made.tree)), slack=np.zeros(len(made.tree)), root=100.0 + total),
+        }[self.where]
+        field = {"text in settings": "settings", "notes": "receipt"}.get(self.where, self.where)
+        return replace(made, **{field: told})
+
+
+@pytest.mark.parametrize("where", ["settings", "text in settings", "height", "inside", "approximate", "notes", "spread"])
+def test_what_a_manifest_tells_beside_counts_is_seen(where):
+    found = audit_mechanism(Telling(where=where), runs=100)
+    assert found.lower_bound > EPSILON * 1.1
+    assert not found.passed
+
+
+def test_references_that_are_not_private_are_caught():
+    assert not audit_mechanism(ExactKdtree(), runs=200).passed
+
+
+def test_a_mechanism_may_be_given_by_key_by_variant_or_by_itself():
+    by_key, by_itself = (audit_mechanism(given, runs=100) for given in ("identity", Identity()))
+    assert by_key == by_itself
+    assert audit_mechanism("uniform_grid of 4", runs=100).mechanism == "uniform_grid of 4"
+    with pytest.raises(SettingError, match="quadtree"):
+        audit_mechanism("quad", runs=200)
+
+
+def test_the_budget_is_of_the_kind_that_a_mechanism_takes():
+    assert audit_budget(Quadtree()) == PureBudget(2)
+    assert audit_budget(Quadtree(), "1/2") == PureBudget("1/2")
+    assert audit_budget(TopDown(), 1) == ApproxBudget(1, "0.03")
+    found = audit_mechanism(FlatGaussian(), budget=ZcdpBudget("0.2"), runs=100)
+    assert (found.delta, found.passed) == (0.01, True)
+    with pytest.raises(BudgetError):
+        audit_mechanism("quadtree", budget=ZcdpBudget(1), runs=200)
+
+
+@pytest.mark.slow
+def test_two_processes_find_what_one_finds():
+    some = {"identity": Identity(), "quadtree": Quadtree()}
+    one, two = (audit_all(some, plan=AuditPlan(runs=100), processes=processes) for processes in (1, 2))
+    assert one.equals(two)

@@ -1,0 +1,155 @@
+"""Record matching: what survives blocking is what a look at every pair would find."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dpviz as dv
+from dpviz.evaluation.matching import Blocking, Holders, block, made_up_holders
+from dpviz.mechanisms import HilbertTree, Kdtree
+
+DOMAIN = dv.Domain(bounds=(10.0, -5.0, 26.0, 3.0), crs=None, order=4)
+MECHANISMS = {
+    "quadtree, budget on leaves": dv.Quadtree(height=3, split="leaf"),
+    "pruned quadtree": dv.Quadtree(height=4, prune=20),
+    "grid that does not divide the lattice": dv.UniformGrid(side=7),
+    "cells": dv.Identity(),
+    "kd-tree": Kdtree(height=2, split="leaf"),
+    "boxes that overlap": HilbertTree(height=3, split="leaf"),
+}
+
+
+def people(number, seed=3):
+    rng = np.random.default_rng(seed)
+    low, high = np.array(DOMAIN.bounds[:2]), np.array(DOMAIN.bounds[2:])
+    return rng.uniform(low, high, (number, 2)) * [1, 0.5] + [0, rng.uniform(-2, 0)]
+
+
+def cells(points):
+    """One row per record: column and row."""
+    return np.repeat(np.column_stack([points.column, points.row]), points.count, axis=0)
+
+
+def slow(release, holders, threshold, margin):
+    """Survivors, by looking at every pair of records."""
+    width, height = DOMAIN.cell_size
+
+    def survives(a, b):
+        leaf = int(release.tree.leaf_of(a[:1], a[1:])[0])
+        west, south, east, north = release.domain.coordinates(release.tree.rectangles(np.array([leaf])))[0]
+        x, y = DOMAIN.bounds[0] + (b[0] + 0.5) * width, DOMAIN.bounds[1] + (b[1] + 0.5) * height
+        near = west - margin < x < east + margin and south - margin < y < north + margin
+        return near and release.count[leaf] >= threshold
+
+    first, second = cells(holders.first), cells(holders.second)
+    survivors = sum(survives(a, b) for a in first for b in second)
+    return survivors, len(first) * len(second), sum(survives(pair[:2], pair[2:]) for pair in holders.known)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize(("threshold", "margin"), [(-np.inf, 0.0), (0.0, 0.3), (2.5, 1.1), (1e9, 0.3)])
+def test_blocking_is_a_look_at_every_pair(name, threshold, margin):
+    holders = made_up_holders(*people(40).T, domain=DOMAIN, common=0.3, disagreement=0.4, seed=1)
+    release = MECHANISMS[name].release(holders.first, dv.PureBudget(2), dv.Entropy.seeded(5))
+    found = block(release, holders, threshold=threshold, margin=margin)
+    assert (found.survivors, found.pairs, found.found) == slow(release, holders, threshold, margin)
+    assert found.kept == (release.count[release.tree.leaves] >= threshold).sum()
+    assert found.leaves == len(release.tree.leaves)
+    assert found.matches == 12
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.floats(0, 3), st.floats(-5, 8))
+def test_random_people_margins_and_thresholds(seed, margin, threshold):
+    holders = made_up_holders(*people(25, seed).T, domain=DOMAIN, common=0.4, disagreement=0.7, seed=seed)
+    release = dv.Quadtree(height=2, split="leaf").release(holders.first, dv.PureBudget(1), dv.Entropy.seeded(seed))
+    found = block(release, holders, threshold=threshold, margin=margin)
+    assert (found.survivors, found.pairs, found.found) == slow(release, holders, threshold, margin)
+    assert 0 <= found.reduction <= 1
+    assert 0 <= found.recall <= 1
+    assert found.padded >= found.survivors
+
+
+def test_a_wide_margin_and_no_threshold_leave_everything():
+    holders = made_up_holders(*people(40).T, domain=DOMAIN, disagreement=0.2)
+    release = dv.Quadtree(height=3, split="leaf").release(holders.first, dv.PureBudget(1), dv.Entropy.seeded(1))
+    found = block(release, holders, threshold=-np.inf, margin=100)
+    assert (found.reduction, found.recall) == (0, 1)
+
+
+def test_a_higher_threshold_saves_work_and_costs_matches():
+    holders = made_up_holders(*people(2_000).T, domain=DOMAIN, disagreement=0.1)
+    release = dv.Quadtree(height=4, split="leaf").release(holders.first, dv.PureBudget(0.5), dv.Entropy.seeded(1))
+    found = [block(release, holders, threshold=threshold, margin=0.6) for threshold in (-100, 2, 5, 10, 20)]
+    assert [each.reduction for each in found] == sorted(each.reduction for each in found)
+    assert [each.recall for each in found] == sorted((each.recall for each in found), reverse=True)
+    assert found[0].reduction > 0.8
+    assert found[0].recall > 0.98
+    assert found[-1].recall < 0.9
+
+
+def test_padding_compares_what_was_released():
+    holders = made_up_holders(*people(50).T, domain=DOMAIN)
+    release = dv.Quadtree(height=2, split="leaf").release(holders.first, dv.PureBudget(1), dv.Entropy.seeded(2))
+    fuller = replace(release, count=release.tree.sums(holders.first.column, holders.first.row, holders.first.count) + 0.5)
+    plain, padded = block(fuller, holders), block(replace(fuller, count=fuller.count - 0.5), holders)
+    assert padded.padded == padded.survivors == plain.survivors
+    assert plain.padded == plain.survivors + holders.second.count.sum()
+
+
+def test_people_known_to_both_are_dealt_to_both():
+    x, y = people(1_000).T
+    holders = made_up_holders(x, y, domain=DOMAIN, common=0.2)
+    assert holders.first.count.sum() == holders.second.count.sum() == 600
+    assert len(holders.known) == 200
+    assert np.array_equal(holders.known[:, :2], holders.known[:, 2:])
+    together = holders.first.blocks(4) + holders.second.blocks(4)
+    np.subtract.at(together, (holders.known[:, 1], holders.known[:, 0]), 1)
+    assert np.array_equal(together, dv.PointCounts.from_xy(x, y, domain=DOMAIN).blocks(4))
+
+
+def test_disagreement_moves_the_second_holder_s_records_within_the_domain():
+    x, y = people(500).T
+    holders = made_up_holders(x, y, domain=DOMAIN, common=1.0, disagreement=2.0)
+    assert holders.first.count.sum() == holders.second.count.sum() == 500
+    moved = holders.known[:, 2:] - holders.known[:, :2]
+    assert 1.5 < (moved[:, 0] * DOMAIN.cell_size[0]).std() < 2.1
+    assert holders.known.min() >= 0
+    assert holders.known.max() < DOMAIN.side
+
+
+def test_the_same_seed_gives_the_same_holders_and_nothing_private_is_shown():
+    first, again, other = (made_up_holders(*people(30).T, domain=DOMAIN, disagreement=1.0, seed=seed) for seed in (1, 1, 2))
+    assert np.array_equal(first.known, again.known)
+    assert not np.array_equal(first.known, other.known)
+    assert "30" not in repr(first)
+
+
+def test_nothing_to_compare_is_no_ratio():
+    empty = Blocking(leaves=1, kept=1, pairs=0, survivors=0, padded=0, matches=0, found=0)
+    assert np.isnan([empty.reduction, empty.padded_reduction, empty.recall]).all()
+
+
+def test_what_does_not_fit_is_refused():
+    holders = made_up_holders(*people(10).T, domain=DOMAIN)
+    release = dv.Quadtree(height=2).release(holders.first, dv.PureBudget(1), dv.Entropy.seeded(1))
+    elsewhere = replace(release, domain=dv.Domain(bounds=DOMAIN.bounds, crs=None, order=5))
+    with pytest.raises(dv.InputError, match="same domain"):
+        block(elsewhere, holders)
+    for wrong in ({"margin": -1.0}, {"margin": np.inf}, {"threshold": np.nan}):
+        with pytest.raises(dv.SettingError, match="margin"):
+            block(release, holders, **wrong)
+    for wrong in ({"common": 1.5}, {"disagreement": -1.0}):
+        with pytest.raises(dv.InputError, match="share"):
+            made_up_holders(*people(10).T, domain=DOMAIN, **wrong)
+    with pytest.raises(dv.InputError, match="inside"):
+        made_up_holders([0.0], [0.0], domain=DOMAIN)
+
+
+def test_holders_hold_their_records():
+    holders = made_up_holders(*people(10).T, domain=DOMAIN)
+    assert isinstance(holders, Holders)
+    assert holders.first.domain == holders.second.domain == DOMAIN

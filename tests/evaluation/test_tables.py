@@ -1,0 +1,112 @@
+"""Summaries, the frontier, and what releases are asked."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from dpviz.evaluation.compare import compare
+from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.evaluation.metrics import error_by_size, evaluate
+from dpviz.evaluation.questions import by_size, trip_figures, true_to
+from dpviz.evaluation.rows import rows_of
+from dpviz.evaluation.tables import frontier, summary, tidy
+from dpviz.mechanisms import ExactKdtree, Identity, Quadtree, TopDown
+from tests.evaluation.test_compare import COMMUTERS, CROWD, study
+
+
+def test_summaries_have_intervals_of_the_mean_over_repeats():
+    which = study(repeats=5)
+    table = tidy(which, compare(which))
+    found = summary(table)
+    values = table.query("label == 'tree' and epsilon == 2")["mae"].to_numpy()
+    row = found.query("label == 'tree' and epsilon == 2 and figure == 'mae'").iloc[0]
+    low, high = stats.t.interval(0.95, 4, values.mean(), stats.sem(values))
+    assert (row["runs"], row["mean"], row["low"], row["high"]) == (5, pytest.approx(values.mean()), pytest.approx(low), pytest.approx(high))
+    assert row["p10"] == pytest.approx(np.quantile(values, 0.1))
+    assert {"n3", "mae", "mean20", "median20", "seconds", "partitions"} == set(found["figure"])
+    single = summary(tidy(study(repeats=1), compare(study(repeats=1))))
+    assert single["low"].isna().all()
+    assert not len(summary(tidy(which, [])))
+
+
+def test_the_interval_holds_the_mean_of_many_runs():
+    many = study(repeats=400, mechanisms={"cells": Identity()}, epsilons=(1,))
+    table = tidy(many, compare(many))
+    truth = table["mae"].mean()
+    parts = [summary(table.iloc[start : start + 10]).query("figure == 'mae'").iloc[0] for start in range(0, 400, 10)]
+    inside = sum(part["low"] <= truth <= part["high"] for part in parts)
+    assert 33 <= inside <= 40
+
+
+def test_the_frontier_is_what_nothing_beats():
+    rows = [("a", 1, 5.0), ("b", 1, 4.0), ("a", 2, 4.5), ("b", 2, 6.0), ("a", 3, 3.0), ("exact", 1, 0.1)]
+    points = pd.DataFrame(rows, columns=["label", "epsilon", "mean"]).assign(private=[True] * 5 + [False])
+    best = frontier(points)
+    assert list(zip(best["label"], best["epsilon"], strict=True)) == [("b", 1), ("a", 3)]
+
+
+def test_references_are_compared_and_marked():
+    which = study(mechanisms={"exact": ExactKdtree(height=3)}, repeats=1)
+    assert not any(row["private"] for row in compare(which))
+
+
+def test_every_row_says_that_it_comes_from_a_simulation_also_one_of_an_older_table():
+    which = study(mechanisms={"exact": ExactKdtree(height=3), "cells": Identity()}, repeats=1)
+    rows = pd.DataFrame(compare(which))
+    older = pd.concat([rows.iloc[:1], rows.iloc[1:].drop(columns="status")])
+    for table in (rows, tidy(which, rows), tidy(which, older), tidy(which, rows.drop(columns="status")), summary(tidy(which, rows))):
+        assert set(table.loc[table["label"] == "cells", "status"]) == {"SIMULATION: not private"}
+        assert set(table.loc[table["label"] == "exact", "status"]) == {"NOT PRIVATE"}
+
+
+def test_zooms_are_those_of_the_evaluation():
+    which = study(workloads=("zooms",), repeats=1)
+    run = which.runs()[0]
+    found = pd.DataFrame(rows_of(which, run))
+    expected = evaluate(which.release(run), CROWD).by_zoom
+    assert found["workload"].tolist() == [f"zoom {zoom}" for zoom in range(5)]
+    assert found["mae"].to_numpy() == pytest.approx(expected["mae"].to_numpy())
+    assert found["mean20"].to_numpy() == pytest.approx(expected["relative"].to_numpy())
+
+
+def test_sizes_are_those_of_the_evaluation():
+    which = study(workloads=("sizes",), repeats=1, mechanisms={"cells": Identity()})
+    run = which.runs()[0]
+    found, release = pd.DataFrame(rows_of(which, run)), which.release(run)
+    expected = error_by_size(CROWD.blocks(4).ravel(), release.blocks(4).ravel())
+    assert found["workload"].tolist() == ["size 0", "size 1-9"]
+    assert found["mae"].to_numpy() == pytest.approx(expected["mae"].to_numpy())
+    assert found["questions"].sum() == 256
+
+
+def test_errors_of_points_come_apart():
+    which = study(parts=True, repeats=1, epsilons=(10**6,), mechanisms={"tree": Quadtree(height=1), "cells": Identity()})
+    coarse, cells = compare(which)
+    assert coarse["noise"] == pytest.approx(0, abs=1e-3)
+    assert coarse["uniformity"] == pytest.approx(coarse["mae"], abs=1e-3)
+    assert coarse["uniformity"] > 1
+    assert cells["uniformity"] == pytest.approx(0, abs=1e-9)
+    run = study().runs()[0]
+    held = true_to(study().release(run), CROWD)
+    assert held.count[0] == 500
+
+
+def test_errors_of_trips_come_apart_and_add_up():
+    which = study(data=COMMUTERS, mechanisms={"top": TopDown()}, epsilons=("0.1",), delta="1e-8", repeats=1, workloads=("levels", "sizes"))
+    rows = pd.DataFrame(rows_of(which, which.runs()[0])).set_index("workload")
+    assert (rows["noise"] + rows["suppression"]).to_numpy() == pytest.approx(rows["mae"].to_numpy())
+    assert rows.loc["county", "suppression"] > 0
+    sizes = rows[rows.index.str.startswith("size")]
+    assert sizes["questions"].sum() == rows.loc["county", "questions"]
+    assert (sizes["mae"] * sizes["questions"]).sum() == pytest.approx(rows.loc["county", "mae"] * rows.loc["county", "questions"])
+    pairs = evaluate_flows(which.release(which.runs()[0]), COMMUTERS).compare(3)
+    nothing = trip_figures(pairs[:0], COMMUTERS)
+    assert set(nothing.values()) == {0}
+
+
+def test_sizes_go_by_powers_of_ten():
+    truth = np.array([0, 1, 9, 10, 99, 100, 10**9])
+    found = {name: members.tolist() for name, members in by_size(truth)}
+    assert list(found) == ["size 0", "size 1-9", "size 10-99", "size 100-999", "size 1000000000-9999999999"]
+    assert sum(map(np.array, found.values())).tolist() == [1] * 7

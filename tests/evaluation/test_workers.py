@@ -1,0 +1,278 @@
+"""Studies in several processes: the same table, stopped, resumed, and what becomes of workers that fail."""
+
+import itertools
+import os
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dpviz.errors import DpvizError, InputError, SettingError
+from dpviz.evaluation import compare as compare_module
+from dpviz.evaluation import workers as workers_module
+from dpviz.evaluation.compare import compare
+from dpviz.evaluation.tables import read_rows, tidy
+from dpviz.mechanisms import FlatGaussian, Identity, TopDown
+from tests.evaluation.slow_mechanisms import Dying, Endless, Failing
+from tests.evaluation.test_compare import COMMUTERS, study
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 30
+
+
+@pytest.fixture
+def crews(monkeypatch):
+    """Every crew that a test starts, so that its processes can be asked after."""
+    made = []
+
+    class Watched(compare_module.Crew):
+        def __init__(self, *args):
+            super().__init__(*args)
+            made.append(self)
+            self.started = list(self._processes)
+
+    monkeypatch.setattr(compare_module, "Crew", Watched)
+    monkeypatch.setenv("DPVIZ_STARTED_HERE", str(os.getpid()))
+    return made
+
+
+def gone(crew):
+    return all(process.poll() is not None for process in crew.started)
+
+
+def without_seconds(table):
+    return table.drop(columns="seconds")
+
+
+def same(one, other):
+    pd.testing.assert_frame_equal(without_seconds(one), without_seconds(other))
+
+
+@pytest.fixture
+def patient(crews, monkeypatch):
+    """Crews whose owner makes no run itself: it waits until a worker is ready."""
+
+    def enter(crew):
+        assert crew.ready.wait(PATIENCE)
+        return crew
+
+    monkeypatch.setattr(compare_module.Crew, "__enter__", enter)
+    return crews
+
+
+@pytest.mark.parametrize("kind", ["points", "trips"])
+def test_the_table_is_the_same_whatever_the_number_of_workers(kind, patient):
+    which = study(repeats=6, workloads=("random", "zooms", "sizes"), parts=True)
+    if kind == "trips":
+        mechanisms = {"top": TopDown(), "flat": FlatGaussian()}
+        which = study(data=COMMUTERS, mechanisms=mechanisms, delta="1e-8", repeats=2, workloads=("levels", "sizes"))
+    alone = list(compare(which))
+    together = list(compare(which, workers=2))
+    same(tidy(which, alone), tidy(which, together))
+    same(tidy(which, alone), pd.DataFrame(alone))
+    assert len(alone) == len(which) * len(which.questions.names())
+
+
+def test_workers_take_over_from_the_process_that_started_them(crews):
+    which, own = study(repeats=1000), []
+    with closing(compare(which, workers=2)) as rows:
+        for made, _ in enumerate(rows):
+            own.append(made) if not crews[0].ready.is_set() else None
+            if len(which) - len(crews[0]._left) > len(own) + 20:
+                break
+    assert own
+    assert gone(crews[0])
+
+
+def test_a_closed_study_goes_on_where_it_was(tmp_path):
+    which, whole = study(repeats=3), None
+    whole = tidy(which, compare(which))
+    with closing(compare(which, workers=2)) as rows:
+        first = list(itertools.islice(rows, 5))
+    path = tmp_path / "rows.csv"
+    pd.DataFrame(first).to_csv(path, index=False)
+    before, made = read_rows(path), []
+    rest = list(compare(which, workers=2, done=before, progress=lambda *each: made.append(each)))
+    assert made[0] == (5, 12)
+    assert made[-1] == (12, 12)
+    assert not {row["run"] for row in first} & {row["run"] for row in rest}
+    same(tidy(which, [*before.to_dict("records"), *rest]), whole)
+    assert list(compare(which, done=whole)) == []
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_rows_read_back_are_the_rows_written(tmp_path, ending):
+    which = study()
+    table = tidy(which, compare(which))
+    path = tmp_path / f"rows.{ending}"
+    write = {"csv": lambda: table.to_csv(path, index=False), "parquet": lambda: table.to_parquet(path)}
+    write.get(ending, lambda: table.to_json(path, orient="records", double_precision=15))()
+    found = tidy(which, read_rows(path))
+    pd.testing.assert_frame_equal(found, table, check_dtype=ending == "parquet", rtol=1e-12)
+    assert list(compare(which, done=found)) == []
+
+
+def test_more_repeats_go_on_from_fewer_and_labels_may_change():
+    few, many = study(repeats=1), study(repeats=2, mechanisms={"another name": study().mechanisms["tree"], "cells": Identity()})
+    first = list(compare(few))
+    rest = list(compare(many, done=pd.DataFrame(first)))
+    assert len(rest) == 4
+    table = tidy(many, [*first, *rest])
+    same(table, tidy(many, compare(many)))
+    assert table["label"].unique().tolist() == ["another name", "cells"]
+
+
+def test_incomplete_runs_are_made_again():
+    which = study(workloads=("random", "zooms"))
+    rows = list(compare(which))
+    assert {row["run"] for row in compare(which, done=pd.DataFrame(rows[:-1]))} == {rows[-1]["run"]}
+
+
+@pytest.mark.parametrize("change", [{"seed": 8}, {"queries": 31}, {"parts": True}])
+def test_rows_of_another_study_are_refused(change):
+    rows = pd.DataFrame(list(compare(study(**change))))
+    with pytest.raises(SettingError, match="another study"):
+        next(compare(study(), done=rows))
+
+
+def test_what_is_no_table_of_a_study_is_refused(tmp_path):
+    with pytest.raises(SettingError, match="none of a study"):
+        next(compare(study(), done=pd.DataFrame({"run": ["a"]})))
+    (tmp_path / "a.csv").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "a.txt").write_text("run")
+    for name, told in (("a.csv", "cannot be read"), ("no.csv", "cannot be read"), ("a.txt", ".csv, .json or .parquet")):
+        with pytest.raises(InputError, match=told):
+            read_rows(tmp_path / name)
+
+
+@pytest.mark.parametrize("workers", [0, 65, True, 1.5])
+def test_a_number_of_workers_out_of_range_is_refused(workers):
+    with pytest.raises(SettingError, match="workers must be a whole number"):
+        next(compare(study(), workers=workers))
+
+
+def test_a_stop_ends_workers_in_the_middle_of_a_run(patient):
+    which, stop = study(mechanisms={"endless": Endless()}, repeats=100), threading.Event()
+    threading.Timer(0.3, stop.set).start()
+    rows = list(compare(which, workers=2, stop=stop))
+    assert rows == []
+    assert gone(patient[0])
+
+
+def test_a_stop_before_the_first_run_makes_none():
+    stop = threading.Event()
+    stop.set()
+    assert list(compare(study(), stop=stop)) == []
+    assert list(compare(study(), workers=2, stop=stop)) == []
+
+
+def rows_and_error(which, **options):
+    rows = []
+    try:
+        for row in compare(which, **options):
+            rows.append(row)  # noqa: PERF402  (what comes before the error is wanted)
+    except DpvizError as error:
+        return rows, str(error)
+    return rows, None
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_study_goes_on_without_what_fails_and_names_it_at_the_end(workers, crews):
+    which = study(mechanisms={"failing": Failing(), "cells": Identity()}, epsilons=(1, 2, "1/2"), repeats=5)
+    rows, told = rows_and_error(which, workers=workers)
+    assert pd.DataFrame(rows).groupby(["label", "epsilon"]).size().to_dict() == {
+        ("cells", 0.5): 5,
+        ("cells", 1): 5,
+        ("cells", 2): 5,
+        ("failing", 1): 5,
+    }
+    assert told.startswith("2 configurations of the study failed")
+    assert told.count("failing, epsilon 2, repeat") == told.count("there is too much budget") == 1
+    assert told.count("failing, epsilon 0.5, repeat") == told.count("failed with KeyError: 'spent'") == 1
+    again, _ = rows_and_error(which, workers=workers, done=pd.DataFrame(rows))
+    assert again == []
+    assert all(gone(crew) for crew in crews)
+
+
+def test_what_failed_is_not_tried_again_in_the_same_study(monkeypatch):
+    tried, real = [], Failing.release
+    monkeypatch.setattr(Failing, "release", lambda *given: tried.append(given[2].epsilon) or real(*given))
+    which, made = study(mechanisms={"failing": Failing()}, epsilons=(1, 2), repeats=9), []
+    with pytest.raises(DpvizError, match=r"One configuration .* repeat 1: there is too much budget"):
+        list(compare(which, progress=lambda *each: made.append(each)))
+    assert tried.count(2) == 1
+    assert made[-1] == (9, 18)
+
+
+def test_a_long_list_of_failures_is_cut():
+    which = study(mechanisms={"failing": Failing()}, epsilons=range(2, 40), repeats=1)
+    rows, told = rows_and_error(which)
+    assert rows == []
+    assert told.endswith("; and 18 more")
+
+
+def test_workers_may_print(patient):
+    which = study(mechanisms={"failing": Failing()}, epsilons=(1,), repeats=5)
+    same(tidy(which, compare(which)), tidy(which, compare(which, workers=2)))
+
+
+def test_a_worker_that_dies_is_told_and_another_one_goes_on(patient):
+    which = study(mechanisms={"dying": Dying(), "cells": Identity()}, repeats=20)
+    rows, told = rows_and_error(which, workers=2)
+    assert len([row for row in rows if row["label"] == "cells"]) == len(rows) == 40
+    assert told.count("its worker ended unexpectedly") == 2
+    assert gone(patient[0])
+
+
+def test_workers_that_cannot_start_are_told(monkeypatch):
+    monkeypatch.setattr(workers_module, "_START", "raise SystemExit")
+    monkeypatch.setattr(compare_module, "_popped", lambda left: None)
+    with pytest.raises(DpvizError, match="before its first run"):
+        list(compare(study(), workers=2))
+
+
+def test_a_mechanism_of_the_running_script_needs_one_process():
+    class Local(Identity):
+        pass
+
+    which = study(mechanisms={"mine": Local()})
+    assert len(list(compare(which))) == 4
+    with pytest.raises(SettingError, match="Put it into a module"):
+        list(compare(which, workers=2))
+
+
+SCRIPT = """
+import sys
+import dpviz.mechanisms as known
+from dpviz.evaluation.compare import compare
+from dpviz.evaluation.tables import tidy
+from tests.evaluation.test_compare import study
+which = study(mechanisms={"theirs": known.POINT_MECHANISMS["theirs"](side=4), "cells": known.Identity()}, repeats=50)
+one, two = (tidy(which, compare(which, workers=workers)) for workers in (1, 2))
+assert one.drop(columns="seconds").equals(two.drop(columns="seconds"))
+print(one["package"].unique().tolist(), one["settings"][0])
+"""  # without a guard on __main__, on purpose: no worker imports the script
+
+
+def test_mechanisms_of_other_packages_join_in_workers_too(tmp_path):
+    (tmp_path / "their_package.py").write_text(
+        "from dpviz.mechanisms.points.uniform_grid import UniformGrid\n"
+        "class Theirs(UniformGrid):\n    key = 'theirs'\n    title = 'Theirs'\n"
+    )
+    info = tmp_path / "their_package-2.5.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-package\nVersion: 2.5\n")
+    (info / "entry_points.txt").write_text("[dpviz.mechanisms]\ntheirs = their_package:Theirs\n")
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    paths = os.pathsep.join([str(tmp_path), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, script], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("['their-package 2.5', 'dpviz ")
+    assert done.stdout.rstrip().endswith('{"side": 4}')

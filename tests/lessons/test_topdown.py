@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.lessons.topdown import (
+    CHEBYSHEV,
+    EUCLIDEAN,
+    FAMILY,
+    KINDS,
+    OPTIMISERS,
+    REPEATS,
+    STAGES,
+    country,
+    empty_pairs,
+    false_by_stage,
+    family,
+    released,
+    stage_pairs,
+)
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+@pytest.mark.parametrize("stage", range(STAGES + 1))
+def test_pairs_of_a_stage_are_counted_as_the_evaluation_does(optimiser, stage):
+    release = released(optimiser, 1.0, 3)
+    table, slow = stage_pairs(release, stage), evaluate_flows(release, country()).by_stage.iloc[stage]
+    number = table["kind"].value_counts()
+    assert number.get(KINDS[1], 0) == slow["false_positives"]
+    assert number.get(KINDS[2], 0) == slow["false_negatives"]
+    assert len(table) == slow["pairs"]
+    assert len(table) - (table["true"] > 0).sum() == empty_pairs()[stage]
+    assert table["true"].sum() == table["released"].sum() == country().count.sum()
+
+
+def test_false_positives_are_means_over_draws():
+    table = false_by_stage(1.0, 4)
+    for name in OPTIMISERS:
+        slow = np.mean(
+            [evaluate_flows(released(name, 1.0, 4 + k), country()).by_stage["false_positives"].to_numpy() for k in range(REPEATS)], axis=0
+        )
+        assert table.loc[table["series"] == name, "mean"].to_numpy() == pytest.approx(slow)
+    assert (table["low"] <= table["high"]).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 5.0])
+def test_chebyshev_leaves_fewer_false_positives_on_this_country(epsilon):
+    mean = false_by_stage(epsilon, 1).pivot(index="stage", columns="series", values="mean")
+    assert mean[CHEBYSHEV][0] == mean[EUCLIDEAN][0] == 0
+    assert mean[CHEBYSHEV][4] < 0.85 * mean[EUCLIDEAN][4]
+
+
+def test_chebyshev_sets_more_small_true_counts_to_0():
+    missed = {
+        name: sum((stage_pairs(released(name, 1.0, draw), 4)["kind"] == KINDS[2]).sum() for draw in range(1, 13)) for name in OPTIMISERS
+    }
+    assert missed[CHEBYSHEV] > missed[EUCLIDEAN]
+
+
+def test_a_family_adds_up_and_is_never_negative():
+    table = family(100.0, 2).pivot(index="child", columns="series", values="count")
+    assert table["true"].tolist() == list(FAMILY)
+    for name in OPTIMISERS:
+        assert table[name].sum() == sum(FAMILY)
+        assert table[name].min() >= 0
+    change = {name: (table[name] - table["noisy"]).abs() for name in OPTIMISERS}
+    assert change[CHEBYSHEV].max() <= change[EUCLIDEAN].max()
+    assert (change[CHEBYSHEV] ** 2).sum() >= (change[EUCLIDEAN] ** 2).sum()

@@ -1,0 +1,226 @@
+"""AG: the two rules for its sizes, what the total costs, edges at the lattice, counts of both layers and how they are reconciled."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms import AdaptiveGrid
+from dpviz.mechanisms import noisy_counts as measure
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
+from tests import trees
+
+POINTS = PointCounts.from_matrix(np.full((64, 64), 5))
+
+
+def release(mechanism: AdaptiveGrid, epsilon: float | str = 1.0, seed: int = 1, points: PointCounts = POINTS) -> Release:
+    return mechanism.release(points, PureBudget(epsilon), Entropy.seeded(seed))
+
+
+def cells_of(found: Release) -> np.ndarray:
+    """(k,) nodes that are cells of the first grid: measured, with something below them."""
+    return np.flatnonzero(np.isfinite(found.noisy) & (found.tree.children > 0))
+
+
+def side_of(found: Release) -> int:
+    return math.isqrt(len(cells_of(found)))
+
+
+def parts_of(found: Release) -> tuple[np.ndarray, np.ndarray]:
+    """Columns and rows that each cell of the first grid is cut into, by looking at the lines of its leaves."""
+    tree, cells = found.tree, cells_of(found)
+    box, leaves = tree.rectangles(cells), tree.rectangles(tree.leaves)
+    across, up = [], []
+    for west, south, east, north in box.tolist():
+        within = leaves[(leaves[:, 0] >= west) & (leaves[:, 2] <= east) & (leaves[:, 1] >= south) & (leaves[:, 3] <= north)]
+        across.append(len(np.unique(within[:, 0])))
+        up.append(len(np.unique(within[:, 1])))
+    return np.array(across), np.array(up)
+
+
+def crowded(order: int = 7, records: int = 200_000, **options) -> PointCounts:
+    """Records around one place, the same every time."""
+    rng = np.random.default_rng(order)
+    domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=order)
+    x, y = np.clip(rng.normal(0.45, 0.15, (2, records)), 0, 1)
+    return PointCounts.from_xy(x, y, domain=domain, **options)
+
+
+@pytest.mark.parametrize(
+    ("total", "epsilon", "c", "side"),
+    [
+        (10**6, 1, 10, 64),
+        (160_000, 1, 10, 32),
+        (160_000, 0.5, 10, 23),
+        (26_000, 1, 10, 13),
+        (1000, 1, 10, 10),
+        (0, 1, 10, 10),
+        (25_600, 1, 1, 40),
+    ],
+)
+def test_the_first_grid_has_a_quarter_of_the_root_of_n_epsilon_over_c_and_at_least_ten(total, epsilon, c, side):
+    found = release(AdaptiveGrid(declared_total=total, c=c), epsilon)
+    assert side_of(found) == side == min(64, max(10, math.ceil(math.sqrt(total * epsilon / c) / 4)))
+
+
+@pytest.mark.parametrize(("epsilon", "alpha", "c"), [(1, 0.5, 10), (0.2, 0.3, 10), (0.5, 0.8, 3)])
+def test_each_cell_is_cut_by_its_own_noisy_count(epsilon, alpha, c):
+    found = release(AdaptiveGrid(declared_total=20_000, alpha=alpha, c=c), epsilon, points=crowded())
+    noisy = found.noisy[cells_of(found)]
+    rule = np.ceil(np.sqrt(np.maximum(noisy, 0) * (1 - alpha) * epsilon / (c / 2)))
+    box = found.tree.rectangles(cells_of(found))
+    across, up = parts_of(found)
+    np.testing.assert_array_equal(across, np.clip(rule, 1, box[:, 2] - box[:, 0]))
+    np.testing.assert_array_equal(up, np.clip(rule, 1, box[:, 3] - box[:, 1]))
+    assert len(np.unique(across)) >= 5
+    assert noisy.min() < 0
+
+
+def test_by_default_a_hundredth_of_epsilon_buys_the_total_that_decides_the_first_size():
+    for seed in range(4):
+        found = release(AdaptiveGrid(), "0.02", seed)
+        total, coarse, fine = found.receipt.steps
+        assert [step.purpose for step in (total, coarse, fine)] == [
+            "total, for the size of the first grid",
+            "counts, first grid",
+            "counts, second grid",
+        ]
+        assert [float(step.amount) for step in (total, coarse, fine)] == pytest.approx([0.0002, 0.0099, 0.0099], rel=1e-6)
+        assert total.amount + coarse.amount + fine.amount == Fraction("0.02") == found.receipt.spent.epsilon
+        assert (total.counts, coarse.counts, fine.counts) == (1, side_of(found) ** 2, len(found.tree.leaves))
+        assert found.receipt.unprotected == release(AdaptiveGrid(alpha=0.3)).receipt.unprotected
+    sides = {side_of(release(AdaptiveGrid(c=0.1), "0.05", seed)) for seed in range(12)}
+    assert len(sides) > 1
+    assert max(sides) < 64
+
+
+def test_a_declared_total_costs_nothing_and_is_listed_as_unprotected():
+    found = release(AdaptiveGrid(declared_total=12_345), 0.2)
+    assert [float(step.amount) for step in found.receipt.steps] == pytest.approx([0.1, 0.1])
+    assert found.receipt.unprotected[-1] == "the declared number of records (12,345)"
+    assert found.receipt.spent.epsilon == Fraction("0.2")
+
+
+def test_a_noisy_total_under_zero_gives_the_smallest_grid():
+    empty = PointCounts.from_matrix(np.zeros((64, 64), np.int64))
+    for seed in range(6):
+        found = release(AdaptiveGrid(), "0.01", seed, empty)
+        assert AdaptiveGrid()._side(-(10**9), 1.0, empty.domain) == 10
+        assert side_of(found) >= 10
+    assert min(side_of(release(AdaptiveGrid(), 1, seed, empty)) for seed in range(6)) == 10
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_neither_grid_is_finer_than_the_lattice(order):
+    side = 1 << order
+    points = PointCounts.from_matrix(np.full((side, side), 1000))
+    for mechanism in (AdaptiveGrid(), AdaptiveGrid(c=0.1), AdaptiveGrid(declared_total=10**15)):
+        found = release(mechanism, 10, points=points)
+        assert side_of(found) == side
+        assert len(found.tree.leaves) == side * side
+        assert (found.tree.cells[found.tree.leaves] == 1).all()
+        assert found.receipt.spent.epsilon == 10
+
+
+def test_memory_stays_bounded_where_the_lattice_does_not_bound_it():
+    domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=20)
+    points = replace(PointCounts.from_xy([0.4], [0.6], domain=domain), count=np.array([2**50]))
+    assert AdaptiveGrid()._side(10**15, 10.0, domain) == 2048
+    found = release(AdaptiveGrid(declared_total=0), 1, points=points)
+    assert found.receipt.steps[1].counts == (2048 // 10) ** 2 + 99
+
+
+def test_with_a_huge_budget_both_layers_are_what_counting_by_hand_gives():
+    points = crowded(5, 5000)
+    found = release(AdaptiveGrid(declared_total=5000), 10**9, points=points)
+    matrix = np.zeros((32, 32))
+    matrix[points.row, points.column] = points.count
+    measured = np.flatnonzero(np.isfinite(found.noisy))
+    wanted = [matrix[south:north, west:east].sum() for west, south, east, north in found.tree.rectangles(measured).tolist()]
+    np.testing.assert_array_equal(found.noisy[measured], wanted)
+    np.testing.assert_allclose(found.count[measured], wanted, atol=1e-6)
+    assert len(found.tree.leaves) == 32 * 32
+
+
+@pytest.mark.parametrize("settings", [{}, {"alpha": 0.2, "c": 2.0}])
+def test_the_layers_are_reconciled_by_least_squares_and_the_spread_is_that_of_redrawn_noise(settings):
+    found = release(AdaptiveGrid(declared_total=3000, **settings), 0.5, points=crowded(4, 3000))
+    count, covariance = trees.dense_solution(found.tree, found.noisy, found.noise_variance)
+    np.testing.assert_allclose(found.count, count, atol=1e-7)
+    np.testing.assert_allclose(found.stddev**2, np.diag(covariance), rtol=1e-8)
+    assert found.steps == ("least squares",)
+    assert "decided how finely" in found.approximate
+    amounts = [float(step.amount) for step in found.receipt.steps]
+    for nodes, amount in ((cells_of(found), amounts[0]), (found.tree.leaves, amounts[1])):
+        q = math.exp(-amount)
+        np.testing.assert_allclose(found.noise_variance[nodes], 2 * q / (1 - q) ** 2)
+    rest = np.setdiff1d(np.arange(len(found.tree)), np.concatenate([cells_of(found), found.tree.leaves]))
+    assert np.isinf(found.noise_variance[rest]).all()
+
+
+def test_on_its_own_structure_selection_biases_it_as_it_says():
+    flat, scores = PointCounts.from_matrix(np.ones((32, 32), np.int64)), []
+    for entropy in Entropy.seeded(4).spawn(150):
+        found = AdaptiveGrid(declared_total=0).release(flat, PureBudget("0.4"), entropy)
+        scores.append((found.count[0] - 1024) / found.stddev[0])
+    assert np.mean(scores) > 3 / math.sqrt(150)
+
+
+@pytest.mark.parametrize("bound", [1, 4])
+def test_sizes_count_epsilon_per_record(bound):
+    points = crowded(6, 30_000, person=np.arange(30_000) // bound, contributions=bound)
+    found = release(AdaptiveGrid(declared_total=64_000), 1, points=points)
+    assert side_of(found) == {1: 20, 4: 10}[bound]
+    rule = np.ceil(np.sqrt(np.maximum(found.noisy[cells_of(found)], 0) * 0.5 / bound / 5))
+    width = (found.tree.east - found.tree.west)[cells_of(found)]
+    np.testing.assert_array_equal(parts_of(found)[0], np.clip(rule, 1, width))
+    assert {step.sensitivity for step in found.receipt.steps} == {bound}
+
+
+class Script:
+    """Stands in for `discrete_laplace`: writes down what was measured, answers from a list or with a little made-up noise."""
+
+    def __init__(self, answers=None, seed: int = 0) -> None:
+        self.given, self.rng, self.answers, self.measured = answers, np.random.default_rng(seed), [], []
+
+    def __call__(self, counts, budget, entropy, sensitivity=1):
+        self.measured.append((counts.copy(), sensitivity / budget.epsilon))
+        more = self.rng.integers(-3, 40, len(counts))
+        self.answers.append(counts + more if self.given is None else self.given[len(self.answers)])
+        return self.answers[-1].copy()
+
+
+@pytest.mark.parametrize("settings", [{}, {"c": 0.1, "total_share": 0.5}, {"declared_total": 40, "alpha": 0.9}])
+@pytest.mark.parametrize("bound", [1, 3])
+def test_a_record_costs_exactly_epsilon_and_only_noisy_numbers_decide_anything(monkeypatch, settings, bound):
+    rng, epsilon = np.random.default_rng(6), Fraction("1.3")
+    for seed in range(25):
+        matrix = rng.integers(0, 3, (8, 8))
+        more = matrix.copy()
+        np.add.at(more, tuple(rng.integers(0, 8, (2, bound))), 1)
+        found, scripts = [], [Script(seed=seed)]
+        for each in (matrix, more):
+            monkeypatch.setattr(measure, "discrete_laplace", scripts[-1])
+            found.append(release(AdaptiveGrid(**settings), epsilon, points=replace(PointCounts.from_matrix(each), contributions=bound)))
+            scripts.append(Script(scripts[0].answers))
+        np.testing.assert_array_equal(found[0].tree.rectangles(), found[1].tree.rectangles())
+        np.testing.assert_array_equal(found[0].count, found[1].count)
+        assert found[0].receipt == found[1].receipt
+        pairs = zip(scripts[0].measured, scripts[1].measured, strict=True)
+        assert sum(int(np.abs(one - other).sum()) / scale for (one, scale), (other, _) in pairs) == epsilon
+
+
+def test_the_parts_of_the_budget_that_it_shows_are_those_it_spends_and_can_be_moved():
+    total, coarse, fine = AdaptiveGrid(alpha=0.25, total_share=0.2).shares(POINTS.domain)
+    assert [part.share for part in (total, coarse, fine)] == pytest.approx([0.2, 0.2, 0.6])
+    assert (total.structure, coarse.structure) == (True, False)
+    moved = AdaptiveGrid().with_shares([0.1, 0.3, 0.6])
+    assert [float(step.amount) for step in release(moved).receipt.steps] == pytest.approx([0.1, 0.3, 0.6])
+    assert AdaptiveGrid(declared_total=5).with_shares([0.3, 0.7]).alpha == pytest.approx(0.3)
+    assert AdaptiveGrid().with_shares([0.0, 1.0, 0.0]).alpha == 0.99

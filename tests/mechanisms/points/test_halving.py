@@ -1,0 +1,142 @@
+"""Growing trees by halving, wherever the lines are put: they tile, cut what can be cut, and hold what lies in them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.points.halving import Halving, grow
+from dpviz.mechanisms.points.median_tree import Grown
+
+several = settings(max_examples=25, deadline=None, derandomize=True)
+
+
+def random_lines(seed: int, seen: list[Halving] | None = None):
+    """A splitter that puts lines anywhere, and keeps what it was shown."""
+    rng = np.random.default_rng(seed)
+
+    def lines(level: int, nodes: Halving) -> np.ndarray:
+        if seen is not None:
+            seen.append(nodes)
+        return rng.integers(nodes.low + 1, nodes.high)
+
+    return lines
+
+
+def points_of(order: int, seed: int = 0, filled: float = 0.4) -> PointCounts:
+    rng, side = np.random.default_rng(seed), 1 << order
+    return PointCounts.from_matrix(rng.integers(1, 5, (side, side)) * (rng.random((side, side)) < filled))
+
+
+def slow_tree(side: int, height: int, cuts: int, seen: list[Halving], answers: list[np.ndarray]) -> list[list[tuple[int, ...]]]:
+    """Rectangles of every depth, node by node, from the lines that were given; checks what each level was shown."""
+    levels, binary = [[(0, 0, side, side)]], 0
+    for _ in range(height):
+        parts = [node for node in levels[-1] if (node[2] - node[0]) * (node[3] - node[1]) > 1]
+        for _ in range(cuts):
+            shown = [node for node in parts if (node[2] - node[0]) * (node[3] - node[1]) > 1]
+            assert [tuple(row) for row in seen[binary].rectangles.tolist()] == shown
+            lines, after = iter(zip(answers[binary].tolist(), seen[binary].across.tolist(), strict=True)), []
+            for west, south, east, north in parts:
+                if (east - west) * (north - south) == 1:
+                    after.append((west, south, east, north))
+                    continue
+                line, across = next(lines)
+                columns_first = binary % 2 == 0
+                assert across == (north - south == 1 or (columns_first and east - west > 1))
+                after += (
+                    [(west, south, line, north), (line, south, east, north)]
+                    if across
+                    else [(west, south, east, line), (west, line, east, north)]
+                )
+            parts, binary = after, binary + 1
+        levels.append(parts)
+    return levels
+
+
+@several
+@given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([1, 2]), st.data())
+def test_trees_are_those_of_cutting_node_by_node_and_count_what_lies_in_them(seed, order, cuts, data):
+    height = data.draw(st.integers(1, 2 * order // cuts))
+    points, seen, answers = points_of(order, seed), [], []
+    honest = random_lines(seed, seen)
+
+    def lines(level, nodes):
+        assert level == len(answers)
+        answers.append(honest(level, nodes))
+        return answers[-1]
+
+    grown = grow(points, height, cuts, lines)
+    levels = slow_tree(points.domain.side, height, cuts, seen, answers)
+    assert [tuple(row) for row in grown.tree.rectangles().tolist()] == [node for level in levels for node in level]
+    assert grown.tree.starts == tuple(np.cumsum([0, *map(len, levels)]).tolist())
+    assert_sound(grown, points)
+
+
+def assert_sound(grown: Grown, points: PointCounts) -> None:
+    """Children tile their parents, leaves the domain; only single cells end early; counts are those of the cells."""
+    tree, side = grown.tree, points.domain.side
+    np.testing.assert_array_equal(grown.true, tree.sums(points.column, points.row, points.count))
+    covered = np.zeros((side, side), int)
+    for west, south, east, north in tree.rectangles(tree.leaves).tolist():
+        covered[south:north, west:east] += 1
+    assert (covered == 1).all()
+    sums = np.bincount(tree.parent[1:], tree.cells[1:], len(tree))
+    np.testing.assert_array_equal(sums[tree.children > 0], tree.cells[tree.children > 0])
+    early = (tree.children == 0) & (tree.depth < tree.height)
+    np.testing.assert_array_equal(early, (tree.cells == 1) & (tree.depth < tree.height))
+    np.testing.assert_array_equal(np.bincount(tree.parent[1:], minlength=len(tree)), tree.children)
+
+
+@pytest.mark.parametrize("cuts", [1, 2])
+def test_at_full_height_even_lines_reach_every_cell_and_no_lines_run_out(cuts):
+    points = points_of(3)
+    grown = grow(points, 6 // cuts, cuts, lambda _, nodes: nodes.middles())
+    assert (grown.tree.cells[grown.tree.leaves] == 1).all()
+    assert len(grown.tree.leaves) == 64
+    assert set(grown.tree.children.tolist()) == {0, 2**cuts}
+
+
+@pytest.mark.parametrize("cuts", [1, 2])
+def test_lines_at_the_very_edge_leave_slices_of_one_column_that_are_cut_across(cuts):
+    seen: list[Halving] = []
+    grown = grow(points_of(3), 6 // cuts, cuts, lambda _, nodes: seen.append(nodes) or nodes.low + 1)
+    assert_sound(grown, points_of(3))
+    for nodes in seen:
+        width, height = (nodes.rectangles[:, 2:] - nodes.rectangles[:, :2]).T
+        assert (nodes.across[height == 1]).all()
+        assert not nodes.across[width == 1].any()
+        assert (nodes.high - nodes.low >= 2).all()
+
+
+@several
+@given(st.integers(0, 10**6), st.integers(1, 3))
+def test_values_are_the_records_of_each_node_along_its_axis(seed, order):
+    points, seen = points_of(order, seed), []
+    grow(points, order, 2, random_lines(seed, seen))
+    columns, rows = (np.repeat(part, points.count) for part in (points.column, points.row))
+    for nodes in seen:
+        values = nodes.values()
+        np.testing.assert_array_equal([values.low, values.high], [nodes.low, nodes.high])
+        for node, (west, south, east, north) in enumerate(nodes.rectangles.tolist()):
+            inside = (columns >= west) & (columns < east) & (rows >= south) & (rows < north)
+            own = slice(*values.start[node : node + 2].tolist())
+            records = np.repeat(values.value[own], values.count[own])
+            np.testing.assert_array_equal(records, np.sort((columns if nodes.across[node] else rows)[inside]))
+
+
+def test_an_empty_domain_is_halved_like_any_other():
+    points = PointCounts.from_matrix(np.zeros((8, 8), int))
+    grown = grow(points, 3, 2, random_lines(1))
+    assert_sound(grown, points)
+    assert len(grown.tree.leaves) > 30
+    assert not grown.true.any()
+
+
+def test_what_private_arrays_hold_never_shows():
+    seen: list[Halving] = []
+    grown = grow(PointCounts.from_matrix(np.full((4, 4), 77)), 1, 1, random_lines(1, seen))
+    assert "NodeCells(1 nodes)" in repr(seen[0])
+    for private in (grown, seen[0].cells, seen[0].cells.by_row, seen[0].values()):
+        assert "77" not in repr(private).split(" object at ")[0]

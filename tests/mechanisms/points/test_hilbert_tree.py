@@ -1,0 +1,172 @@
+"""The Hilbert R-tree: its pieces, its boxes, what it counts and what it spends, against all places of the curve."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from geopandas.tools.hilbert_curve import _encode
+
+from dpviz.data.points import PointCounts
+from dpviz.errors import BudgetError, SettingError
+from dpviz.mechanisms.points.hilbert_tree import HilbertTree
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
+from tests.trees import random_boxes, shares_of
+
+HUGE = PureBudget(10**8)
+
+
+def points_of(order: int, records: int = 2000, seed: int = 1) -> PointCounts:
+    """Three clusters on an eighth of background; one of them fits into a few cells."""
+    rng = np.random.default_rng(seed)
+    centre = rng.uniform(0.2, 0.8, (3, 2))[rng.integers(0, 3, records)]
+    places = np.clip(rng.normal(centre, rng.choice([1e-4, 0.02, 0.1], records)[:, None]), 0, 1)
+    places[: records // 8] = rng.random((records // 8, 2))
+    return PointCounts.from_xy(*places.T, domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=order))
+
+
+def released(points: PointCounts, budget: PureBudget = HUGE, seed: int = 1, **settings) -> Release:
+    return HilbertTree(**settings).release(points, budget, Entropy.seeded(seed))
+
+
+def places_of(points: PointCounts) -> np.ndarray:
+    """Places on the curve of the lattice's own order, by geopandas."""
+    return _encode(points.domain.order, points.column, points.row).astype(np.int64)
+
+
+@pytest.mark.parametrize("order", [1, 2, 5, 10, 16])
+@pytest.mark.parametrize("fan_out", [2, 4])
+def test_with_a_huge_budget_every_count_is_that_of_the_places_in_its_piece(order, fan_out):
+    points = points_of(order)
+    release, place = released(points, fan_out=fan_out, height=5), places_of(points)
+    curve = release.tree.curve
+    inside = (curve.first[:, None] <= place) & (place < curve.last[:, None])
+    np.testing.assert_allclose(release.count, inside @ points.count, atol=1e-6)
+    np.testing.assert_array_equal(np.rint(release.noisy), inside @ points.count)
+    np.testing.assert_array_equal(release.tree.sums(points.column, points.row, points.count), inside @ points.count)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1, 10**8])
+@pytest.mark.parametrize("order", [1, 3, 6, 18])
+def test_pieces_tile_the_curve_and_boxes_nest(order, epsilon):
+    tree = released(points_of(order), PureBudget(epsilon), height=6).tree
+    first, last = tree.curve.first, tree.curve.last
+    along = tree.leaves[np.argsort(first[tree.leaves])]
+    assert (first[along[0]], last[along[-1]]) == (0, 4**order)
+    np.testing.assert_array_equal(first[along[1:]], last[along[:-1]])
+    inner = np.flatnonzero(tree.children)
+    final = tree.first_child[inner] + tree.children[inner] - 1
+    np.testing.assert_array_equal(first[tree.first_child[inner]], first[inner])
+    np.testing.assert_array_equal(last[final], last[inner])
+    box, above = tree.rectangles()[1:], tree.rectangles()[tree.parent[1:]]
+    assert (box[:, :2] >= above[:, :2]).all()
+    assert (box[:, 2:] <= above[:, 2:]).all()
+
+
+@pytest.mark.parametrize("order", [2, 5, 7])
+def test_rectangles_are_the_boxes_around_all_places_of_their_pieces(order):
+    tree = released(points_of(order), PureBudget(1), height=4).tree
+    row, column = (part.ravel() for part in np.indices((1 << order, 1 << order)))
+    place = _encode(order, column, row)
+    for node, (first, last) in enumerate(zip(tree.curve.first.tolist(), tree.curve.last.tolist(), strict=True)):
+        x, y = (part[(first <= place) & (place < last)] for part in (column, row))
+        assert tree.rectangles()[node].tolist() == [x.min(), y.min(), x.max() + 1, y.max() + 1]
+
+
+@pytest.mark.parametrize("order", [4, 12, 16])
+def test_with_a_huge_budget_every_split_is_a_best_one(order):
+    points = points_of(order, 700)
+    tree, place = released(points, fan_out=2, height=6).tree, np.repeat(places_of(points), points.count)
+    for node in np.flatnonzero(tree.children).tolist():
+        low, high = tree.curve.first[node], tree.curve.last[node]
+        assert tree.children[node] == 2
+        own = place[(low <= place) & (place < high)]
+        lines = np.setdiff1d(np.r_[own, own + 1, low + 1, high - 1], [low, high])
+        uneven = np.abs((own[:, None] < lines).sum(axis=0) - len(own) / 2)
+        line = tree.curve.last[tree.first_child[node]]
+        assert abs((own < line).sum() - len(own) / 2) == uneven.min()
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1/3", "7.000000000000000000001"])
+@pytest.mark.parametrize(("fan_out", "height"), [(4, 3), (2, 7)])
+def test_medians_and_counts_spend_exactly_what_they_were_given(epsilon, fan_out, height):
+    receipt = released(points_of(18), PureBudget(epsilon), fan_out=fan_out, height=height).receipt
+    medians = [step for step in receipt.steps if step.purpose == "medians"]
+    assert len(medians) == height * (2 if fan_out == 4 else 1)
+    assert [step.level for step in medians] == [cut // (2 if fan_out == 4 else 1) for cut in range(len(medians))]
+    assert len({step.amount for step in medians}) == 1
+    assert sum(step.amount for step in medians) == pytest.approx(Fraction(epsilon) * 3 / 10)
+    assert receipt.spent.epsilon == receipt.total.epsilon == Fraction(epsilon)
+
+
+@pytest.mark.parametrize("fan_out", [2, 4])
+def test_a_piece_of_one_place_is_a_leaf_that_is_measured_with_all_that_its_path_has_left(fan_out):
+    matrix = np.zeros((64, 64), np.int64)
+    matrix[36:38, 20:22] = 5000
+    release = released(PointCounts.from_matrix(matrix), PureBudget(4000), fan_out=fan_out, height=6)
+    tree, receipt = release.tree, release.receipt
+    single = tree.curve.last - tree.curve.first == 1
+    assert (tree.children[single] == 0).all()
+    assert (tree.children[~single][tree.depth[~single] < tree.height] > 1).all()
+    early = np.flatnonzero(single & (tree.depth < tree.height))
+    assert (release.noisy[early] == 5000).sum() >= 2
+    deepest, shallow = release.noise_variance[tree.starts[-2]], release.noise_variance[early]
+    assert (shallow <= deepest).all()
+    assert any(step.instead for step in receipt.steps)
+    assert receipt.spent == receipt.total
+
+
+@pytest.mark.parametrize("records", [0, 1])
+def test_empty_pieces_are_split_too(records):
+    domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=18)
+    points = PointCounts.from_xy([0.3] * records, [0.4] * records, domain=domain)
+    one, other = (released(points, PureBudget(0.5), seed, height=3) for seed in (1, 2))
+    for release in (one, other):
+        assert len(release.tree.leaves) == 64
+    assert (one.tree.curve.first[1:] != other.tree.curve.first[1:]).any()
+
+
+def test_on_the_smallest_lattice_leaves_are_its_cells():
+    release = released(PointCounts.from_matrix(np.array([[3, 4], [5, 6]])))
+    assert release.tree.rectangles(release.tree.leaves).tolist() == [[0, 0, 1, 1], [0, 1, 1, 2], [1, 1, 2, 2], [1, 0, 2, 1]]
+    np.testing.assert_allclose(release.count[release.tree.leaves], [3, 5, 6, 4], atol=1e-6)
+    assert release.receipt.notes == ("The curve has order 1: the lattice is no finer.", "The height is 1: the lattice is no finer.")
+
+
+@pytest.mark.parametrize(("lattice", "order", "used"), [(16, 16, 16), (16, 18, 16), (18, 18, 18), (18, 16, 16), (20, 18, 18), (24, 24, 24)])
+def test_the_curve_is_no_finer_than_the_lattice_and_a_cut_is_noted(lattice, order, used):
+    points = points_of(lattice, 500)
+    release = released(points, order=order, height=3)
+    curve = release.tree.curve
+    assert curve.order == used
+    assert curve.last[0] == 4**used
+    assert (f"The curve has order {used}: the lattice is no finer." in release.receipt.notes) == (used < order)
+    assert (release.tree.rectangles() % (1 << lattice - used) == 0).all()
+    assert release.tree.rectangles()[0].tolist() == [0, 0, 1 << lattice, 1 << lattice]
+    np.testing.assert_array_equal(np.rint(release.noisy), release.tree.sums(points.column, points.row, points.count))
+
+
+@pytest.mark.parametrize("order", [6, 17])
+@pytest.mark.parametrize("prune", [0, 40])
+def test_answers_along_the_tree_are_those_of_the_leaves_by_share_of_their_boxes(order, prune):
+    release = released(points_of(order), PureBudget(1), height=5, prune=prune)
+    tree, boxes = release.tree, np.clip(random_boxes(np.random.default_rng(3), 1, 200), 0, 1)
+    dense = shares_of(tree, boxes * release.domain.side, tree.leaves) @ release.count[tree.leaves]
+    np.testing.assert_allclose(release.answer(boxes), dense, atol=1e-5)
+    np.testing.assert_allclose(release.answer(boxes, spread=True)[0], dense, atol=1e-5)
+    assert release.answer([[0, 0, 1, 1]])[0] == pytest.approx(release.count[0])
+    assert tree.overlaps
+    assert len(release.to_frame()) == len(tree.leaves)
+
+
+@pytest.mark.parametrize("order", [15, 25, 16.5])
+def test_orders_out_of_range_are_refused(order):
+    with pytest.raises(SettingError, match="Order of the curve"):
+        HilbertTree(order=order)
+
+
+def test_custom_weights_that_do_not_fit_are_refused():
+    with pytest.raises(BudgetError, match="4 weights"):
+        released(points_of(5), height=3, split="custom", weights=(1, 2, 3))

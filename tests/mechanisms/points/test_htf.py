@@ -1,0 +1,238 @@
+"""HTF: its budget, its height, where it stops, what its forms release, and how accurate they are."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpviz.data.points import PointCounts
+from dpviz.data.split_objective import SENSITIVITY
+from dpviz.errors import BudgetError
+from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.points import htf
+from dpviz.mechanisms.points.htf import Htf
+from dpviz.privacy.budget import PureBudget, ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import laplace_variance
+from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
+
+PAPER = Htf(
+    search="rounds",
+    split_epsilon=1e-3,
+    ratio="2^(1/3)",
+    extra=0,
+    stop="count",
+    stop_cells=5,
+    reuse_splits=False,
+    combine=False,
+    zero=False,
+    inside="uniform",
+)
+FORMS = {"default": Htf(), "paper": PAPER, "rounds": Htf(search="rounds"), "plain": Htf(combine=False, zero=False)}
+ALL = pytest.mark.parametrize("form", FORMS)
+
+
+def towns(order: int = 6, records: int = 20_000, seed: int = 1) -> PointCounts:
+    rng = np.random.default_rng(seed)
+    centre = rng.uniform(0.1, 0.9, (5, 2))[rng.integers(0, 5, records)]
+    x, y = np.clip(rng.normal(centre, 0.04), 0, 1).T
+    return PointCounts.from_xy(x, y, domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=order))
+
+
+def spending(mechanism: Htf, points: PointCounts, epsilon: str, seed: int = 1) -> tuple[htf.Spending, Study]:
+    study = Study(points=points, entropy=Entropy.seeded(seed))
+    return mechanism.spending(study, Fraction(epsilon)), study
+
+
+@ALL
+@pytest.mark.parametrize("epsilon", ["1e-3", "0.1", "1/3", "1", "1e7"])
+def test_what_a_path_spends_adds_up_to_epsilon_exactly(form, epsilon):
+    spent, study = spending(FORMS[form], towns(), epsilon)
+    height = sum((step.amount for step in study.steps), Fraction(0))
+    assert height + spent.height * spent.splits + sum(spent.counts) == Fraction(epsilon)
+    assert spent.rest(spent.height) == spent.counts[-1]
+    for depth in range(spent.height):
+        spared = spent.splits if FORMS[form].reuse_splits else 0
+        assert spent.rest(depth) == spent.counts[depth] + spared + spent.rest(depth + 1)
+
+
+def test_the_papers_budgets_are_as_corrected():
+    for epsilon, height, most in (("1", "0.01", "1e-3"), ("0.005", "1e-4", None), ("0.0005", "0.00005", None)):
+        spent, study = spending(PAPER, towns(), epsilon)
+        assert study.steps[0].amount == Fraction(height)
+        assert spent.splits == min(Fraction("1e-3"), Fraction(epsilon) / 4 / spent.height)
+        assert most is None or spent.splits == Fraction(most)
+        np.testing.assert_allclose([float(b / a) for a, b in zip(spent.counts, spent.counts[1:], strict=False)], 2 ** (1 / 3), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("total", "epsilon", "height"), [(20_000, 100, 12), (20_000, 1, 10), (320, 1, 5), (319, 1, 4), (-50, 1, 1), (0, 1, 1), (10**9, 9, 12)]
+)
+def test_the_height_is_the_logarithm_of_the_noisy_total_within_its_limits(monkeypatch, total, epsilon, height):
+    monkeypatch.setattr(Study, "count", lambda study, *rest, **more: (np.array([total]), 1.0))
+    for extra in (0, 3):
+        assert spending(replace(PAPER, extra=extra), towns(), str(epsilon))[0].height == height + extra
+
+
+def test_a_given_height_is_taken_as_it_is_and_costs_nothing():
+    spent, study = spending(Htf(height=20), towns(order=2), "1")
+    assert spent.height == 20
+    assert not study.steps
+
+
+@ALL
+def test_its_leaves_tile_the_lattice_and_are_counted_with_what_their_path_has_left(form):
+    points = towns()
+    release = FORMS[form].release(points, PureBudget("0.5"), Entropy.seeded(2))
+    side, tree = points.domain.side, release.tree
+    covered = np.zeros((side, side), int)
+    for west, south, east, north in tree.rectangles(tree.leaves).tolist():
+        covered[south:north, west:east] += 1
+    assert (covered == 1).all()
+    assert set(tree.children.tolist()) == {0, 2}
+    assert (tree.cells[tree.children > 0] >= max(FORMS[form].stop_cells, 2)).all()
+    kept = np.isfinite(release.noise_variance)
+    assert kept[tree.leaves].all()
+    assert kept.all() if FORMS[form].combine else kept.sum() == len(tree.leaves)
+
+
+@ALL
+def test_receipts_charge_every_planned_level_and_early_leaves_instead(form):
+    release = FORMS[form].release(towns(), PureBudget("0.5"), Entropy.seeded(3))
+    steps = release.receipt.steps
+    height = max(step.level for step in steps if step.level is not None)
+    assert steps[0].purpose == "total, for the height"
+    splits = [step for step in steps if step.purpose.startswith("splits")]
+    assert [step.level for step in splits] == list(range(height))
+    evaluations = 7 if FORMS[form].search == "rounds" else 1
+    assert {step.sensitivity for step in splits} == {SENSITIVITY * evaluations}
+    assert len([step for step in steps if step.purpose == "counts"]) == height + 1
+    assert release.receipt.spent == release.receipt.total
+    leaves = sum(step.counts or 0 for step in steps if "leaves" in step.purpose) + (steps[-1].counts or 0)
+    assert leaves == len(release.tree.leaves)
+
+
+def test_only_the_form_without_reuse_states_an_exact_spread():
+    forms = {"default": False, "paper": True, "plain": False}
+    for form, exact in forms.items():
+        release = FORMS[form].release(towns(), PureBudget(1), Entropy.seeded(4))
+        assert (release.approximate is None) == exact
+
+
+def test_halves_cost_nothing_and_lie_in_the_middle():
+    mechanism = Htf(search="middle", height=6)
+    release = mechanism.release(towns(), PureBudget(1), Entropy.seeded(5))
+    assert not any(step.purpose.startswith("splits") for step in release.receipt.steps)
+    assert release.receipt.spent == release.receipt.total
+    assert release.receipt.notes[0] == "All splits are halves, which cost nothing."
+    tree = release.tree
+    first = np.flatnonzero(tree.children)
+    left = tree.rectangles(tree.first_child[first])
+    np.testing.assert_array_equal(2 * tree.cells[tree.first_child[first]], tree.cells[first])
+    assert len(left) > 10
+    assert [share.label for share in mechanism.shares(towns().domain)] == ["counts"]
+    assert [share.label for share in Htf(search="middle").shares(towns().domain)] == ["height", "counts"]
+    assert Htf(search="middle").with_shares([0.05, 0.95]).height_share == 0.05
+
+
+def test_an_epsilon_for_splits_that_had_to_be_cut_is_in_the_notes():
+    release = Htf(split_epsilon=10, height=4).release(towns(), PureBudget("0.1"), Entropy.seeded(5))
+    assert "Splits got ε 0.00625 per level" in release.receipt.notes[1]
+    cheap = Htf(split_epsilon=1e-3, height=4).release(towns(), PureBudget("0.1"), Entropy.seeded(5))
+    assert not any("Splits got" in note for note in cheap.receipt.notes)
+
+
+@pytest.mark.parametrize("mechanism", [PAPER, replace(PAPER, search="permute-and-flip")], ids=["rounds", "permute-and-flip"])
+def test_the_papers_leaves_are_unbiased_with_the_stated_variance(mechanism):
+    points, scores = towns(order=4, records=3000), []
+    for entropy in Entropy.seeded(5).spawn(150):
+        release = mechanism.release(points, PureBudget("0.4"), entropy)
+        leaves = release.tree.leaves
+        error = release.noisy[leaves] - release.tree.sums(points.column, points.row, points.count)[leaves]
+        scores.append((error / np.sqrt(release.noise_variance[leaves]))[[0, -1]])
+    assert (np.abs(np.mean(scores, axis=0)) < 5 / np.sqrt(150)).all()
+    assert (np.abs(np.mean(np.square(scores), axis=0) - 1) < 5 * np.sqrt(5 / 150)).all()
+
+
+@pytest.mark.parametrize("reuse", [False, True])
+def test_the_papers_early_leaves_are_counted_with_what_is_left_for_counts_alone(reuse):
+    """Algorithm 3: epsilon_remain = epsilon_data - epsilon_accu, in which epsilon_prt has no part."""
+    release = replace(PAPER, height=6, split_epsilon=0.04, reuse_splits=reuse).release(towns(), PureBudget(1), Entropy.seeded(5))
+    data, splits = PureBudget(1 - 6 * Fraction("0.04")).split([2 ** (depth / 3) for depth in range(7)]), Fraction("0.04")
+    found = {}
+    for leaf in release.tree.leaves.tolist():
+        found.setdefault(int(release.tree.depth[leaf]), set()).add(float(release.noise_variance[leaf]))
+    assert min(found) < 6, "some leaves end early"
+    for depth, variances in found.items():
+        spared = reuse * splits * (6 - depth)
+        left = [sum(data[start:]) + spared for start in (depth, depth + 1) if start < 7]
+        assert variances <= {laplace_variance(1 / each) for each in left}
+
+
+def test_small_noisy_counts_and_small_partitions_end_a_path():
+    points = towns()
+    many = replace(PAPER, stop_count=50, height=12).release(points, PureBudget(50), Entropy.seeded(6)).tree
+    true = many.sums(points.column, points.row, points.count)
+    assert true[many.children > 0].min() > 45
+    few = Htf(height=12, stop_cells=100, stop_noise=0).release(points, PureBudget(50), Entropy.seeded(6)).tree
+    assert few.cells[few.children > 0].min() >= 100
+    assert len(Htf(height=3, stop="count", stop_count=10**9).release(points, PureBudget(1), Entropy.seeded(6)).tree) == 1
+
+
+def test_levels_are_split_by_turns_rows_on_even_ones_and_thin_nodes_along_their_other_axis():
+    points = PointCounts.from_matrix(np.full((4, 4), 1000))
+    tree = Htf(height=8, stop_noise=0).release(points, PureBudget(10), Entropy.seeded(7)).tree
+    assert (tree.west == 0).all() or tree.height > 1
+    first = tree.rectangles(tree.at_depth(1))
+    assert (first[:, 2] - first[:, 0]).tolist() == [4, 4]
+    odd = Htf(height=7, stop_noise=0).release(points, PureBudget(10), Entropy.seeded(7)).tree
+    first = odd.rectangles(odd.at_depth(1))
+    assert (first[:, 3] - first[:, 1]).tolist() == [4, 4]
+    assert len(tree.leaves) == len(odd.leaves) == 16
+
+
+def mistakes(mechanism: Htf, points: PointCounts, epsilon: str) -> float:
+    """Mean absolute error over the answers of some boxes, three seeds."""
+    boxes = np.sort(np.random.default_rng(8).uniform(0, 1, (300, 2, 2)), axis=1).reshape(-1, 4)
+    truth = Release.answer(Htf(height=48, stop_noise=0).release(points, PureBudget(10**9), Entropy.seeded(0)), boxes, inside="uniform")
+    errors = [np.abs(mechanism.release(points, PureBudget(epsilon), Entropy.seeded(seed)).answer(boxes) - truth) for seed in range(3)]
+    return float(np.mean(errors))
+
+
+def test_the_default_has_less_than_half_the_error_of_the_papers_form():
+    points = towns(order=7, records=50_000)
+    for epsilon in ("0.1", "1"):
+        assert mistakes(Htf(), points, epsilon) < 0.5 * mistakes(PAPER, points, epsilon)
+
+
+def test_shares_tell_structure_from_counts_and_can_be_moved():
+    domain = towns().domain
+    shares = Htf().shares(domain)
+    assert [(share.label, share.structure) for share in shares] == [("height", True), ("splits", True), ("counts", False)]
+    assert sum(share.share for share in shares) == pytest.approx(1)
+    moved = Htf().with_shares([0.05, 0.25, 0.7])
+    assert (moved.height_share, moved.split_share) == pytest.approx((0.05, 0.25))
+    assert Htf().with_shares([1, 0, 0]) == Htf(height_share=0.1, split_share=0.001)
+    assert [share.label for share in Htf(height=5).shares(domain)] == ["splits", "counts"]
+    assert Htf(height=5).with_shares([0.25, 0.75]).split_share == pytest.approx(0.25)
+    assert [share.label for share in PAPER.shares(domain)] == ["height", "splits and counts"]
+    assert PAPER.with_shares([0.02, 0.98]) == replace(PAPER, height_share=0.02)
+    assert Htf(height=5, split_epsilon=0.1).with_shares([1.0]) == Htf(height=5, split_epsilon=0.1)
+
+
+def test_settings_that_matter_are_named():
+    rules = {rule.name: rule for rule in Htf.rules()}
+    assert [name for name, rule in rules.items() if not rule.matters(PAPER.chosen())] == ["lines", "inner", "split_share", "stop_noise"]
+    assert [name for name, rule in rules.items() if not rule.matters(Htf(height=3).chosen())] == [
+        "rounds",
+        "height_share",
+        "extra",
+        "stop_count",
+    ]
+
+
+def test_other_budgets_are_refused():
+    with pytest.raises(BudgetError, match="HTF takes a PureBudget"):
+        Htf().release(towns(), ZcdpBudget(1), Entropy.seeded(9))

@@ -1,0 +1,83 @@
+"""Noise on every cell: the grid's order, and the optional threshold."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms import Identity
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import laplace_variance
+from dpviz.release.point_release import Release
+
+MATRIX = np.zeros((32, 32), int)
+MATRIX[4:6, 7:9] = 200
+POINTS = PointCounts.from_matrix(MATRIX)
+
+
+def release(mechanism: Identity, epsilon: float = 1.0, seed: int = 1, points: PointCounts = POINTS) -> Release:
+    return mechanism.release(points, PureBudget(epsilon), Entropy.seeded(seed))
+
+
+def test_every_cell_gets_all_of_epsilon_once():
+    found = release(Identity(order=5), 0.7)
+    (step,) = found.receipt.steps
+    assert (step.amount, step.counts, step.level) == (found.receipt.total.epsilon, 1024, found.tree.height)
+    leaves = found.tree.leaves
+    np.testing.assert_allclose(found.stddev[leaves] ** 2, laplace_variance(1 / 0.7))
+    np.testing.assert_allclose(found.stddev[0] ** 2, 1024 * laplace_variance(1 / 0.7))
+    assert found.steps == ()
+    assert found.approximate is None
+
+
+@pytest.mark.parametrize(
+    ("order", "cells", "notes"), [(2, 16, ()), (5, 1024, ()), (10, 1024, ("The grid has order 5: the lattice is no finer.",))]
+)
+def test_an_order_finer_than_the_lattice_is_cut_and_the_receipt_says_so(order, cells, notes):
+    found = release(Identity(order=order))
+    assert len(found.tree.leaves) == cells
+    assert found.receipt.notes == notes
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_threshold_sets_cells_below_it_to_zero_and_leaves_the_others(epsilon):
+    plain, cut = (release(Identity(order=5, threshold=on), epsilon) for on in (False, True))
+    threshold, leaves = math.log(1024) / epsilon, plain.tree.leaves
+    small = plain.count[leaves] < threshold
+    assert small.any()
+    assert (~small).any()
+    assert (cut.count[leaves][small] == 0).all()
+    np.testing.assert_array_equal(cut.count[leaves][~small], plain.count[leaves][~small])
+    np.testing.assert_array_equal(cut.noisy, plain.noisy)
+    assert cut.receipt == plain.receipt
+
+
+def test_after_the_threshold_coarser_levels_are_sums_and_the_spread_is_called_approximate():
+    found = release(Identity(order=5, threshold=True))
+    sums = np.bincount(found.tree.parent[1:], found.count[1:], len(found.tree))
+    inner = found.tree.children > 0
+    np.testing.assert_allclose(found.count[inner], sums[inner])
+    assert found.steps == ("cells below 6.9 set to 0",)
+    assert "adds bias" in found.approximate
+
+
+def test_the_threshold_keeps_the_crowded_cells_and_hardly_any_empty_one():
+    found = release(Identity(order=5, threshold=True))
+    assert found.answer([[7, 4, 9, 6]])[0] == pytest.approx(800, abs=30)
+    assert (found.count[found.tree.leaves] > 0).sum() <= 8
+
+
+def test_the_threshold_grows_with_the_records_per_person():
+    points = PointCounts.from_xy(np.full(90, 3.5), np.full(90, 3.5), domain=POINTS.domain, person=np.arange(90) // 3, contributions=3)
+    assert release(Identity(order=5, threshold=True), points=points).steps == (f"cells below {3 * math.log(1024):,.1f} set to 0",)
+
+
+def test_intervals_of_zeroed_cells_still_hold_the_truth():
+    points, inside = PointCounts.from_matrix(np.full((64, 64), 5)), []
+    for seed in range(20):
+        found = Identity(order=6, threshold=True).release(points, PureBudget(1), Entropy.seeded(seed))
+        low, high = found.interval(found.tree.leaves)
+        inside.append(((low <= 5) & (high >= 5)).mean())
+    assert np.mean(inside) > 0.95

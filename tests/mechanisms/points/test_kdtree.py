@@ -1,0 +1,237 @@
+"""The kd-tree's variants: where each may split, what each counts and spends, and what its receipt says."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpviz.data.points import PointCounts
+from dpviz.errors import BudgetError, DomainError, SettingError
+from dpviz.mechanisms import Kdtree
+from dpviz.mechanisms.points import kdtree
+from dpviz.mechanisms.points.kdtree import VARIANTS
+from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import laplace_variance
+from dpviz.privacy.receipt import Step
+from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
+from tests.trees import dense_solution
+
+EVERY = pytest.mark.parametrize("variant", VARIANTS)
+HUGE = 10**7
+
+
+def points_of(order: int = 5, records: int = 600, contributions: int = 1) -> PointCounts:
+    """Two clusters on a thin background."""
+    rng = np.random.default_rng(records)
+    places = np.clip(rng.normal([[0.2, 0.3], [0.7, 0.6]], 0.08, (records // 2, 2, 2)).reshape(-1, 2), 0, 1)
+    places[::9] = rng.random((len(places[::9]), 2))
+    points = PointCounts.from_xy(*places.T, domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=order))
+    return replace(points, contributions=contributions)
+
+
+def budget_of(mechanism: Kdtree, epsilon: str | int = "0.8") -> PureBudget | ApproxBudget:
+    return ApproxBudget(epsilon, "1e-6") if mechanism.needs_delta else PureBudget(epsilon)
+
+
+def released(points: PointCounts | None = None, epsilon: str | int = "0.8", seed: int = 1, **settings) -> Release:
+    mechanism = Kdtree(**settings)
+    return mechanism.release(points or points_of(), budget_of(mechanism, epsilon), Entropy.seeded(seed))
+
+
+def steps_of(release: Release, *purposes: str) -> list[Step]:
+    return [step for step in release.receipt.steps if step.purpose in purposes]
+
+
+MEDIANS = (
+    "medians",
+    "medians, in smooth sensitivities of the node",
+    "grid of cells",
+    "sums of places, in node widths",
+    "numbers for means",
+)
+
+
+@EVERY
+@pytest.mark.parametrize("fan_out", [2, 4])
+@pytest.mark.parametrize("epsilon", ["0.8", "1/3", "7.000000000000000000001"])
+def test_every_variant_spends_exactly_its_budget_and_the_medians_their_share(variant, fan_out, epsilon):
+    release = released(variant=variant, fan_out=fan_out, height=3, epsilon=epsilon)
+    receipt = release.receipt
+    assert receipt.spent == receipt.total
+    assert receipt.used == receipt.available == Fraction(epsilon)
+    medians = steps_of(release, *MEDIANS)
+    assert abs(sum(step.amount for step in medians) - receipt.used * 3 / 10) < receipt.used / 2**26
+    assert sum(step.delta for step in receipt.steps) == getattr(receipt.total, "delta", 0)
+    assert [step.level for step in steps_of(release, "counts")] == [0, 1, 2, 3]
+    for step in receipt.steps:
+        assert (step.sensitivity > 0, step.counts >= 0) == (True, True)
+
+
+@pytest.mark.parametrize(("fan_out", "levels"), [(4, [0, 0, 1, 1, 2, 2]), (2, [0, 1, 2])])
+@pytest.mark.parametrize("variant", ["standard", "smooth-sensitivity", "noisy-mean"])
+def test_medians_are_paid_for_evenly_on_every_binary_level(variant, fan_out, levels):
+    medians = steps_of(released(variant=variant, fan_out=fan_out, height=3), *MEDIANS)
+    per_level = 2 if variant == "noisy-mean" else 1
+    assert [step.level for step in medians] == [level for level in levels for _ in range(per_level)]
+    assert len({(step.amount, step.delta) for step in medians}) == 1
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("contributions", [1, 4])
+def test_sensitivities_and_scales_grow_with_the_records_per_person(variant, contributions):
+    for step in released(points_of(contributions=contributions), variant=variant, height=2).receipt.steps:
+        own = Fraction(1, 2) if step.noise == "exponential mechanism" else Fraction(1)
+        assert step.sensitivity == contributions * own
+        assert step.scale == step.sensitivity / step.amount * (2 if step.noise == "Laplace, smooth sensitivity" or own < 1 else 1)
+
+
+def test_the_papers_exponent_and_a_sample_show_in_the_receipt():
+    half = steps_of(released(exponent="paper", height=2), "medians")[0]
+    assert half.scale == 4 * half.sensitivity / half.amount
+    sampled = steps_of(released(sample=0.1, height=2), "medians")[0]
+    assert sampled.noise.startswith("exponential mechanism with ε 0.4")
+    assert "on a sample of 10.00% (by the paper's bound 0" in sampled.noise
+    assert sampled.scale < half.scale / 4
+    smooth = steps_of(released(variant="smooth-sensitivity", sample=0.5, height=2), "medians, in smooth sensitivities of the node")[0]
+    assert "on a sample of 50.00%" in smooth.noise
+
+
+@EVERY
+@pytest.mark.parametrize("order", [1, 2, 4])
+def test_counts_with_a_huge_budget_are_true_and_early_leaves_are_measured_with_what_is_left(variant, order):
+    points = points_of(order)
+    release = released(points, HUGE, variant=variant, fan_out=2, height=2 * order)
+    tree = release.tree
+    np.testing.assert_array_equal(np.rint(release.noisy), tree.sums(points.column, points.row, points.count))
+    early = (tree.children == 0) & (tree.depth < tree.height)
+    assert (tree.cells[early] == 1).all()
+    assert (tree.cells[(tree.children > 0)] > 1).all()
+
+
+def test_an_early_leaf_has_the_variance_of_all_that_the_levels_below_would_have_spent():
+    matrix = np.zeros((8, 8), int)
+    matrix[5, 5] = 5000
+    found = Kdtree(fan_out=2, height=6, median_share=0.9).release(PointCounts.from_matrix(matrix), PureBudget(40), Entropy.seeded(1))
+    tree, counts = found.tree, steps_of(found, "counts")
+    early = np.flatnonzero((tree.children == 0) & (tree.depth < tree.height))
+    assert early.size
+    amounts = {step.level: step.amount for step in counts}
+    for leaf in early.tolist():
+        rest = sum(amount for level, amount in amounts.items() if level >= tree.depth[leaf])
+        assert found.noise_variance[leaf] == pytest.approx(laplace_variance(1 / rest))
+    inner = np.setdiff1d(np.arange(len(tree)), early)
+    assert found.noise_variance[inner] == pytest.approx([laplace_variance(1 / amounts[depth]) for depth in tree.depth[inner].tolist()])
+    ends = steps_of(found, "counts of early leaves")
+    assert all(step.instead for step in ends)
+    assert sum(step.counts for step in ends) == early.size
+    assert found.receipt.spent == found.receipt.total
+    np.testing.assert_allclose(found.count, dense_solution(tree, found.noisy, found.noise_variance)[0], atol=1e-6)
+
+
+def test_leaf_counts_custom_weights_and_zeros_among_them():
+    leaves = released(split="leaf", height=2)
+    assert [step.level for step in steps_of(leaves, "counts")] == [2]
+    assert np.isnan(leaves.noisy[leaves.tree.children > 0]).all()
+    found = released(split="custom", weights=(0, 3, 0, 1), height=3)
+    amounts = {step.level: step.amount for step in steps_of(found, "counts")}
+    assert sorted(amounts) == [1, 3]
+    assert float(amounts[1] / amounts[3]) == pytest.approx(3, rel=1e-6)
+    early = (found.tree.children == 0) & (found.tree.depth < 3)
+    np.testing.assert_array_equal(np.isnan(found.noisy), np.isin(found.tree.depth, [0, 2]) & ~early)
+    assert np.isfinite(found.count).all()
+    for weights in ((), (1, 2), (0, 0, 0, 0)):
+        with pytest.raises(BudgetError, match=r"[Cc]ustom"):
+            released(split="custom", weights=weights, height=3)
+
+
+@pytest.mark.parametrize("weights", [(0, 1, 0, 0), (1, 0, 0, 0)])
+def test_levels_that_nothing_measures_are_not_grown_and_no_median_pays_for_them(weights):
+    found = released(split="custom", weights=weights, height=3)
+    assert found.tree.height == 1
+    assert len(steps_of(found, "medians")) == 2
+    assert found.receipt.notes == ("The tree ends at zoom level 1: nothing is measured below.",)
+    assert found.receipt.spent == found.receipt.total
+
+
+@EVERY
+@pytest.mark.parametrize("share", [0.01, 0.99])
+def test_extreme_shares_for_medians_are_paid_exactly(variant, share):
+    release = released(variant=variant, median_share=share, height=3)
+    assert float(sum(step.amount for step in steps_of(release, *MEDIANS)) / release.receipt.used) == pytest.approx(share, rel=1e-6)
+    assert release.receipt.spent == release.receipt.total
+    assert np.isfinite(release.count).all()
+
+
+@pytest.mark.parametrize(("order", "fan_out", "height"), [(1, 4, 1), (1, 2, 2), (3, 4, 3), (3, 2, 6)])
+def test_a_height_finer_than_the_lattice_is_cut_and_noted(order, fan_out, height):
+    release = released(points_of(order), fan_out=fan_out, height=20)
+    assert release.tree.height == height
+    assert release.receipt.notes == (f"The height is {height}: the lattice is no finer.",)
+
+
+def test_trees_too_large_for_memory_are_refused_before_anything_is_spent():
+    domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=20)
+    for settings in ({"height": 16}, {"height": 24, "fan_out": 4}):
+        with pytest.raises(DomainError, match="GiB"):
+            Kdtree(**settings).check(domain)
+    Kdtree().check(domain)
+
+
+@EVERY
+@pytest.mark.parametrize("budget", [PureBudget(1), ApproxBudget(1, "1e-6"), ApproxBudget(1, 0), ZcdpBudget(1), 1.0, None])
+def test_the_right_kind_of_budget_is_named(variant, budget):
+    mechanism = Kdtree(variant=variant)
+    right = isinstance(budget, ApproxBudget) and budget.delta > 0 if mechanism.needs_delta else isinstance(budget, PureBudget)
+    if right:
+        assert mechanism.release(points_of(2), budget, Entropy.seeded(1)).receipt.spent == budget
+        return
+    words = r"delta = 0|ApproxBudget\(epsilon, delta\)" if mechanism.needs_delta else r"PureBudget\(epsilon\)"
+    with pytest.raises(BudgetError, match=words):
+        mechanism.release(points_of(2), budget, Entropy.seeded(1))
+
+
+def test_settings_that_do_not_matter_are_noted_and_unknown_variants_refused():
+    notes = released(variant="cell", sample=0.5, height=2).receipt.notes
+    assert "Nothing is sampled: cell medians look at all records." in notes
+    assert released(sample=0.5, height=2).receipt.notes == ()
+    with pytest.raises(SettingError, match="Medians must be one of"):
+        Kdtree(variant="pure")
+    assert not any(variant in VARIANTS for variant in ("pure", "true"))
+    assert kdtree.SAMPLED == ("standard", "hybrid", "smooth-sensitivity")
+
+
+@pytest.mark.parametrize(("variant", "function"), [("noisy-mean", "noisy_mean_medians"), ("smooth-sensitivity", "smooth_medians")])
+@pytest.mark.parametrize("outside", ["middle", "nearest"])
+def test_where_splits_that_miss_go_is_handed_on(monkeypatch, variant, function, outside):
+    honest, asked = getattr(kdtree, function), set()
+    monkeypatch.setattr(kdtree, function, lambda *given, outside: asked.add(outside) or honest(*given, outside=outside))
+    released(variant=variant, height=2, outside=outside)
+    assert asked == {outside}
+
+
+@EVERY
+def test_the_bar_shows_what_is_spent_and_hands_it_back(variant):
+    mechanism, domain = Kdtree(variant=variant, height=3), points_of().domain
+    shares = mechanism.shares(domain)
+    release = released(variant=variant, height=3)
+    medians = float(sum(step.amount for step in steps_of(release, *MEDIANS)) / release.receipt.used)
+    counts = [float(step.amount / release.receipt.used) for step in steps_of(release, "counts")]
+    assert [part.share for part in shares] == pytest.approx([medians, *counts], abs=1e-6)
+    assert [part.structure for part in shares] == [True, False, False, False, False]
+    assert shares[0].label == ("grid of cells" if variant == "cell" else "medians")
+    again = mechanism.with_shares([2.0, 1.0, 0.0, 3.0, 4.0])
+    assert (again.median_share, again.split, again.weights) == (0.2, "custom", (0.125, 0.0, 0.375, 0.5))
+    assert again.variant == variant
+
+
+@EVERY
+def test_pruning_looks_at_released_counts_only_and_costs_nothing(variant):
+    whole, found = (released(variant=variant, height=3, prune=prune) for prune in (0, 60.0))
+    assert found.receipt == whole.receipt
+    assert 0 < len(found.tree) < len(whole.tree)
+    assert (found.count[found.tree.children > 0] >= 60).all()
+    assert "pruned" in found.steps[-1]
+    assert found.approximate is not None

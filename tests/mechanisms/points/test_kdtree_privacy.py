@@ -1,0 +1,254 @@
+"""Exact privacy of trees whose splits are bought: along any script, lines and counts together give nobody away beyond epsilon.
+
+See `tests/transcripts.py` for how. The lines of a script are chosen level by level to tell as much as they can.
+"""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms import ExactKdtree, HilbertTree, Kdtree
+from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.points import median_tree
+from dpviz.mechanisms.points.median_tree import MedianTree
+from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.medians import exact_medians
+from tests.laws import SEEDED, SYSTEM, p_of_counts
+from tests.nodes import exponential_logs
+from tests.transcripts import DELTA, EPSILON, Script, Smooth, compared, loss, run, worst_loss
+
+PURE = {
+    "standard": Kdtree(),
+    "one step": Kdtree(height=1),
+    "halves": Kdtree(fan_out=2),
+    "one step of halves, nearly all for medians": Kdtree(fan_out=2, height=1, median_share=0.99),
+    "counts on leaves": Kdtree(split="leaf", least_squares=False),
+    "no counts of halves": Kdtree(height=2, split="custom", weights=(1, 0, 2)),
+    "pruned": Kdtree(prune=1.5),
+    "hybrid": Kdtree(variant="hybrid"),
+    "hybrid of halves": Kdtree(variant="hybrid", fan_out=2, switch=3),
+    "cell": Kdtree(variant="cell"),
+    "cell, coarse grid": Kdtree(variant="cell", cell_order=1, split="leaf"),
+    "noisy mean": Kdtree(variant="noisy-mean"),
+    "hilbert": HilbertTree(),
+    "hilbert in halves": HilbertTree(fan_out=2),
+}
+HALF = {"paper's exponent": Kdtree(exponent="paper"), "paper's exponent along the curve": HilbertTree(exponent="paper")}
+SAMPLED = {"sample": Kdtree(sample=0.7, median_share=0.5), "hilbert on a sample": HilbertTree(sample=0.9)}
+VARIANTS = pytest.mark.parametrize("mechanism", [pytest.param(each, id=name) for name, each in (PURE | HALF | SAMPLED).items()])
+
+
+def pair(matrix: np.ndarray, cells: list[tuple[int, int]]) -> tuple[PointCounts, PointCounts]:
+    """A matrix, and the same with one record more in each of the cells: one person's."""
+    more = matrix.copy()
+    np.add.at(more, tuple(np.transpose(cells)), 1)
+    return tuple(replace(PointCounts.from_matrix(each), contributions=len(cells)) for each in (matrix, more))
+
+
+def crowd(records: int = 1, order: int = 2) -> tuple[PointCounts, PointCounts]:
+    """The worst of all: every level has a line that splits evenly, and last lines that cost all of the level's epsilon."""
+    matrix = np.zeros((1 << order, 1 << order), int)
+    matrix[:2, :2] = [[500, 500], [500, 502]]
+    return pair(matrix, [(0, 0)] * records)
+
+
+def neighbours(order: int, seeds: int, records: int = 1) -> list[tuple[PointCounts, PointCounts]]:
+    """Few records and more in the far corner, then more anywhere, and both exchanged."""
+    side, pairs = 1 << order, []
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        matrix = np.zeros((side, side), int)
+        np.add.at(matrix, tuple(rng.integers(0, side, (2, 3))), 1)
+        pairs.append(pair(matrix, rng.integers(0 if seed else side - 1, side, (records, 2)).tolist()))
+    return [*pairs, *((more, less) for less, more in pairs[:1])]
+
+
+def worst_of(monkeypatch, mechanism, pairs) -> float:
+    return max(worst_loss(monkeypatch, mechanism, *each, seed=seed) for seed, each in enumerate(pairs))
+
+
+@VARIANTS
+@pytest.mark.parametrize("records", [1, 2])
+def test_no_unit_costs_more_than_epsilon_and_some_cost_all_of_it(monkeypatch, mechanism, records):
+    pairs = neighbours(2, 2, records)
+    if mechanism.sample == 1:
+        pairs.append(crowd(records))
+    worst = worst_of(monkeypatch, mechanism, pairs) / EPSILON
+    least = 0.5 if mechanism.sample < 1 else 0.849 if mechanism.exponent == "paper" else 0.999999
+    assert least <= worst <= 1 + 1e-12
+
+
+@pytest.mark.slow
+@VARIANTS
+@pytest.mark.parametrize("records", [1, 3])
+def test_the_same_for_many_more_neighbours_on_two_lattices(monkeypatch, mechanism, records):
+    pairs = [*neighbours(2, 20, records), *neighbours(3, 6, records)]
+    assert worst_of(monkeypatch, mechanism, pairs) <= EPSILON * (1 + 1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["one step", "halves", "hybrid"])
+def test_the_same_for_every_script_of_lines_on_an_order_2_lattice(monkeypatch, variant):
+    """Every line of every node on the path of the record that differs, not only the worst found level by level."""
+    for one, other in [*neighbours(2, 2), crowd()]:
+        for digits in product(range(3), repeat=4):
+            script = Lined(digits=digits)
+            assert loss(*compared(monkeypatch, PURE[variant], one, other, script)) <= EPSILON * (1 + 1e-12)
+
+
+class Lined(Script):
+    """Gives all nodes of a level the line of one number, counted round from their first."""
+
+    def __init__(self, digits: tuple[int, ...]) -> None:
+        super().__init__()
+        self.digits = list(digits)
+
+    def _lines(self, nodes):
+        return self._answer(nodes.low + 1 + self.digits.pop(0) % (nodes.high - nodes.low - 1))
+
+
+@pytest.mark.parametrize("records", [1, 2])
+@pytest.mark.parametrize(("fan_out", "sample"), [(4, 1.0), (2, 0.5)])
+def test_trees_of_smooth_medians_differ_by_nothing_but_their_lines_and_counts(monkeypatch, fan_out, sample, records):
+    """The (epsilon, delta) of each node's line is checked elsewhere; here that every level gets its part, and counts the rest."""
+    mechanism = Kdtree(variant="smooth-sensitivity", fan_out=fan_out, sample=sample)
+    for one, other in neighbours(2, 2, records):
+        first, second = compared(monkeypatch, mechanism, one, other, Script(seed=5))
+        smooth = [asked for asked in first.asked if isinstance(asked, Smooth)]
+        assert [asked.sample for asked in smooth] == [Fraction(str(sample))] * 4
+        assert loss(first, second) <= EPSILON * Fraction("0.70001")
+    receipt = run(monkeypatch, mechanism, one, Script()).receipt
+    assert receipt.spent == receipt.total == ApproxBudget(EPSILON, DELTA)
+    assert {step.delta for step in receipt.steps} == {Fraction(0), DELTA / 4}
+
+
+def unchecked(study, plan):
+    """A receipt that takes any spending: the enumeration must find the fault by itself."""
+    return measure.Receipt(total=PureBudget(EPSILON * 100), steps=tuple(study.steps), contributions=study.points.contributions)
+
+
+def test_medians_that_are_charged_once_for_all_levels_are_caught(monkeypatch):
+    honest = MedianTree.spending
+
+    def once(tree, domain, budget):
+        spending = honest(tree, domain, budget)
+        return replace(spending, medians=[sum(spending.medians)] * len(spending.medians))
+
+    monkeypatch.setattr(MedianTree, "spending", once)
+    monkeypatch.setattr(Study, "receipt", unchecked)
+    for mechanism in (Kdtree(), Kdtree(height=1), HilbertTree()):
+        assert worst_loss(monkeypatch, mechanism, *crowd()) > EPSILON * 1.25
+
+
+def test_medians_that_forget_the_records_per_person_are_caught(monkeypatch):
+    honest = Script.exponential
+    monkeypatch.setattr(Script, "exponential", lambda script, nodes, epsilon, entropy, m, exponent: honest(script, nodes, epsilon, entropy))
+    with pytest.raises(AssertionError):
+        worst_loss(monkeypatch, Kdtree(), *crowd(2))
+    monkeypatch.setattr("tests.transcripts.assert_stated", lambda *_: None)
+    assert worst_loss(monkeypatch, Kdtree(), *crowd(2)) > EPSILON * 1.25
+
+
+def test_splits_that_look_at_the_records_without_paying_are_caught(monkeypatch):
+    """Exact medians; and empty nodes that are split in the middle, which tells that they are empty."""
+    honest = MedianTree.median
+
+    def exactly(tree, study, nodes, epsilon, level):
+        study.steps.append(measure.Step(purpose="medians", amount=epsilon, sensitivity=Fraction(1), noise="none", scale=Fraction(1)))
+        return exact_medians(nodes)
+
+    def middle_if_empty(tree, study, nodes, epsilon, level):
+        return np.where(nodes.records == 0, nodes.middle, honest(tree, study, nodes, epsilon, level))
+
+    for planted in (exactly, middle_if_empty):
+        monkeypatch.setattr(MedianTree, "median", planted)
+        with pytest.raises(AssertionError):
+            worst_of(monkeypatch, Kdtree(fan_out=2), [pair(np.zeros((4, 4), int), [(at, 3)]) for at in range(4)])
+
+
+def test_early_leaves_that_get_all_of_epsilon_are_caught(monkeypatch):
+    honest = Study.count
+
+    def generous(study, purpose, true, epsilon, level=None, *, instead=False):
+        return honest(study, purpose, true, EPSILON if instead else epsilon, level, instead=instead)
+
+    monkeypatch.setattr(Study, "count", generous)
+    first = compared(monkeypatch, Kdtree(fan_out=2), *pair(np.zeros((4, 4), int), [(0, 0)]), Lined(digits=(0, 0, 0, 0)))
+    assert loss(*first) > EPSILON * 1.1
+
+
+@pytest.mark.parametrize("counts", ["noisy", "exact"])
+def test_the_references_are_told_apart_by_their_structure_alone(monkeypatch, counts):
+    with pytest.raises(AssertionError):
+        worst_of(monkeypatch, ExactKdtree(counts=counts), [pair(np.zeros((4, 4), int), [(3, 3)]), *neighbours(2, 8)])
+
+
+def tree_law(matrix: np.ndarray, rate: float) -> np.ndarray:
+    """(3, 3, 3) chances of the root's line and of the rows' lines west and east of it, on a 4 x 4 lattice."""
+    law = np.zeros((3, 3, 3))
+    columns = np.exp(exponential_logs(tuple(matrix.sum(axis=0).tolist()), rate))
+    for line in range(1, 4):
+        sides = [np.exp(exponential_logs(tuple(part.sum(axis=1).tolist()), rate)) for part in (matrix[:, :line], matrix[:, line:])]
+        law[line - 1] = columns[line - 1] * np.outer(*sides)
+    return law
+
+
+def trees_of(matrix: np.ndarray, rate: float, runs: int, entropy: Entropy) -> np.ndarray:
+    """(27,) how often each tree of one step was grown."""
+    points, mechanism = PointCounts.from_matrix(matrix), Kdtree(height=1, median_share=0.5)
+    seen = np.zeros((3, 3, 3), int)
+    budget = PureBudget(Fraction(rate) * 4)
+    spending = mechanism.spending(points.domain, budget)
+    for _ in range(runs):
+        tree = mechanism.grow(Study(points=points, entropy=entropy), spending).tree
+        seen[tree.east[1] - 1, tree.north[1] - 1, tree.north[3] - 1] += 1
+    return seen.ravel()
+
+
+SKEWED = np.array([[3, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 2], [5, 0, 0, 1]])
+
+
+def test_trees_of_one_step_follow_their_enumerated_law_whole():
+    """Jointly: a draw that nodes share, or one that is used twice, would change no line's own chance."""
+    rate = 1.0
+    seen = trees_of(SKEWED, rate, 600, Entropy.seeded(1))
+    assert p_of_counts(seen, tree_law(SKEWED, rate).ravel()) > SEEDED
+    assert p_of_counts(seen, tree_law(SKEWED, rate * 2).ravel()) < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", [0.25, 1.0, 3.0])
+def test_many_trees_of_one_step_follow_their_enumerated_law_whole(rate):
+    seen = trees_of(SKEWED, rate, 12_000, Entropy.system())
+    assert p_of_counts(seen, tree_law(SKEWED, rate).ravel()) > SYSTEM
+    assert p_of_counts(seen, tree_law(SKEWED, rate * 1.5).ravel()) < 1e-9
+
+
+def test_a_draw_that_two_nodes_share_is_caught(monkeypatch):
+    honest = median_tree.exponential_medians
+
+    def shared(nodes, *given):
+        """Lines of the first node's draw for all: at the same distance from each node's low end."""
+        lines = honest(nodes, *given)
+        return np.minimum(nodes.low + lines[0] - nodes.low[0], nodes.high - 1)
+
+    monkeypatch.setattr(median_tree, "exponential_medians", shared)
+    flat = np.ones((4, 4), int)
+    assert p_of_counts(trees_of(flat, 0.25, 250, Entropy.seeded(2)), tree_law(flat, 0.25).ravel()) < 1e-9
+
+
+@pytest.mark.parametrize("mechanism", [Kdtree(), Kdtree(variant="cell")], ids=lambda each: each.variant)
+def test_noise_on_counts_is_drawn_afresh_for_every_node(mechanism):
+    """On the smallest lattice splits are what they are, so that only counts are random."""
+    points, runs = PointCounts.from_matrix(np.arange(4).reshape(2, 2)), 150
+    noisy = np.array([mechanism.release(points, PureBudget(0.5), entropy).noisy for entropy in Entropy.seeded(3).spawn(runs)])
+    assert np.abs(np.corrcoef(noisy.T) - np.eye(noisy.shape[1])).max() < 5 / math.sqrt(runs)
+    sizes = np.abs(noisy - noisy.mean(0))
+    assert np.abs(np.corrcoef(sizes.T) - np.eye(noisy.shape[1])).max() < 5.5 / math.sqrt(runs)

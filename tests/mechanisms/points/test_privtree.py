@@ -1,0 +1,270 @@
+"""PrivTree's price for a whole path, from the exact law of its splits: no chain of counts, and no tiny input, ever costs more."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpviz.data.points import PointCounts
+from dpviz.errors import BudgetError
+from dpviz.mechanisms import PrivTree
+from dpviz.mechanisms import noisy_counts as measure
+from dpviz.mechanisms.points import privtree
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.space.domain import Domain
+from tests import laws
+from tests.mechanisms.split_law import Rule, worst_chain, worst_tree
+
+EPSILONS = ("0.01", "0.1", "0.5", "1", "2", "3", "5", "10", "30")
+DEEPEST = {4: 24, 16: 12}
+
+
+class Script:
+    """Stands in for the noise on splits: writes down every b and the scale; what is split comes from a function or a list."""
+
+    def __init__(self, answers) -> None:
+        self.answers, self.given = answers, []
+        self.bias: list[np.ndarray] = []
+        self.rates: set[Fraction] = set()
+
+    def __call__(self, bias, budget, entropy, sensitivity=1):
+        self.bias.append(bias.copy())
+        self.rates.add(budget.epsilon / sensitivity)
+        answer = self.answers(bias) if callable(self.answers) else self.answers[len(self.given)]
+        self.given.append(answer)
+        return answer.copy()
+
+
+def scripted(monkeypatch, mechanism: PrivTree, points: PointCounts, script: Script, epsilon="1"):
+    monkeypatch.setattr(privtree, "discrete_laplace", script)
+    return mechanism.release(points, PureBudget(epsilon), Entropy.seeded(0))
+
+
+def rule_of(monkeypatch, epsilon: str, fan_out: int = 4, theta: int = 0, contributions: int = 1) -> Rule:
+    """The numbers that the mechanism really uses when its splits get `epsilon`: half of the budget by default."""
+    points = replace(PointCounts.from_matrix(np.pad([[10**6]], (0, 31))), contributions=contributions)
+    only_first = Script(lambda bias: np.where(np.arange(len(bias)) == 0, theta + 1, theta))
+    scripted(monkeypatch, PrivTree(fan_out=fan_out, threshold=theta), points, only_first, 2 * Fraction(epsilon))
+    first = np.array([level[0] for level in only_first.bias])
+    assert first[0] == 10**6
+    (delta,), (rate,) = set(-np.diff(first)), only_first.rates
+    assert all((level[1:] == max(-depth * delta, theta - delta)).all() for depth, level in enumerate(only_first.bias))
+    return Rule(scale=float(1 / rate), delta=int(delta), theta=theta, fan_out=fan_out)
+
+
+@pytest.mark.parametrize("scale", [0.1, 0.7, 3.0])
+def test_the_chances_used_here_are_sums_over_the_law_of_the_noise(scale):
+    noise = np.arange(-300, 301)
+    chance = np.exp(-np.abs(noise) / scale) / np.exp(-np.abs(noise) / scale).sum()
+    for theta, delta, depth in ((0, 3, 0), (2, 1, 2), (-4, 2, 1), (0, 1.3, 3), (0.5, 2, 1)):
+        rule, count = Rule(scale=scale, delta=delta, theta=theta), np.arange(12)
+        b = np.maximum(count - depth * delta, theta - delta)
+        wanted = (chance * (b[:, None] + noise > theta + 1e-12)).sum(1)
+        np.testing.assert_allclose(np.exp(rule.splits(count, depth)), wanted, rtol=1e-9, atol=1e-300)
+        np.testing.assert_allclose(np.exp(rule.stays(count, depth)), 1 - wanted, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize(("fan_out", "contributions"), [(4, 1), (16, 1), (4, 3)])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_the_scale_and_the_bias_are_those_of_the_proof(monkeypatch, epsilon, fan_out, contributions):
+    rule = rule_of(monkeypatch, epsilon, fan_out, 5, contributions)
+    assert rule.declared == pytest.approx(float(epsilon) / contributions, rel=1e-12)
+    assert rule.delta == math.ceil(rule.scale * math.log(fan_out))
+    assert math.exp(-rule.delta / rule.scale) <= 1 / fan_out
+
+
+@pytest.mark.parametrize("fan_out", [4, 16])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_no_chain_of_counts_costs_more_than_the_splits_may_spend(monkeypatch, epsilon, fan_out):
+    for theta in (0, 7, 150):
+        rule = rule_of(monkeypatch, epsilon, fan_out, theta)
+        worst = [worst_chain(rule, depth) for depth in (1, 2, 3, DEEPEST[fan_out])]
+        assert worst == sorted(worst)
+        assert worst[0] == pytest.approx(1 / rule.scale)
+        assert 0.85 * rule.declared < worst[-1] <= rule.declared
+
+
+@pytest.mark.parametrize("fan_out", [4, 16])
+def test_nor_between_the_budgets_tried(fan_out):
+    for epsilon in np.exp(np.linspace(math.log(0.2), math.log(60), 80)).tolist():
+        scale = (2 * fan_out - 1) / (fan_out - 1) / epsilon
+        rule = Rule(scale=scale, delta=math.ceil(scale * math.log(fan_out)), fan_out=fan_out)
+        assert worst_chain(rule, DEEPEST[fan_out]) <= epsilon
+
+
+@pytest.mark.parametrize("theta", [0, 2, -1])
+@pytest.mark.parametrize("epsilon", [0.8, 3, 10])
+def test_the_dynamic_programme_finds_what_trying_every_chain_finds(epsilon, theta):
+    scale = 7 / 3 / epsilon
+    rule, top = Rule(scale=scale, delta=math.ceil(scale * math.log(4)), theta=theta), int(60 / epsilon) + 6
+    chains = np.array([chain for chain in product(range(top, 0, -1), repeat=3) if chain[0] >= chain[1] >= chain[2]]).T
+    split = [rule.splits(count, depth) - rule.splits(count - 1, depth) for depth, count in enumerate(chains)]
+    stays = [rule.stays(count, depth) - rule.stays(count - 1, depth) for depth, count in enumerate(chains)]
+    ends = [sum(split), *(sum(split[:depth]) + stays[depth] for depth in range(3))]
+    assert np.abs(ends).max() == pytest.approx(worst_chain(rule, 3), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("fan_out", "epsilon", "spoil", "times"),
+    [
+        (4, 10, {"delta": 7 / 30 * math.log(4)}, 1.71),
+        (4, 20, {"delta": 7 / 60 * math.log(4)}, 2.99),
+        (16, 20, {"delta": 31 / 300 * math.log(16)}, 1.93),
+        (4, 2, {"delta": 1}, 1.034),
+        (4, 10, {"delta": 0}, 10.28),
+        (16, 3, {"delta": 1}, 1.037),
+        (4, 0.1, {"scale": 21.0}, 1.02),
+        (16, 1, {"scale": 1.96}, 1.031),
+        (4, 1, {"scale": 1.0}, 2.0),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else str(value),
+)
+def test_a_real_bias_or_a_smaller_one_or_a_smaller_scale_costs_more_than_declared(fan_out, epsilon, spoil, times):
+    scale = (2 * fan_out - 1) / (fan_out - 1) / epsilon
+    rule = Rule(scale=scale, delta=math.ceil(scale * math.log(fan_out)), fan_out=fan_out)
+    assert worst_chain(rule, DEEPEST[fan_out]) <= epsilon
+    assert worst_chain(replace(rule, **spoil), DEEPEST[fan_out]) / epsilon > times
+
+
+@pytest.mark.parametrize("fan_out", [4, 9, 16])
+def test_every_inequality_of_the_proof_holds(fan_out):
+    for scale in np.exp(np.linspace(-4, 10, 300)).tolist():
+        rate, delta = 1 / scale, math.ceil(scale * math.log(fan_out))
+        rule = Rule(scale=scale, delta=delta, fan_out=fan_out)
+        for gap in (0, 1, delta):
+            assert float(rule.splits(-gap, 0) - rule.splits(-gap - 1, 0)) <= rate * (1 + 1e-9)
+        for j in range(1, 12):
+            share = fan_out**-j
+            cost = float(rule.splits(1 + j * delta, 0) - rule.splits(j * delta, 0))
+            assert cost <= share * -math.expm1(-rate) / (1 + math.exp(-rate) - share) * (1 + 1e-9) + 1e-12
+            assert -math.expm1(-rate) / (1 + math.exp(-rate) - share) <= rate
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "3", "10"])
+def test_no_tree_tells_tiny_neighbours_apart_better_than_declared(monkeypatch, epsilon):
+    rule = rule_of(monkeypatch, epsilon)
+    for base in product(range(3), repeat=4):
+        matrix = np.kron(np.array(base).reshape(2, 2), [[1, 0], [0, 0]])
+        for row, column in product((0, 2), repeat=2):
+            more = matrix.copy()
+            more[row, column] += 1
+            assert max(worst_tree(rule, more, matrix), worst_tree(rule, matrix, more)) <= float(epsilon)
+
+
+@pytest.mark.parametrize("contributions", [1, 2, 4])
+@pytest.mark.parametrize("theta", [0, 3])
+@pytest.mark.parametrize("epsilon", ["1", "10"])
+def test_nor_inputs_that_differ_by_all_records_of_a_person_wherever_they_lie(monkeypatch, epsilon, theta, contributions):
+    rule, rng = rule_of(monkeypatch, epsilon, 4, theta, contributions), np.random.default_rng(3)
+    for trial in range(40):
+        matrix = rng.integers(0, 2 + trial // 8, (16, 16)) * (rng.random((16, 16)) < rng.choice([0.02, 0.3]))
+        more, cells = matrix.copy(), rng.integers(0, 16 if trial % 2 else 3, (2, contributions))
+        np.add.at(more, tuple(cells), 1)
+        assert max(worst_tree(rule, more, matrix), worst_tree(rule, matrix, more)) <= float(epsilon)
+
+
+def test_forgetting_the_records_per_person_would_be_seen(monkeypatch):
+    rule, matrix = rule_of(monkeypatch, "3"), np.zeros((8, 8), np.int64)
+    more = matrix.copy()
+    more[0, 0] = 3
+    assert worst_tree(rule, more, matrix) > 3
+
+
+@pytest.mark.parametrize("fan_out", [4, 16])
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+def test_every_node_is_biased_by_its_depth_and_tested_above_the_lattice_only(monkeypatch, fan_out, order):
+    rng = np.random.default_rng(order)
+    for theta in (0, 3, 4):
+        points = PointCounts.from_matrix(rng.integers(0, 40, (1 << order, 1 << order)) * (rng.random((1 << order, 1 << order)) < 0.3))
+        script = Script(lambda bias, theta=theta: np.where(rng.random(len(bias)) < 0.6, theta + 1, theta))
+        tree = scripted(monkeypatch, PrivTree(fan_out=fan_out, threshold=theta), points, script).tree
+        scale = Fraction(2 * fan_out - 1, fan_out - 1) * 2
+        assert script.rates == {1 / scale}
+        true, delta = tree.sums(points.column, points.row, points.count), math.ceil(scale * Fraction(math.log(fan_out)))
+        tested = np.flatnonzero(tree.cells > 1)
+        biased = np.maximum(true - tree.depth * delta, theta - delta)
+        np.testing.assert_array_equal(np.concatenate(script.bias), biased[tested])
+        np.testing.assert_array_equal(tree.children[tested] > 0, np.concatenate(script.given) > theta)
+        assert set(tree.children.tolist()) <= {0, 4, fan_out}
+
+
+class Counts:
+    """Stands in for the noise on leaves: writes down what was measured; the same answers for neighbours."""
+
+    def __init__(self, answers=None) -> None:
+        self.answers, self.measured = answers, []
+
+    def __call__(self, counts, budget, entropy, sensitivity=1):
+        self.measured.append((counts.copy(), sensitivity / budget.epsilon))
+        self.answers = counts + 1 if self.answers is None else self.answers
+        return self.answers.copy()
+
+
+@pytest.mark.parametrize("most", [measure.MOST_GROWN, 30, 4])
+@pytest.mark.parametrize("contributions", [1, 3])
+def test_the_leaves_cost_the_rest_and_all_else_is_a_function_of_what_was_released(monkeypatch, contributions, most):
+    monkeypatch.setattr(measure, "MOST_GROWN", most)
+    rng, epsilon = np.random.default_rng(8), Fraction("1.3")
+    for trial in range(40):
+        matrix = rng.integers(0, 5, (8, 8))
+        more = matrix.copy()
+        np.add.at(more, tuple(rng.integers(0, 8, (2, contributions))), 1)
+        one, other = (replace(PointCounts.from_matrix(each), contributions=contributions) for each in (matrix, more))
+        mechanism = PrivTree(structure_share=0.3, fan_out=4 if trial % 2 else 16)
+        script, first = Script(lambda bias: rng.integers(-1, 3, len(bias))), Counts()
+        monkeypatch.setattr(measure, "discrete_laplace", first)
+        released = scripted(monkeypatch, mechanism, one, script, epsilon)
+        second = Counts(first.answers)
+        monkeypatch.setattr(measure, "discrete_laplace", second)
+        again = scripted(monkeypatch, mechanism, other, Script(script.given), epsilon)
+        np.testing.assert_array_equal(released.tree.rectangles(), again.tree.rectangles())
+        np.testing.assert_array_equal(released.count, again.count)
+        np.testing.assert_array_equal(released.stddev, again.stddev)
+        assert released.receipt == again.receipt
+        splits, counts = released.receipt.steps
+        ((true, scale),), ((moved, same),) = first.measured, second.measured
+        assert scale == same == counts.scale
+        assert np.abs(true - moved).sum() / scale == counts.amount
+        assert splits.amount + counts.amount == epsilon == released.receipt.spent.epsilon
+        assert float(splits.amount) == pytest.approx(0.39)
+
+
+def test_trees_come_as_often_as_their_exact_chances_say():
+    points, runs = PointCounts.from_matrix(np.kron([[3, 0], [1, 9]], np.eye(2, dtype=int))), 500
+    rule = Rule(scale=7 / 3 / 0.8, delta=math.ceil(7 / 3 / 0.8 * math.log(4)))
+    root, below = np.exp(rule.splits(26, 0)), np.exp(rule.splits(np.array([6, 0, 2, 18]), 1))
+    seen = np.zeros(17)
+    for entropy in Entropy.seeded(5).spawn(runs):
+        tree = PrivTree().release(points, PureBudget(1.6), entropy).tree
+        seen[16 if len(tree) == 1 else int((tree.children[1:5] > 0) @ [1, 2, 4, 8])] += 1
+    patterns = (np.arange(16)[:, None] >> np.arange(4)) & 1
+    chance = np.append(root * np.where(patterns, below, 1 - below).prod(1), 1 - root)
+    assert chance.sum() == pytest.approx(1)
+    assert laws.p_of_counts(seen, chance) > laws.SEEDED
+
+
+def test_shares_receipts_and_budgets_that_are_too_small():
+    points = PointCounts.from_matrix(np.eye(8, dtype=int) * 50)
+    found = PrivTree(structure_share=0.25).release(points, PureBudget(2), Entropy.seeded(1))
+    splits, counts = found.receipt.steps
+    assert (splits.counts, splits.sensitivity, splits.scale) == (None, Fraction(7, 3), Fraction(7, 3) / splits.amount)
+    assert counts.counts == len(found.tree.leaves)
+    assert np.isfinite(found.noisy[found.tree.leaves]).all()
+    assert np.isnan(found.noisy[found.tree.children > 0]).all()
+    assert [part.share for part in PrivTree().with_shares([3.0, 1.0]).shares(points.domain)] == [0.75, 0.25]
+    assert PrivTree().with_shares([1.0, 0.0]).structure_share == 0.99
+    with pytest.raises(BudgetError, match="1e15"):
+        PrivTree().release(points, PureBudget("1e-15"), Entropy.seeded(1))
+
+
+def test_deep_lattices_and_huge_scales_stay_within_64_bits():
+    domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=24)
+    points = PointCounts.from_xy(np.full(3, 0.3), np.full(3, 0.7), domain=domain)
+    found = PrivTree(fan_out=16).release(points, PureBudget("1e-13"), Entropy.seeded(1))
+    assert found.count[0] == pytest.approx(found.count[found.tree.leaves].sum())
+    crowd = replace(points, count=np.array([2**50]))
+    assert PrivTree().release(crowd, PureBudget(1), Entropy.seeded(2)).tree.height == 24

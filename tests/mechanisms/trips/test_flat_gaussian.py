@@ -1,0 +1,152 @@
+"""The flat Gaussian: every pair of leaves gets noise, larger regions are sums of noisy pairs, thresholds touch the list only."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dpviz.errors import DomainError
+from dpviz.mechanisms import FlatGaussian
+from dpviz.mechanisms.trips import flat_gaussian
+from dpviz.privacy.budget import ZcdpBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.false_positives import gaussian_tail
+from dpviz.privacy.noise import discrete_gaussian
+from dpviz.release.flow_release import FlowRelease
+from tests.flow_cases import flows_of, random_flows, random_regions, regular, released_at, sums_between, trips_of
+
+RHO = ZcdpBudget("0.05")
+
+
+def noisy_leaves(monkeypatch, flows, mechanism=FlatGaussian(), seed=1) -> tuple[FlowRelease, np.ndarray]:  # noqa: B008
+    """A release, and the (origins, destinations) table of true count plus the very noise that it drew."""
+    noise: list[int] = []
+
+    def record(counts, *rest):
+        noisy = discrete_gaussian(counts, *rest)
+        noise.extend((noisy - counts).tolist())
+        return noisy
+
+    monkeypatch.setattr(flat_gaussian, "discrete_gaussian", record)
+    release = mechanism.release(flows, RHO, Entropy.seeded(seed))
+    table = np.array(noise).reshape(flows.regions.size(flows.regions.depth), -1)
+    table[flows.origin, flows.destination] += flows.count
+    return release, table
+
+
+def sums_of(release: FlowRelease, table: np.ndarray, stage: int) -> dict[tuple[int, int], int]:
+    """Nonzero sums of a table of leaves between the regions of a stage."""
+    a, b = release.tree.levels(stage)
+    sums = np.zeros((release.tree.origins.size(a), release.tree.destinations.size(b)), np.int64)
+    origin, destination = release.tree.origins.ancestors(a), release.tree.destinations.ancestors(b)
+    np.add.at(sums, (origin[:, None], destination[None, :]), table)
+    return {(int(o), int(d)): int(sums[o, d]) for o, d in zip(*np.nonzero(sums), strict=True)}
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 2**20])
+@pytest.mark.parametrize("seed", range(6))
+def test_every_stage_is_the_sum_of_the_same_noisy_pairs_however_many_are_drawn_at_once(monkeypatch, seed, at_once):
+    rng, depth = np.random.default_rng(seed), 1 + seed % 3
+    monkeypatch.setattr(flat_gaussian, "_AT_ONCE", at_once)
+    origins, destinations = random_regions(rng, depth, 3, "from "), random_regions(rng, depth, 4, "to ")
+    flows = random_flows(rng, origins, destinations, most=50)
+    release, table = noisy_leaves(monkeypatch, flows, seed=seed)
+    for stage in range(release.tree.height + 1):
+        assert released_at(release, stage) == sums_of(release, table, stage)
+    assert release.stages[-1].noisy.tolist() == release.stages[-1].count.tolist()
+    assert min(release.stages[-1].count, default=-1) < 0
+
+
+@pytest.mark.parametrize("least", [1, 4, 1000])
+def test_a_smallest_count_shortens_the_list_of_leaves_and_leaves_every_sum_alone(monkeypatch, least):
+    flows = random_flows(np.random.default_rng(1), regular(3, 3))
+    release, table = noisy_leaves(monkeypatch, flows, FlatGaussian(least=least))
+    for stage in range(4):
+        assert released_at(release, stage) == sums_of(release, table, stage)
+    kept = {pair: count for pair, count in sums_of(release, table, 4).items() if count >= least}
+    assert released_at(release, 4) == kept
+    assert any(f"under {least:,} left out" in step for step in release.steps)
+    assert "left out" in release.approximate
+    assert release.stages[4].measured == 81
+
+
+def test_without_a_threshold_the_spread_is_exact_and_nothing_is_left_out():
+    release = FlatGaussian().release(trips_of(100), RHO, Entropy.seeded(1))
+    assert release.approximate is None
+    assert len(release.steps) == 1
+
+
+def test_a_frame_with_very_many_pairs_gets_a_threshold_that_few_empty_pairs_pass(monkeypatch):
+    monkeypatch.setattr(flat_gaussian, "MOST_KEPT", 1000)
+    monkeypatch.setattr(flat_gaussian, "_EMPTY_KEPT", 20)
+    regions = regular(6, 10)
+    law = 1 / RHO.rho
+    least = FlatGaussian().smallest_kept(3600, law)
+    assert 3600 * gaussian_tail(np.array([least]), float(law))[0] <= 20 < 3600 * gaussian_tail(np.array([least - 1]), float(law))[0]
+    release = FlatGaussian().release(flows_of(regions, {(0, 0): 500}), RHO, Entropy.seeded(1))
+    assert release.stages[-1].count.min() >= least
+    assert 5 < len(release.stages[-1].count) < 40
+    assert any(f"under {least:,} left out" in step for step in release.steps)
+    assert abs(release.stages[0].count[0] - 500) < 5 * 60 * float(law) ** 0.5
+    assert FlatGaussian().smallest_kept(1000, law) is None
+    assert FlatGaussian(least=3).smallest_kept(10**6, law) == FlatGaussian(least=3).smallest_kept(10, law) == 3
+
+
+def test_the_threshold_is_a_function_of_public_facts_alone(monkeypatch):
+    monkeypatch.setattr(flat_gaussian, "MOST_KEPT", 50)
+    monkeypatch.setattr(flat_gaussian, "_EMPTY_KEPT", 5)
+    regions = regular(3, 3)
+    steps = {FlatGaussian().release(flows_of(regions, trips), RHO, Entropy.seeded(1)).steps for trips in ({}, {(0, 0): 10**6})}
+    assert len(steps) == 1
+
+
+def test_too_many_pairs_are_refused_before_anything_is_spent_and_top_down_is_named(monkeypatch):
+    monkeypatch.setattr(flat_gaussian, "MOST_PAIRS", 80)
+    for refused in (
+        lambda: FlatGaussian().check(regular(3, 3)),
+        lambda: FlatGaussian().release(flows_of(regular(3, 3), {}), RHO, Entropy.seeded(1)),
+    ):
+        with pytest.raises(DomainError, match="TopDown"):
+            refused()
+    FlatGaussian().check(regular(2, 4))
+
+
+def test_sums_are_unbiased_and_drift_with_the_number_of_pairs():
+    flows, runs = random_flows(np.random.default_rng(2), regular(4, 4)), 400
+    errors = {stage: [] for stage in range(5)}
+    for entropy in Entropy.seeded(5).spawn(runs):
+        release = FlatGaussian().release(flows, RHO, entropy)
+        for stage, pair in product(range(5), [(0, 0)]):
+            errors[stage].append(released_at(release, stage).get(pair, 0) - sums_between(flows, release.tree.levels(stage)).get(pair, 0))
+    for stage, inside in enumerate([256, 64, 16, 4, 1]):
+        sigma = (inside / float(RHO.rho)) ** 0.5
+        assert abs(np.mean(errors[stage])) < 5 * sigma / runs**0.5
+        assert np.std(errors[stage]) == pytest.approx(sigma, rel=5 * (0.5 / runs) ** 0.5)
+
+
+def test_sums_over_regions_of_unequal_levels_stay_unbiased_whatever_is_left_out_of_the_list():
+    """From one leaf to everything, and the reverse: the threshold of the finest list may not reach them."""
+    regions = regular(3, 4)
+    flows = flows_of(regions, {(place, (5 * place) % 12): 40 for place in range(12)})
+    leaves, roots = regions.ids_of(2), np.array(["all"] * 12, object)
+    scores = []
+    for entropy in Entropy.seeded(5).spawn(60):
+        release = FlatGaussian(least=25).release(flows, ZcdpBudget("0.005"), entropy)
+        for origins, destinations, levels in ((leaves, roots, (2, 0)), (roots, leaves, (0, 2)), (leaves[:3], regions.ids_of(1), (2, 1))):
+            count, stddev = release.answer(origins, destinations, levels=levels, spread=True)
+            truth = sums_between(flows, levels)
+            places = zip(
+                release.tree.origins.find(origins, levels[0]), release.tree.destinations.find(destinations, levels[1]), strict=True
+            )
+            scores += [(value - truth.get((int(u), int(v)), 0)) / sd for value, sd, (u, v) in zip(count, stddev, places, strict=True)]
+    assert abs(np.mean(scores)) < 5 / np.sqrt(60)
+    assert np.mean(np.square(scores)) == pytest.approx(1, rel=0.2)
+
+
+def test_many_origins_with_few_destinations_are_as_many_pairs_as_they_are(monkeypatch):
+    """What counts is the product, not the square of the larger side; and it is told before anything is drawn."""
+    monkeypatch.setattr(flat_gaussian, "MOST_PAIRS", 30)
+    many, few = regular(2, 5), regular(1, 3)
+    FlatGaussian().check_pairs(many, few)
+    with pytest.raises(DomainError, match="pairs of leaf regions"):
+        FlatGaussian().check_flows(flows_of(many, {(0, 1): 5}))

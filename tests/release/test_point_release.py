@@ -1,0 +1,334 @@
+"""A release answers: boxes, polygons, blocks, spreads and intervals, each against its slow definition."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import geopandas
+import numpy as np
+import pytest
+import shapely
+from scipy import stats
+
+from dpviz.data.points import PointCounts
+from dpviz.errors import DomainError, RefusedError
+from dpviz.evaluation.metrics import true_answers
+from dpviz.mechanisms import Quadtree
+from dpviz.privacy.budget import PureBudget
+from dpviz.privacy.consistency import least_squares
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import discrete_laplace, laplace_variance
+from dpviz.release.point_release import Release
+from dpviz.space import ranges
+from dpviz.space.domain import Domain
+from dpviz.space.grids import quadtree
+from dpviz.space.tree import Tree, pruned
+from tests.trees import random_boxes, random_tree, random_variances, release_of, shares_of
+
+LATTICE = Domain(bounds=(0, 0, 32, 32), crs=None, order=5)
+
+
+def random_release(seed: int, *, unknown: bool = False) -> Release:
+    """A consistent release on a random tree; with `unknown` some leaves have no measurement below the root either."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, side=32)
+    variance = random_variances(rng, tree, spread=2)
+    if unknown:
+        variance[rng.random(len(tree)) < 0.4] = np.inf
+        variance[0] = 3.0
+    noisy = np.where(np.isfinite(variance), rng.normal(30, 10, len(tree)), np.nan)
+    return release_of(tree, noisy, variance)
+
+
+def dense_covariance(tree: Tree, variance: np.ndarray) -> np.ndarray:
+    """(n, n) covariance of least squares, which is linear: the response to one measurement at a time."""
+    seen = np.flatnonzero(np.isfinite(variance))
+    response = np.stack([least_squares(tree, (np.arange(len(tree)) == node).astype(float), variance)[0] for node in seen], axis=1)
+    return response * variance[seen] @ response.T
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_answers_and_their_spreads_are_those_of_the_dense_covariance(seed, unknown):
+    release = random_release(seed, unknown=unknown)
+    tree, boxes = release.tree, random_boxes(np.random.default_rng(seed + 100), 32, 60)
+    answer, stddev = release.answer(boxes, spread=True)
+    share = shares_of(tree, boxes, tree.leaves)
+    covariance = dense_covariance(tree, release.noise_variance)
+    leaves = covariance[np.ix_(tree.leaves, tree.leaves)]
+    np.testing.assert_allclose(answer, share @ release.count[tree.leaves], atol=1e-8)
+    np.testing.assert_allclose(stddev**2, np.einsum("qi,ij,qj->q", share, leaves, share), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(release.stddev**2, np.diag(covariance), rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_answers_are_the_same_with_and_without_a_raster_and_with_a_spread(seed, monkeypatch):
+    release, boxes = random_release(seed), random_boxes(np.random.default_rng(seed), 32, 600)
+    quick = release.answer(boxes)
+    np.testing.assert_allclose(release.answer(boxes, spread=True)[0], quick, atol=1e-8)
+    np.testing.assert_allclose(release.blocks(3).sum(), release.count[0])
+    monkeypatch.setattr(ranges, "MOST_RASTER_CELLS", 0)
+    fine = replace(release)
+    np.testing.assert_allclose(fine.answer(boxes), quick, atol=1e-8)
+    np.testing.assert_allclose(fine.blocks(3), release.blocks(3), atol=1e-8)
+
+
+def slow_answer(release: Release, box: np.ndarray, node: int = 0) -> tuple[float, float]:
+    """The canonical answer of Section IV-A and its variance, recursively."""
+    tree = release.tree
+    share = float(shares_of(tree, box[None], np.array([node]))[0, 0])
+    if share == 0:
+        return 0.0, 0.0
+    if share == 1 or not tree.children[node]:
+        return share * release.count[node], share**2 * release.noise_variance[node]
+    first = tree.first_child[node]
+    parts = [slow_answer(release, box, child) for child in range(first, first + tree.children[node])]
+    return sum(part[0] for part in parts), sum(part[1] for part in parts)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Quadtree(height=4, least_squares=False),
+        Quadtree(height=4, least_squares=False, count_root=False, prune=40.0),
+        Quadtree(height=3, split="custom", weights=(1, 0, 0, 1), least_squares=False),
+    ],
+    ids=["all levels", "pruned", "two levels"],
+)
+def test_counts_that_do_not_agree_are_answered_by_the_canonical_decomposition(mechanism):
+    points = PointCounts.from_matrix(np.random.default_rng(1).integers(0, 5, (32, 32)))
+    release = mechanism.release(points, PureBudget(0.5), Entropy.seeded(2))
+    assert release.spread is None
+    boxes = random_boxes(np.random.default_rng(3), 32, 80)
+    slow = np.array([slow_answer(release, box) for box in boxes])
+    answer, stddev = release.answer(boxes, spread=True)
+    np.testing.assert_allclose(answer, slow[:, 0], atol=1e-8)
+    np.testing.assert_allclose(stddev, np.sqrt(slow[:, 1]), atol=1e-8)
+    np.testing.assert_allclose(release.answer(boxes), answer)
+    south, west = (part.ravel() * 8 for part in np.indices((4, 4)))
+    np.testing.assert_allclose(release.blocks(2).ravel(), release.answer(np.stack([west, south, west + 8, south + 8], axis=1)))
+
+
+def frame_of(shapes, crs: str | None = None) -> geopandas.GeoDataFrame:
+    return geopandas.GeoDataFrame(geometry=list(shapes), crs=crs)
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_boxes_asked_as_polygons_get_the_same_answers_and_spreads(seed, unknown):
+    release, boxes = random_release(seed, unknown=unknown), random_boxes(np.random.default_rng(seed), 32, 60)
+    boxes = boxes[(boxes[:, 2] > boxes[:, 0]) & (boxes[:, 3] > boxes[:, 1])]
+    as_boxes, as_areas = release.answer(boxes, spread=True), release.answer_areas(frame_of(shapely.box(*boxes.T)), spread=True)
+    for one, other in zip(as_boxes, as_areas, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+    np.testing.assert_allclose(release.answer_areas(frame_of(shapely.box(*boxes.T))), as_areas[0])
+
+
+def areas() -> np.ndarray:
+    rng = np.random.default_rng(4)
+    hulls = [shapely.MultiPoint(rng.uniform(-3, 35, (6, 2))).convex_hull for _ in range(15)]
+    ring = shapely.Point(16, 16).buffer(12).difference(shapely.Point(16, 16).buffer(5))
+    return np.array([*hulls, ring, shapely.union(shapely.box(1, 1, 4, 9), shapely.box(20, 20, 31, 22)), shapely.box(90, 90, 91, 91)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_polygons_are_answered_by_the_overlay_of_every_leaf(seed):
+    release = random_release(seed)
+    leaves = release.domain.boxes(release.tree.rectangles(release.tree.leaves))
+    share = shapely.area(shapely.intersection(areas()[:, None], leaves)) / shapely.area(leaves)
+    found, covered = release.answer_areas(frame_of(areas()), outside="inside_part")
+    np.testing.assert_allclose(found, share @ release.count[release.tree.leaves], atol=1e-6)
+    np.testing.assert_allclose(release.answer_areas(frame_of(areas()).geometry, outside="inside_part"), (found, covered))
+
+
+def test_polygons_in_another_crs_are_reprojected_to_the_domains():
+    points = PointCounts.from_xy([3e5], [5.6e6], domain=Domain(bounds=(0, 5.5e6, 6e5, 6.1e6), crs="EPSG:3857", order=5), count=[5000])
+    release = Quadtree(height=4).release(points, PureBudget(5), Entropy.seeded(5))
+    here = geopandas.GeoSeries([shapely.box(1e5, 5.51e6, 4.1e5, 5.7e6), shapely.Point(3e5, 5.8e6).buffer(1e5)], crs="EPSG:3857")
+    np.testing.assert_allclose(release.answer_areas(here.to_crs("EPSG:4326")), release.answer_areas(here), rtol=1e-6)
+    assert release.answer_areas(here)[0] == pytest.approx(5000, abs=100)
+
+
+NO_AREAS = {
+    "point": shapely.Point(1, 1),
+    "line": shapely.LineString([(0, 0), (1, 1)]),
+    "bow tie": shapely.Polygon([(0, 0), (2, 2), (2, 0), (0, 2)]),
+    "missing": None,
+}
+
+
+@pytest.mark.parametrize("shape", NO_AREAS)
+def test_areas_that_are_no_valid_polygons_are_refused(shape):
+    with pytest.raises(DomainError, match="make_valid"):
+        random_release(1).answer_areas(geopandas.GeoSeries([shapely.box(0, 0, 1, 1), NO_AREAS[shape]]))
+
+
+def test_an_empty_polygon_holds_nothing():
+    assert random_release(1).answer_areas(geopandas.GeoSeries([shapely.Polygon()])).tolist() == [0]
+
+
+def test_areas_without_a_crs_are_refused_where_the_domain_has_one():
+    tree = quadtree(LATTICE, 2)
+    release = release_of(tree, np.zeros(len(tree)), np.ones(len(tree)), crs="EPSG:3857")
+    with pytest.raises(DomainError, match="set_crs"):
+        release.answer_areas(frame_of([shapely.box(0, 0, 1, 1)]))
+
+
+@pytest.mark.parametrize("boxes", [[[0, 0, 1]], [0, 0, 1, 1], [[0, 0, float("nan"), 1]], [[2, 0, 1, 1]], [[0, 2, 1, 1]]])
+def test_malformed_boxes_are_refused(boxes):
+    with pytest.raises(DomainError, match=r"[Bb]ox"):
+        random_release(1).answer(boxes)
+
+
+OUTSIDE = np.array([[100.0, 100, 200, 200], [-16, 0, 16, 32], [0, 0, 32, 33]])
+
+
+@pytest.mark.parametrize("box", OUTSIDE.tolist(), ids=["elsewhere", "half", "a row more"])
+def test_answers_outside_the_domain_are_refused(box):
+    release = random_release(2)
+    for asked in (
+        lambda: release.answer([box]),
+        lambda: release.answer([box], spread=True, inside="interpolated"),
+        lambda: release.answer_interval([box]),
+        lambda: release.answer_areas(frame_of([shapely.box(*box)])),
+        lambda: true_answers(PointCounts.from_matrix(np.ones((32, 32), int)), [box]),
+    ):
+        with pytest.raises(DomainError, match="outside='inside_part'"):
+            asked()
+    with pytest.raises(DomainError, match="outside must be one of refuse, inside_part"):
+        release.answer([box], outside="clip")
+
+
+def test_the_part_inside_is_answered_together_with_its_coverage():
+    release, clipped = random_release(2), np.clip(OUTSIDE, 0, 32)
+    share, areas = np.array([0, 1 / 2, 32 / 33]), frame_of(shapely.box(*OUTSIDE.T))
+    for found, wanted in (
+        (release.answer(OUTSIDE, outside="inside_part"), (release.answer(clipped),)),
+        (release.answer(OUTSIDE, spread=True, outside="inside_part"), release.answer(clipped, spread=True)),
+        (release.answer_interval(OUTSIDE, outside="inside_part"), release.answer_interval(clipped)),
+        (release.answer_areas(areas, outside="inside_part"), (release.answer(clipped),)),
+        (release.answer_areas(areas, spread=True, outside="inside_part"), release.answer(clipped, spread=True)),
+    ):
+        for part, other in zip(found, (*wanted, share), strict=True):
+            np.testing.assert_allclose(part, other, atol=1e-6)
+    np.testing.assert_allclose(release.coverage(OUTSIDE), share)
+    np.testing.assert_allclose(release.coverage(areas), share)
+
+
+def test_no_boxes_get_no_counts():
+    release = random_release(2)
+    assert release.answer(np.zeros((0, 4))).shape == (0,)
+    assert [part.shape for part in release.answer(np.zeros((0, 4)), spread=True)] == [(0,), (0,)]
+
+
+def pruned_release() -> Release:
+    points = PointCounts.from_matrix(np.random.default_rng(6).integers(0, 3, (32, 32)))
+    return Quadtree(height=5, prune=10.0).release(points, PureBudget(1), Entropy.seeded(7))
+
+
+@pytest.mark.parametrize(
+    "release", [random_release(3), random_release(8, unknown=True), pruned_release()], ids=["random", "unknown", "pruned"]
+)
+def test_the_frame_of_every_level_tiles_the_domain(release):
+    for level in range(release.tree.height + 1):
+        frame = release.to_frame(level=level)
+        assert frame.geometry.area.sum() == pytest.approx(32 * 32)
+        assert shapely.area(shapely.union_all(frame.geometry)) == pytest.approx(32 * 32)
+        assert frame["count"].sum() == pytest.approx(release.count[0])
+        assert (frame["level"] == release.tree.depth[frame["partition_id"]]).all()
+        assert (frame["level"] <= level).all()
+        assert frame["partition_id"].is_unique
+        np.testing.assert_array_equal(frame["stddev"], release.stddev[frame["partition_id"]])
+        np.testing.assert_array_equal(frame["count_noisy"], release.noisy[frame["partition_id"]])
+        assert ((frame["ci_low"] <= frame["count"]) & (frame["count"] <= frame["ci_high"])).all()
+    assert len(release.to_frame(level=0)) == 1
+    np.testing.assert_array_equal(release.to_frame()["partition_id"], release.tree.leaves)
+
+
+def test_a_frame_has_the_crs_of_the_domain_and_refuses_levels_that_do_not_exist():
+    tree = quadtree(LATTICE, 2)
+    release = release_of(tree, np.zeros(len(tree)), np.ones(len(tree)), crs="EPSG:3857")
+    assert release.to_frame(1).crs == "EPSG:3857"
+    for level in (-1, 3):
+        with pytest.raises(DomainError, match="levels 0 to 2"):
+            release.to_frame(level)
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "0.1", "0.5", "1", "2", "3", "5", "7", "10", "20"])
+def test_the_interval_of_one_laplace_count_covers_at_least_95_percent_exactly(epsilon):
+    scale = 1 / Fraction(epsilon)
+    root, _ = pruned(quadtree(LATTICE, 1), np.ones(5, bool))
+    release = release_of(root, np.array([1000.0]), np.array([laplace_variance(scale)]))
+    low, high = (float(end[0]) for end in release.interval(np.array([0])))
+    reach = (high - low) / 2
+    assert (low + high) / 2 == 1000
+    assert reach == int(reach)
+    outside = 2 * math.exp(-float(epsilon) * (reach + 1)) / (1 + math.exp(-float(epsilon)))
+    assert outside <= 0.05
+
+
+@pytest.mark.parametrize("epsilon", ["0.01", "0.3", "1", "4", "10"])
+def test_intervals_after_least_squares_cover_at_least_95_percent(epsilon):
+    tree, runs = quadtree(LATTICE, 3), 3000
+    parts = PureBudget(epsilon).split([1, 2, 3, 4])
+    variance = np.concatenate([np.full(4**depth, laplace_variance(1 / part)) for depth, part in enumerate(parts)])
+    entropy, covered = Entropy.seeded(8), np.zeros(len(tree))
+    draws = np.hstack(
+        [
+            discrete_laplace(np.zeros(runs * 4**depth, np.int64), PureBudget(part), entropy).reshape(runs, -1)
+            for depth, part in enumerate(parts)
+        ]
+    )
+    nodes = np.arange(len(tree))
+    first = release_of(tree, draws[0].astype(float), variance)
+    for noise in draws:
+        low, high = replace(first, count=least_squares(tree, noise.astype(float), variance)[0]).interval(nodes)
+        covered += (low <= 0) & (high >= 0)
+    by_level = [covered[tree.at_depth(depth)].mean() / runs for depth in range(tree.height + 1)]
+    assert min(by_level) > 0.95
+    assert (stats.binom.cdf(covered, runs, 0.95) > 1e-6).all()
+
+
+@pytest.mark.parametrize("epsilon", ["0.2", "1"])
+def test_intervals_of_answers_stand_around_the_even_unbiased_estimate_and_cover_95_percent(epsilon):
+    rng = np.random.default_rng(3)
+    points = PointCounts.from_matrix(rng.poisson(2.0, (32, 32)) * (rng.random((32, 32)) < 0.2))
+    boxes, held = random_boxes(rng, 32, 60), []
+    for entropy in Entropy.seeded(4).spawn(40):
+        release = Quadtree(height=5, zero=True, inside="interpolated").release(points, PureBudget(epsilon), entropy)
+        low, high = release.answer_interval(boxes)
+        truth = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(float))
+        exact = truth.answer(boxes, inside="uniform")
+        held.append((low <= exact) & (exact <= high))
+        plain = replace(release, count=release.unbiased, unbiased=None, inside="uniform")
+        centre, stddev = plain.answer(boxes, spread=True)
+        np.testing.assert_array_equal(low, np.floor(centre - np.log(20) / np.sqrt(2) * stddev))
+        np.testing.assert_array_equal(high, np.ceil(centre + np.log(20) / np.sqrt(2) * stddev))
+    assert np.mean(held) > 0.95
+    assert [word in release.approximate for word in ("towards 0", "fuller neighbours")] == [True, True]
+
+
+def test_a_release_shows_what_it_is_and_whether_it_is_a_simulation():
+    points = PointCounts.from_matrix(np.full((4, 4), 987))
+    seeded = Quadtree(height=2).release(points, PureBudget(0.5), Entropy.seeded(9))
+    system = Quadtree(height=2).release(points, PureBudget(0.5), Entropy.system())
+    assert repr(seeded) == "Release(quadtree, 16 partitions, epsilon 0.5, SIMULATION: not private)"
+    assert repr(system) == "Release(quadtree, 16 partitions, epsilon 0.5)"
+
+
+def test_only_private_releases_on_system_entropy_may_be_published():
+    points = PointCounts.from_matrix(np.full((4, 4), 987))
+    system, seeded = (Quadtree(height=2).release(points, PureBudget(0.5), entropy) for entropy in (Entropy.system(), Entropy.seeded(9)))
+    system.refuse_unpublishable()
+    with pytest.raises(RefusedError, match="simulation must not be published"):
+        seeded.refuse_unpublishable()
+    for release in (system, seeded):
+        reference = replace(release, receipt=replace(release.receipt, private=False))
+        assert repr(reference) == "Release(quadtree, 16 partitions, epsilon 0.5, NOT PRIVATE)"
+        with pytest.raises(RefusedError, match="NOT PRIVATE: this is a reference"):
+            reference.refuse_unpublishable()
+
+
+def test_areas_of_another_kind_are_refused():
+    with pytest.raises(DomainError, match="GeoDataFrame"):
+        random_release(1).answer_areas([1, 2])

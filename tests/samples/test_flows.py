@@ -1,0 +1,289 @@
+"""The named examples of trips: same seed same trips, sizes as announced, known flights and counties, licensed, small."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+
+from dpviz.bundled import folder
+from dpviz.data.flows import Flows
+from dpviz.errors import InputError
+from dpviz.samples.flows import FLOW_SAMPLES, NORTHEAST, load_flow_sample, northeast_of
+from dpviz.samples.gravity import COUNTRY_SIZES, COUNTRY_TRIPS, Gravity, made_up_country, us_commuters, us_counties
+from dpviz.samples.points import SEED
+from dpviz.samples.synthetic_flows import DENSITIES, MOST_PAIRS, PARTITIONS, synthetic_flows
+from dpviz.space.pair_tree import PairTree
+
+FILES = ("us_airports", "us_flights", "us_counties", "northeast_commuters")
+TABLE_1 = {
+    "binary_complete": (1_051_271, 65_536),
+    "binary_dense": (734_688, 32_768),
+    "binary_sparse": (23_302, 655),
+    "random_complete": (2_019_580, 189_225),
+    "random_dense": (1_003_943, 95_612),
+    "random_sparse": (67_840, 1_892),
+}
+ITALY = (1, 20, 236, 948, 4_129, 47_765, 556_120)
+
+
+@pytest.fixture(scope="module")
+def samples() -> dict[str, Flows]:
+    return {key: load_flow_sample(key) for key in FLOW_SAMPLES}
+
+
+def stored(name: str) -> pd.DataFrame:
+    return pd.read_parquet(folder("sample_data") / f"{name}.parquet")
+
+
+def between(flows: Flows, origin: str, destination: str) -> int:
+    """Trips of one pair."""
+    one, other = flows.regions.find([origin, destination], flows.regions.depth)
+    return int(flows.count[(flows.origin == one) & (flows.destination == other)].sum())
+
+
+def stages(flows: Flows) -> list[int]:
+    """Pairs with trips at every stage of the destination tree."""
+    regions, tree = flows.regions, PairTree(origins=flows.regions, destinations=flows.ends)
+    pairs = [
+        (regions.ancestors(one)[flows.origin], regions.ancestors(other)[flows.destination]) for one, other in map(tree.levels, range(7))
+    ]
+    return [len(np.unique(origin.astype(np.int64) * 10_000 + destination)) for origin, destination in pairs]
+
+
+def same(one: Flows, other: Flows) -> bool:
+    arrays = ("origin", "destination", "count")
+    return one.regions == other.regions and all(np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays)
+
+
+@pytest.mark.parametrize("key", FLOW_SAMPLES)
+def test_every_sample_loads_as_it_is_described(samples, key):
+    sample, flows = FLOW_SAMPLES[key], samples[key]
+    assert (sample.key, sample.levels) == (key, flows.regions.levels)
+    assert sample.unit in {"flights", "commuters", "trips"}
+    assert sample.title
+    assert sample.description.endswith(".")
+    assert sample.source.endswith(".")
+    assert sample.licence in {"Apache-2.0", "public domain, US government"}
+    assert (flows.dropped, flows.contributions, flows.unit) == (0, 1, "trip")
+    assert flows.count.min() >= 1
+
+
+def test_the_flights_are_those_of_2008(samples):
+    flights = samples["us_flights"]
+    assert [flights.regions.size(level) for level in range(4)] == [1, 10, 51, 305]
+    assert (len(flights.count), flights.count.sum()) == (5_366, 7_009_728)
+    assert between(flights, "SFO", "LAX") == flights.count.max() == 13_788
+    assert between(flights, "ABE", "ATL") == 853
+    assert not FLOW_SAMPLES["us_flights"].synthetic
+
+
+def test_airports_are_where_they_are(samples):
+    regions = samples["us_flights"].regions
+    boston, marquette = regions.find(["BOS", "MQT"], 3)
+    assert regions.centres(3)[boston] == pytest.approx((-71.0052, 42.3643), abs=1e-3)
+    assert regions.names_of(3)[boston] == "Boston (BOS)"
+    assert regions.ids_of(2)[regions.ancestors(2)[marquette]] == "MI"
+    assert regions.ids_of(1)[-1] == "Territories"
+    assert regions.leaf_count(1)[-1] == 5
+
+
+def test_counties_are_all_there_with_their_people():
+    counties = us_counties().set_index("county")
+    assert len(counties) == 3_142
+    assert counties["population"].sum() == 328_239_523
+    assert counties.loc["06037", "population"] == 10_039_107
+    assert counties.loc["01001", "name"] == "Autauga"
+    assert list(counties.loc[["24005", "24510", "51600", "51059"], "name"]) == ["Baltimore", "Baltimore city", "Fairfax city", "Fairfax"]
+    assert counties.groupby("division", observed=True)["state"].nunique().tolist() == [5, 4, 3, 8, 6, 5, 9, 7, 4]
+    assert counties["area_km2"].sum() == pytest.approx(9.35e6, rel=0.02)
+
+
+def test_outlines_of_counties_are_valid_and_do_not_overlap():
+    counties = us_counties().set_index("county")
+    assert counties.is_valid.all()
+    assert not counties.is_empty.any()
+    assert counties.crs == "EPSG:4326"
+    west, south, east, north = counties.total_bounds
+    assert (west, east) == pytest.approx((-179.14, -66.98), abs=0.01)
+    assert (south, north) == pytest.approx((18.92, 71.35), abs=0.01)
+    virginia = counties[counties["state"] == "VA"].to_crs("EPSG:5070")
+    assert virginia.union_all().area == pytest.approx(virginia.area.sum(), rel=1e-4)
+
+
+def test_the_stored_commuters_are_those_of_the_default_seed(samples):
+    assert same(samples["northeast_commuters"], northeast_of(samples["us_commuters"]))
+    assert list(samples["northeast_commuters"].regions.ids_of(1)) == list(NORTHEAST)
+
+
+def test_commuters_of_another_seed_are_cut_out_of_the_whole_country():
+    other = load_flow_sample("northeast_commuters", seed=0)
+    assert same(other, northeast_of(us_commuters(seed=0)))
+    assert not same(other, load_flow_sample("northeast_commuters", seed=SEED))
+
+
+def test_every_worker_commutes_once_and_most_stay_in_their_county(samples):
+    commuters = samples["us_commuters"]
+    population = us_counties().set_index("county").loc[commuters.regions.ids_of(3), "population"]
+    workers = np.bincount(commuters.origin, commuters.count)
+    np.testing.assert_array_equal(workers, np.rint(0.45 * population))
+    stay = commuters.count[commuters.origin == commuters.destination].sum() / commuters.count.sum()
+    assert 0.65 < stay < 0.85
+    assert 300_000 < len(commuters.count) < 500_000
+
+
+def test_commuters_know_no_far_way_but_the_neighbouring_city(samples):
+    commuters = samples["us_commuters"]
+    assert between(commuters, "36047", "36061") > 50_000  # Brooklyn to Manhattan
+    assert between(commuters, "36061", "06037") == 0
+    assert commuters.regions.ids_of(2)[commuters.regions.ancestors(2)[commuters.regions.find(["09001"], 3)[0]]] == "CT"
+
+
+@pytest.mark.parametrize("name", ["us_counties", "northeast_commuters"])
+def test_ids_are_texts_with_leading_zeros(name):
+    table = stored(name)
+    ids = table["county" if name == "us_counties" else "origin"].astype(str)
+    assert ids.str.fullmatch(r"\d{5}").all()
+    assert ids.str.startswith("0").any()
+
+
+def test_the_country_is_as_large_as_announced(samples):
+    country = samples["made_up_country"]
+    assert tuple(country.regions.size(level) for level in (1, 2, 3)) == COUNTRY_SIZES
+    assert country.count.sum() == COUNTRY_TRIPS
+    assert 500_000 <= len(country.count) <= 600_000
+    assert country.regions.ids_of(3)[0] == "0001"
+    assert np.abs(country.regions.centres(3) - (-24, -2)).max() < 6
+
+
+def test_the_country_is_about_as_sparse_as_italy(samples):
+    np.testing.assert_allclose(stages(samples["made_up_country"]), ITALY, rtol=0.2)
+
+
+def test_municipalities_have_heavy_tails_and_most_trips_stay_in_the_province(samples):
+    country = samples["made_up_country"]
+    province = country.regions.ancestors(2)
+    trips = np.sort(np.bincount(country.origin, country.count))
+    assert trips[-81:].sum() > 0.25 * COUNTRY_TRIPS  # the largest hundredth
+    assert trips[0] >= 1
+    home, near = country.origin == country.destination, province[country.origin] == province[country.destination]
+    assert 0.5 < country.count[home].sum() / COUNTRY_TRIPS < 0.8
+    assert 0.85 < country.count[near].sum() / COUNTRY_TRIPS < 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_other_countries_are_about_as_sparse(seed):
+    country = made_up_country(seed=seed)
+    assert country.count.sum() == COUNTRY_TRIPS
+    np.testing.assert_allclose(stages(country), ITALY, rtol=0.35)
+
+
+def test_the_country_of_the_default_seed_is_always_the_same(samples):
+    assert same(samples["made_up_country"], made_up_country(seed=SEED))
+
+
+@pytest.mark.parametrize("make", [us_commuters, lambda seed: synthetic_flows("random", "sparse", seed=seed)])
+def test_same_seed_same_trips_and_another_seed_other_trips(make):
+    first, again, other = (make(seed=seed) for seed in (3, 3, 4))
+    assert same(first, again)
+    assert not same(first, other)
+
+
+@pytest.mark.parametrize("key", TABLE_1)
+def test_the_synthetic_sets_are_like_the_paper_s(samples, key):
+    trips, pairs = TABLE_1[key]
+    flows = samples[key]
+    assert len(flows.count) == pytest.approx(pairs, rel=0.011)  # the paper's 95,612 is no half of 189,225
+    assert flows.count.mean() == pytest.approx(trips / pairs, rel=0.1)
+    assert trips / 3 < flows.count.sum() < 3 * trips
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.parametrize("density", DENSITIES)
+def test_densities_are_exact(samples, partition, density):
+    flows = samples[f"{partition}_{density}"]
+    leaves = flows.regions.size(flows.regions.depth)
+    assert leaves == {"binary": 256, "random": 435}[partition]
+    assert len(flows.count) == int(DENSITIES[density] * leaves**2)
+
+
+def test_binary_areas_have_two_parts_and_random_ones_two_to_ten(samples):
+    binary, random = samples["binary_sparse"].regions, samples["random_sparse"].regions
+    assert (binary.depth, random.depth) == (8, 4)
+    assert {int(each) for level in range(8) for each in np.diff(binary.first_child(level))} == {2}
+    assert {int(each) for level in range(4) for each in np.diff(random.first_child(level))} == set(range(2, 11))
+    assert random.ids_of(3)[random.parent[3][-1]] == random.ids_of(4)[-1].rpartition(".")[0]
+    assert random == samples["random_complete"].regions
+
+
+def test_synthetic_flows_have_the_pareto_tail(samples):
+    """P(X >= k) is (1 + (k - 1/2) / s)**-3 after rounding, s twice the mean; the published rates of hidden pairs lie beside it."""
+    count = samples["random_complete"].count
+    scale = 2 * TABLE_1["random_complete"][0] / TABLE_1["random_complete"][1]
+    for least in (2, 5, 20, 100):
+        assert (count >= least).mean() == pytest.approx((1 + (least - 0.5) / scale) ** -3, rel=0.05)
+    for threshold, hidden in ((3.7, 36.8854), (28.0, 91.7555)):
+        assert 100 * (count < threshold).mean() == pytest.approx(hidden, abs=4)
+
+
+def test_a_partition_with_too_many_pairs_is_refused(monkeypatch):
+    monkeypatch.setattr("dpviz.samples.synthetic_flows.MOST_PAIRS", 1_000)
+    with pytest.raises(InputError, match="choose another"):
+        synthetic_flows("random", "sparse", seed=1)
+    assert MOST_PAIRS >= 435**2
+
+
+@pytest.mark.parametrize(("partition", "density"), [("ternary", "dense"), ("binary", "thin")])
+def test_an_unknown_partition_or_density_is_refused(partition, density):
+    with pytest.raises(InputError, match="binary, random"):
+        synthetic_flows(partition, density)
+
+
+def test_real_data_has_no_seed_and_unknown_samples_are_refused():
+    with pytest.raises(InputError, match="real data"):
+        load_flow_sample("us_flights", seed=1)
+    with pytest.raises(InputError, match="choose one of us_flights"):
+        load_flow_sample("mars")
+
+
+def test_gravity_sends_every_trip_once_and_farther_ones_rarely():
+    place = np.stack([np.arange(30) / 10, np.zeros(30)], axis=1)  # 11 km apart
+    model = Gravity(place=place, trips=np.full(30, 10_000), pull=np.ones(30), stay=np.full(30, 0.4), reach=((1.0, 20.0),))
+    origin, destination, count = model.draw(np.random.default_rng(1))
+    assert np.array_equal(np.bincount(origin, count), np.full(30, 10_000))
+    assert (np.diff(origin * np.int64(30) + destination) > 0).all()
+    assert (count >= 1).all()
+    assert count[origin == destination].mean() == pytest.approx(4_000, rel=0.02)
+    middle = (origin == 15) & (destination != 15)
+    assert spearmanr(np.abs(destination[middle] - 15), count[middle]).statistic < -0.95
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_readme_describes_every_column(name):
+    text = (folder("sample_data") / "README.md").read_text(encoding="utf-8")
+    assert all(f"`{column}`" in text for column in stored(name).columns)
+
+
+def test_the_readme_s_totals_are_the_files():
+    text = (folder("sample_data") / "README.md").read_text(encoding="utf-8")
+    rows = {name: next(line for line in text.splitlines() if line.startswith(f"| `{name}.parquet`")) for name in FILES}
+    for name in ("us_flights", "northeast_commuters"):
+        assert f"{stored(name)['count'].sum():,}" in rows[name]
+    assert sum("public domain" in row for row in rows.values()) == 3
+    assert "Apache-2.0" in rows["northeast_commuters"]
+
+
+def test_all_stored_files_together_stay_small():
+    sizes = {file.stem: file.stat().st_size for file in folder("sample_data").glob("*.parquet")}
+    assert sum(sizes.values()) < 3_000_000
+    assert sum(sizes[name] for name in FILES) < 600_000
+
+
+def test_the_script_that_rebuilds_says_how_to_run_it():
+    script = Path(folder("sample_data")) / "make_flows.py"
+    if not script.exists():
+        pytest.skip("not part of an installed package")
+    assert "sample_data/make_flows.py" in str(ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))))
