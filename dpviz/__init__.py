@@ -64,8 +64,7 @@ from dpviz.data.reading.safety import Limits
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, RefusedError, SettingError
 from dpviz.evaluation.audits import audit_all, audit_mechanism, audited
 from dpviz.evaluation.compare import compare
-from dpviz.evaluation.flow_bounds import error_bounds
-from dpviz.evaluation.flow_metrics import FlowEvaluation, evaluate_flows
+from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds, evaluate_flows
 from dpviz.evaluation.matching import Blocking, Holders, block, made_up_holders
 from dpviz.evaluation.metrics import Errors, Evaluation, error_by_size, evaluate, expected_error, true_answers, workload_errors
 from dpviz.evaluation.study import Study
@@ -106,16 +105,13 @@ from dpviz.privacy.receipt import Receipt, Step
 from dpviz.privacy.sampling import amplified, amplified_in_paper
 from dpviz.privacy.smooth import smooth_medians
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
-from dpviz.release.files import write_release, zipped
+from dpviz.release.files import read_manifest, read_release, write_release, zipped
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import describe, manifest_schema
+from dpviz.release.manifest import Publication, describe, manifest_schema
 from dpviz.release.point_release import Release
-from dpviz.release.publication import Publication
-from dpviz.release.reading import read_manifest, read_release
 from dpviz.release.verdict import Verdict, verdict
 from dpviz.samples.flows import FLOW_SAMPLES, load_flow_sample
-from dpviz.samples.points import SAMPLES, gaussian_cluster, load_sample, los_angeles
-from dpviz.samples.road_points import road_points
+from dpviz.samples.points import SAMPLES, gaussian_cluster, load_sample, los_angeles, road_points
 from dpviz.space.domain import Domain
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.regions import Regions

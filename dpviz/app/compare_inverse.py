@@ -14,7 +14,7 @@ from dpviz.app.fields import check, in_range
 from dpviz.app.inverse_job import InverseJob
 from dpviz.app.ledger import note_teach_look
 from dpviz.data.flows import Flows
-from dpviz.publishing.wanted_epsilon import Wanted
+from dpviz.publishing.dry_run import Wanted
 from dpviz.view.escape import markdown
 
 COARSEST, FINEST = 0, 8

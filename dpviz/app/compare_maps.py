@@ -22,8 +22,7 @@ from dpviz.space.regions import Regions
 from dpviz.view.escape import html, markdown
 from dpviz.view.points_map import SHOWN, points_map, scale_top
 from dpviz.view.trips_charts import matrix_chart
-from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, has_places, trips_map
-from dpviz.view.trips_scale import shared_tops, tops_of
+from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, has_places, shared_tops, tops_of, trips_map
 
 MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS = 400, 560, 200
 MOST_ZOOM, USUAL_ZOOM, EASY_TO_SEE = 6, 5, 60

@@ -18,8 +18,7 @@ from dpviz.app.trips_state import TRIPS
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
-from dpviz.evaluation.questions import LEVELS, POINT_WORKLOADS, SIZES
-from dpviz.evaluation.study import Study
+from dpviz.evaluation.study import LEVELS, POINT_WORKLOADS, SIZES, Study
 from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.publishing.study_config import VariedPart
 from dpviz.samples.flows import FLOW_SAMPLES

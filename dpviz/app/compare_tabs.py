@@ -11,10 +11,9 @@ from dpviz.app.compare_inverse import inverse_block
 from dpviz.app.compare_state import COMPARE, CompareData
 from dpviz.app.compare_words import of_points, size_words, usual_workload, workload_words
 from dpviz.app.study_job import StudyJob
-from dpviz.cli.table_file import csv_text
+from dpviz.cli.compare import csv_text
 from dpviz.view.escape import markdown
-from dpviz.view.htf_charts import lines_with_spread
-from dpviz.view.study_charts import FIGURES, PARTS, legend_height, parts_by_label, seconds_by_label, under_axis
+from dpviz.view.study_charts import FIGURES, PARTS, legend_height, lines_with_spread, parts_by_label, seconds_by_label, under_axis
 
 MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
     "On the map",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.errors import DpvizError
-from dpviz.publishing.wanted_epsilon import MOST_LOOKS, Wanted, wanted_epsilon
+from dpviz.publishing.dry_run import MOST_LOOKS, Wanted, wanted_epsilon
 
 
 class _StoppedError(Exception):

@@ -12,7 +12,7 @@ from dpviz.app.link import from_query
 from dpviz.app.stops import STOPS
 from dpviz.app.stops.parts import Shown, Stop
 from dpviz.app.stops.widgets import draw_button, widgets
-from dpviz.view.pictures import picture
+from dpviz.view.charts import picture
 
 BY_KEY = {stop.key: stop for stop in STOPS}
 _AT, _KNOBS, _SHOWN = "learn at", "learn knobs", "learn shown"

@@ -17,9 +17,8 @@ from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
-from dpviz.publishing.data_part import DataPart
+from dpviz.publishing.config import DataPart, DomainPart, RegionsPart
 from dpviz.publishing.private_data import PrivateData
-from dpviz.publishing.sections import DomainPart, RegionsPart
 
 MOST_KEPT = 12
 _NOT_RECORDED = "The truth is not shown, since that it is looked at cannot be recorded."

@@ -9,7 +9,7 @@ import streamlit as st
 from dpviz.app.points_state import Drawn
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.privacy.budget import PureBudget
-from dpviz.view.htf_charts import objective_chart
+from dpviz.view.study_charts import objective_chart
 
 
 def split_objective(what: Drawn) -> None:

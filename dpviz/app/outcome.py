@@ -17,8 +17,8 @@ from dpviz.app.verdict_row import show_verdict
 from dpviz.errors import DpvizError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
-from dpviz.release.accounting import stated_amount
 from dpviz.release.files import MANIFEST, zipped
+from dpviz.release.manifest import stated_amount
 from dpviz.view.escape import markdown
 
 _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}

@@ -20,9 +20,8 @@ from dpviz.data.reading.inspect import found_points
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.reading.sources import FoundFiles, found_files
 from dpviz.errors import DpvizError
-from dpviz.publishing.data_part import DataPart
+from dpviz.publishing.config import PLAIN, DataPart, DomainPart
 from dpviz.publishing.private_data import Asked, Opened, left_out, refuse_nothing
-from dpviz.publishing.sections import PLAIN, DomainPart
 from dpviz.release.nouns import RECORDS
 from dpviz.samples.points import SAMPLES
 from dpviz.space.domain import Domain, refuse_degrees

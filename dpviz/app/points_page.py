@@ -30,8 +30,8 @@ from dpviz.app.words import in_words
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.privacy.receipt import Receipt
+from dpviz.view.deck import MOST_FEATURES
 from dpviz.view.escape import html
-from dpviz.view.layers import MOST_FEATURES
 from dpviz.view.points_map import INTERPOLATED, PRESENT, SHOWN, can_be_interpolated, points_map, truth_map
 
 MAP_HEIGHT = 620

@@ -13,7 +13,7 @@ from dpviz.app.presses import refusal
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.dry_run import Expected, expected
-from dpviz.release.members import FORMATS
+from dpviz.release.tables import FORMATS
 from dpviz.release.verdict import records_needed
 from dpviz.view.escape import markdown
 

@@ -10,9 +10,8 @@ from dpviz.app.ledger import Loaded, Purse, in_currency
 from dpviz.errors import DpvizError
 from dpviz.privacy.accounts import amount_of
 from dpviz.privacy.budget import Budget
-from dpviz.publishing.config import ReleaseConfig, to_toml
-from dpviz.publishing.sections import BudgetPart, DatasetPart, MechanismPart, OutputPart, PublicationPart
-from dpviz.release.members import FORMATS
+from dpviz.publishing.config import BudgetPart, DatasetPart, MechanismPart, OutputPart, PublicationPart, ReleaseConfig, to_toml
+from dpviz.release.tables import FORMATS
 
 FILE_NAME = "release.toml"
 TEXTS = ("name", "curator", "description", "region", "intended_use")

@@ -21,9 +21,8 @@ from dpviz.data.flows import Flows
 from dpviz.data.reading.flows import FlowsFile
 from dpviz.data.reading.inspect import found_flows
 from dpviz.data.reading.sources import FoundFiles, found_files
-from dpviz.publishing.data_part import DataPart
+from dpviz.publishing.config import DataPart, RegionsPart
 from dpviz.publishing.private_data import Asked, Opened, left_out, refuse_nothing
-from dpviz.publishing.sections import RegionsPart
 from dpviz.release import nouns
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.space.regions import Regions

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.app.fields import check, in_range
 from dpviz.app.ledger import Recognised, note_teach_look
-from dpviz.data.reading.repeated_columns import MOST_SHOWN, RepeatedColumn
+from dpviz.data.reading.inspect import MOST_SHOWN, RepeatedColumn
 from dpviz.view.escape import markdown
 
 PERSON, VOUCHED, EACH = "person", "vouched", "each"

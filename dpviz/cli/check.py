@@ -13,20 +13,18 @@ import numpy as np
 import shapely
 
 from dpviz.data.counting.engines import AUTO, engine_for
-from dpviz.data.reading.copies import refuse_copies
 from dpviz.data.reading.flows import FlowsFile, inspect_flows
-from dpviz.data.reading.inspect import Pair, coordinate_columns, found_flows, found_points
+from dpviz.data.reading.geometries import open_shapes
+from dpviz.data.reading.inspect import MOST_SHOWN, Pair, RepeatedColumn, coordinate_columns, found_flows, found_points, repeated_columns
 from dpviz.data.reading.points import PointsFile, inspect_points
 from dpviz.data.reading.regions import inspect_regions
-from dpviz.data.reading.repeated_columns import MOST_SHOWN, RepeatedColumn, repeated_columns
 from dpviz.data.reading.safety import FORMATS, Limits, attempt, checked_bytes
-from dpviz.data.reading.shapes import open_shapes
-from dpviz.data.reading.sources import TABLES, FoundFiles, found_files
+from dpviz.data.reading.sources import TABLES, FoundFiles, found_files, refuse_copies
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import DpvizError, InputError
+from dpviz.release.files import read_release
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.reading import read_release
 
 MANIFEST, SCHEMA = "manifest.json", "manifest.schema.json"
 MOST_NAMED = 40

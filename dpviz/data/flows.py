@@ -2,22 +2,266 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+import math
+import re
+from dataclasses import KW_ONLY, dataclass, field, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from dpviz.data.arrays import frozen, too_many
+from dpviz.data.arrays import MOST_RECORDS, clipped, frozen, too_many
 from dpviz.data.bounding import KEEP, People, bound_of, people, refuse_unenforced
+from dpviz.data.columns import WEIGHTS_REFUSED, owners
 from dpviz.data.counted import Counted, counted_rows
-from dpviz.data.flow_rows import REMEDY, Trips, checked_counts, counts_of, ids_of, leaf_places
-from dpviz.data.places import pairs_of
+from dpviz.data.places import BAD, pairs_of
+from dpviz.data.reading.safety import guarded
 from dpviz.errors import InputError
 from dpviz.space.regions import Places, Regions
 
-Integers = NDArray[np.int64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from dpviz.space.regions import Places, Regions
+
+    Integers = NDArray[np.int64]
+
+REMEDY = "Correct the table, or pass bad_rows='drop' to leave such rows out."
+BLOCK_CODE = 15
+_FINE, _BLANK, _STRANGE, _NEGATIVE, _FRACTION = range(5)
+_FAULTS = {
+    _BLANK: "has a missing cell: every row needs its number of trips",
+    _STRANGE: "has a cell that is no number: store numbers, or in text tables digits without thousands separators or units",
+    _NEGATIVE: "has a negative count: a number of trips is at least 0",
+    _FRACTION: "has a count that is no whole number",
+}
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_LOST_ZEROS = (
+    "holds numbers, and numbers have lost the leading zeros that ids of the regions have ({example}): nothing is guessed."
+    " Read or save the column as text, zeros included."
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trips:
+    """Rows of trips, ready to be bounded and added up. PRIVATE.
+
+    Attributes:
+        origin: (n,) places of leaf regions; OUTSIDE or BAD where a row is to be left out.
+        destination: (n,) likewise.
+        count: (n,) trips of each row, -1 where a row is to be left out.
+        person: (n,) who a row belongs to; None without that.
+        ragged: further rows that could not be cut into cells.
+        notes: what was left out on purpose, in words, without a private number.
+    """
+
+    origin: Places = field(repr=False)
+    destination: Places = field(repr=False)
+    count: Integers = field(repr=False)
+    person: Any = field(default=None, repr=False)
+    ragged: int = field(default=0, repr=False)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ids:
+    """Ids of regions in rows. PRIVATE.
+
+    Attributes:
+        codes: (n,) index into `texts`, -1 where the cell is missing, blank, or neither a text nor a whole number.
+        texts: distinct.
+        numeric: whether the column stores numbers, which know no leading zeros.
+        source: what errors call the column, such as "Column 'from'".
+    """
+
+    codes: Integers = field(repr=False)
+    texts: list[str] = field(repr=False)
+    numeric: bool
+    source: str
+
+
+def ids_of(cells: pd.Series | pa.ChunkedArray, source: str) -> Ids:
+    """The ids in a column: texts as they are, whole numbers spelt out, also where gaps in the column made them decimals."""
+    if isinstance(cells, pa.ChunkedArray):
+        numeric = pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type) or pa.types.is_decimal(cells.type)
+    else:
+        numeric = pd.api.types.is_numeric_dtype(cells.dtype)
+        if cells.dtype == object:  # cell by cell: among objects, pandas holds True and 1 for the same
+            cells = pd.Series([_id_text(value) for value in cells.to_numpy()], dtype=object)
+    found = owners(cells)
+    texts = [_id_text(value) for value in found.distinct]
+    strange = np.array([text is None for text in texts] + [True])
+    codes = np.where(strange[found.codes], -1, found.codes)
+    return Ids(codes=codes, texts=[text or "" for text in texts], numeric=numeric, source=source)
+
+
+def _id_text(value: object) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return str(value)
+    number, fault = _whole(value)
+    return str(number) if fault == _FINE else None
+
+
+def refuse_missing(ids: Ids) -> None:
+    """Refuse a column that has a row without an id."""
+    if (ids.codes < 0).any():
+        raise InputError(f"{ids.source} has an id that is missing, or is neither a text nor a whole number. {REMEDY}")
+
+
+def leaf_places(ids: Ids, side: Regions, bad_rows: str) -> Places:
+    """(n,) places of ids among the leaves, found once per distinct id; where a row is to be left out, OUTSIDE, or BAD without an id.
+
+    Raises:
+        InputError: under "refuse", an id that is missing or no leaf region; under "drop", a column of numbers where the
+            leaves' ids have leading zeros, whatever its cells.
+    """
+    if bad_rows == "refuse":
+        refuse_missing(ids)
+    known = side.find(ids.texts, side.depth)
+    other = np.flatnonzero(known < 0)
+    known[other] = side.find([ids.texts[place].strip() for place in other.tolist()], side.depth)
+    places = np.append(known, np.int32(BAD))[ids.codes]
+    if bad_rows == "drop":
+        if ids.numeric:
+            refuse_lost_zeros(ids.source, side)
+        return places
+    if (unknown := np.unique(ids.codes[places < 0])).size:
+        if _zero_led(side) and any_lost_zeros([ids.texts[code] for code in unknown.tolist()], side):
+            raise InputError(f"{ids.source} {_lost_zeros(side)}")
+        raise InputError(f"{ids.source} has an id that is no leaf region ({side.levels[-1]}); ids are compared letter by letter. {REMEDY}")
+    return places
+
+
+def refuse_lost_zeros(source: str, side: Regions) -> None:
+    """Refuse a column of numbers where the leaves' ids have leading zeros."""
+    if _zero_led(side):
+        raise InputError(f"{source} {_lost_zeros(side)}")
+
+
+def any_lost_zeros(texts: list[str], side: Regions) -> bool:
+    """Whether a text would be the id of a leaf region, or a Census block code in one, if it had zeros in front."""
+    length = len(side.ids_of(side.depth)[0])
+    whole = [text.strip().zfill(BLOCK_CODE if len(text) == BLOCK_CODE - 1 else length)[:length] for text in texts if len(text) < BLOCK_CODE]
+    return bool((side.find(whole, side.depth) >= 0).any())
+
+
+def _zero_led(side: Regions) -> bool:
+    """Whether the leaves' ids are numbers of one length, some with a leading zero."""
+    ids = side.ids_of(side.depth)
+    return len({len(text) for text in ids}) == 1 and all(text.isdecimal() for text in ids) and any(text[0] == "0" for text in ids)
+
+
+def _lost_zeros(side: Regions) -> str:
+    return _LOST_ZEROS.format(example=f"{len(side.ids_of(side.depth)[0])} digits each")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Counts:
+    """Numbers of trips in a column. PRIVATE.
+
+    Attributes:
+        trips: (n,) cut to 2**53; 0 where there is a fault.
+        fault: (n,) 0 where the cell is a whole number, at least 0, else which rule it breaks.
+        source: what errors call the column.
+    """
+
+    trips: Integers = field(repr=False)
+    fault: NDArray[np.int8] = field(repr=False)
+    source: str
+
+
+def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = False, blanks: bool = False) -> Counts:
+    """The counts in a column, exactly: no number passes through a float unless it is stored as one.
+
+    Args:
+        cells: of the column.
+        source: what errors call it.
+        texts: whether texts are read as numbers, as in files; else they are none.
+        blanks: whether a missing cell is 0, as in a matrix.
+    """
+    if isinstance(cells, pd.Series) and not (isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufO"):
+        rule = f"{source} must hold whole numbers."
+        cells = guarded(rule, lambda: pa.chunked_array([pa.Array.from_pandas(cells)]))
+    if isinstance(cells, pa.ChunkedArray) and pa.types.is_dictionary(cells.type):
+        cells = cells.cast(cells.type.value_type)
+    stored = _stored_numbers(cells)
+    trips, fault = _by_cell(cells, texts) if stored is None else _checked(*stored)
+    return Counts(trips=trips, fault=np.where(fault == _BLANK, _FINE, fault).astype(np.int8) if blanks else fault, source=source)
+
+
+def _stored_numbers(cells: pd.Series | pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
+    """(n,) integers or floats as they are stored, and which are missing; None for columns of another kind."""
+    if isinstance(cells, pd.Series):
+        values = cells.to_numpy()
+        return None if values.dtype.kind == "O" else (values, np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool))
+    if pa.types.is_integer(cells.type):
+        return cells.fill_null(0).to_numpy(), cells.is_null().to_numpy()
+    if pa.types.is_floating(cells.type):
+        return cells.cast(pa.float64()).fill_null(math.nan).to_numpy(), cells.is_null(nan_is_null=True).to_numpy()
+    return None
+
+
+def _checked(values: NDArray[Any], missing: NDArray[np.bool_]) -> tuple[Integers, NDArray[np.int8]]:
+    fault = np.zeros(len(values), np.int8)
+    if values.dtype.kind == "f":
+        fault[values != np.floor(values)] = _FRACTION
+        fault[np.isinf(values)] = _STRANGE
+    fault[(values < 0) & (fault == _FINE)] = _NEGATIVE
+    fault[missing] = _BLANK
+    return np.where(fault == _FINE, clipped(values)[0], 0), fault
+
+
+def _by_cell(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integers, NDArray[np.int8]]:
+    """Counts of a column of texts, decimals or mixed cells."""
+    if isinstance(cells, pd.Series):
+        pairs = [(0, _BLANK) if blank else _whole(value) for value, blank in zip(cells.to_numpy(), cells.isna(), strict=True)]
+        codes = np.arange(len(pairs))
+    else:
+        found = owners(cells)
+        pairs, codes = [_whole(value, texts) for value in found.distinct], found.codes
+    number = np.array([*(pair[0] for pair in pairs), 0], np.int64)
+    fault = np.array([*(pair[1] for pair in pairs), _BLANK], np.int8)
+    return number[codes], fault[codes]
+
+
+def _whole(value: object, texts: bool = False) -> tuple[int, int]:
+    """A cell as a whole number, cut to 2**53, 0 if it is none or below; and which rule it breaks."""
+    if isinstance(value, str) and texts and _NUMBER.fullmatch(value.strip()):
+        value = Decimal(value.strip())
+    elif isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating | Decimal):
+        return 0, _STRANGE
+    if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):
+        return 0, _STRANGE
+    if value < 0:
+        return 0, _NEGATIVE
+    return (min(int(value), MOST_RECORDS), _FINE) if value == math.floor(value) else (0, _FRACTION)
+
+
+def checked_counts(counts: Counts, bad_rows: str) -> Integers:
+    """(n,) trips per row; -1 where a row is to be left out.
+
+    Raises:
+        InputError: a bad count under "refuse"; a column whose cells hold no whole number at all.
+    """
+    bad = counts.fault != _FINE
+    if bad_rows == "refuse" and bad.any():
+        raise InputError(_text(counts, counts.fault))
+    filled = counts.fault[counts.fault != _BLANK]
+    if len(filled) and filled.all():
+        raise InputError(f"{counts.source} holds no whole number. {_text(counts, filled)}")
+    return np.where(bad, -1, counts.trips)
+
+
+def _text(counts: Counts, fault: NDArray[np.int8]) -> str:
+    """What is wrong with the first kind of fault that occurs."""
+    kind = int(fault[fault != _FINE].min())
+    return f"{counts.source} {_FAULTS[kind]}. {WEIGHTS_REFUSED if kind == _FRACTION else REMEDY}"
+
 
 TRIP, PERSON = "trip", "person"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,9 +12,161 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.data.flows import Flows
-from dpviz.errors import DomainError
-from dpviz.release.flow_release import FlowRelease, interval
-from dpviz.release.pair_sums import PairSums, pair_sums
+from dpviz.errors import DomainError, SettingError
+from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
+from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram
+from dpviz.mechanisms.trips.top_down import TopDown
+from dpviz.privacy.budget import ApproxBudget
+from dpviz.release.flow_release import FlowRelease, PairSums, interval, pair_sums
+from dpviz.space.pair_tree import PairTree
+
+Floats = NDArray[np.float64]
+
+
+def error_bounds(release: FlowRelease, beta: float = 0.05) -> Floats:
+    """What the error of no pair of a stage exceeds, with probability at least 1 - beta for each stage on its own.
+
+    Args:
+        release: by TopDown, FlatGaussian or StabilityHistogram. Only public facts are read: the sizes of the tree, the scales in
+            the receipt, how many numbers were measured, the settings.
+        beta: probability of being wrong, above 0 and below 1.
+
+    Returns:
+        (T + 1,) trips, the pair of roots first; NaN where no bound is known (other mechanisms, TopDown with the dial).
+
+    Raises:
+        SettingError: beta out of range.
+    """
+    if not 0 < beta < 1:
+        raise SettingError("beta must be above 0 and below 1.")
+    if release.mechanism == TopDown.key:
+        return top_down_bound(release, beta)
+    if release.mechanism == FlatGaussian.key:
+        return flat_gaussian_bound(release, beta)
+    if release.mechanism == StabilityHistogram.key:
+        return stability_bound(release, beta)
+    return np.full(release.tree.height + 1, np.nan)
+
+
+def top_down_bound(release: FlowRelease, beta: float) -> Floats:
+    """Theorem 4 with its constants: twice the sum of the largest noise of every stage from the first down to this one.
+
+    At stage l, the largest of the K noises of stage k exceeds sigma_k sqrt(2 ln(2 K l / beta)) with probability beta / l at
+    most: P(noise >= t) <= exp(-t**2 / (2 sigma**2)) (Canonne, Kamath, Steinke, NeurIPS 2020, Corollary 9), and how many are measured
+    (K) is settled by earlier stages. So the l of them hold together with probability 1 - beta. Under add/remove the noise of the
+    root comes in once, not twice, and l + 1 events are counted. A pair under one that was dropped errs no more than that one.
+
+    It covers every optimiser and either order, but not the dial, which moves counts beyond the distance that the proof uses:
+        "chebyshev", "solver": the paper's proof. With siblings' true counts q, noise of at most N and a parent that is off by e,
+        lowering or raising q by at most abs(e) each gives counts that are feasible and within N + abs(e) of the noisy ones, so the
+        nearest ones are, too: no child errs by more than 2 N + abs(e).
+        "euclidean", ours: it is max(x - theta, 0), theta rounded up or down per entry. The sum over max(q + noise - theta, 0) is at
+        most sum(q) + e at theta = N + abs(e), and at least that at theta = -(N + abs(e)); it falls with theta, so theta
+        is between the two, rounded, too, as they are whole. So no child errs by more than 2 N + abs(e) either.
+
+    Source:
+        Boninsegna, Silvestri, 2025, Theorem 4; in its Eq. (11) the sum runs to l, not to l - 1.
+    """
+    height = release.tree.height
+    if release.settings["dial"] or release.settings["false_discovery"] is not None:
+        return np.full(height + 1, np.nan)
+    scale, measured = np.zeros(height + 1), np.zeros(height + 1)
+    for step in release.receipt.steps:
+        if step.level is not None:
+            scale[step.level], measured[step.level] = math.sqrt(step.scale), step.counts or 0
+    once_or_twice = np.append(1.0, np.full(height, 2.0))
+    bounds = np.zeros(height + 1)
+    for stage in range(height + 1):
+        above = slice(0, stage + 1)
+        events = int((scale[above] > 0).sum())
+        largest = _largest_noise(scale[above], measured[above], beta / max(events, 1))
+        bounds[stage] = (once_or_twice[above] * largest).sum()
+    return bounds
+
+
+def flat_gaussian_bound(release: FlowRelease, beta: float) -> Floats:
+    """Proposition 1 with its constants: sigma sqrt(B) sqrt(2 ln(2 n / beta)) for the n pairs of a stage.
+
+    B is the most pairs of leaves that one of them holds: a sum of B independent noises is sub-Gaussian with variance sigma**2 B. At
+    the finest stage, a pair that is left out for a noisy count under a threshold t errs by t - 1 more than its noise.
+
+    Source:
+        Boninsegna, Silvestri, 2025, Proposition 1, Eq. (4).
+    """
+    tree, sigma = release.tree, math.sqrt(release.receipt.steps[0].scale)
+    sizes = np.array([tree.size(stage) for stage in range(tree.height + 1)], np.float64)
+    bounds = np.sqrt(_most_leaf_pairs(tree)) * _largest_noise(np.full(len(sizes), sigma), sizes, beta)
+    least = FlatGaussian(**release.settings).smallest_kept(tree.size(tree.height), release.receipt.steps[0].scale)
+    bounds[-1] += 0 if least is None else least - 1
+    return bounds
+
+
+def stability_bound(release: FlowRelease, beta: float) -> Floats:
+    """Proposition 1 with its constants: B (t - 1 + scale ln(2 n / beta)) for the threshold t and n pairs of leaves.
+
+    Discrete Laplace noise exceeds x in size with probability 2 q**(floor(x) + 1) / (1 + q) <= 2 exp(-x / scale), q = exp(-1 / scale);
+    so with probability 1 - beta none of at most n noises exceeds N = scale ln(2 n / beta). A released pair then errs by N at most.
+    One that is left out had count + noise <= t - 1, so its count is t - 1 + N at most, and that is its error; an empty pair has none.
+    A coarser pair adds up at most B pairs of leaves. The paper's min(B, trips) is not used, as the number of trips may be private.
+
+    Source:
+        Boninsegna, Silvestri, 2025, Proposition 1, Eq. (5).
+    """
+    tree, (step,), total = release.tree, release.receipt.steps, release.receipt.total
+    if not isinstance(total, ApproxBudget):
+        return np.full(tree.height + 1, np.nan)
+    least = StabilityHistogram(**release.settings).least(total)
+    noise = float(step.scale) * math.log(2 * tree.size(tree.height) / beta)
+    return _most_leaf_pairs(tree) * (least - 1 + noise)
+
+
+def theorem_4(stage: int, height: int, rho: float, fan_out: float, beta: float) -> float:
+    """sqrt(l**3 T / rho ln(b l / beta)): how TopDown's largest error at stage l of T grows, up to a constant.
+
+    Source:
+        Boninsegna, Silvestri, 2025, Theorem 4, for a tree with b children per node.
+    """
+    return math.sqrt(stage**3 * height / rho * math.log(fan_out * stage / beta)) if stage else 0.0
+
+
+def proposition_1_gaussian(stage: int, height: int, rho: float, fan_out: float, beta: float) -> float:
+    """b**((T - l) / 2) sqrt(l / rho ln(b / beta)): how the flat Gaussian's largest error grows, up to a constant.
+
+    Source:
+        Boninsegna, Silvestri, 2025, Proposition 1, Eq. (4).
+    """
+    return float(fan_out ** ((height - stage) / 2) * math.sqrt(stage / rho * math.log(fan_out / beta)))
+
+
+def proposition_1_stability(stage: int, height: int, budget: ApproxBudget, fan_out: float, trips: float = math.inf) -> float:
+    """min(b**(T - l), n) ln(1 / delta) / epsilon: how the stability histogram's largest error grows, up to a constant.
+
+    Args:
+        stage: l.
+        height: T.
+        budget: (epsilon, delta).
+        fan_out: b.
+        trips: n, where it is public.
+
+    Source:
+        Boninsegna, Silvestri, 2025, Proposition 1, Eq. (5).
+    """
+    log_delta = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
+    return float(min(fan_out ** (height - stage), trips) * -log_delta / float(budget.epsilon))
+
+
+def _largest_noise(sigma: Floats, numbers: Floats, beta: float) -> Floats:
+    """What the largest of some sub-Gaussian noises exceeds with probability beta at most; 0 where there are none."""
+    return np.asarray(sigma * np.sqrt(2 * np.log(np.maximum(2 * numbers / beta, 1.0))))
+
+
+def _most_leaf_pairs(tree: PairTree) -> Floats:
+    """(T + 1,) the most pairs of leaves that one pair of each stage holds."""
+    origins, destinations = (
+        [float(side.leaf_count(level).max()) for level in range(side.depth + 1)] for side in (tree.origins, tree.destinations)
+    )
+    return np.array([origins[a] * destinations[b] for a, b in (tree.levels(stage) for stage in range(tree.height + 1))])
+
 
 Integers = NDArray[np.int64]
 

@@ -31,7 +31,7 @@ def rows_of(study: Study, run: Run) -> list[Row]:
         Rows of study (a mark: rows of equal marks belong in one table), label, mechanism (key), private (whether the mechanism is),
         status (of the release: a simulation, or not even that), settings (those that differ from the defaults, as JSON), epsilon,
         delta, repeat, run (its id), workload, questions (how many), n3, mae, mean20, median20, further figures (see
-        `dpviz.evaluation.questions`), seconds (of drawing the release), and the versions: package (that the mechanism comes from), dpviz,
+        `dpviz.evaluation.study`), seconds (of drawing the release), and the versions: package (that the mechanism comes from), dpviz,
         numpy and python.
     """
     start = time.perf_counter()

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
-from dpviz.data.split_objective import SENSITIVITY, UNITS
-from dpviz.mechanisms.points.htf import Htf
-from dpviz.mechanisms.points.htf_splits import candidates
+from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS, Htf, candidates
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.noise import laplace_variance
 from dpviz.space.domain import Domain
@@ -159,7 +157,7 @@ def closing_in(objective: Floats, rounds: int = FORM.rounds) -> tuple[Integers, 
         (v,) lines in the order in which it looks at them, and the line that it ends with.
 
     Source:
-        Shaham et al., 2021, Algorithm 1, read as `dpviz.mechanisms.points.htf_splits.by_rounds` does.
+        Shaham et al., 2021, Algorithm 1, read as `dpviz.mechanisms.points.htf.by_rounds` does.
     """
     left, right = 0, len(objective) - 1
     best = right // 2

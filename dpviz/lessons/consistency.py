@@ -14,7 +14,7 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
-from dpviz.space.levels import tree_of
+from dpviz.space.grids import tree_of
 from dpviz.space.tree import Tree
 
 Floats = NDArray[np.float64]

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 
 from dpviz.data.points import PointCounts
-from dpviz.data.split_objective import SENSITIVITY, UNITS
 from dpviz.evaluation.split_objective import FORM, ObjectiveCurve, objectives
-from dpviz.mechanisms.points.htf_splits import candidates
+from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS, candidates
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.selection import permute_and_flip

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from dpviz.lessons.town import TWO, counted, town_cells
-from dpviz.mechanisms.exact_kdtree import ExactKdtree
 from dpviz.mechanisms.points.kdtree import Kdtree
+from dpviz.mechanisms.references import ExactKdtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import exact_medians

@@ -16,8 +16,7 @@ from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
-from dpviz.release.flow_release import FlowRelease
-from dpviz.release.pair_sums import PairSums
+from dpviz.release.flow_release import FlowRelease, PairSums
 from dpviz.space.regions import Regions
 
 Integers = NDArray[np.int64]

@@ -4,8 +4,6 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from dpviz.mechanisms.base import FlowMechanism, PointMechanism, Settings
-from dpviz.mechanisms.exact_kdtree import ExactKdtree
-from dpviz.mechanisms.exact_tuned_grid import ExactTunedGrid
 from dpviz.mechanisms.points.adaptive_grid import AdaptiveGrid
 from dpviz.mechanisms.points.hilbert_tree import HilbertTree
 from dpviz.mechanisms.points.htf import Htf
@@ -15,9 +13,9 @@ from dpviz.mechanisms.points.path_tree import PathTree
 from dpviz.mechanisms.points.privelet import Privelet
 from dpviz.mechanisms.points.privtree import PrivTree
 from dpviz.mechanisms.points.quadtree import Quadtree
-from dpviz.mechanisms.points.tuned import Tuned
-from dpviz.mechanisms.points.tuned_grid import TunedGrid
+from dpviz.mechanisms.points.tuned import Tuned, TunedGrid
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
+from dpviz.mechanisms.references import ExactKdtree, ExactTunedGrid
 from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
 from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram
 from dpviz.mechanisms.trips.top_down import TopDown

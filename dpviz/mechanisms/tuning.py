@@ -2,21 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol, Self
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dpviz.data.indexes import CornerCounts
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting, shares_of
-from dpviz.mechanisms.box_shares import Asked, Boxes, tuning_boxes
-from dpviz.mechanisms.grid_bounds import Expected
+from dpviz.mechanisms.base import PointMechanism, Settings, Share, setting, shares_of
+from dpviz.mechanisms.expected_error import Asked, Boxes, Expected, Integers, Sums, expected_grid, grid_bias, grid_cover, tuning_boxes
 from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.points.quadtree import Quadtree
+from dpviz.mechanisms.points.uniform_grid import UniformGrid
 from dpviz.privacy.budget import PureBudget
-from dpviz.privacy.error_scores import LAWS, Scores, choice_step, choose, clipped_scores
+from dpviz.privacy.noise import laplace_variance
+from dpviz.privacy.selection import LAWS, Scores, choice_step, choose, clipped_scores
 from dpviz.space.domain import Domain
+
+Floats = NDArray[np.float64]
+Level = tuple[int, float, Sums, Sums]
+"""Nodes per side of one depth, the variance of each, and which of them there are and which of these are leaves, as sums of 0 and 1."""
+
+
+def tree_sides(mechanism: Quadtree, domain: Domain) -> tuple[int, ...]:
+    """Nodes per side of the complete tree, per depth."""
+    halvings = 1 if mechanism.fan_out == 4 else 2
+    return tuple(1 << min(halvings * depth, domain.order) for depth in range(len(mechanism.level_weights(domain)[0])))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeNoise:
+    """Variances in a complete quadtree. PUBLIC.
+
+    Attributes:
+        sides: nodes per side, per depth.
+        variance: of a node's count, per depth: by least squares from its own and all deeper measurements, or from its own.
+        consistent: whether it is by least squares.
+    """
+
+    sides: tuple[int, ...]
+    variance: tuple[float, ...]
+    consistent: bool
+
+    @classmethod
+    def of(cls, mechanism: Quadtree, domain: Domain, budget: PureBudget, contributions: int) -> TreeNoise:
+        """What a mechanism would have with a budget; nodes without a measurement have the sum of their children's variances."""
+        weights, _ = mechanism.level_weights(domain)
+        own = [laplace_variance(contributions / epsilon) if epsilon else math.inf for epsilon in budget.split(weights)]
+        sides, consistent = tree_sides(mechanism, domain), mechanism.least_squares or math.isinf(own[-1])
+        variance = own[-1:]
+        for each, parts in zip(own[-2::-1], list(_fans(sides))[::-1], strict=True):
+            below = parts * variance[0]
+            variance.insert(0, 1 / (1 / each + 1 / below) if consistent or math.isinf(each) else each)
+        return cls(sides=sides, variance=tuple(variance), consistent=consistent)
+
+    @property
+    def added(self) -> float:
+        """The most variance that the descendants of one node add, one family per depth."""
+        return sum(parts * each for parts, each in zip(_fans(self.sides), self.variance[1:], strict=True))
+
+
+def _fans(sides: tuple[int, ...]) -> Iterable[int]:
+    """Children of a node, per depth."""
+    return ((below // side) ** 2 for side, below in pairwise(sides))
+
+
+@lru_cache(maxsize=64)
+def answer_variance(boxes: Boxes, noise: TreeNoise) -> Floats:
+    """(q,) variance of the noise in the answers of a complete tree. PUBLIC, so it may be kept.
+
+    With least squares the error of a child is 1/f of its parent's, plus u - (mean of u over its f siblings and itself), with an
+    independent u of variance V_d (see `Spread`). If a is the share of a node's area that lies in a box, which is the mean of its
+    children's, then the error of the answer is the root's times its a, plus the sum of (a - the parent's a) u over all other
+    nodes. Its variance is V_0 S_0 + sum over d > 0 of V_d (S_d - f S_(d - 1)), with S_d the sum of a**2 over the nodes of depth d.
+    """
+    if not noise.consistent:
+        ends = [_none] * (len(noise.sides) - 1) + [np.multiply]
+        levels = zip(noise.sides, noise.variance, [np.multiply] * len(ends), ends, strict=True)
+        return canonical_variance(boxes, levels)
+    squares = [grid_cover(boxes, side).squares for side in noise.sides]
+    found = noise.variance[0] * squares[0]
+    for parts, each, (above, here) in zip(_fans(noise.sides), noise.variance[1:], pairwise(squares), strict=True):
+        found = found + (each if math.isfinite(each) else 0.0) * np.maximum(here - parts * above, 0)
+    return np.asarray(found)
+
+
+def canonical_variance(boxes: Boxes, levels: Iterable[Level]) -> Floats:
+    """(q,) variance of canonical answers, root first: whole nodes under no whole node, and cut leaves by their squared share."""
+    noise, above, size = np.zeros(len(boxes)), np.zeros((len(boxes), 4), np.int64), 1
+    for side, variance, kept, leaves in levels:
+        cover = grid_cover(boxes, side)
+        above, size, whole = above * (side // size), side, cover.whole()
+        noise += variance * (_inside(kept, whole) - _inside(kept, above) + cover.cut(leaves))
+        above = whole
+    return noise
+
+
+def _none(row: Integers, column: Integers) -> Integers:
+    return np.zeros(np.broadcast_shapes(row.shape, column.shape), np.int64)
+
+
+def _inside(sums: Sums, rectangles: Integers) -> Integers:
+    """(q,) sums of values in (q, 4) rectangles of whole cells."""
+    west, south, east, north = rectangles.T
+    return np.asarray(sums(north, east) - sums(south, east) - sums(north, west) + sums(south, west))
+
 
 SMALLEST_TOTAL = 100
 PAPER_SIZES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.8)
@@ -146,3 +242,187 @@ class Tuning(Settings[Domain]):
     def alternatives(self, frame: Domain) -> int:
         """How many candidates are left on a domain."""
         raise NotImplementedError
+
+
+Mask = NDArray[np.bool_]
+
+
+class ReleasableCandidate(Candidate, Protocol):
+    """A candidate together with the mechanism that it stands for."""
+
+    @property
+    def mechanism(self) -> PointMechanism:
+        """The settings that release it."""
+
+    @property
+    def value(self) -> float:
+        """What is tuned."""
+
+    def nodes(self, domain: Domain) -> int:
+        """How many nodes its release has at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridCandidate:
+    """A uniform grid of a fixed size."""
+
+    mechanism: UniformGrid
+
+    @property
+    def value(self) -> int:
+        """Cells per side."""
+        return self.mechanism.side or 1
+
+    def nodes(self, domain: Domain) -> int:  # noqa: ARG002
+        """Its cells, and the groups of 2 x 2 above them."""
+        return sum((-(-self.value >> level)) ** 2 for level in range(max(1, (self.value - 1).bit_length()) + 1))
+
+    def expected(self, asked: Asked, budget: PureBudget) -> Expected:
+        """See `expected_grid`, "tight"."""
+        return expected_grid(asked, self.value, budget)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeCandidate:
+    """A quadtree.
+
+    Attributes:
+        mechanism: its settings.
+    """
+
+    mechanism: Quadtree
+
+    def nodes(self, domain: Domain) -> int:
+        """As many as the complete tree has."""
+        return sum(side**2 for side in tree_sides(self.mechanism, domain))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeightCandidate(TreeCandidate):
+    """A quadtree of a fixed height, of which nothing is pruned.
+
+    Bound: the root of bias**2 + variance, with the bias of its leaves without noise, and the variance that its release would
+    state for its answers, which follows from its settings.
+
+    Privacy:
+        Neither partitions nor variances depend on the records, so that `expected_grid`'s proof holds as it is.
+    """
+
+    @property
+    def value(self) -> int:
+        """The height."""
+        return self.mechanism.height
+
+    def expected(self, asked: Asked, budget: PureBudget) -> Expected:
+        """Bounds for every box at once."""
+        noise = TreeNoise.of(self.mechanism, asked.points.domain, budget, asked.points.contributions)
+        error = np.sqrt(grid_bias(asked, noise.sides[-1]) ** 2 + answer_variance(asked.boxes, noise))
+        return Expected(error=error, moved=grid_cover(asked.boxes, noise.sides[-1]).most_cut)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PruningCandidate(TreeCandidate):
+    """A quadtree of a fixed height, pruned or not.
+
+    Bound: the root of bias**2 + variance. The bias is that of the tree without noise, where nodes with fewer than `prune` true
+    records are leaves. The variance is that of the canonical answer, every node with the variance that it has from its own and
+    all counts below it; least squares does at least as well (Gauss-Markov), and without it a node has its own count alone.
+    That pruning looks at noisy counts is left out.
+
+    Privacy:
+        Without pruning the tree is public, so variances are, and a record changes the bias by at most 1 in a box that cuts its
+        leaf (see `expected_grid`). With pruning below t (rounded up to T >= 1), one more record can turn one node from a leaf
+        into an inner node, at T - 1 records; only in boxes that cut it does this change anything. The parts of its T records that are
+        counted in a box lie between 0 and T before and after, so that the bias changes by T at most. The variance loses z of
+        this node or gains what new leaves add: below it only a node that holds all T records is split again, so at most the
+        nodes of one family per depth are added: W = max(z, f sum of z over depths), with f parts per step. The root of
+        b**2 + V is the length of (b, root of V), so it changes by at most T + root of W; by 1 if no leaf is split.
+    """
+
+    @property
+    def value(self) -> float:
+        """The threshold."""
+        return self.mechanism.prune
+
+    def expected(self, asked: Asked, budget: PureBudget) -> Expected:
+        """Bounds for every box at once, level by level."""
+        noise = TreeNoise.of(self.mechanism, asked.points.domain, budget, asked.points.contributions)
+        counts = _counts(asked, noise.sides)
+        levels = _kept(counts, self.mechanism.prune)
+        ends = [_sums(np.where(leaf, count, 0)) for count, (_, leaf) in zip(counts, levels, strict=True)]
+        answer = np.sum([grid_cover(asked.boxes, side).weighted(each) for side, each in zip(noise.sides, ends, strict=True)], axis=0)
+        masks = ((_sums(kept), _sums(leaf)) for kept, leaf in levels)
+        known = ((side, each, *sums) for side, each, sums in zip(noise.sides, noise.variance, masks, strict=True))
+        error = np.sqrt((answer - asked.truth) ** 2 + canonical_variance(asked.boxes, known))
+        return Expected(error=error, moved=self._moved(asked, noise))
+
+    def _moved(self, asked: Asked, noise: TreeNoise) -> float:
+        if not self.mechanism.prune:
+            return grid_cover(asked.boxes, noise.sides[-1]).most_cut
+        cut = max(grid_cover(asked.boxes, side).most_cut for side in noise.sides)
+        return cut * (max(math.ceil(self.mechanism.prune), 1) + math.sqrt(max(noise.added, *noise.variance)))
+
+
+def _counts(asked: Asked, sides: tuple[int, ...]) -> list[Integers]:
+    """Per depth, (side, side) true counts of the nodes of a complete tree. PRIVATE."""
+    lines = np.arange(0, asked.points.domain.side + 1, asked.points.domain.side // sides[-1], dtype=np.int32)
+    sums = CornerCounts(points=asked.points, columns=lines, rows=lines).table
+    return [np.diff(np.diff(sums[::step, ::step], axis=0), axis=1) for step in (sides[-1] // side for side in sides)]
+
+
+def _kept(counts: list[Integers], prune: float) -> list[tuple[Mask, Mask]]:
+    """Per depth, (side, side) which nodes a tree pruned at true counts has, and which of these are leaves. PRIVATE."""
+    levels, kept = [], np.ones(counts[0].shape, np.bool_)
+    for depth, count in enumerate(counts):
+        last = depth == len(counts) - 1
+        leaf = kept if last else kept & (count < prune)
+        levels.append((kept, leaf))
+        if not last:
+            fan = len(counts[depth + 1]) // len(count)
+            kept = np.kron(kept & ~leaf, np.ones((fan, fan), np.bool_))
+    return levels
+
+
+def _sums(cells: NDArray[Any]) -> Sums:
+    """Sums of (r, c) whole values."""
+    sums = np.zeros((cells.shape[0] + 1, cells.shape[1] + 1), np.int64)
+    np.cumsum(np.cumsum(cells, axis=0, dtype=np.int64), axis=1, out=sums[1:, 1:])
+    return lambda row, column: sums[row, column]
+
+
+def quadtree_height(value: float, domain: Domain) -> HeightCandidate:
+    """A quadtree of this height, or the largest that the lattice has room for."""
+    return HeightCandidate(mechanism=Quadtree(height=min(int(value), domain.order)))
+
+
+def grid_size(value: float, domain: Domain) -> GridCandidate:
+    """A uniform grid of so many cells per side, or as many as the lattice has."""
+    return GridCandidate(mechanism=UniformGrid(side=min(int(value), domain.side)))
+
+
+def pruning_threshold(value: float, domain: Domain) -> PruningCandidate:  # noqa: ARG001
+    """The default quadtree, pruned below this estimate; 0 is off."""
+    return PruningCandidate(mechanism=Quadtree(prune=value))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """One setting that can be tuned.
+
+    Attributes:
+        values: to choose from unless said otherwise.
+        candidate: from a value and a domain.
+        whole: values must be whole numbers.
+    """
+
+    values: tuple[float, ...]
+    candidate: Callable[[float, Domain], ReleasableCandidate]
+    whole: bool = True
+
+
+FAMILIES: dict[str, Family] = {
+    "quadtree height": Family(values=tuple(range(2, 11)), candidate=quadtree_height),
+    "grid size": Family(values=tuple(1 << step for step in range(2, 10)), candidate=grid_size),
+    "pruning threshold": Family(values=(0, 8, 16, 32, 64), candidate=pruning_threshold, whole=False),
+}
+"""What can be tuned, by name. A new one is one candidate and one line here."""

@@ -6,9 +6,9 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from dpviz.view.chart_parts import GREY, finish, log_y, on_log_axis, told_by, tooltip, with_texts
+from dpviz.view.charts import GREY, finish, log_y, on_log_axis, told_by, tooltip, with_texts
 from dpviz.view.colors import ACCENT
-from dpviz.view.htf_charts import lines_with_spread
+from dpviz.view.study_charts import lines_with_spread
 
 NOT_PRIVATE = {"Leaky": "Leaky (NOT PRIVATE)", "BestNonPriv": "BestNonPriv (NOT PRIVATE)"}
 

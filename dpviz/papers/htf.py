@@ -23,7 +23,7 @@ from dpviz.mechanisms.points.privelet import Privelet
 from dpviz.mechanisms.points.privtree import PrivTree
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
-from dpviz.papers.psd_queries import budget_of
+from dpviz.papers.psd import budget_of
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.points import SAMPLES, SEED, gaussian_cluster, los_angeles
 from dpviz.space.domain import Domain

@@ -2,18 +2,156 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
+from dpviz.errors import InputError
+from dpviz.evaluation.matching import Blocking, Holders, block, made_up_holders
+from dpviz.evaluation.metrics import true_answers
 from dpviz.mechanisms.base import PointMechanism
-from dpviz.mechanisms.exact_kdtree import ExactKdtree
 from dpviz.mechanisms.points.hilbert_tree import HilbertTree
 from dpviz.mechanisms.points.kdtree import Kdtree
 from dpviz.mechanisms.points.quadtree import Quadtree
-from dpviz.papers.psd_queries import EPSILONS, REPEATS, SEED, SHAPES, Shape, median_errors, occupied_boxes
+from dpviz.mechanisms.references import ExactKdtree
 from dpviz.privacy.allocation import worst_error
+from dpviz.privacy.budget import ApproxBudget, PureBudget
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.medians import cell_medians, exponential_medians, noisy_mean_medians
+from dpviz.privacy.node_values import NodeValues
+from dpviz.privacy.noise import discrete_laplace
+from dpviz.privacy.sampling import before_sampling, delta_before_sampling, thinned
+from dpviz.privacy.smooth import smooth_medians
+from dpviz.release.point_release import Release
+from dpviz.samples.points import BOUNDS, PAPER_SIZE, SQUARE, los_angeles, road_points
+from dpviz.space.domain import Domain
+from dpviz.space.workloads import fixed_size
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Shape = tuple[float, float]
+
+SHAPES: tuple[Shape, ...] = ((1, 1), (5, 5), (10, 10), (15, 0.2))
+QUERIES = 600
+EPSILONS = (0.1, 0.5, 1.0)
+REPEATS = 20
+DELTA = "1e-4"
+ORDER = 16
+SEED = 2012
+_ROUNDS = 100
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Questions:
+    """Boxes of one shape that all hold records. CURATOR ONLY: they were chosen by looking at private data.
+
+    Attributes:
+        shape: width and height, in units of the domain's CRS.
+        boxes: (q, 4) west, south, east, north.
+        truth: (q,) true answers, at least 1.
+    """
+
+    shape: Shape
+    boxes: Floats
+    truth: Integers
+
+    def median_error(self, release: Release) -> float:
+        """Median of |answer - truth| / truth, in percent."""
+        return float(100 * np.median(np.abs(release.answer(self.boxes) - self.truth) / self.truth))
+
+
+def paper_points(size: int = PAPER_SIZE, *, order: int = ORDER) -> PointCounts:
+    """The made-up road crossings that stand for the paper's data, counted.
+
+    Args:
+        size: crossings.
+        order: of the lattice. 16 makes cells of 25 x 30 m, a third of a block: 98 % of the paper's number of crossings have a cell
+            of their own, so that median lines are as fine as those of bare coordinates, and quadtrees up to height 16 fit.
+    """
+    x, y = road_points(size)
+    return PointCounts.from_xy(x, y, domain=Domain(bounds=BOUNDS, crs="EPSG:4326", order=order))
+
+
+def occupied_boxes(points: PointCounts, shape: Shape, count: int = QUERIES, *, seed: int = SEED) -> Questions:
+    """Boxes of one shape, anywhere in the domain, without those that hold no record.
+
+    Args:
+        points: private; looked at to leave boxes out, so this is for studies only.
+        shape: width and height in units of the domain's CRS, rounded to whole lattice cells.
+        count: q, how many.
+        seed: the same seed gives the same boxes.
+
+    Raises:
+        DomainError: a shape that is not positive or larger than the domain.
+        InputError: hardly any box of this shape holds a record.
+
+    Source:
+        Cormode et al., ICDE 2012, Section VIII-A: 600 queries "that have a non-zero answer" for each shape.
+    """
+    boxes, truths, found = [np.zeros((0, 4))], [np.zeros(0, np.int64)], 0
+    for part in range(_ROUNDS):
+        drawn = fixed_size(points.domain, *shape, count, seed + part)
+        truth = true_answers(points, drawn)
+        boxes.append(drawn[truth > 0])
+        truths.append(truth[truth > 0])
+        found += len(boxes[-1])
+        if found >= count:
+            return Questions(shape=shape, boxes=np.concatenate(boxes)[:count], truth=np.concatenate(truths)[:count])
+    raise InputError("Hardly any box of this shape holds a record; ask for a larger shape or fewer boxes.")
+
+
+def median_errors(
+    points: PointCounts,
+    mechanisms: Mapping[str, PointMechanism],
+    questions: Sequence[Questions],
+    epsilons: Sequence[float] = EPSILONS,
+    *,
+    repeats: int = REPEATS,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """Release again and again, and ask every time.
+
+    Args:
+        points: private.
+        mechanisms: by the name that the table shall have.
+        questions: one set of boxes per shape.
+        epsilons: budgets.
+        repeats: releases with fresh noise per mechanism and epsilon.
+        seed: of the noise.
+
+    Returns:
+        One row per mechanism, epsilon and shape: method, epsilon, width, height, error (percent: mean over the repeats of
+        the median relative error) and spread (its standard deviation over the repeats; NaN for one).
+    """
+    rows = []
+    streams = iter(Entropy.seeded(seed).spawn(len(mechanisms) * len(epsilons) * repeats))
+    for name, mechanism in mechanisms.items():
+        for epsilon in epsilons:
+            budget = budget_of(mechanism, epsilon)
+            runs = (mechanism.release(points, budget, next(streams)) for _ in range(repeats))
+            errors = np.array([[asked.median_error(release) for asked in questions] for release in runs])
+            rows += [_row(name, epsilon, asked.shape, errors[:, place]) for place, asked in enumerate(questions)]
+    return pd.DataFrame(rows)
+
+
+def budget_of(mechanism: Any, epsilon: float) -> Any:
+    """The budget of the kind that a mechanism takes; delta is the paper's 1e-4 where there is one."""
+    return ApproxBudget(str(epsilon), DELTA) if mechanism.needs_delta else PureBudget(str(epsilon))
+
+
+def _row(name: str, epsilon: float, shape: Shape, errors: Floats) -> dict[str, object]:
+    spread = float(errors.std(ddof=1)) if len(errors) > 1 else float("nan")
+    width, height = shape
+    return {"method": name, "epsilon": epsilon, "width": width, "height": height, "error": float(errors.mean()), "spread": spread}
+
 
 PRUNED = 32
 CELL_ORDER = 11
@@ -154,3 +292,257 @@ def families(height: int) -> dict[str, PointMechanism]:
         "kd-hybrid": Kdtree(variant="hybrid", height=height, prune=PRUNED),
         "Hilbert-R": HilbertTree(height=height, prune=PRUNED),
     }
+
+
+COUNTING = "counting on the lattice"
+MATCHED = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+DISAGREEMENT = 0.001  # degrees: about 100 m
+MARGIN = 0.004
+
+
+def figure_7a(size: int = PAPER_SIZE, *, order: int = ORDER, epsilon: float = 0.5, repeats: int = 3, seed: int = SEED) -> pd.DataFrame:
+    """Time to build each decomposition from counted points, in seconds and in sorts of the same points.
+
+    Args:
+        size: made-up road crossings.
+        order: of the lattice.
+        epsilon: budget.
+        repeats: the shortest of so many runs is taken, of the sort too.
+        seed: of the noise.
+
+    Returns:
+        One row per method: method, seconds, and lexsorts, the same in units of one np.lexsort of the points' two coordinates;
+        the first row is counting the coordinates on the lattice, which comes before every method.
+
+    Source:
+        Cormode et al., ICDE 2012, Figure 7 (a): quadtrees of height 10, all others of height 8 with fan-out 4.
+    """
+    x, y = road_points(size)
+    domain = Domain(bounds=BOUNDS, crs="EPSG:4326", order=order)
+    points = PointCounts.from_xy(x, y, domain=domain)
+    sort = _shortest(lambda: np.lexsort((x, y)), repeats)
+    rows = {COUNTING: _shortest(lambda: PointCounts.from_xy(x, y, domain=domain), repeats)}
+    for name, mechanism in _builds(order).items():
+        rows[name] = _shortest(partial(mechanism.release, points, budget_of(mechanism, epsilon), Entropy.seeded(seed)), repeats)
+    return pd.DataFrame({"method": list(rows), "seconds": list(rows.values()), "lexsorts": [each / sort for each in rows.values()]})
+
+
+def _builds(order: int) -> dict[str, PointMechanism]:
+    height = min(8, order)
+    return {
+        "quad-baseline": Quadtree(height=min(10, order), split="uniform", least_squares=False),
+        "quad-opt": Quadtree(height=min(10, order)),
+        "kd-noisymean": Kdtree(variant="noisy-mean", height=height),
+        "kd-hybrid": Kdtree(variant="hybrid", height=height),
+        "kd-standard": Kdtree(height=height),
+        "kd-standard, 1 % sample": Kdtree(height=height, sample=0.01),
+        "kd-cell": Kdtree(variant="cell", cell_order=CELL_ORDER, height=height),
+        "Hilbert-R": HilbertTree(height=height),
+    }
+
+
+def _shortest(work: Callable[[], object], repeats: int) -> float:
+    """Seconds of the fastest of several runs."""
+    taken = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - begun)
+    return min(taken)
+
+
+def made_up_register(size: int = 50_000, *, order: int = 12, seed: int = SEED) -> Holders:
+    """Two made-up registers of residents of Los Angeles who agree to about 100 m on a fifth of them.
+
+    Args:
+        size: people in all.
+        order: of the lattice; 12 makes cells of 17 m.
+        seed: of who is where and in which register.
+    """
+    domain = Domain(bounds=SQUARE, crs="EPSG:4326", order=order)
+    return made_up_holders(*los_angeles(size, seed=seed), domain=domain, common=0.2, disagreement=DISAGREEMENT, seed=seed)
+
+
+def figure_7b(
+    holders: Holders,
+    *,
+    epsilons: Sequence[float] = MATCHED,
+    heights: Sequence[int] = (3, 6),
+    threshold: float = 0.0,
+    margin: float = MARGIN,
+    repeats: int = REPEATS,
+    seed: int = SEED,
+) -> pd.DataFrame:
+    """How much work blocking by a private decomposition saves in record matching, and how many matches it keeps.
+
+    Args:
+        holders: for example `made_up_register()`.
+        epsilons: budgets.
+        heights: of all trees, fan-out 4. The paper does not say; its ratios of 0.93 to 0.95 are those of some dozens of leaves.
+        threshold: leaves with a smaller released count are dropped.
+        margin: around leaves, in units of the domain's CRS.
+        repeats: releases with fresh noise, averaged.
+        seed: of the noise.
+
+    Returns:
+        One row per height, epsilon and method: height, epsilon, method, reduction (share of pairs not compared, 0 to 1), spread
+        (its standard deviation over the repeats), padded (the same share if kept leaves are filled up to their released counts)
+        and recall (share of true matches that survive, 0 to 1).
+
+    Source:
+        Cormode et al., ICDE 2012, Figure 7 (b): all of the count budget on leaves, no least squares. Recall is ours to report.
+    """
+    streams = iter(Entropy.seeded(seed).spawn(len(heights) * len(epsilons) * 3 * repeats))
+    rows = []
+    for height in heights:
+        for epsilon in epsilons:
+            for name, mechanism in _matchers(height).items():
+                budget = budget_of(mechanism, epsilon)
+                runs = (mechanism.release(holders.first, budget, next(streams)) for _ in range(repeats))
+                found = [block(release, holders, threshold=threshold, margin=margin) for release in runs]
+                rows.append({"height": height, "epsilon": epsilon, "method": name} | _means(found))
+    return pd.DataFrame(rows)
+
+
+def _matchers(height: int) -> dict[str, PointMechanism]:
+    return {
+        "quad-baseline": Quadtree(height=height, split="leaf", least_squares=False),
+        "kd-noisymean": Kdtree(variant="noisy-mean", outside="nearest", height=height, split="leaf", least_squares=False),
+        "kd-standard": Kdtree(height=height, split="leaf", least_squares=False),
+    }
+
+
+def _means(found: Sequence[Blocking]) -> dict[str, float]:
+    reduction = np.array([each.reduction for each in found])
+    return {
+        "reduction": float(reduction.mean()),
+        "spread": float(reduction.std(ddof=1)) if len(found) > 1 else float("nan"),
+        "padded": float(np.mean([each.padded_reduction for each in found])),
+        "recall": float(np.mean([each.recall for each in found])),
+    }
+
+
+Medians = Callable[[NodeValues], Integers]
+
+EPSILON = Fraction(1, 100)
+_MEDIANS_DELTA = Fraction(1, 10_000)
+RATE = Fraction(1, 100)
+CELL = 2**10
+METHODS = ("EM", "SS", "NM", "cell", "cell_t", "EM_s", "SS_s")
+
+
+def figure_4(
+    size: int = 2**20, width: int = 2**26, *, levels: int = 10, cell: int = CELL, repeats: int = REPEATS, seed: int = SEED
+) -> pd.DataFrame:
+    """How far private medians are from the middle, level by level of a binary tree over uniform whole numbers.
+
+    Every method splits a tree of its own, with epsilon 0.01 per level, delta 1e-4 for smooth sensitivity, and samples of 1 %
+    for EM_s and SS_s. The cell method needs one noisy grid for the whole tree. The paper does not say what the grid may cost:
+    "cell" gives it the epsilon of one level, so that each level by itself costs all methods the same; "cell_t" that of all
+    levels together, so that all trees do: it passes EM on nodes of about 2**12 records and fewer.
+
+    Args:
+        size: records.
+        width: they lie in 0..width - 1.
+        levels: of the tree; the root is depth 0.
+        cell: length of a cell of the cell method.
+        repeats: trees with fresh noise per method, averaged.
+        seed: of records and noise.
+
+    Returns:
+        One row per method (EM: exponential mechanism, SS: smooth sensitivity, NM: noisy mean, cell, cell_t; _s: on samples) and depth:
+        method, depth, records (mean per node that holds any), error (percent of n/2: mean, over those nodes, of the
+        split's distance in rank from n/2; 100 is a split that separates nothing), spread (standard deviation over the
+        repeats) and seconds (mean, for all splits of the level; making the grid counts at depth 0).
+
+    Source:
+        Cormode et al., ICDE 2012, Figure 4 (a) and (b).
+    """
+    records = NodeValues.of_one(np.random.default_rng(seed).integers(0, width, size), 0, width)
+    streams = iter(Entropy.seeded(seed).spawn(len(METHODS) * repeats))
+    rows = []
+    for method in METHODS:
+        for _ in range(repeats):
+            rows += [{"method": method, **row} for row in _tree(records, method, next(streams), levels, cell)]
+    table = pd.DataFrame(rows).groupby(["method", "depth"], sort=False)
+    means = table[["records", "error", "seconds"]].mean()
+    return means.assign(spread=table["error"].std()).reset_index()[["method", "depth", "records", "error", "spread", "seconds"]]
+
+
+def _tree(nodes: NodeValues, method: str, entropy: Entropy, levels: int, cell: int) -> list[dict[str, float]]:
+    """One tree of a method: its figures per depth."""
+    rows, begun = [], time.perf_counter()
+    medians = _medians(nodes, method, entropy, levels, cell)
+    for depth in range(levels):
+        line = medians(nodes)
+        seconds = time.perf_counter() - begun
+        below, some = _below(nodes, line), nodes.records > 0
+        error = np.abs(2 * below - nodes.records)[some] / nodes.records[some]
+        rows.append({"depth": depth, "records": float(nodes.records[some].mean()), "error": float(100 * error.mean()), "seconds": seconds})
+        nodes = _halved(nodes, line)
+        begun = time.perf_counter()
+    return rows
+
+
+def _medians(nodes: NodeValues, method: str, entropy: Entropy, levels: int, cell: int) -> Medians:
+    if method.startswith("cell"):
+        return _Grid.of(nodes, EPSILON * (levels if method == "cell_t" else 1), entropy, cell).medians
+    if method == "NM":
+        return lambda part: noisy_mean_medians(part, EPSILON, entropy)
+    rate = RATE if method.endswith("_s") else Fraction(1)
+    epsilon = before_sampling(EPSILON, rate)
+    if method.startswith("EM"):
+        return lambda part: exponential_medians(thinned(part, rate, entropy), epsilon, entropy)
+    budget = ApproxBudget(epsilon, delta_before_sampling(_MEDIANS_DELTA, rate))
+    return lambda part: smooth_medians(thinned(part, rate, entropy), budget, entropy)
+
+
+def _below(nodes: NodeValues, line: Integers) -> Integers:
+    """(n,) records of each node below its line; the nodes lie beside each other in order."""
+    passed = np.concatenate([[0], np.cumsum(nodes.count)])
+    return np.asarray(passed[np.searchsorted(nodes.value, line)] - passed[nodes.start[:-1]])
+
+
+def _halved(nodes: NodeValues, line: Integers) -> NodeValues:
+    """Both sides of every line, without those too narrow to be split again."""
+    place = np.searchsorted(nodes.value, line)
+    start = np.append(np.column_stack([nodes.start[:-1], place]).ravel(), nodes.start[-1])
+    low, high = np.column_stack([nodes.low, line]).ravel(), np.column_stack([line, nodes.high]).ravel()
+    wide, sizes = high - low >= 2, np.diff(start)
+    here = np.repeat(wide, sizes)
+    return NodeValues(
+        value=nodes.value[here],
+        count=nodes.count[here],
+        start=np.concatenate([[0], np.cumsum(sizes[wide])]),
+        low=low[wide],
+        high=high[wide],
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Grid:
+    """Noisy counts of cells: (c + 1,) their sums from the left, at the lines between cells, which are `cell` apart."""
+
+    sums: Floats
+    cell: int
+
+    @classmethod
+    def of(cls, nodes: NodeValues, epsilon: Fraction, entropy: Entropy, cell: int) -> _Grid:
+        """The grid over one node that starts at 0."""
+        counts = np.bincount(nodes.value // cell, nodes.count, -(-int(nodes.high[0]) // cell)).astype(np.int64)
+        noisy = discrete_laplace(counts, PureBudget(epsilon), entropy)
+        return cls(sums=np.concatenate([[0.0], np.cumsum(noisy)]), cell=cell)
+
+    def medians(self, nodes: NodeValues) -> Integers:
+        """(n,) lines; looks at the public ends of the nodes only."""
+        first = nodes.low // self.cell + 1
+        inner = np.maximum(-(-nodes.high // self.cell) - first, 0)
+        start = np.concatenate([[0], np.cumsum(inner)])
+        line = np.arange(start[-1]) - np.repeat(start[:-1], inner) + np.repeat(first, inner)
+        before = self._at(nodes.low)
+        below = self.sums[line] - np.repeat(before, inner)
+        return cell_medians((nodes.low, nodes.high), start, line * self.cell, below, self._at(nodes.high) - before)
+
+    def _at(self, place: Integers) -> Floats:
+        """Noisy number of records below each place, even within cells."""
+        return np.interp(place, np.arange(len(self.sums)) * self.cell, self.sums)

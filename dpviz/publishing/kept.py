@@ -17,12 +17,10 @@ from dpviz.privacy.accounts import Account, Entry
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.order import Paid
 from dpviz.publishing.private_data import Frame, open_frame
-from dpviz.release.files import write_release
+from dpviz.release.files import read_release, write_release
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import describe
+from dpviz.release.manifest import Publication, describe
 from dpviz.release.point_release import Release
-from dpviz.release.publication import Publication
-from dpviz.release.reading import read_release
 from dpviz.space.domain import Domain
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from dpviz.privacy.budget import Budget
 from dpviz.publishing.private_data import PrivateData
 from dpviz.release.files import partial_beside
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.members import FORMATS
+from dpviz.release.manifest import Publication
 from dpviz.release.point_release import Release
-from dpviz.release.publication import Publication
+from dpviz.release.tables import FORMATS
 
 
 @dataclass(frozen=True, kw_only=True)

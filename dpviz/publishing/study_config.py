@@ -13,10 +13,8 @@ from dpviz.data.counting.job import Watch
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import SettingError
 from dpviz.evaluation.study import MOST_RUNS, Study
-from dpviz.publishing.config import Sourced
-from dpviz.publishing.data_part import PublicDataPart
+from dpviz.publishing.config import DomainPart, MechanismPart, PublicDataPart, RegionsPart, Sourced
 from dpviz.publishing.private_data import UNWATCHED, Opened, PrivateData, open_data, open_frame
-from dpviz.publishing.sections import DomainPart, MechanismPart, RegionsPart
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, value_of
 
 PARTS: dict[str, type[Any]] = {

@@ -3,25 +3,397 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 import re
+import sys
+import unicodedata
 import uuid
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from dpviz.errors import SettingError
-from dpviz.release.accounting import accounting_facts, ledger_facts, privacy_facts
-from dpviz.release.contents import contents_facts
-from dpviz.release.flow_release import FlowRelease
+from dpviz.privacy.accounts import exact_amount
+from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.consistency import Spread
+from dpviz.privacy.receipt import Receipt, Step
+from dpviz.privacy.wavelet import WaveletSpread
+from dpviz.release.columns import columns_of
+from dpviz.release.flow_release import FlowRelease, interval
 from dpviz.release.point_release import Release
-from dpviz.release.publication import Publication
-from dpviz.release.utility import utility_facts
 from dpviz.release.verdict import verdict_facts
+from dpviz.space.regions import Regions
+from dpviz.space.tree import Tree
+
+LONGEST_TEXT = 20_000
+_LAYOUT = "\n\t"
+_NUMBER = "(0|[1-9][0-9]{0,4299})(/[1-9][0-9]{0,4299})?"
+_AMOUNT = re.compile(f"epsilon {_NUMBER}(, delta {_NUMBER})?|rho {_NUMBER}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publication:
+    """The curator's part of a manifest. PUBLIC: every word of it is published; it is escaped wherever it is shown.
+
+    Attributes:
+        name: of the data product.
+        curator: who answers for it.
+        description: what was counted, when and how it was collected; "" if nothing is to be said.
+        region: the part of the world that it covers, in words.
+        intended_use: what it was made for, and what not.
+        draws: how many draws on this dataset its ledger counts, this one included; at least 1.
+        truth_seen: whether anybody looked at true counts beside noisy ones while the settings were chosen.
+        dataset_spent: what the dataset's ledger has spent in all, this draw included, in exact numbers such as "epsilon 3/10,
+            delta 1/100000000" or "rho 1/2"; None where no ledger was kept.
+        dataset_cap: the most that its ledger lets be spent, likewise.
+
+    Raises:
+        SettingError: name or curator is blank, or something is not of its kind, too long, or not printable.
+    """
+
+    name: str
+    curator: str
+    description: str
+    region: str
+    intended_use: str
+    draws: int
+    truth_seen: bool
+    dataset_spent: str | None = None
+    dataset_cap: str | None = None
+
+    def __post_init__(self) -> None:
+        for declared in fields(self):
+            value = getattr(self, declared.name)
+            if declared.type == "str" or (declared.type == "str | None" and value is not None):
+                _check_text(declared.name, value)
+        for name in ("dataset_spent", "dataset_cap"):
+            _check_amount(name, getattr(self, name))
+        for name in ("name", "curator"):
+            if not getattr(self, name).strip():
+                raise SettingError(f"The publication's {name} must not be blank: readers must know what this is and whom to ask.")
+        if isinstance(self.draws, bool) or not isinstance(self.draws, int) or self.draws < 1:
+            raise SettingError("The publication's draws must be a whole number of at least 1: the release itself is a draw.")
+        if not isinstance(self.truth_seen, bool):
+            raise SettingError("The publication's truth_seen must be True or False: it is a declaration.")
+
+
+def _check_amount(name: str, text: str | None) -> None:
+    if text is not None and not _AMOUNT.fullmatch(text):
+        raise SettingError(f"The publication's {name} must be exact: epsilon 3/10, or epsilon 3/10, delta 1/100000000, or rho 1/2.")
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise SettingError(f"The publication's {name} must be a text.")
+    if len(value) > LONGEST_TEXT:
+        raise SettingError(f"The publication's {name} is longer than {LONGEST_TEXT:,} characters.")
+    if any(unicodedata.category(character) in ("Cc", "Cs") and character not in _LAYOUT for character in value):
+        raise SettingError(f"The publication's {name} has a control character, or half of one; write plain text.")
+
 
 Facts = dict[str, Any]
+
+PURE, APPROX, ZCDP = "pure differential privacy", "approximate differential privacy", "zero-concentrated differential privacy"
+SEQUENTIAL, INSTEAD = "adds to the other steps", "in place of later steps, on paths that end here"
+COMPOSITION = "The amounts of the steps add up; within a step the counted places are disjoint, so one unit pays once."
+PARTS = ("epsilon", "delta", "rho")
+CURRENCIES = {"ε": "epsilon", "ρ": "rho"}
+
+
+def amount(value: Fraction | None) -> Facts | None:
+    """A number as an exact string, and as the nearest decimal for people; None stays None."""
+    return None if value is None else {"exact": str(value), "decimal": _decimal(value)}
+
+
+def privacy_facts(receipt: Receipt) -> Facts:
+    """The guarantee: variant, unit, neighbours, bound, budget, conversion, and what is not protected."""
+    return {
+        "variant": {PureBudget: PURE, ApproxBudget: APPROX, ZcdpBudget: ZCDP}[type(receipt.total)],
+        "unit": receipt.unit,
+        "unit_definition": receipt.unit_definition or None,
+        "neighbouring_relation": receipt.neighbours,
+        "contribution_bound": receipt.contributions,
+        **_budget_facts(receipt.total),
+        "converted_rho": amount(None if receipt.converted is None else receipt.converted.rho),
+        "conversion": receipt.conversion,
+        "spent": _budget_facts(receipt.spent),
+        "unprotected": list(receipt.unprotected),
+    }
+
+
+def accounting_facts(receipt: Receipt) -> Facts:
+    """What was spent on what."""
+    return {
+        "currency": CURRENCIES[receipt.currency],
+        "composition": COMPOSITION,
+        "available": amount(receipt.available),
+        "used": amount(receipt.used),
+        "steps": [_step_facts(step) for step in receipt.steps],
+        "notes": list(receipt.notes),
+    }
+
+
+def receipt_of(privacy: Facts, accounting: Facts) -> Receipt:
+    """The receipt that was stated.
+
+    Raises:
+        BudgetError: amounts that do not add up.
+    """
+    converted = privacy["converted_rho"]
+    return Receipt(
+        total=_budget(privacy),
+        steps=tuple(_step(facts) for facts in accounting["steps"]),
+        unit=privacy["unit"],
+        neighbours=privacy["neighbouring_relation"],
+        contributions=privacy["contribution_bound"],
+        unprotected=tuple(privacy["unprotected"]),
+        notes=tuple(accounting["notes"]),
+        converted=None if converted is None else ZcdpBudget(_exact(converted)),
+        conversion=privacy["conversion"],
+        unit_definition=privacy.get("unit_definition") or "",  # version 1.0 did not state it
+    )
+
+
+def ledger_facts(text: str | None) -> Facts | None:
+    """An amount as the ledger writes it, with the parts that a budget is stated with; None stays None."""
+    if text is None:
+        return None
+    parts = exact_amount(text)
+    return {name: amount(parts.get(name)) for name in PARTS}
+
+
+def stated_amount(facts: Facts) -> str:
+    """What `ledger_facts` stated, for people: decimals; a delta of 0 is left out.
+
+    >>> stated_amount(ledger_facts("epsilon 3/2, delta 0"))
+    'epsilon 1.5'
+    """
+    known = {name: facts[name]["decimal"] for name in PARTS if facts[name] is not None}
+    return ", ".join(f"{name} {value:.9g}" for name, value in known.items() if value or name != "delta")
+
+
+def _decimal(value: Fraction) -> float:
+    """The nearest floating-point number; the largest one beyond them."""
+    try:
+        return float(value)
+    except OverflowError:
+        return sys.float_info.max
+
+
+def _budget_facts(budget: Budget) -> Facts:
+    return {name: amount(getattr(budget, name, None)) for name in PARTS}
+
+
+def _budget(privacy: Facts) -> Budget:
+    if privacy["variant"] == ZCDP:
+        return ZcdpBudget(_exact(privacy["rho"]))
+    epsilon = _exact(privacy["epsilon"])
+    return PureBudget(epsilon) if privacy["variant"] == PURE else ApproxBudget(epsilon, _exact(privacy["delta"]))
+
+
+def _exact(facts: Facts) -> Fraction:
+    return Fraction(facts["exact"])
+
+
+def _step_facts(step: Step) -> Facts:
+    return {
+        "purpose": step.purpose,
+        "level": step.level,
+        "amount": amount(step.amount),
+        "delta": amount(step.delta),
+        "sensitivity": amount(step.sensitivity),
+        "noise": step.noise,
+        "scale": amount(step.scale),
+        "counts": step.counts,
+        "composition": INSTEAD if step.instead else SEQUENTIAL,
+    }
+
+
+def _step(facts: Facts) -> Step:
+    return Step(
+        purpose=facts["purpose"],
+        amount=_exact(facts["amount"]),
+        sensitivity=_exact(facts["sensitivity"]),
+        noise=facts["noise"],
+        scale=_exact(facts["scale"]),
+        level=facts["level"],
+        counts=facts["counts"],
+        delta=_exact(facts["delta"]),
+        instead=facts["composition"] == INSTEAD,
+    )
+
+
+POINTS, TRIPS = "points", "trips"
+INDEPENDENT, LEAST_SQUARES, WAVELET = "independent", "least squares", "wavelet"
+NESTED, GRID, CURVE = "nested rectangles", "one grid", "stretches of a Hilbert curve"
+_HALF = re.compile(r"[\ud800-\udfff]")
+
+
+def contents_facts(release: Release | FlowRelease) -> Facts:
+    """Mechanism, settings, public frame and how the tables are to be read.
+
+    Raises:
+        SettingError: a setting, or the name of a region, that cannot be written down.
+    """
+    about = {
+        "mechanism": release.mechanism,
+        "settings": {name: _written(name, value) for name, value in release.settings.items()},
+        "approximate": release.approximate,
+    }
+    return about | (_points(release) if isinstance(release, Release) else _trips(release))
+
+
+def settings_of(contents: Facts) -> dict[str, Any]:
+    """The mechanism's settings: lists are tuples."""
+    return {name: _read(value) for name, value in contents["settings"].items()}
+
+
+def _points(release: Release) -> Facts:
+    domain = release.domain
+    return {
+        "kind": POINTS,
+        "columns": columns_of(release),
+        "domain": {"bounds": list(domain.bounds), "crs": domain.crs, "order": domain.order},
+        "height": release.height,
+        "inside": release.inside,
+        "spread": _spread(release.spread),
+        "tree": _tree(release.tree),
+    }
+
+
+def _spread(spread: Spread | WaveletSpread | None) -> Facts:
+    if spread is None:
+        return {"errors": INDEPENDENT}
+    if isinstance(spread, WaveletSpread):
+        return {"errors": WAVELET, "order": spread.order, "variance": spread.variance, "width": spread.width}
+    return {"errors": LEAST_SQUARES, "root_variance": spread.root}
+
+
+def _tree(tree: Tree) -> Facts:
+    shape = CURVE if tree.curve is not None else GRID if tree.lines is not None else NESTED
+    return {"shape": shape, "nodes": len(tree), "leaves": len(tree.leaves), "curve_order": None if tree.curve is None else tree.curve.order}
+
+
+def _trips(release: FlowRelease) -> Facts:
+    tree = release.tree
+    same = tree.destinations is tree.origins
+    return {
+        "kind": TRIPS,
+        "columns": columns_of(release),
+        "refined_first": tree.first,
+        "every_pair": release.every_pair,
+        "across": release.across is not None,
+        "origins": _regions(tree.origins),
+        "destinations": None if same else _regions(tree.destinations),
+        "stages": [
+            {
+                "stage": stage,
+                "between": tree.title(stage),
+                "pairs": len(at.count),
+                "measured": int(at.measured),
+                "variance": float(at.variance) if math.isfinite(at.variance) else None,
+            }
+            for stage, at in enumerate(release.stages)
+        ],
+    }
+
+
+def _regions(regions: Regions) -> list[Facts]:
+    for texts in (*regions.ids, *regions.names, np.array(regions.levels, object)):
+        if _HALF.search("\n".join(texts)):
+            raise SettingError("An id or name of a region holds half a character (a lone surrogate), which no file can hold; correct it.")
+    shapes = zip(regions.levels, regions.ids, regions.geometry, strict=True)
+    return [{"level": name, "regions": len(ids), "shapes": shape is not None} for name, ids, shape in shapes]
+
+
+def _written(name: str, value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_written(name, part) for part in value]
+    if value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise SettingError(f"The mechanism's setting {name!r} cannot be written: use texts, finite numbers, True or False, and tuples of them.")
+
+
+def _read(value: Any) -> Any:
+    return tuple(_read(part) for part in value) if isinstance(value, list) else value
+
+
+Floats = NDArray[np.float64]
+
+
+CONFIDENCE = 0.95
+RELIABILITY = ((0.12, "high"), (0.40, "medium"))
+LEAST_RELIABLE = "low"
+_POINT_INTERVAL = "count ± ln(20) / √2 ≈ 2.12 stddev, rounded outwards: exact for one Laplace count, cautious for sums of them."
+_TRIP_INTERVAL = "count_noisy ± 1.96 stddev, rounded outwards and not under 0."
+_COVERS = "Covers the noise only: neither what is assumed inside partitions nor what was wrong in the data."
+
+
+def reliability(count: NDArray[Any], stddev: Floats) -> pa.DictionaryArray:
+    """(n,) "high", "medium" or "low" by the coefficient of variation stddev / |count|: up to 12 %, up to 40 %, above.
+
+    A count of 0 is "low", unless it is exact.
+    """
+    found = np.full(len(stddev), len(RELIABILITY), np.int8)
+    for place, (bound, _) in reversed(list(enumerate(RELIABILITY))):
+        found[stddev <= bound * np.maximum(count, 0)] = place
+    return pa.DictionaryArray.from_arrays(found, [*(name for _, name in RELIABILITY), LEAST_RELIABLE])
+
+
+def utility_facts(release: Release | FlowRelease) -> Facts:
+    """Per level, coarsest first: how many numbers, their standard deviations and the width of their intervals."""
+    points = isinstance(release, Release)
+    return {
+        "confidence": CONFIDENCE,
+        "interval": f"{_POINT_INTERVAL if points else _TRIP_INTERVAL} {_COVERS}",
+        "approximate": release.approximate,
+        "levels": _point_levels(release) if isinstance(release, Release) else _trip_levels(release),
+    }
+
+
+def _point_levels(release: Release) -> list[Facts]:
+    low, high = release.interval(np.arange(len(release.tree)))
+    levels = []
+    for level in range(release.height + 1):
+        nodes = release.nodes(level)
+        levels.append(_facts(level, None, release.stddev[nodes], (high - low)[nodes]))
+    return levels
+
+
+def _trip_levels(release: FlowRelease) -> list[Facts]:
+    levels = []
+    for level in range(release.depth + 1):
+        stddev = release.stddev(2 * level)
+        low, high = interval(release.stages[2 * level].noisy, stddev)
+        levels.append(_facts(level, release.tree.title(2 * level), stddev, high - low))
+    return levels
+
+
+def _facts(level: int, between: str | None, stddev: Floats, width: Floats) -> Facts:
+    return {
+        "level": level,
+        "between": between,
+        "partitions": len(stddev),
+        "stddev_median": _quantile(stddev, 0.5),
+        "stddev_p95": _quantile(stddev, CONFIDENCE),
+        "interval_width_median": _quantile(width, 0.5),
+    }
+
+
+def _quantile(values: Floats, share: float) -> float | None:
+    """A quantile; None where there are no values, or it is not finite."""
+    found = float(np.quantile(values, share)) if len(values) else np.nan
+    return found if np.isfinite(found) else None
+
 
 SCHEMA_VERSION = "2.0"
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")

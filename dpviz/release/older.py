@@ -7,10 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from dpviz.release.contents import POINTS
-from dpviz.release.manifest import SCHEMA_VERSION
-from dpviz.release.partitions import LEVELS, TABLE
-from dpviz.release.trip_tables import FLOWS, STAGES
+from dpviz.release.manifest import POINTS, SCHEMA_VERSION
+from dpviz.release.tables import FLOWS, LEVELS, STAGES, TABLE
 
 Facts = dict[str, Any]
 

@@ -4,18 +4,298 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
+import geopandas
 import numpy as np
+import pandas as pd
+import scipy
+import shapely
 from numpy.typing import NDArray
 
+from dpviz.bundled import folder
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
-from dpviz.samples.made_up import MOST_SAMPLES, SEED, check_size, table
-from dpviz.samples.residents import SQUARE, los_angeles
-from dpviz.samples.road_points import BOUNDS, road_points
 from dpviz.space.domain import Domain
 
+__all__ = ["MOST_SAMPLES", "SAMPLES", "SEED", "About", "Sample", "gaussian_cluster", "load_sample", "los_angeles", "sample_xy"]
+
+SEED = 7
+MOST_SAMPLES = 10_000_000
+
+
+def check_size(size: int) -> None:
+    """Raise `InputError` unless `size` is a whole number from 1 to 10,000,000."""
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size <= MOST_SAMPLES:
+        raise InputError("The size of a sample must be a whole number from 1 to 10,000,000.")
+
+
+def table(key: str) -> pd.DataFrame:
+    """A bundled file of sample data, for example "us_places"."""
+    return pd.read_parquet(folder("sample_data") / f"{key}.parquet")
+
+
+SQUARE = (-118.62277, 33.73670, -117.86459, 34.36776)
+DECIMALS = 5
+
+_DOWNTOWN = (-118.24368, 34.05223)
+_KM = np.array([92.327, 110.923])  # of one degree of longitude and latitude in Los Angeles
+_MARGIN_KM = 10.0
+_CHUNK = 1_000_000
+_ROUNDS = 6
+
 Floats = NDArray[np.float64]
+
+
+def los_angeles(size: int = 200_000, *, seed: int = SEED) -> tuple[Floats, Floats]:
+    """Made-up residents of the 70 x 70 km square around Los Angeles.
+
+    Towns of GeoNames are scattered into neighbourhoods in proportion to their population, and residents around these
+    with heavy tails; a small part lives in thin country. Nobody lives in the sea. The neighbourhoods depend on the
+    seed, not on the size.
+
+    Args:
+        size: residents, 1 to 10,000,000.
+        seed: same seed and size, same residents.
+
+    Returns:
+        (size,) longitude and (size,) latitude, degrees rounded to 5 decimals (1 m), in no order.
+
+    Raises:
+        InputError: a size out of range.
+
+    Source:
+        Own model. The square is that of Shaham et al., HTF, SIGSPATIAL 2021, section 5.1; their data are not public.
+    """
+    check_size(size)
+    rng = np.random.default_rng(seed)
+    neighbourhoods = _neighbourhoods(rng)
+    starts = range(0, size, _CHUNK)
+    x, y = np.concatenate([_residents(rng, neighbourhoods, min(_CHUNK, size - start)) for start in starts]).T
+    return x.copy(), y.copy()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Neighbourhoods:
+    """(k, 2) centres in degrees, (k,) radius in km, (k,) cumulative share of the residents."""
+
+    centre: Floats
+    radius: Floats
+    share: Floats
+
+
+def _neighbourhoods(rng: np.random.Generator) -> _Neighbourhoods:
+    town = _town_centres(rng, 6_000)
+    country = _on_land(rng.uniform(SQUARE[:2], SQUARE[2:], (600, 2)))
+    centre = np.concatenate([town, country])
+    weight = rng.gamma(2.0, 0.5, len(centre))
+    weight[len(town) :] *= 0.01 * len(town) / len(country)
+    radius = np.r_[rng.lognormal(np.log(0.6), 0.5, len(town)), np.full(len(country), 1.5)]
+    share = np.cumsum(weight)
+    return _Neighbourhoods(centre=centre, radius=radius, share=share / share[-1])
+
+
+def _town_centres(rng: np.random.Generator, number: int) -> Floats:
+    """(up to number, 2) degrees: around towns, within the radius of 3,500 people per km2, rarely far from any named place."""
+    places, population = _towns()
+    town = rng.choice(len(places), 5 * number, p=population / population.sum())
+    spread = np.sqrt(population[town] / (3_500 * np.pi)) / 1.5
+    around = np.round(places[town] + spread[:, None] * rng.standard_normal((len(town), 2)) / _KM, DECIMALS)
+    distance, _ = scipy.spatial.cKDTree(places * _KM).query(around * _KM)
+    return _on_land(around[rng.random(len(around)) < np.exp(-((distance / 4.0) ** 4))])[:number]
+
+
+def _towns() -> tuple[Floats, Floats]:
+    """(t, 2) degrees and (t,) population of the places in and closely around the square."""
+    named = table("us_places")
+    places = named[["longitude", "latitude"]].to_numpy()
+    half = (np.array(SQUARE[2:]) - np.array(SQUARE[:2])) / 2 * _KM
+    near = (np.abs(places - _DOWNTOWN) * _KM <= half + _MARGIN_KM).all(1)
+    return places[near], named["population"].to_numpy(np.float64)[near]
+
+
+def _residents(rng: np.random.Generator, homes: _Neighbourhoods, size: int) -> Floats:
+    """(size, 2) degrees; those who fall into the sea or off the square try again, and at last live at the centre."""
+    which = np.searchsorted(homes.share, rng.random(size))
+    place = homes.centre[which]
+    lost = np.arange(size)
+    for _ in range(_ROUNDS):
+        tail = np.sqrt(1.5 / rng.standard_gamma(1.5, len(lost)))  # Student's t with 3 degrees of freedom
+        step = (homes.radius[which[lost]] * tail)[:, None] * rng.standard_normal((len(lost), 2)) / _KM
+        moved = np.round(homes.centre[which[lost]] + step, DECIMALS)
+        good = _is_land(moved)
+        place[lost[good]] = moved[good]
+        lost = lost[~good]
+    return place
+
+
+def _on_land(places: Floats) -> Floats:
+    places = np.round(places, DECIMALS)
+    return places[_is_land(places)]
+
+
+def _is_land(places: Floats) -> NDArray[np.bool_]:
+    """(n,) whether (n, 2) degrees lie in the square and not in the sea."""
+    return np.asarray(shapely.contains_xy(_land(), places))
+
+
+@cache
+def _land() -> shapely.Geometry:
+    """The land in the square, prepared for many questions."""
+    world = shapely.from_geojson((folder("assets") / "land.json").read_text(encoding="utf-8"))
+    land = shapely.union_all(shapely.clip_by_rect(shapely.get_parts(world), *SQUARE))
+    shapely.prepare(land)
+    return land
+
+
+BOUNDS = (-124.82, 31.33, -103.00, 49.00)
+PAPER_SIZE = 1_630_000
+
+_DEGREE_KM = np.array([111.32, 111.1])  # of longitude at the equator, of latitude
+_BLOCK_KM = 0.08
+_SPRAWL = 8.0
+_NEIGHBOURS = 3
+_MILE_KM = 1.609
+_NEAR_KM = 12.0
+_OVERDRAWN = 1.25
+
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _State:
+    """A state: its share of all crossings; of these, the shares in towns and along roads; (t, 2) places of towns, (t,) pull."""
+
+    outline: shapely.Geometry
+    share: float
+    towns: float
+    roads: float
+    place: Floats
+    pull: Floats
+
+
+def road_points(size: int = PAPER_SIZE, *, seed: int = SEED) -> tuple[Floats, Floats]:
+    """Made-up road crossings of the states of Washington and New Mexico; the rest of the rectangle is empty.
+
+    Towns of GeoNames become street grids, close in the middle and wider outwards, as large as their population to the
+    power 0.9; roads join each town to its nearest three; the rest lies in patches of country, most of them near towns,
+    along the lines of a survey grid of one mile. Nothing lies in the sea or beyond the two states. Where the patches are
+    depends on the seed, not on the size.
+
+    Args:
+        size: crossings, 1 to 10,000,000; the paper has 1.63 million.
+        seed: same seed and size, same crossings.
+
+    Returns:
+        (size,) longitude and (size,) latitude in degrees, in no order, within [-124.82, -103.00] x [31.33, 49.00].
+
+    Raises:
+        InputError: a size out of range.
+
+    Source:
+        Own model, in place of the data of Cormode et al., ICDE 2012, Section VIII-A: 1.63 million road intersections of the
+        two states from TIGER/Line 2006, US Census Bureau, which are not at hand. The rectangle is the paper's; the shares are ours.
+    """
+    check_size(size)
+    states, block = _states(), _BLOCK_KM * np.sqrt(PAPER_SIZE / size)
+    north = round(size * states[0].share)
+    streams = np.random.default_rng(seed).spawn(3)
+    parts = [_crossings(*each, block) for each in zip(streams, states, (north, size - north), strict=False)]
+    x, y = streams[2].permutation(np.concatenate(parts)).T
+    return x.copy(), y.copy()
+
+
+def _states() -> tuple[_State, _State]:
+    places = table("us_places")
+    counties = geopandas.read_parquet(folder("sample_data") / "us_counties.parquet", columns=["state", "geometry"])
+
+    def state(code: str, share: float, towns: float, roads: float) -> _State:
+        own = places[places["state"] == code]
+        outline = shapely.union_all(counties.loc[counties["state"] == code, "geometry"].to_numpy())
+        return _State(
+            outline=shapely.clip_by_rect(outline, *BOUNDS),
+            share=share,
+            towns=towns,
+            roads=roads,
+            place=own[["longitude", "latitude"]].to_numpy(),
+            pull=np.maximum(own["population"].to_numpy(np.float64), 60) ** 0.9,
+        )
+
+    return state("WA", 0.6, 0.6, 0.1), state("NM", 0.4, 0.45, 0.15)
+
+
+def _crossings(rng: np.random.Generator, state: _State, number: int, block: float) -> Floats:
+    """(number, 2) degrees inside the state; more are made, as some fall into the sea or over the border."""
+    made = int(_OVERDRAWN * number) + 64
+    in_towns, on_roads = int(made * state.towns), int(made * state.roads)
+    country = _country(rng, state, made - in_towns - on_roads)
+    streets = _streets(rng, state.place, rng.multinomial(in_towns, state.pull / state.pull.sum()), block)
+    crossings = np.concatenate([streets, _roads(rng, state.place, on_roads), country])
+    shapely.prepare(state.outline)
+    inside = np.flatnonzero(shapely.contains_xy(state.outline, crossings))
+    return crossings[np.resize(rng.permutation(inside), number)]
+
+
+def _streets(rng: np.random.Generator, place: Floats, nodes: Indices, block: float) -> Floats:
+    """(sum of nodes, 2) degrees: the nodes of a street grid around each place, from the middle outwards with growing gaps.
+
+    Args:
+        rng: randomness.
+        place: (t, 2) degrees.
+        nodes: (t,) how many around each place.
+        block: distance of two streets, km.
+    """
+    town, start = np.repeat(np.arange(len(place)), nodes), np.cumsum(nodes) - nodes
+    outwards = (np.arange(len(town)) - start[town]) / nodes[town]
+    passed = np.cumsum(1 + rng.poisson(_SPRAWL * outwards**2))
+    rank = passed - passed[start[town]]
+    across, up = _by_distance(int(rank.max()) + 1)[rank].T * block
+    turn = np.where(rng.random(len(place)) < 0.7, 0.0, rng.uniform(0, np.pi / 2, len(place)))[town]
+    step = np.stack([np.cos(turn) * across - np.sin(turn) * up, np.sin(turn) * across + np.cos(turn) * up], axis=1)
+    step += 0.12 * block * rng.standard_normal(step.shape)
+    return np.asarray(place[town] + step / _km(place[:, 1])[town])
+
+
+def _by_distance(number: int) -> Indices:
+    """(number, 2) the whole-numbered places nearest to the origin, nearest first."""
+    reach = int(np.sqrt(number / np.pi)) + 3
+    i, j = (part.ravel() for part in np.meshgrid(np.arange(-reach, reach + 1), np.arange(-reach, reach + 1)))
+    order = np.argsort(i * i + j * j, kind="stable")[:number]
+    return np.stack([i[order], j[order]], axis=1)
+
+
+def _roads(rng: np.random.Generator, place: Floats, number: int) -> Floats:
+    """(number, 2) degrees along slightly bent roads from each place to its nearest ones, by length up to 80 km."""
+    flat = place * _km(place[:, 1].mean(keepdims=True))
+    distance, end = (np.asarray(found)[:, 1:].ravel() for found in scipy.spatial.cKDTree(flat).query(flat, k=_NEIGHBOURS + 1))
+    begin, length = np.repeat(np.arange(len(place)), _NEIGHBOURS), np.minimum(distance, 80.0)
+    bend = 0.08 * rng.standard_normal(len(begin))
+    road, way = rng.choice(len(begin), number, p=length / length.sum()), rng.random(number)
+    along = (flat[end] - flat[begin])[road]
+    sideways = np.stack([-along[:, 1], along[:, 0]], axis=1)
+    at = flat[begin[road]] + way[:, None] * along + (bend[road] * np.sin(np.pi * way))[:, None] * sideways
+    return np.asarray((at + 0.03 * rng.standard_normal(at.shape)) / _km(place[:, 1].mean(keepdims=True)))
+
+
+def _country(rng: np.random.Generator, state: _State, number: int) -> Floats:
+    """(number, 2) degrees in patches about 6 km wide, one coordinate on a line of the survey grid."""
+    west, south, east, north = shapely.bounds(state.outline)
+    patch = rng.uniform((west, south), (east, north), (6_000, 2))
+    km = _km(patch[:, 1].mean(keepdims=True))
+    distance, _ = scipy.spatial.cKDTree(state.place * km).query(patch * km)
+    weight = rng.gamma(0.5, 1.0, len(patch)) * (np.exp(-distance / _NEAR_KM) + 0.06) * shapely.contains_xy(state.outline, patch)
+    radius = rng.lognormal(np.log(6.0), 0.5, len(patch))
+    chosen = rng.choice(len(patch), number, p=weight / weight.sum())
+    at = patch[chosen] * km + radius[chosen, None] * rng.standard_normal((number, 2))
+    row, axis = np.arange(number), rng.integers(0, 2, number)
+    at[row, axis] = np.rint(at[row, axis] / _MILE_KM) * _MILE_KM + 0.03 * rng.standard_normal(number)
+    return np.asarray(at / km)
+
+
+def _km(latitude: Floats) -> Floats:
+    """(k, 2) km of one degree of longitude and of latitude."""
+    return np.asarray(_DEGREE_KM * np.stack([np.cos(np.radians(latitude)), np.ones_like(latitude)], axis=1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +339,7 @@ _LISTED = (
         key="la_residents",
         title="Los Angeles, made-up residents",
         description="Made-up homes in the 70 x 70 km square around Los Angeles, thickest where GeoNames counts most people.",
-        source="Made up by dpviz.samples.residents.los_angeles; town populations from GeoNames, the coast from Natural Earth.",
+        source="Made up by dpviz.samples.points.los_angeles; town populations from GeoNames, the coast from Natural Earth.",
         licence="Apache-2.0",
         unit="records",
         synthetic=True,
@@ -91,7 +371,7 @@ _LISTED = (
         key="road_crossings",
         title="Washington and New Mexico, made-up road crossings",
         description="Made-up crossings of two far states, in place of the road data of the paper on private spatial decompositions.",
-        source="Made up by dpviz.samples.road_points.road_points; towns from GeoNames, outlines of states from the US Census Bureau."
+        source="Made up by dpviz.samples.points.road_points; towns from GeoNames, outlines of states from the US Census Bureau."
         " Stands for the data of Cormode, Procopiuc, Srivastava, Shen, Yu, ICDE 2012, section VIII-A.",
         licence="Apache-2.0",
         unit="crossings",
@@ -180,5 +460,3 @@ _MAKERS: dict[str, Callable[..., tuple[Floats, Floats]]] = {
     "la_residents": los_angeles,
     "road_crossings": road_points,
 }
-
-__all__ = ["MOST_SAMPLES", "SAMPLES", "SEED", "About", "Sample", "gaussian_cluster", "load_sample", "los_angeles", "sample_xy"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import geopandas
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from dpviz.space.regions import Places, Texts
 
     Codes = NDArray[np.int64]
+    import geopandas
+
+    Integers = NDArray[np.int64]
 
 
 def by_columns(table: pd.DataFrame, levels: Sequence[str], names: Mapping[str, str]) -> dict[str, Any]:
@@ -152,3 +156,185 @@ def _starts(code: Codes, above: Places, level: str) -> Codes:
     if len(np.unique(code[first])) < len(first):
         raise DomainError(f"Column {level!r} has an id with two different parents: ids are unique in their level.")
     return first
+
+
+ID, PARENT, LEVEL, NAME = "region_id", "parent_id", "level", "name"
+_HALVINGS = 32
+_BLANK_PARENTS = f"Only the coarsest regions leave {PARENT!r} blank."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Rows:
+    """One row per region of any level.
+
+    Attributes:
+        ids: (n,) texts.
+        parents: (n,) texts, empty where there is none.
+        level: (n,) index into `levels`.
+        levels: names, coarsest first; None where a level has only a number.
+    """
+
+    ids: Texts
+    parents: Texts
+    level: Integers
+    levels: list[str | None]
+
+    def ids_at(self, level: int) -> pd.Index[Any]:
+        found: pd.Index[Any] = pd.Index(self.ids[self.level == level], dtype=object)
+        return found
+
+    def title(self, level: int) -> str:
+        return repr(self.levels[level]) if self.levels[level] is not None else f"number {level + 1} from the top"
+
+
+def by_parents(table: pd.DataFrame) -> dict[str, Any]:
+    """The fields of `Regions` from one row per region; see `Regions.from_parents`."""
+    ids = id_texts(table, ID)
+    if not len(ids):
+        raise DomainError("The table of regions is empty.")
+    level, levels = _levels(cells_of(table, LEVEL))
+    rows = _Rows(ids=ids, parents=_parents(cells_of(table, PARENT)), level=level, levels=levels)
+    if pd.DataFrame({LEVEL: level, ID: ids}).duplicated().any():
+        raise DomainError(f"Column {ID!r} has a duplicate id: on its level, every region stands in one row.")
+    _refuse_cycles(rows)
+    if any(name is not None for name in levels):
+        rows = _in_order(rows)
+    _check_parents(rows)
+    labels = label_texts(table, NAME, ids) if NAME in table.columns else ids
+    has_root = len(levels) > 1 and (rows.level == 0).sum() == 1
+    return _nested(rows, labels, shapes_of(table), int(has_root))
+
+
+def _nested(rows: _Rows, labels: Texts, shapes: geopandas.GeoSeries | None, top: int) -> dict[str, Any]:
+    """Levels `top` and finer in tree order."""
+    ids: list[Texts] = []
+    names: list[Texts] = []
+    parent: list[Places] = []
+    geometry: list[geopandas.GeoSeries | None] = []
+    for level in range(top, len(rows.levels)):
+        own = np.flatnonzero(rows.level == level)
+        place = pd.Index(ids[-1], dtype=object).get_indexer(pd.Index(rows.parents[own])) if ids else np.zeros(len(own), np.int64)
+        order = np.argsort(place, kind="stable")
+        ids.append(rows.ids[own[order]])
+        names.append(labels[own[order]])
+        parent.append(place[order].astype(np.int32))
+        shape = None if shapes is None else shapes.iloc[own[order]].reset_index(drop=True)
+        geometry.append(None if shape is None or shape.isna().all() else shape)
+    levels = tuple(name if name is not None else f"level {number}" for number, name in enumerate(rows.levels[top:], start=1))
+    return {"levels": levels, "ids": tuple(ids), "parent": tuple(parent), "names": tuple(names), "geometry": tuple(geometry)}
+
+
+def _levels(cells: pd.Series) -> tuple[Integers, list[str | None]]:
+    """(n,) number of each row's level, in the order of the numbers in the column or of appearance; and the levels' names."""
+    if blank(cells).any():
+        raise DomainError(f"Column {LEVEL!r} has a missing cell: say of every region which level it is of.")
+    texts = [_whole(value) for value in cells.to_numpy(object)]
+    if any(text is None for text in texts):
+        raise DomainError(f"Column {LEVEL!r} must hold whole numbers from 0 or 1, or the names of the levels.")
+    if not all(text is not None and text.lstrip("+-").isdecimal() for text in texts):
+        code, names = pd.factorize(np.array(texts, object))
+        return code.astype(np.int64), [str(name) for name in names]
+    numbers = np.array([int(text) if text is not None else 0 for text in texts])
+    distinct = np.unique(numbers)
+    if distinct[0] not in (0, 1) or distinct[-1] - distinct[0] + 1 != len(distinct):
+        raise DomainError(f"There is a gap in the levels: the numbers in {LEVEL!r} must start at 0 or 1 and leave none out.")
+    return (numbers - distinct[0]).astype(np.int64), [None] * len(distinct)
+
+
+def _parents(cells: pd.Series) -> Texts:
+    """(n,) the parents' ids, empty where there is none; missing cells make decimals of whole numbers, which is undone."""
+    missing = blank(cells)
+    texts = np.full(len(cells), "", object)
+    texts[~missing] = [_whole(value) for value in cells.to_numpy(object)[~missing]]
+    if any(text is None for text in texts):
+        raise DomainError(f"Column {PARENT!r} must hold texts (or whole numbers): ids are names, not measurements.")
+    return texts
+
+
+def _whole(value: object) -> str | None:
+    """A text as it is, a whole number spelt out; None for anything else."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value) if isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_) else None
+
+
+def _refuse_cycles(rows: _Rows) -> None:
+    """Refuse regions above themselves, where every id stands on one level only; else a parent's level tells them apart."""
+    index = pd.Index(rows.ids, dtype=object)
+    if not index.is_unique:
+        return
+    above = index.get_indexer(pd.Index(rows.parents, dtype=object))
+    if (above == np.arange(len(above))).any():
+        raise DomainError(f"Column {PARENT!r} names a region as its own parent. {_BLANK_PARENTS}")
+    above = np.append(above, -1)  # -1, no parent, leads to the last entry and stays there
+    for _ in range(_HALVINGS):
+        above = above[above]
+    if (above >= 0).any():
+        raise DomainError(f"Column {PARENT!r} goes round in a cycle: a region is above one that is above itself.")
+
+
+def _in_order(rows: _Rows) -> _Rows:
+    """The same rows with the levels from the coarsest down: the parents of each level's regions are the level before.
+
+    If a row is wrong no order fits; then one that fits most rows does, and the row is found out by `_check_parents`.
+    """
+    blanks = [float((rows.parents[rows.level == level] == "").mean()) for level in range(len(rows.levels))]
+    if not any(blanks):
+        if not pd.Index(rows.ids).isin(rows.parents).any():
+            raise DomainError(_unknown())
+        raise DomainError(f"Every region has a parent, so there is no coarsest level. {_BLANK_PARENTS}")
+    order = [int(np.argmax(blanks))]
+    left = [level for level in range(len(rows.levels)) if level != order[0]]
+    while left:
+        fit = {level: _fit(rows, level, order[-1]) for level in left}
+        best = max(left, key=fit.__getitem__)
+        if list(fit.values()).count(1.0) > 1:
+            raise DomainError(f"The order of the levels cannot be told from their ids; put numbers from 1 into {LEVEL!r}, coarsest first.")
+        order.append(best)
+        left.remove(best)
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return replace(rows, level=number[rows.level], levels=[rows.levels[level] for level in order])
+
+
+def _fit(rows: _Rows, level: int, above: int) -> float:
+    """How many of a level's parents are of the level `above`."""
+    return float(pd.Index(rows.parents[rows.level == level], dtype=object).isin(rows.ids_at(above)).mean())
+
+
+def _unknown() -> str:
+    return f"Column {PARENT!r} names a region that has no row of its own. {_BLANK_PARENTS}"
+
+
+def _check_parents(rows: _Rows) -> None:
+    """Refuse a region whose parent is not of the level above.
+
+    Raises:
+        DomainError: a text of its own for every way to be wrong.
+    """
+    for level in range(len(rows.levels)):
+        own = rows.level == level
+        parents = pd.Index(rows.parents[own], dtype=object)
+        good = parents.isin(rows.ids_at(level - 1)) if level else parents == ""
+        if not good.all():
+            wrong = int(np.flatnonzero(~np.asarray(good))[0])
+            raise DomainError(_fault(rows, level, str(rows.ids[own][wrong]), str(parents[wrong])))
+
+
+def _fault(rows: _Rows, level: int, region: str, parent: str) -> str:
+    """What is wrong with a region of `level` whose parent is not of the level above."""
+    title = f"A region of level {rows.title(level)}"
+    if parent == "":
+        return f"{title} has no parent, though there are coarser levels: all branches must start at the coarsest level. {_BLANK_PARENTS}"
+    homes = set(rows.level[rows.ids == parent].tolist())
+    if not homes:
+        return _unknown()
+    if parent == region and homes == {level}:
+        return f"{title} is its own parent. {_BLANK_PARENTS}"
+    if level == 0:
+        return f"{title} has a parent, though no level is coarser: the levels contradict the parents. {_BLANK_PARENTS}"
+    if min(homes) >= level:
+        return f"{title} has a parent of the same level or of a finer one: the levels contradict the parents."
+    return f"{title} has a parent more than one level up: there is a gap, and every region's parent must be of the level above."

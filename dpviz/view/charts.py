@@ -2,34 +2,172 @@
 
 from __future__ import annotations
 
+import io
+import math
+from collections.abc import Sequence
 from functools import partial
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from dpviz.view.chart_parts import (
-    AXIS,
-    FORMAT,
-    FRAME,
-    GREY,
-    POINT,
-    ROW,
-    finish,
-    hex_of,
-    legend,
-    log_y,
-    on_log_axis,
-    signed,
-    told_by,
-    tooltip,
-    with_texts,
-)
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE
+from dpviz.view.escape import line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dpviz.privacy.receipt import Receipt
+
+__all__ = ["accuracy_by_zoom", "error_by_size", "expected_by_zoom", "false_positives_by_zoom", "parts_of_error", "receipt_by_level"]
+
+GREY = "#8a8f94"
+ROW, FRAME = 22, 100
+FORMAT = ",.6~r"
+AXIS = alt.Axis(format=FORMAT, tickCount=5)
+_LEGEND_ENTRY, _LETTER, _SYMBOL = 155, 6, 45  # pixels of an entry, more or less, of its letters, and of what else is in it
+LEAST_SHARE = 1e-6  # of the largest value: what is less is drawn at the lower end of a log axis
+POINT = alt.OverlayMarkDef(size=55, filled=True)
+
+
+def finish(chart: Any, title: str, told: str, height: int) -> alt.LayerChart:
+    """The chart with its title and alternative text; it fills its container, and `height` includes title, legend and axes."""
+    finished: alt.LayerChart = chart.properties(
+        title=alt.Title(line(title), offset=6),
+        description=line(f"{title}. {told}"),
+        height=height,
+        width="container",
+        autosize=alt.AutoSizeParams(type="fit", contains="padding"),
+        padding={"left": 5, "top": 5, "right": 16, "bottom": 5},
+    )
+    return finished
+
+
+def legend(symbol: str = "stroke") -> alt.Legend:
+    """A legend above the chart, of lines or of squares."""
+    return alt.Legend(
+        title=None, orient="top", offset=4, padding=0, symbolType=symbol, symbolOpacity=1, symbolStrokeWidth=3 if symbol == "stroke" else 0
+    )
+
+
+def told_apart(channel: Any, field: str, order: Sequence[str], ways: Sequence[Any]) -> Any:
+    """A channel that gives each of a few names a look of its own, with a legend."""
+    shown, entry = legend(), entry_width(order)
+    shown["columns"] = alt.ExprRef(f"clamp(floor(width / {entry}), 1, {4 if len(order) <= 4 else 3})")
+    shown["labelLimit"] = alt.ExprRef(f"max(width - {_SYMBOL}, {_LEGEND_ENTRY})")
+    return channel(field=field, type="nominal", scale=alt.Scale(domain=list(order), range=list(ways[: len(order)])), legend=shown)
+
+
+def entry_width(names: Sequence[str]) -> int:
+    """Pixels that the longest name takes in a legend, more or less."""
+    return max(_LEGEND_ENTRY, _SYMBOL + _LETTER * max(map(len, names), default=0))
+
+
+def on_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, list[float]]:
+    """The table with a drawable copy of each column, zeros and next to nothing raised to the axis' lower end, and the ticks from there."""
+    values = table[list(columns)].to_numpy(np.float64)
+    positive = values[np.isfinite(values) & (values > 0)]
+    ends = (max(positive.min(), positive.max() * LEAST_SHARE), positive.max()) if positive.size else (0.1, 1.0)
+    low, high = (math.floor(math.log10(end)) for end in ends)
+    steps = (1, 2, 5) if high - low < 2 else (1,)
+    ticks = [step * 10.0**power for power in range(low, high + 1) for step in steps]
+    return table.assign(**{f"{column} drawn": np.maximum(table[column], ticks[0]) for column in columns}), ticks
+
+
+def log_y(title: str, ticks: list[float], field: str) -> Any:
+    """A logarithmic axis with given ticks for a column that was made drawable."""
+    axis = alt.Axis(format=FORMAT, values=ticks)
+    return alt.Y(field=field, type="quantitative", title=title, scale=alt.Scale(type="log", domainMin=ticks[0], nice=False), axis=axis)
+
+
+def with_texts(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The table with a readable copy of each column, for tooltips."""
+    return table.assign(**{f"{column} shown": table[column].map(readable) for column in columns})
+
+
+def tooltip(names: dict[str, str]) -> list[alt.Tooltip]:
+    """The tooltip of columns by their names on screen."""
+    return [alt.Tooltip(field=f"{column} shown", type="nominal", title=name) for column, name in names.items()]
+
+
+def readable(value: object) -> str:
+    """A number as a person writes it; a text as one clean line."""
+    if isinstance(value, str):
+        return line(value)
+    number = float(value)  # type: ignore[arg-type]
+    if math.isnan(number):
+        return "–"
+    return f"{number:,.0f}" if number == round(number) or abs(number) >= 1000 else f"{number:,.4g}"
+
+
+def signed(value: float) -> str:
+    """A number with its sign."""
+    return f"{'−' if value < 0 else '+'}{readable(abs(value))}"
+
+
+def told_by(table: pd.DataFrame, where: str, what: str) -> str:
+    """A table in words: what, by where."""
+    pairs = zip(table[where], table[what], strict=True)
+    return ", ".join(f"{readable(place)}: {readable(value)}" for place, value in pairs)
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names as clean lines, with a number behind those that came before: two bars of one name would lie on each other."""
+    names = [line(name) for name in names]
+    return [name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})" for place, name in enumerate(names)]
+
+
+def hex_of(color: tuple[int, int, int]) -> str:
+    """A colour as the web writes it."""
+    return "#{:02x}{:02x}{:02x}".format(*color)
+
+
+WIDTH, SCALE = 760, 2
+STAMP = "dpviz, Learn: made-up data and seeded noise. A simulation, not a release."
+_LINE = 110
+_LIGHT, _DARK = ("#ffffff", "#1d282e", "#dde3e6"), ("#101518", "#e4e9eb", "#3d484e")
+"""Ground, ink and thin lines: those of the two themes."""
+
+
+def picture(charts: Sequence[Any], title: str, about: str, kind: str, *, dark: bool = False) -> bytes:
+    """Charts one above the other, with a title, the settings and what the picture is.
+
+    Args:
+        charts: as made by `dpviz.view.charts.finish`.
+        title: of the picture.
+        about: the settings.
+        kind: "svg" or "png".
+        dark: light lines and texts on a dark ground, as on a dark page.
+    """
+    parts = [_part(chart) for chart in charts]
+    ground, ink, line = _DARK if dark else _LIGHT
+    heading = alt.Title(title, subtitle=[*wrap(about, _LINE), STAMP], subtitleColor=GREY, fontSize=16, anchor="start", offset=14)
+    whole = alt.vconcat(*parts, title=heading, background=ground, padding=16).resolve_scale(
+        color="independent", shape="independent", strokeDash="independent", size="independent", opacity="independent", xOffset="independent"
+    )
+    whole = whole.configure(font="Arial, sans-serif").configure_title(color=ink).configure_legend(labelColor=ink, titleColor=ink)
+    looks = {"labelColor": ink, "titleColor": ink, "gridColor": line, "domainColor": line, "tickColor": line}
+    whole = whole.configure_axis(labelFontSize=11, titleFontSize=11, **looks).configure_view(stroke=line)
+    if kind == "svg":
+        text = io.StringIO()
+        whole.save(text, format="svg")
+        return text.getvalue().encode()
+    content = io.BytesIO()
+    whole.save(content, format="png", scale_factor=SCALE)
+    return content.getvalue()
+
+
+def _part(chart: Any) -> Any:
+    """A chart with a width of its own in place of its container's."""
+    part = chart.copy(deep=True)
+    for only_on_top in ("autosize", "padding", "background", "config"):
+        setattr(part, only_on_top, alt.Undefined)
+    if part.title is not alt.Undefined:
+        part.title.anchor = "start"
+    return part.properties(width=WIDTH)
+
 
 _DEEPEST_BAND = 10.0
 
@@ -216,6 +354,3 @@ def _series(chart: Any, name: str) -> Any:
     scale = alt.Scale(domain=[_MEASURED, _NOISE], range=[ACCENT, GREY])
     color = alt.Color(field="series", type="nominal", scale=scale, legend=legend())
     return chart.transform_calculate(series=f"'{name}'").encode(color=color)
-
-
-__all__ = ["accuracy_by_zoom", "error_by_size", "expected_by_zoom", "false_positives_by_zoom", "parts_of_error", "receipt_by_level"]

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from dpviz.view.chart_parts import (
+from dpviz.view.charts import (
     AXIS,
     FORMAT,
     FRAME,
@@ -65,7 +65,7 @@ def figure_4(table: pd.DataFrame, measure: str = "error", *, height: int = 280) 
     """How good private medians are, or how long they take, by depth.
 
     Args:
-        table: of `dpviz.papers.psd_medians.figure_4`. CURATOR ONLY.
+        table: of `dpviz.papers.psd.figure_4`. CURATOR ONLY.
         measure: a column, one of `MEDIANS`.
         height: of the whole chart, in pixels.
     """
@@ -104,7 +104,7 @@ def figure_7a(table: pd.DataFrame) -> alt.LayerChart:
     """Time to build each decomposition.
 
     Args:
-        table: of `dpviz.papers.psd_builds.figure_7a`.
+        table: of `dpviz.papers.psd.figure_7a`.
     """
     times = zip(table["seconds"], table["lexsorts"], strict=True)
     rows = table.assign(label=[f"{seconds:.2g} s, {sorts:.2g} sorts" for seconds, sorts in times])
@@ -123,7 +123,7 @@ def figure_7b(table: pd.DataFrame, steps: int, measure: str = "reduction", *, he
     """Work that blocking saves in record matching, or matches that it keeps, by the budget.
 
     Args:
-        table: of `dpviz.papers.psd_builds.figure_7b`. CURATOR ONLY.
+        table: of `dpviz.papers.psd.figure_7b`. CURATOR ONLY.
         steps: a height of the trees in the table.
         measure: a column, one of `MATCHING`.
         height: of the whole chart, in pixels.

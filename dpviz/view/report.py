@@ -8,20 +8,30 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from dpviz.release.accounting import stated_amount
 from dpviz.release.at_once import how_many
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.members import FORMATS
+from dpviz.release.manifest import stated_amount
 from dpviz.release.nouns import noun
 from dpviz.release.point_release import Release
+from dpviz.release.tables import FORMATS
 from dpviz.release.verdict import verdict
 from dpviz.view.escape import clean
-from dpviz.view.report_budget import decimal, is_structure, odds, place_name, pyramid
-from dpviz.view.report_levels import error_axis, level_rows
-from dpviz.view.report_map import drawn_level, points_picture
-from dpviz.view.report_reading import largest_pairs, point_examples, sums_of, trip_examples, whole
-from dpviz.view.report_snippet import snippet
-from dpviz.view.report_trips import trips_picture
+from dpviz.view.report_maps import drawn_level, points_picture, trips_picture
+from dpviz.view.report_numbers import (
+    decimal,
+    error_axis,
+    is_structure,
+    largest_pairs,
+    level_rows,
+    odds,
+    place_name,
+    point_examples,
+    pyramid,
+    snippet,
+    sums_of,
+    trip_examples,
+    whole,
+)
 
 Facts = dict[str, Any]
 

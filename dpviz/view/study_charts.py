@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
-from dpviz.view.chart_parts import (
+from dpviz.view.charts import (
     AXIS,
     FORMAT,
     FRAME,
@@ -28,8 +28,232 @@ from dpviz.view.chart_parts import (
     with_texts,
 )
 from dpviz.view.colors import ACCENT
-from dpviz.view.figure_charts import MARKS
-from dpviz.view.htf_charts import MORE_COLORS, MORE_DASHES
+from dpviz.view.figure_charts import COLORS, DASHES, MARKS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dpviz.evaluation.split_objective import ObjectiveCurve
+
+__all__ = ["FIGURES", "PARTS", "PICKED", "error_by_epsilon", "legend_height", "parts_by_label", "seconds_by_label", "under_axis"]
+
+MEASURES = {
+    "mre": "mean relative error, smoothing 20 (%)",
+    "n3": "mean relative error, smoothing N/1000 (%)",
+    "mae": "mean absolute error (records)",
+}
+MORE_COLORS = (*COLORS, "#8888ff", "#9900bb")
+MORE_DASHES = (*DASHES, [6, 2, 6, 2, 1, 2], [10, 5])
+
+_LOOKS = {"HTF (ours)": 0, "HTF (5e-4)": 1, "HTF (1e-3)": 2, "Quadtree (geo)": 3, "Quadtree (uniform)": 4}
+_LOOKS |= {"KdTree (geo)": 5, "KdTree (uniform)": 6, "UG": 4, "AG": 5, "Singular": 6, "Uniform": 7, "Privelet": 8}
+
+Columns = tuple[str, str, str, str]
+
+_BEST, _SEEN, _TRIED, _END = "best line of all", "looked at by the paper's search", "tried by default", "where the search ends"
+_KINDS = {_SEEN: ("#e69f00", "circle"), _END: ("#d55e00", "diamond"), _TRIED: ("#cc79a7", "triangle-up"), _BEST: ("#009e73", "cross")}
+
+
+def figure_3(table: pd.DataFrame, epsilon: float, queries: str = "random", measure: str = "mre", *, height: int = 340) -> alt.LayerChart:
+    """HTF against kd-trees by height; a large mark is where HTF found the height itself.
+
+    Args:
+        table: of `dpviz.papers.htf.figure_3`. CURATOR ONLY: errors are measured against the truth.
+        epsilon: a budget of the table.
+        queries: a workload of the table.
+        measure: a column, one of `MEASURES`.
+        height: of the whole chart, in pixels.
+    """
+    return _by_height(table, (epsilon, queries, measure), "HTF and kd-trees", height)
+
+
+def figure_4(table: pd.DataFrame, stop: int, queries: str = "random", measure: str = "mre", *, height: int = 340) -> alt.LayerChart:
+    """HTF with one stop count against grids by budget.
+
+    Args:
+        table: of `dpviz.papers.htf.figure_4`. CURATOR ONLY.
+        stop: a stop count of the table; methods that have none are shown with each.
+        queries: a workload of the table.
+        measure: a column, one of `MEASURES`.
+        height: of the whole chart, in pixels.
+    """
+    rows = table[(table["queries"] == queries) & (table["stop"].isna() | table["stop"].eq(stop).fillna(value=False))]
+    names = _names(measure) | {"epsilon": "privacy budget ε"}
+    title = f"HTF and grids by budget, stop count {stop}, {_asked(queries)}"
+    return lines_with_spread(rows.drop(columns="stop"), ("epsilon", "method", measure, f"{measure}_spread"), names, title, height)
+
+
+def figure_5(table: pd.DataFrame, epsilon: float, queries: str = "random", measure: str = "mre", *, height: int = 340) -> alt.LayerChart:
+    """HTF against quadtrees by height, a quadtree's step counted as two levels; arguments as for `figure_3`.
+
+    Args:
+        table: of `dpviz.papers.htf.figure_5`. CURATOR ONLY.
+        epsilon: a budget of the table.
+        queries: a workload of the table.
+        measure: a column, one of `MEASURES`.
+        height: of the whole chart, in pixels.
+    """
+    return _by_height(table, (epsilon, queries, measure), "HTF and quadtrees", height)
+
+
+def figure_6(table: pd.DataFrame, measure: str = "mre") -> alt.LayerChart:
+    """Every method on every data set: a row per method, a mark per set.
+
+    Args:
+        table: of `dpviz.papers.htf.figure_6`. CURATOR ONLY.
+        measure: a column, one of `MEASURES`.
+    """
+    drawn, ticks = on_log_axis(table, [measure])
+    names, order = _names(measure) | {"data": "data"}, table["data"].unique().tolist()
+    scale = alt.Scale(type="log", domainMin=ticks[0], nice=False)
+    axis = alt.Axis(format=FORMAT, values=ticks)
+    marks = (
+        alt.Chart(with_texts(drawn, list(names)))
+        .mark_point(filled=True, size=70, opacity=0.85)
+        .encode(
+            x=alt.X(field=f"{measure} drawn", type="quantitative", title=MEASURES[measure], scale=scale, axis=axis),
+            y=alt.Y(field="method", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220, grid=True)),
+            color=told_apart(alt.Color, "data", order, MORE_COLORS),
+            shape=told_apart(alt.Shape, "data", order, MARKS),
+            tooltip=tooltip(names),
+        )
+    )
+    title = f"All methods on all data, ε = {table['epsilon'].iloc[0]:g}"
+    told = f"{MEASURES[measure]} by method. {_values_in_words(table, ('method', 'data', measure))}."
+    return finish(alt.layer(marks), title, told, FRAME + 50 + ROW * table["method"].nunique())
+
+
+def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> alt.LayerChart:
+    """How unevenly both parts are filled, by where the domain is split, and what a search can tell through the noise.
+
+    Unevenness is the sum of all cells' deviations from the mean of their part: the split objective. The band is one standard
+    deviation of the noise up and down, dashed is the domain as one part.
+
+    Args:
+        curve: of `dpviz.evaluation.split_objective.objective_curve`. CURATOR ONLY.
+        unit: what one record is, in the plural.
+        height: of the whole chart, in pixels.
+    """
+    names = {"place": _axis_title(curve), "objective": f"unevenness ({unit})", "gain": "less than without a split (%)"}
+    x = alt.X(field="place", type="quantitative", title=names["place"], scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(tickCount=6))
+    y = f"unevenness of both parts ({unit})"
+    line = _curve_rows(curve, curve.lines, curve.objective)
+    line = line.assign(low=line["objective"] - curve.noise, high=line["objective"] + curve.noise)
+    base = alt.Chart(with_texts(line, list(names))).encode(x=x, tooltip=tooltip(names))
+    band = base.mark_area(color=GREY, opacity=0.25, aria=False).encode(y=_plain_y("low", y), y2="high")
+    drawn = base.mark_line(color=ACCENT, strokeWidth=2.5).encode(y=_plain_y("objective", y))
+    whole = alt.Chart(pd.DataFrame({"objective": [curve.unsplit]})).mark_rule(color=GREY, strokeDash=[6, 4])
+    names = {"kind": "line", "turn": "turn"} | names
+    marks = alt.Chart(with_texts(_marks(curve), list(names))).mark_point(filled=True, size=90)
+    marks = marks.encode(
+        x=x,
+        y=_plain_y("objective", y),
+        color=told_apart(alt.Color, "kind", list(_KINDS), [color for color, _ in _KINDS.values()]),
+        shape=told_apart(alt.Shape, "kind", list(_KINDS), [mark for _, mark in _KINDS.values()]),
+        tooltip=tooltip(names),
+    )
+    layers = alt.layer(band, whole.encode(y=_plain_y("objective", y)), drawn, marks)
+    parts = "left and right" if curve.across else "lower and upper"
+    return finish(layers, f"How evenly the {parts} parts are filled", _curve_told(curve, unit), height)
+
+
+def lines_with_spread(
+    table: pd.DataFrame, columns: Columns, names: Mapping[str, str], title: str, height: int, *, extra: Any = None
+) -> alt.LayerChart:
+    """A line per series on a logarithmic axis, with its spread over the runs.
+
+    Args:
+        table: tidy, CURATOR ONLY if it has errors.
+        columns: along the axis, of the series, of the measure, and of the measure's standard deviation, which may be NaN.
+        names: columns by their names on screen.
+        title: of the chart.
+        height: of the whole chart, in pixels.
+        extra: further rows of the table, each drawn as a large mark of its series.
+    """
+    where, series, what, spread = columns
+    rows = table if extra is None else pd.concat([table, extra], ignore_index=True)
+    deviation = rows[spread].fillna(0.0)
+    rows = rows.assign(low=np.maximum(rows[what] - deviation, rows[what] / 10), high=rows[what] + deviation)
+    drawn, ticks = on_log_axis(rows, [what, "low", "high"])
+    drawn, order = with_texts(drawn, list(names)), rows[series].unique().tolist()
+    x = alt.X(field=where, type="ordinal", title=names[where], sort=sorted(rows[where].unique().tolist()), axis=alt.Axis(labelAngle=0))
+    colors, dashes = (
+        [ways[_LOOKS.get(name, place) % len(ways)] for place, name in enumerate(order)] for ways in (MORE_COLORS, MORE_DASHES)
+    )
+    color, y = told_apart(alt.Color, series, order, colors), log_y(names[what], ticks, f"{what} drawn")
+    lined, large = drawn.iloc[: len(table)], drawn.iloc[len(table) :]
+    base = alt.Chart(lined).encode(x=x, color=color, tooltip=tooltip(dict(names)))
+    spreads = base.mark_rule(strokeWidth=1.5, opacity=0.6, aria=False).encode(y=log_y(names[what], ticks, "low drawn"), y2="high drawn")
+    lines = base.mark_line(point=alt.OverlayMarkDef(size=50, filled=True), strokeWidth=2.5, opacity=0.9)
+    layers = [spreads, lines.encode(y=y, strokeDash=told_apart(alt.StrokeDash, series, order, dashes))]
+    if len(large):
+        marks = alt.Chart(large).mark_point(shape="diamond", size=170, strokeWidth=2.5)
+        layers.append(marks.encode(x=x, y=y, color=color, tooltip=tooltip(dict(names))))
+    told = f"{names[what]} by {names[where]}. {_values_in_words(table, (series, where, what))}."
+    if len(large):
+        told += f" Large marks: {_values_in_words(large, (series, where, what))}."
+    return finish(alt.layer(*layers), title, told, height)
+
+
+def _by_height(table: pd.DataFrame, panel: tuple[float, str, str], what: str, height: int) -> alt.LayerChart:
+    epsilon, queries, measure = panel
+    rows = table[(table["epsilon"] == epsilon) & (table["queries"] == queries)]
+    names = _names(measure) | {"height": "height in binary levels (large marks: found by HTF)"}
+    title = f"{what} by height, ε = {epsilon:g}, {_asked(queries)}"
+    columns = ("height", "method", measure, f"{measure}_spread")
+    return lines_with_spread(rows[~rows["estimated"]], columns, names, title, height, extra=rows[rows["estimated"]])
+
+
+def _names(measure: str) -> dict[str, str]:
+    """What tooltips say, the drawn measure first."""
+    rest = {column: name for column, name in MEASURES.items() if column != measure}
+    return {"method": "method", measure: MEASURES[measure], f"{measure}_spread": "spread over runs", **rest}
+
+
+def _asked(queries: str) -> str:
+    words = {"random": "queries of random shape and size", "mixed": "mixed queries"}
+    return words.get(queries, f"squares of {queries} of the area")
+
+
+def _values_in_words(table: pd.DataFrame, columns: tuple[str, str, str]) -> str:
+    """Every group of the first column in words: the third by the second."""
+    group, where, what = columns
+    return "; ".join(f"{name}: {told_by(rows, where, what)}" for name, rows in table.groupby(group, sort=False))
+
+
+def _plain_y(field: str, title: str) -> Any:
+    """An axis that need not begin at 0."""
+    return alt.Y(field=field, type="quantitative", title=title, scale=alt.Scale(zero=False), axis=alt.Axis(format=FORMAT, tickCount=5))
+
+
+def _axis_title(curve: ObjectiveCurve) -> str:
+    if curve.domain.is_geographic:
+        return f"{'longitude' if curve.across else 'latitude'} of the line (degrees)"
+    return f"{'x' if curve.across else 'y'} of the line"
+
+
+def _curve_rows(curve: ObjectiveCurve, lines: Any, objective: Any) -> pd.DataFrame:
+    gain = 100 * (1 - np.asarray(objective) / curve.unsplit) if curve.unsplit else 0.0
+    return pd.DataFrame({"place": curve.places(lines), "objective": objective, "gain": gain})
+
+
+def _marks(curve: ObjectiveCurve) -> Any:
+    """The lines that a search looks at, in turn, and the best one."""
+    visited = _curve_rows(curve, curve.visited, curve.visited_objective).assign(kind=_SEEN, turn=np.arange(len(curve.visited)) + 1)
+    end = visited[curve.visited == curve.closes_in_on].assign(kind=_END)
+    tried = _curve_rows(curve, curve.tried, curve.tried_objective).assign(kind=_TRIED, turn=np.nan)
+    best = _curve_rows(curve, np.array([curve.best]), [curve.least]).assign(kind=_BEST, turn=np.nan)
+    return pd.concat([visited, end, tried, best], ignore_index=True)
+
+
+def _curve_told(curve: ObjectiveCurve, unit: str) -> str:
+    marks = _marks(curve)
+    told = f"Unevenness, the sum of deviations from the means of both parts, by the {_axis_title(curve)}: "
+    told += f"{readable(curve.unsplit)} {unit} without a split, dashed. "
+    told += "; ".join(f"{kind}: {told_by(rows, 'place', 'objective')}" for kind, rows in marks.groupby("kind", sort=False))
+    told += f". The grey band is the spread of the noise of one look, {readable(curve.noise)} {unit};"
+    return told + f" that of the default's choice is {readable(curve.choice_noise)}."
+
 
 FIGURES = {
     "n3": "mean relative error, smoothing N/1000 (%)",
@@ -87,7 +311,7 @@ def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, about: s
     front = alt.Chart(drawn.loc[drawn.index.intersection(best.index)].sort_values("epsilon"))
     front = front.mark_line(strokeWidth=9, color=GREY, opacity=0.35, strokeCap="round", strokeJoin="round", aria=False)
     front = front.encode(x=_epsilon(rows), y=log_y(what, ticks, "mean drawn"))
-    told = f"{what}: {_told(rows, 'epsilon')}. On the frontier: {_named(best)}.{under_axis(rows)}"
+    told = f"{what}: {_means_in_words(rows, 'epsilon')}. On the frontier: {_named(best)}.{under_axis(rows)}"
     return finish(alt.layer(front, band, line, marks.add_params(picked)), f"Error against ε, {about}", told, legend_height(order, height))
 
 
@@ -157,13 +381,10 @@ def _look(channel: Any, order: list[str], ways: tuple[Any, ...]) -> Any:
     return made
 
 
-def _told(rows: pd.DataFrame, where: str) -> str:
+def _means_in_words(rows: pd.DataFrame, where: str) -> str:
     return "; ".join(f"{label}: {told_by(each, where, 'mean')}" for label, each in rows.groupby("label", sort=False))
 
 
 def _named(best: pd.DataFrame) -> str:
     pairs = zip(best["label"], best["epsilon"], strict=True)
     return ", ".join(f"{label} at {readable(epsilon)}" for label, epsilon in pairs) or "none"
-
-
-__all__ = ["FIGURES", "PARTS", "PICKED", "error_by_epsilon", "legend_height", "parts_by_label", "seconds_by_label", "under_axis"]

@@ -11,22 +11,25 @@ import pandas as pd
 
 from dpviz.release.at_once import pair_intervals
 from dpviz.release.flow_release import FlowRelease
-from dpviz.view.chart_parts import (
+from dpviz.view.charts import (
     AXIS,
     FORMAT,
     FRAME,
     GREY,
+    POINT,
     ROW,
     distinct,
     finish,
     hex_of,
+    legend,
+    log_y,
+    on_log_axis,
     readable,
     told_by,
     tooltip,
     with_texts,
 )
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE
-from dpviz.view.stage_lines import log_lines, long, percent_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +37,56 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dpviz.privacy.receipt import Receipt
+
+Styles = dict[str, tuple[str, list[int]]]
+
+
+def long(table: pd.DataFrame, lines: Mapping[str, Any]) -> pd.DataFrame:
+    """One row per stage and line, with series and value; values that are not known are left out.
+
+    Args:
+        table: columns stage and between.
+        lines: (T + 1,) values by name.
+    """
+    base = table[["stage"]].assign(between=distinct(table["between"].tolist()))
+    return pd.concat([base.assign(series=name, value=values) for name, values in lines.items()], ignore_index=True).dropna(subset="value")
+
+
+def by_stage(table: pd.DataFrame, names: Mapping[str, str]) -> Any:
+    """A chart over the stages of `table`, column between, with the columns of `names` in its tooltip."""
+    order = table.sort_values("stage", kind="stable")["between"].unique().tolist()
+    axis = alt.Axis(labelAngle=-35, labelLimit=150, labelOverlap=False)
+    x = alt.X(field="between", type="ordinal", sort=order, title=None, axis=axis)
+    return alt.Chart(with_texts(table, list(names))).encode(x=x, tooltip=tooltip(dict(names)))
+
+
+def log_lines(rows: pd.DataFrame, title: str, styles: Styles) -> Any:
+    """Lines on a logarithmic axis, on whose lower end zeros lie.
+
+    Args:
+        rows: from `long`.
+        title: of the axis, with the unit.
+        styles: colour and dashes by series.
+    """
+    drawn, ticks = on_log_axis(rows, ["value"])
+    return _lines(drawn, title, styles, log_y(title, ticks, "value drawn"))
+
+
+def percent_lines(rows: pd.DataFrame, styles: Styles) -> Any:
+    """Lines of percentages, from 0 on."""
+    title = "share (%)"
+    axis = alt.Axis(format=FORMAT, tickCount=5)
+    y = alt.Y(field="value", type="quantitative", title=title, scale=alt.Scale(domainMin=0, domainMax=100), axis=axis)
+    return _lines(rows, title, styles, y)
+
+
+def _lines(rows: pd.DataFrame, title: str, styles: Styles, y: Any) -> Any:
+    names, colors, dashes = list(styles), [color for color, _ in styles.values()], [dash for _, dash in styles.values()]
+    line = by_stage(rows, {"series": "line", "between": "between", "value": title}).mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
+    color = alt.Color(field="series", type="nominal", scale=alt.Scale(domain=names, range=colors), legend=legend())
+    dash = alt.StrokeDash(field="series", type="nominal", scale=alt.Scale(domain=names, range=dashes), legend=legend())
+    return line.encode(y=y, color=color, strokeDash=dash)
+
 
 BOUND = "bound, 95 %"
 LARGEST_MATRIX = 40

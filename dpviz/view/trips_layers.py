@@ -11,10 +11,9 @@ import numpy as np
 import pydeck
 from numpy.typing import NDArray
 
+from dpviz.view.basemap import Bounds, Ground
 from dpviz.view.colors import Colors
-from dpviz.view.ground import Ground
-from dpviz.view.layers import MOST_FEATURES
-from dpviz.view.places import Bounds
+from dpviz.view.deck import MOST_FEATURES
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

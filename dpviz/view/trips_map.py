@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, replace
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pydeck
+from numpy.typing import ArrayLike, NDArray
 
 from dpviz.errors import DomainError
-from dpviz.release.flow_release import FlowRelease
-from dpviz.release.pair_sums import PairSums
+from dpviz.release.at_once import pair_intervals
+from dpviz.release.flow_release import FlowRelease, PairSums
 from dpviz.space.regions import Regions
-from dpviz.view.deck import CompactDeck, Window, deck_in
-from dpviz.view.escape import line
-from dpviz.view.ground import Ground, fitted_bounds, ground
-from dpviz.view.layers import MOST_FEATURES
-from dpviz.view.trips_layers import Arcs, Areas, arc_layer, area_layer, chosen_layer, label_layer
-from dpviz.view.trips_looks import Look, Widths, error_look, legend_line, marks_look, plain_look
-from dpviz.view.trips_pairs import Pairs, arcs_told, pairs_of, ranked
-from dpviz.view.trips_regions import areas_of, released_totals, shade_legend, true_totals
-from dpviz.view.trips_scale import Tops, tops_of
+from dpviz.view.basemap import Ground, fitted_bounds, ground
+from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Colors, Scale, top_of
+from dpviz.view.deck import MOST_FEATURES, CompactDeck, Window, deck_in
+from dpviz.view.escape import deck, html, line
+from dpviz.view.trips_layers import Arcs, Areas, Told, arc_layer, area_layer, at_origins, bar, chosen_layer, label_layer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SHOWN_TRIPS = ("Released", "True", "Error", "False positives")
 MOST_ARCS = 5_000
@@ -200,3 +204,389 @@ def _description(release: FlowRelease, view: TripsView, drawn: int) -> str:
 
 def _name(release: FlowRelease, view: TripsView) -> str:
     return line(release.tree.origins.names_of(view.level)[view.chosen])
+
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Totals = Mapping[str, Integers]
+
+LEAVING, ARRIVING, WITHIN = "leaving", "arriving", "within"
+_SHADED = ("Released", "True")
+_FAINTEST_REGION, _STRONGEST_REGION = 10, 105
+_CHOSEN = {False: (206, 226, 233), True: (30, 66, 78)}
+_POINT, _PLAIN_POINT = 130, 70
+
+
+def released_totals(release: FlowRelease, level: int) -> tuple[Totals, Totals]:
+    """Trips of the origins and of the destinations of a level, each from the coarsest stage that tells it.
+
+    Where trips begin and end in the same regions, both are the same: leaving and arriving, and apart from them, within.
+    """
+    origins, destinations = release.tree.origins, release.tree.destinations
+    leaving = release.sums(level, 0).at(*_with_root(origins.size(level)))
+    arriving = release.sums(0, level).at(*_with_root(destinations.size(level))[::-1])
+    if origins != destinations:
+        return {LEAVING: leaving}, {ARRIVING: arriving}
+    place = np.arange(origins.size(level), dtype=np.int32)
+    both = _apart(leaving, arriving, release.sums(level, level).at(place, place))
+    return both, both
+
+
+def true_totals(truth: PairSums, origins: Regions, destinations: Regions, level: int) -> tuple[Totals, Totals]:
+    """The same of the true trips. PRIVATE."""
+    sizes = origins.size(level), destinations.size(level)
+    sides = (truth.origin, truth.destination)
+    leaving, arriving = (np.bincount(side, truth.count, size).astype(np.int64) for side, size in zip(sides, sizes, strict=True))
+    if origins != destinations:
+        return {LEAVING: leaving}, {ARRIVING: arriving}
+    place = np.arange(sizes[0], dtype=np.int32)
+    both = _apart(leaving, arriving, truth.at(place, place))
+    return both, both
+
+
+def _with_root(size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    return np.arange(size, dtype=np.int32), np.zeros(size, np.int32)
+
+
+def _apart(leaving: Integers, arriving: Integers, within: Integers) -> Totals:
+    return {LEAVING: leaving - within, ARRIVING: arriving - within, WITHIN: within}
+
+
+def areas_of(regions: Regions, ground: Ground, view: TripsView, totals: tuple[Totals, Totals | None], tops: Tops) -> Areas:
+    """The regions of one side, shaded by the first of their totals.
+
+    Args:
+        regions: of that side.
+        ground: where they are.
+        view: what is shown.
+        totals: released, and true ones where the truth may be seen.
+        tops: where the scales end.
+    """
+    released, true = totals
+    shown = true if true is not None and view.shown == "True" else released
+    told = Told(
+        title=[deck(name) for name in regions.names_of(view.level)],
+        text=[f"{deck(view.unit)}: {text}" for text in _told(released)],
+        truth=None if true is None else [f"true: {text}" for text in _told(true)],
+    )
+    size = np.sqrt(np.clip(sum(shown.values()) / tops.size, 0.0, 1.0))
+    strength = np.sqrt(np.clip(_first(shown) / tops.shade, 0.0, 1.0)) * (view.shown in _SHADED)
+    color = _shades(strength, dark=view.dark, points=not ground.polygons)
+    if view.chosen is not None and LEAVING in released:
+        color[view.chosen] = (*_CHOSEN[view.dark], 255)
+    return Areas(
+        ground=ground,
+        color=color,
+        size=size,
+        told=told,
+    )
+
+
+def shade_top(released: Totals) -> float:
+    """The total that gets the strongest shade."""
+    return top_of(np.maximum(_first(released), 0))
+
+
+def size_top(released: Totals) -> float:
+    """The total of all trips that gets the largest point."""
+    return top_of(sum(released.values()))
+
+
+def shade_legend(released: Totals, view: TripsView, tops: Tops) -> str:
+    """What shades mean, as a piece of HTML; nothing where regions are not shaded."""
+    if view.shown not in _SHADED:
+        return ""
+    shades = _shades(np.linspace(0.0, 1.0, 12), dark=view.dark, points=False)
+    return f"region: {html(view.unit)} {next(iter(released))} 0 {bar(shades, 60)} {tops.shade:,.0f} and more"
+
+
+def _first(totals: Totals) -> Integers:
+    return next(iter(totals.values()))
+
+
+def _told(totals: Totals) -> list[str]:
+    """One text per region."""
+    rows = zip(*(values.tolist() for values in totals.values()), strict=True)
+    return [", ".join(f"{value:,} {name}" for name, value in zip(totals, row, strict=True)) for row in rows]
+
+
+def _shades(strength: Floats, *, dark: bool, points: bool) -> Colors:
+    grey = (235, 240, 245) if dark else (60, 72, 84)
+    least, most = (_PLAIN_POINT, _PLAIN_POINT + _POINT) if points else (_FAINTEST_REGION, _STRONGEST_REGION)
+    alpha = least + (most - least) * strength
+    return np.column_stack([np.tile(grey, (len(strength), 1)), alpha]).astype(np.uint8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """Pairs of different regions of one level, ordered by origin, then destination.
+
+    Attributes:
+        origin: (k,) places.
+        destination: (k,) places.
+        released: (k,) trips; 0 where a pair was not released.
+        true: (k,) trips; None where the truth is not to be seen.
+    """
+
+    origin: Integers
+    destination: Integers
+    released: Integers
+    true: Integers | None
+
+    def __getitem__(self, chosen: NDArray[np.bool_] | Integers) -> Pairs:
+        """Some of the pairs."""
+        true = None if self.true is None else self.true[chosen]
+        return Pairs(origin=self.origin[chosen], destination=self.destination[chosen], released=self.released[chosen], true=true)
+
+    @property
+    def error(self) -> Integers:
+        """(k,) released minus true."""
+        return self.released - (self.released if self.true is None else self.true)
+
+    @property
+    def marks(self) -> Integers:
+        """(k,) 1 for false positives, 2 for false negatives, 0 for all others."""
+        true = self.released if self.true is None else self.true
+        marks = np.where((self.released > 0) & (true == 0), 1, np.where((self.released <= 0) & (true > 0), 2, 0))
+        return marks.astype(np.int64)
+
+
+def pairs_of(release: FlowRelease, view: TripsView, truth: PairSums | None) -> Pairs:
+    """Every pair that is released or true and belongs to the chosen region, if there is one."""
+    sums = release.sums(view.level, view.level)
+    key = sums.origin * np.int64(sums.width) + sums.destination
+    if truth is not None:
+        key = np.union1d(key, truth.origin * np.int64(sums.width) + truth.destination)
+    origin, destination = np.divmod(key, sums.width)
+    kept = np.ones(len(key), np.bool_)
+    same = release.tree.origins == release.tree.destinations
+    if same:
+        kept &= origin != destination
+    if view.chosen is not None:
+        kept &= (origin == view.chosen) | ((destination == view.chosen) & same)
+    origin, destination = origin[kept], destination[kept]
+    true = None if truth is None else truth.at(origin.astype(np.int32), destination.astype(np.int32))
+    released = sums.at(origin.astype(np.int32), destination.astype(np.int32))
+    return Pairs(origin=origin, destination=destination, released=released, true=true)
+
+
+def ranked(pairs: Pairs, view: TripsView) -> tuple[Integers, int]:
+    """Places of the pairs that are drawn, the most important one last, and how many there are to choose from.
+
+    Released trips decide, and the truth only in those views that show it.
+    """
+    true = pairs.released if pairs.true is None else pairs.true
+    if view.shown == "Error":
+        size, rank = np.maximum(np.abs(pairs.released), true), np.abs(pairs.error)
+    elif view.shown == "False positives":
+        size = np.maximum(pairs.released, true)
+        rank = size + (pairs.marks > 0) * (size.max(initial=0) + 1)
+    else:
+        size = rank = true if view.shown == "True" else pairs.released
+    present = rank > 0
+    fits = np.flatnonzero(present & (size >= view.least))
+    return fits[np.argsort(-rank[fits], kind="stable")[: view.top]][::-1], int(present.sum())
+
+
+def released_most(pairs: Pairs, view: TripsView) -> tuple[float, int]:
+    """The number of trips that gets the widest arc, and how many arcs "Released" draws: in every view, from released trips alone."""
+    fits = np.sort(pairs.released[pairs.released >= view.least])[-view.top :]
+    return top_of(fits), len(fits)
+
+
+def error_top(release: FlowRelease, level: int) -> float:
+    """The error that gets the strongest colour: three standard deviations of the noise, which are public."""
+    stddev = release.stddev(2 * level)
+    return top_of(3 * stddev[np.isfinite(stddev)])
+
+
+def arcs_told(release: FlowRelease, view: TripsView, pairs: Pairs) -> Told:
+    """What tooltips say of pairs: "A to B", what was released, and the truth where it may be seen.
+
+    Pairs are drawn for their size, so their intervals are those that hold for all pairs at once.
+    """
+    origins, destinations = release.tree.origins.names_of(view.level), release.tree.destinations.names_of(view.level)
+    names = zip(origins[pairs.origin], destinations[pairs.destination], strict=True)
+    low, high = _spread(release, view.level, pairs)
+    unit = deck(view.unit)
+    texts = [
+        f"{count:,} {unit}" + (f", 95 % between {a:,.0f} and {b:,.0f} for all pairs at once" if b < np.inf else "")
+        for count, a, b in zip(pairs.released.tolist(), low.tolist(), high.tolist(), strict=True)
+    ]
+    true = [] if pairs.true is None else zip(pairs.true.tolist(), pairs.error.tolist(), strict=True)
+    return Told(
+        title=[f"{deck(one)} to {deck(other)}" for one, other in names],
+        text=texts,
+        truth=None if pairs.true is None else [f"true {count:,}, error {error:+,}" for count, error in true],
+    )
+
+
+def _spread(release: FlowRelease, level: int, pairs: Pairs) -> tuple[Floats, Floats]:
+    """Ends of the intervals of pairs; infinite where a pair was not released, so that nothing is known."""
+    at, width = release.stages[2 * level], release.tree.destinations.size(level)
+    low, high = np.zeros(len(pairs.origin)), np.full(len(pairs.origin), np.inf)
+    if len(at.count):
+        key = at.origin * np.int64(width) + at.destination
+        order = np.argsort(key, kind="stable")
+        wanted = pairs.origin * width + pairs.destination
+        place = order[np.minimum(np.searchsorted(key[order], wanted), len(order) - 1)]
+        found = key[place] == wanted
+        low[found], high[found] = (end[place][found] for end in pair_intervals(release, 2 * level))
+    return low, high
+
+
+Color = tuple[int, int, int]
+
+THINNEST, WIDEST = 1.0, 9.0
+_FEW_ARCS, _LEAST_WIDE = 100, 3.5
+_SAMPLES = (0.01, 0.25, 1.0)
+_FAINTEST_ARC, _STRONGEST_ARC = 45, 245
+_RIGHT, _GREY = (128, 128, 128, 90), (128, 128, 128)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Widths:
+    """From numbers of trips to pixels: by their square roots, narrower where there are many arcs.
+
+    Attributes:
+        top: the number that gets the widest arc; larger ones too. Public.
+        arcs: how many arcs there are, a public number.
+    """
+
+    top: float
+    arcs: int
+
+    def strength(self, values: ArrayLike) -> Floats:
+        """(k,) 0 to 1."""
+        return np.clip(np.asarray(values, np.float64) / self.top, 0.0, 1.0) ** 0.5
+
+    def pixels(self, values: ArrayLike) -> Floats:
+        """(k,) widths."""
+        widest = max(WIDEST * math.pow(_FEW_ARCS / max(self.arcs, _FEW_ARCS), 0.3), _LEAST_WIDE)
+        return THINNEST + (widest - THINNEST) * self.strength(values)
+
+    def legend(self, color: Color) -> str:
+        """Samples with their numbers, as a piece of HTML."""
+        numbers = [value for value in (share * self.top for share in _SAMPLES) if value >= 1] or [self.top]
+        pieces = []
+        for value, width in zip(numbers, self.pixels(numbers).tolist(), strict=True):
+            style = f"width:26px;height:{width:.1f}px;background:rgb{color};vertical-align:middle;outline:none"
+            pieces.append(f'<span class="dpviz-bar" style="{style}"></span> {value:,.0f}')
+        return f"{' '.join(pieces)} and more"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """The look of pairs.
+
+    Attributes:
+        color: (k, 4) red, green, blue, alpha of the strong ends.
+        width: (k,) pixels.
+        legend: pieces of HTML.
+    """
+
+    color: Colors
+    width: Floats
+    legend: list[str]
+
+
+def leaving_color(dark: bool) -> Color:
+    """The accent, for trips as released or as they are."""
+    return (79, 176, 206) if dark else (11, 110, 143)
+
+
+def arriving_color(dark: bool) -> Color:
+    """For trips into a chosen region."""
+    return (240, 180, 60) if dark else (201, 124, 0)
+
+
+def plain_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
+    """Released or true trips, by number; into and out of a chosen region in two colours."""
+    shown = pairs.true if pairs.true is not None and view.shown == "True" else pairs.released
+    out, into = leaving_color(view.dark), arriving_color(view.dark)
+    base = np.where((pairs.destination == (-1 if view.chosen is None else view.chosen))[:, None], into, out)
+    title = f"<b>{'true ' if view.shown == 'True' else ''}{html(view.unit)} per pair</b>"
+    both = "" if view.chosen is None else f"{_mark(out)}leaving {_mark(into)}arriving"
+    return Look(
+        color=_faded(base, widths.strength(shown)),
+        width=widths.pixels(shown),
+        legend=[f"{title} {widths.legend(out)}", both, _direction(out)],
+    )
+
+
+def error_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
+    """Released minus true, on a scale with two signs."""
+    scale = Scale(kind="signed", top=widths.top, title=f"released minus true, {view.unit} per pair", dark=view.dark)
+    inner = scale.legend().removeprefix('<div class="dpviz-legend">').removesuffix("</div>")
+    size = np.abs(pairs.error)
+    color = _faded(scale.colors(pairs.error)[:, :3], widths.strength(size))
+    return Look(color=color, width=widths.pixels(size), legend=[inner, _direction(_GREY)])
+
+
+def marks_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
+    """Trips that are made up, and trips that are missing, among those that are right."""
+    colors = np.array([_RIGHT, (*FALSE_POSITIVE, 230), (*FALSE_NEGATIVE, 230)], np.uint8)
+    true = pairs.released if pairs.true is None else pairs.true
+    entries = (
+        (FALSE_POSITIVE, "false positive: released, no such trip"),
+        (FALSE_NEGATIVE, "false negative: trips that the release lacks"),
+        (_GREY, "released and true"),
+    )
+    marks = "".join(f"{_mark(color)}{text} " for color, text in entries)
+    return Look(
+        color=colors[pairs.marks],
+        width=widths.pixels(np.maximum(pairs.released, true)),
+        legend=[marks, f"<b>{html(view.unit)} per pair</b> {widths.legend(_GREY)}", _direction(_GREY)],
+    )
+
+
+def legend_line(pieces: list[str]) -> str:
+    """Pieces as one line of HTML."""
+    gap = '<span class="dpviz-gap"></span>'
+    return f'<div class="dpviz-legend">{gap.join(piece for piece in pieces if piece)}</div>'
+
+
+def _faded(base: NDArray[np.integer], strength: Floats) -> Colors:
+    return np.column_stack([base, _FAINTEST_ARC + (_STRONGEST_ARC - _FAINTEST_ARC) * strength]).astype(np.uint8)
+
+
+def _direction(color: Color) -> str:
+    ends = np.array([[*color, 240]], np.uint8)
+    return f"from {bar(np.concatenate([at_origins(ends), ends]), 60)} to"
+
+
+def _mark(color: Color) -> str:
+    return f'<span class="dpviz-mark" style="background:rgb{color}"></span> '
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tops:
+    """What gets the strongest look; all of it is public.
+
+    Attributes:
+        trips: of a pair, for the widest arc.
+        arcs: how many arcs there are, which makes all of them narrower.
+        error: of a pair, for the strongest colour.
+        shade: trips of a region, for the strongest shade.
+        size: trips of a region, for the largest point.
+    """
+
+    trips: float
+    arcs: int
+    error: float
+    shade: float
+    size: float
+
+
+def tops_of(release: FlowRelease, view: TripsView, pairs: Pairs | None = None) -> Tops:
+    """Those of one map; `pairs` are those of its view, where they are at hand: only what was released of them is looked at."""
+    trips, arcs = released_most(pairs_of(release, view, None) if pairs is None else pairs, view)
+    sides = released_totals(release, view.level)
+    shade, size = max(map(shade_top, sides)), max(map(size_top, sides))
+    return Tops(trips=trips, arcs=arcs, error=error_top(release, view.level), shade=shade, size=size)
+
+
+def shared_tops(several: Sequence[Tops]) -> Tops:
+    """The largest of each, so that the same look means the same number on several maps."""
+    trips, arcs, error, shade, size = (max(each) for each in zip(*map(astuple, several), strict=True))
+    return Tops(trips=trips, arcs=arcs, error=error, shade=shade, size=size)

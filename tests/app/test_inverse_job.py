@@ -10,7 +10,7 @@ from dpviz.app.inverse_job import InverseJob
 from dpviz.app.study_job import Keeper
 from dpviz.errors import SettingError
 from dpviz.mechanisms import Identity, Quadtree
-from dpviz.publishing.wanted_epsilon import Answer, Wanted
+from dpviz.publishing.dry_run import Answer, Wanted
 
 PATIENCE = 60
 BOTH = {"tree": Quadtree(height=2), "cells": Identity()}

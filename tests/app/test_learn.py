@@ -17,7 +17,7 @@ from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.points import load_sample
-from dpviz.view.pictures import STAMP, picture
+from dpviz.view.charts import STAMP, picture
 from tests.app.learn_walk import BY_KEY, KEYS, address, at, charts, described, knobs, learn_app, moved, sizes
 from tests.app.walk import ROOT, fine, good, keys, labelled
 

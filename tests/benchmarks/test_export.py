@@ -8,9 +8,8 @@ import pytest
 from dpviz.mechanisms import Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.files import write_release
+from dpviz.release.files import read_release, write_release
 from dpviz.release.manifest import describe
-from dpviz.release.reading import read_release
 from dpviz.samples.flows import load_flow_sample
 from tests.release_cases import WORDS, points_of
 

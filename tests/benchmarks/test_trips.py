@@ -13,7 +13,7 @@ from dpviz.mechanisms import TopDown
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_gaussian
-from dpviz.samples.gravity import made_up_country
+from dpviz.samples.flows import made_up_country
 
 pytestmark = pytest.mark.benchmark
 
@@ -22,7 +22,7 @@ REFEREES = 50_000
 MOST_BYTES = 2 * 10**9
 PEAK = """
 import resource
-from dpviz.samples.gravity import made_up_country
+from dpviz.samples.flows import made_up_country
 from dpviz.mechanisms import TopDown
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy

@@ -16,7 +16,7 @@ from dpviz.errors import DpvizError, InputError
 from dpviz.mechanisms import Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.ledger import Ledger
-from dpviz.publishing.marks import marks_of
+from dpviz.publishing.private_data import marks_of
 from dpviz.publishing.publish import Order, Words, publish
 from dpviz.release.files import zipped
 from dpviz.samples.flows import load_flow_sample

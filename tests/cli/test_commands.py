@@ -16,7 +16,7 @@ from dpviz.__main__ import main
 from dpviz.cli import commands
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.privacy.ledger import Ledger
-from dpviz.release.reading import read_release
+from dpviz.release.files import read_release
 from tests.publishing.configs import CROWD, FLOWS, POINTS, STUDY, changed, written
 
 SAMPLES = Path(__file__).parents[2] / "sample_data"
@@ -36,7 +36,7 @@ def test_release_writes_what_a_fresh_process_opens(run, tmp_path, ledger):
     assert "left: epsilon 0.5" in err
     assert "Curator only: left out 1: 1 outside the domain." in err
     assert "left out" not in (tmp_path / "out" / "manifest.json").read_text("utf-8")
-    asked = f"from dpviz.release.reading import read_release; print(read_release({str(tmp_path / 'out')!r}).answer([[0, 0, 16, 16]])[0])"
+    asked = f"from dpviz.release.files import read_release; print(read_release({str(tmp_path / 'out')!r}).answer([[0, 0, 16, 16]])[0])"
     fresh = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
     assert float(fresh.stdout) == read_release(tmp_path / "out").answer([[0, 0, 16, 16]])[0]
     assert ledger.account("crowd").draws == 1

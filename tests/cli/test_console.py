@@ -12,7 +12,7 @@ import pytest
 from dpviz.__main__ import main
 from dpviz.cli import commands, console
 from dpviz.privacy.ledger import Ledger
-from dpviz.release.reading import read_release
+from dpviz.release.files import read_release
 from tests.publishing.configs import POINTS, STUDY, changed, written
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and pipes of POSIX")

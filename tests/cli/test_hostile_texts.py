@@ -6,9 +6,16 @@ from dataclasses import fields
 import pytest
 
 from dpviz.privacy.ledger import Ledger
-from dpviz.publishing.config import ReleaseConfig
-from dpviz.publishing.data_part import DataPart
-from dpviz.publishing.sections import DatasetPart, DomainPart, MechanismPart, OutputPart, PublicationPart, RegionsPart
+from dpviz.publishing.config import (
+    DataPart,
+    DatasetPart,
+    DomainPart,
+    MechanismPart,
+    OutputPart,
+    PublicationPart,
+    RegionsPart,
+    ReleaseConfig,
+)
 from tests.hostile import NAMES, points_file, regions_file
 from tests.publishing.configs import FLOWS, POINTS, changed, written
 

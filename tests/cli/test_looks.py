@@ -6,7 +6,7 @@ import pytest
 
 from dpviz.cli import compare as study_command
 from dpviz.privacy.ledger import Ledger
-from dpviz.release.reading import read_manifest
+from dpviz.release.files import read_manifest
 from tests.publishing.configs import POINTS, STUDY, written
 
 OWN = {**STUDY, "data": {"points": "crowd.csv", "public": True}, "domain": {"bounds": [0, 0, 128, 128], "crs": "none", "order": 4}}

@@ -5,8 +5,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from dpviz.data import corner_counts
-from dpviz.data.corner_counts import CornerCounts
+from dpviz.data import indexes as corner_counts
+from dpviz.data.indexes import CornerCounts
 from dpviz.data.points import PointCounts
 from dpviz.space.domain import Domain
 

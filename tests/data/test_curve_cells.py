@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpviz.data.curve_cells import CurveCells
+from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.space.domain import Domain
 from dpviz.space.morton import places

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data import flow_stages
-from dpviz.data.flow_stages import true_stages
 from dpviz.data.flows import Flows
+from dpviz.mechanisms.trips import top_down as flow_stages
+from dpviz.mechanisms.trips.top_down import true_stages
 from dpviz.space.pair_tree import PairTree
 from tests.flow_cases import children_of, flows_of, random_regions, regular, table_of
 from tests.space.nested import paths, regions_of

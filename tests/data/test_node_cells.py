@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data import node_cells
-from dpviz.data.node_cells import Cells, NodeCells
+from dpviz.data import indexes as node_cells
+from dpviz.data.indexes import Cells, NodeCells
 from dpviz.data.points import PointCounts
 from dpviz.space.domain import Domain
 

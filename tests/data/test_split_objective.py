@@ -7,9 +7,9 @@ from math import floor
 import numpy as np
 import pytest
 
-from dpviz.data import split_objective
 from dpviz.data.points import PointCounts
-from dpviz.data.split_objective import LARGEST, SENSITIVITY, SplitCells
+from dpviz.mechanisms.points import htf as split_objective
+from dpviz.mechanisms.points.htf import LARGEST, SENSITIVITY, SplitCells
 from dpviz.space.domain import Domain
 
 UNITS = split_objective.UNITS

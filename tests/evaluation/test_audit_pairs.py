@@ -4,8 +4,21 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.evaluation.audit_pairs import ACROSS, PEOPLE, PERSON, SPREAD, TRIPS, Added, Moved, flow_pairs, flows_seen, point_pairs, seen
-from dpviz.evaluation.audits import audit_budget, audited
+from dpviz.evaluation.audits import (
+    ACROSS,
+    PEOPLE,
+    PERSON,
+    SPREAD,
+    TRIPS,
+    Added,
+    Moved,
+    audit_budget,
+    audited,
+    flow_pairs,
+    flows_seen,
+    point_pairs,
+    seen,
+)
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FlatGaussian, Identity, Quadtree, TopDown
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from dpviz.errors import BudgetError, SettingError
-from dpviz.evaluation.audit_pairs import WORST, Added, point_pairs
-from dpviz.evaluation.audits import EPSILON, audit_all, audit_budget, audit_mechanism, audited
+from dpviz.evaluation.audits import EPSILON, WORST, Added, audit_all, audit_budget, audit_mechanism, audited, point_pairs
 from dpviz.mechanisms import (
     FLOW_MECHANISMS,
     POINT_MECHANISMS,

@@ -12,9 +12,8 @@ from dpviz.errors import BudgetError, InputError, RefusedError, SettingError
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.metrics import workload_errors
-from dpviz.evaluation.questions import trip_figures
 from dpviz.evaluation.rows import rows_of
-from dpviz.evaluation.study import Run, Study
+from dpviz.evaluation.study import Run, Study, trip_figures
 from dpviz.mechanisms import FlatGaussian, Identity, Kdtree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy

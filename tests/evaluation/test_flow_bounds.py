@@ -12,8 +12,7 @@ from scipy import stats
 
 from dpviz.data.flows import Flows
 from dpviz.errors import SettingError
-from dpviz.evaluation.flow_bounds import error_bounds, proposition_1_gaussian, proposition_1_stability, theorem_4
-from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.evaluation.flow_metrics import error_bounds, evaluate_flows, proposition_1_gaussian, proposition_1_stability, theorem_4
 from dpviz.mechanisms import FlatGaussian, StabilityHistogram, TopDown
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.data.split_objective import UNITS, SplitCells
 from dpviz.evaluation.split_objective import closing_in, objective_curve, objectives
 from dpviz.mechanisms.noisy_counts import Study
-from dpviz.mechanisms.points.htf_splits import Splitting, by_rounds
+from dpviz.mechanisms.points.htf import UNITS, SplitCells, Splitting, by_rounds
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain

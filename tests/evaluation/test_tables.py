@@ -8,8 +8,8 @@ from scipy import stats
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.metrics import error_by_size, evaluate
-from dpviz.evaluation.questions import by_size, trip_figures, true_to
 from dpviz.evaluation.rows import rows_of
+from dpviz.evaluation.study import by_size, trip_figures, true_to
 from dpviz.evaluation.tables import frontier, summary, tidy
 from dpviz.mechanisms import ExactKdtree, Identity, Quadtree, TopDown
 from tests.evaluation.test_compare import COMMUTERS, CROWD, study

@@ -8,10 +8,8 @@ import pandas as pd
 import pytest
 
 from dpviz.app.stops import STOPS
-from dpviz.lessons.bars import _FITS, _OFF
-from dpviz.lessons.charts import AMBER, COLORS, GREEN, RED, Look, columns_for, curves
-from dpviz.lessons.family import FILLS, PLAIN, family_table, judged
-from dpviz.lessons.maps import FALSE_N, FALSE_P, FILL
+from dpviz.lessons.charts import _FITS, _OFF, AMBER, COLORS, GREEN, RED, Look, columns_for, curves
+from dpviz.lessons.maps import FALSE_N, FALSE_P, FILL, FILLS, PLAIN, family_table, judged
 from dpviz.lessons.topdown import CHEBYSHEV, EUCLIDEAN, family
 from dpviz.view.colors import ACCENT
 from dpviz.view.figure_charts import DASHES

@@ -4,10 +4,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from dpviz.data.split_objective import SENSITIVITY, UNITS
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.lessons.homogeneity import REPEATS, chosen_lines, near_best
 from dpviz.lessons.town import EVEN, ONE, TWO, town
+from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS
 from dpviz.privacy.budget import PureBudget
 from tests.laws import p_of_counts
 

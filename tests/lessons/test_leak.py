@@ -18,7 +18,7 @@ from dpviz.lessons.leak import (
     summed_up,
 )
 from dpviz.lessons.town import counted
-from dpviz.mechanisms.exact_kdtree import ExactKdtree
+from dpviz.mechanisms.references import ExactKdtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import exponential_medians

@@ -5,12 +5,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from dpviz.data.corner_counts import CornerCounts
+from dpviz.data.indexes import CornerCounts
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.evaluation.metrics import true_answers
-from dpviz.mechanisms.box_shares import Asked, Boxes, tuning_boxes
-from dpviz.mechanisms.grid_bounds import grid_bias, grid_cover
+from dpviz.mechanisms.expected_error import Asked, Boxes, grid_bias, grid_cover, tuning_boxes
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid
 

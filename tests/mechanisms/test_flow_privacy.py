@@ -15,12 +15,12 @@ from itertools import combinations, combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from dpviz.data.flow_stages import true_stages
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError
 from dpviz.mechanisms import FLOW_MECHANISMS, FlatGaussian, StabilityHistogram, TopDown
 from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.mechanisms.trips import flat_gaussian
+from dpviz.mechanisms.trips.top_down import true_stages
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease

@@ -8,8 +8,9 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms import UniformGrid
-from dpviz.mechanisms.box_shares import Asked, Boxes
-from dpviz.mechanisms.grid_bounds import (
+from dpviz.mechanisms.expected_error import (
+    Asked,
+    Boxes,
     combined,
     expected_grid,
     grid_bias,
@@ -21,7 +22,7 @@ from dpviz.mechanisms.grid_bounds import (
 )
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.error_scores import clipped_scores
+from dpviz.privacy.selection import clipped_scores
 from dpviz.space.grids import grid
 
 BUDGET = PureBudget(2)

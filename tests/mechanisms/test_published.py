@@ -4,13 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.evaluation.flow_bounds import error_bounds
-from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.evaluation.flow_metrics import error_bounds, evaluate_flows
 from dpviz.mechanisms import FLOW_MECHANISMS, TopDown
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.gravity import made_up_country
-from dpviz.samples.synthetic_flows import DENSITIES, PARTITIONS, synthetic_flows
+from dpviz.samples.flows import DENSITIES, PARTITIONS, made_up_country, synthetic_flows
 
 pytestmark = pytest.mark.slow
 

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from dpviz.mechanisms import UniformGrid, tuning
-from dpviz.mechanisms.box_shares import Asked
-from dpviz.mechanisms.grid_bounds import expected_grid
+from dpviz.mechanisms.expected_error import Asked, expected_grid
 from dpviz.mechanisms.noisy_counts import Study
-from dpviz.mechanisms.points.tuned_grid import GridSize, TunedGrid
-from dpviz.papers.tuning_points import TUNING_SETS, tuning_counts
+from dpviz.mechanisms.points.tuned import GridSize, TunedGrid
+from dpviz.papers.e2epriv import TUNING_SETS, tuning_counts
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.error_scores import LAWS
+from dpviz.privacy.selection import LAWS
 
 pytestmark = pytest.mark.slow
 RUNS = 100

@@ -2,8 +2,7 @@
 
 import pytest
 
-from dpviz.papers.e2epriv import figure_5, figure_10, figure_11a, figure_11b, figure_11c
-from dpviz.papers.tuning_points import tuning_counts
+from dpviz.papers.e2epriv import figure_5, figure_10, figure_11a, figure_11b, figure_11c, tuning_counts
 
 
 @pytest.fixture(scope="module")

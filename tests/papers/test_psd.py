@@ -10,10 +10,10 @@ import pytest
 from dpviz.errors import InputError
 from dpviz.evaluation.metrics import true_answers
 from dpviz.mechanisms import Kdtree, Quadtree
+from dpviz.papers import psd as figures_builds
+from dpviz.papers import psd as figures_medians
 from dpviz.papers import psd as figures_psd
-from dpviz.papers import psd_builds as figures_builds
-from dpviz.papers import psd_medians as figures_medians
-from dpviz.papers.psd_queries import SHAPES, median_errors, occupied_boxes, paper_points
+from dpviz.papers.psd import SHAPES, median_errors, occupied_boxes, paper_points
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpviz.errors import InputError
-from dpviz.papers.tuning_points import TUNING_SETS, tuning_counts, tuning_points
+from dpviz.papers.e2epriv import TUNING_SETS, tuning_counts, tuning_points
 
 EVERY = pytest.mark.parametrize("key", TUNING_SETS)
 

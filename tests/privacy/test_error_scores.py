@@ -9,7 +9,7 @@ import pytest
 
 from dpviz.errors import SettingError
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.error_scores import GRAIN, LAWS, SENSITIVITY, Scores, _unit, bounded_scores, choice_step, choose, clipped_scores
+from dpviz.privacy.selection import GRAIN, LAWS, SENSITIVITY, Scores, _unit, bounded_scores, choice_step, choose, clipped_scores
 
 
 def law_of(errors: list[int], rate: Fraction, law: str) -> np.ndarray:

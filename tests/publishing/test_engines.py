@@ -19,8 +19,7 @@ from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import private_data as opening
 from dpviz.publishing.config import from_tables, read_config, to_toml
-from dpviz.publishing.marks import file_marks, marks_of
-from dpviz.publishing.private_data import left_out, open_data, open_frame
+from dpviz.publishing.private_data import file_marks, left_out, marks_of, open_data, open_frame
 from dpviz.publishing.study_config import read_study
 from tests.publishing.configs import CROWD, FLOWS, POINTS, STUDY, changed, per_person, written
 
@@ -191,7 +190,7 @@ class TestMarks:
     def test_large_files_are_read_piece_by_piece(self, tmp_path, monkeypatch):
         path = tmp_path / "large"
         path.write_bytes(bytes(range(256)) * 100)
-        monkeypatch.setattr("dpviz.publishing.marks._PIECE", 1000)
+        monkeypatch.setattr("dpviz.publishing.private_data._PIECE", 1000)
         seen = []
         assert file_marks([path], Watch(progress=seen.append)) == marks_of(nobody(), path.read_bytes())[:1]
         assert seen == sorted(seen)

@@ -15,9 +15,9 @@ from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import kept as module
 from dpviz.publishing.kept import kept_draws, recovered
-from dpviz.publishing.marks import marks_of
+from dpviz.publishing.private_data import marks_of
 from dpviz.publishing.publish import Words, draw, publish, write
-from dpviz.release.reading import read_manifest, read_release
+from dpviz.release.files import read_manifest, read_release
 from dpviz.view import report
 from tests.publishing.configs import POINTS, changed, written
 from tests.publishing.test_publish import order

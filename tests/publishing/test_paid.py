@@ -11,10 +11,9 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.ledger_file import LedgerFile
 from dpviz.publishing import publish as module
-from dpviz.publishing.marks import marks_of
+from dpviz.publishing.private_data import marks_of
 from dpviz.publishing.publish import Order, Words, amount_text, draw, publish
-from dpviz.release.files import write_release
-from dpviz.release.reading import read_manifest, read_release
+from dpviz.release.files import read_manifest, read_release, write_release
 from tests.publishing.test_publish import HALF, order
 from tests.release_cases import flows_on, regions_with_shapes
 

@@ -10,10 +10,10 @@ from dpviz.errors import RefusedError
 from dpviz.mechanisms import TopDown
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.ledger import Ledger
-from dpviz.publishing.marks import marks_of
 from dpviz.publishing.order import unit_definition
+from dpviz.publishing.private_data import marks_of
 from dpviz.publishing.publish import draw
-from dpviz.release.reading import read_manifest, read_release
+from dpviz.release.files import read_manifest, read_release
 from tests.publishing.configs import FLOWS, POINTS, changed, written
 from tests.publishing.test_publish import order
 from tests.release_cases import flows_on, regions_with_shapes

@@ -8,8 +8,7 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
 from dpviz.publishing.config import read_config
-from dpviz.publishing.marks import marks_of
-from dpviz.publishing.private_data import emptied, open_data, open_frame
+from dpviz.publishing.private_data import emptied, marks_of, open_data, open_frame
 from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
 from tests.publishing.configs import CROWD, FLOWS, POINTS, changed, per_person, written

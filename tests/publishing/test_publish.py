@@ -10,11 +10,10 @@ from dpviz.errors import BudgetError, DpvizError, RefusedError, SettingError
 from dpviz.mechanisms import ExactKdtree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
-from dpviz.publishing.marks import marks_of
+from dpviz.publishing.private_data import marks_of
 from dpviz.publishing.publish import Order, Words, draw, publish, write
-from dpviz.release.manifest import describe
-from dpviz.release.publication import Publication
-from dpviz.release.reading import read_release
+from dpviz.release.files import read_release
+from dpviz.release.manifest import Publication, describe
 from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
 

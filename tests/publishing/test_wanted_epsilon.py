@@ -11,8 +11,8 @@ from dpviz.evaluation.metrics import evaluate
 from dpviz.mechanisms import FlatGaussian, Htf, Identity, PathTree, Quadtree, StabilityHistogram, TopDown
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.publishing import wanted_epsilon as module
-from dpviz.publishing.wanted_epsilon import Wanted, error_at, evenly, wanted_epsilon
+from dpviz.publishing import dry_run as module
+from dpviz.publishing.dry_run import Wanted, error_at, evenly, wanted_epsilon
 from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.release.reading import read_release
+from dpviz.release.files import read_release
 from dpviz.samples.flows import FLOW_SAMPLES
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ import pytest
 
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.wavelet import WaveletSpread, table
-from dpviz.release.answer_spread import errors_of, variances
+from dpviz.release.point_release import errors_of, variances
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
 from dpviz.space.ranges import batches, box_overlap

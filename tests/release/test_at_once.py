@@ -14,8 +14,8 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance
 from dpviz.release.at_once import MISSED, gaussian_reach, laplace_reach, pair_intervals, point_intervals
 from dpviz.space.domain import Domain
-from dpviz.view.report_map import drawn_level
-from dpviz.view.report_reading import largest_pairs, point_examples
+from dpviz.view.report_maps import drawn_level
+from dpviz.view.report_numbers import largest_pairs, point_examples
 from tests.view.trips_cases import grid, random_trips
 
 RUNS = 200

@@ -16,11 +16,9 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms import FlatGaussian, HilbertTree, PrivTree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.files import write_release
-from dpviz.release.manifest import describe
-from dpviz.release.members import neutral
-from dpviz.release.reading import read_manifest
-from dpviz.release.utility import reliability
+from dpviz.release.files import read_manifest, write_release
+from dpviz.release.manifest import describe, reliability
+from dpviz.release.tables import neutral
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from tests.flow_cases import flows_of, regular

@@ -18,10 +18,9 @@ from dpviz.mechanisms import ExactKdtree, ExactTunedGrid, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release import files as export
-from dpviz.release import members
-from dpviz.release.files import write_release, write_whole, zipped
+from dpviz.release import tables as members
+from dpviz.release.files import read_release, write_release, write_whole, zipped
 from dpviz.release.manifest import describe, manifest_schema
-from dpviz.release.reading import read_release
 from tests.flow_cases import trips_of
 from tests.release_cases import WORDS, assert_same, flows_on, point_release, points_of, regions_with_shapes, trip_release
 
@@ -219,7 +218,7 @@ import os, signal, sys
 from pathlib import Path
 from dpviz.release import export
 from dpviz.release.manifest import describe
-from dpviz.release.reading import read_release
+from dpviz.release.files import read_release
 from tests.release_cases import WORDS, assert_same, point_release
 
 release, around = point_release(), Path(sys.argv[1])

@@ -12,8 +12,7 @@ from dpviz.mechanisms import FlatGaussian, StabilityHistogram, TopDown
 from dpviz.privacy.budget import ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import SIMULATION
-from dpviz.release.flow_release import FlowRelease, interval
-from dpviz.release.pair_sums import pair_sums
+from dpviz.release.flow_release import FlowRelease, interval, pair_sums
 from tests.flow_cases import children_of, flows_of, random_flows, random_regions, regular, sums_between, table_of
 
 BUDGET, RHO = ApproxBudget(2, "1e-3"), ZcdpBudget("0.05")

@@ -17,9 +17,8 @@ from dpviz.errors import SettingError
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FlatGaussian, Kdtree, TopDown, UniformGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.files import write_release
+from dpviz.release.files import read_manifest, write_release
 from dpviz.release.manifest import breach, describe, manifest_schema
-from dpviz.release.reading import read_manifest
 from tests.flow_cases import trips_of
 from tests.release_cases import WORDS, point_release, points_of, trip_release
 

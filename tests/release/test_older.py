@@ -12,11 +12,9 @@ import pandas as pd
 import pytest
 
 from dpviz.errors import InputError
-from dpviz.release.files import seal
+from dpviz.release.files import read_manifest, read_release, seal
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import breach, manifest_schema
-from dpviz.release.reading import read_manifest, read_release
-from dpviz.release.utility import utility_facts
+from dpviz.release.manifest import breach, manifest_schema, utility_facts
 
 KEPT = sorted((Path(__file__).parents[1] / "golden" / "bundles_1_0").glob("*.zip"))
 TRIPS = [path for path in KEPT if path.stem in ("top_down", "stability_histogram", "flat_gaussian")]

@@ -3,7 +3,7 @@
 import pytest
 
 from dpviz.errors import SettingError
-from dpviz.release.publication import Publication
+from dpviz.release.manifest import Publication
 
 WORDS = {"name": "n", "curator": "c", "description": "", "region": "", "intended_use": "", "draws": 1, "truth_seen": False}
 

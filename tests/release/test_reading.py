@@ -21,10 +21,10 @@ from dpviz.errors import InputError
 from dpviz.mechanisms import TopDown
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release import archive, reading
-from dpviz.release.files import seal, write_release, zipped
+from dpviz.release import files as archive
+from dpviz.release import files as reading
+from dpviz.release.files import read_manifest, read_release, seal, write_release, zipped
 from dpviz.release.manifest import describe
-from dpviz.release.reading import read_manifest, read_release
 from tests.release_cases import WORDS, assert_same, flows_on, point_release, regions_with_shapes
 
 

@@ -26,9 +26,8 @@ from dpviz.mechanisms import (
 )
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.files import write_release, zipped
+from dpviz.release.files import read_release, write_release, zipped
 from dpviz.release.manifest import describe
-from dpviz.release.reading import read_release
 from tests.flow_cases import random_flows, random_regions, regular, trips_of
 from tests.release_cases import BOUNDS, WORDS, assert_same, flows_on, points_of, regions_with_shapes
 

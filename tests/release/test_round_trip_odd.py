@@ -16,11 +16,8 @@ from dpviz.mechanisms import FlatGaussian, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt, Step
-from dpviz.release.accounting import accounting_facts, privacy_facts, receipt_of
-from dpviz.release.contents import contents_facts, settings_of
-from dpviz.release.files import write_release
-from dpviz.release.manifest import breach, describe
-from dpviz.release.reading import read_manifest, read_release
+from dpviz.release.files import read_manifest, read_release, write_release
+from dpviz.release.manifest import accounting_facts, breach, contents_facts, describe, privacy_facts, receipt_of, settings_of
 from dpviz.space.regions import Regions
 from tests.flow_cases import flows_of, regular
 from tests.release_cases import WORDS, assert_same, flows_on, point_release, regions_with_shapes, trip_release

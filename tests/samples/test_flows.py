@@ -11,10 +11,23 @@ from scipy.stats import spearmanr
 from dpviz.bundled import folder
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError
-from dpviz.samples.flows import FLOW_SAMPLES, NORTHEAST, load_flow_sample, northeast_of
-from dpviz.samples.gravity import COUNTRY_SIZES, COUNTRY_TRIPS, Gravity, made_up_country, us_commuters, us_counties
+from dpviz.samples.flows import (
+    COUNTRY_SIZES,
+    COUNTRY_TRIPS,
+    DENSITIES,
+    FLOW_SAMPLES,
+    MOST_PAIRS,
+    NORTHEAST,
+    PARTITIONS,
+    Gravity,
+    load_flow_sample,
+    made_up_country,
+    northeast_of,
+    synthetic_flows,
+    us_commuters,
+    us_counties,
+)
 from dpviz.samples.points import SEED
-from dpviz.samples.synthetic_flows import DENSITIES, MOST_PAIRS, PARTITIONS, synthetic_flows
 from dpviz.space.pair_tree import PairTree
 
 FILES = ("us_airports", "us_flights", "us_counties", "northeast_commuters")
@@ -230,7 +243,7 @@ def test_synthetic_flows_have_the_pareto_tail(samples):
 
 
 def test_a_partition_with_too_many_pairs_is_refused(monkeypatch):
-    monkeypatch.setattr("dpviz.samples.synthetic_flows.MOST_PAIRS", 1_000)
+    monkeypatch.setattr("dpviz.samples.flows.MOST_PAIRS", 1_000)
     with pytest.raises(InputError, match="choose another"):
         synthetic_flows("random", "sparse", seed=1)
     assert MOST_PAIRS >= 435**2

@@ -12,8 +12,7 @@ import shapely
 from dpviz.bundled import folder
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
-from dpviz.samples.points import MOST_SAMPLES, SAMPLES, SEED, gaussian_cluster, load_sample, los_angeles, sample_xy
-from dpviz.samples.road_points import road_points
+from dpviz.samples.points import MOST_SAMPLES, SAMPLES, SEED, gaussian_cluster, load_sample, los_angeles, road_points, sample_xy
 
 OUTLINES = ("land.json", "countries.json", "us_states.json")
 KM = np.array([92.327, 110.923])

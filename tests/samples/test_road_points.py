@@ -9,8 +9,7 @@ from scipy.spatial import cKDTree
 
 from dpviz.bundled import folder
 from dpviz.data.points import PointCounts
-from dpviz.samples.points import SAMPLES
-from dpviz.samples.road_points import BOUNDS, PAPER_SIZE, road_points
+from dpviz.samples.points import BOUNDS, PAPER_SIZE, SAMPLES, road_points
 from dpviz.space.domain import Domain
 
 SIZE = 200_000

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from dpviz.space.deepest import deepest
+from dpviz.mechanisms.expected_error import deepest
 
 
 def by_table(rectangles, weight, side) -> int:

@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.errors import DomainError, InputError
-from dpviz.space import leaf_lattice
-from dpviz.space.leaf_lattice import border_pairs, borders_of, lattice_around
-from dpviz.space.leaf_lookup import BAD, OUTSIDE, LeafLookup
+from dpviz.space import leaf_lookup as leaf_lattice
+from dpviz.space.leaf_lookup import BAD, OUTSIDE, LeafLookup, border_pairs, borders_of, lattice_around
 from dpviz.space.regions import Regions
 
 few = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -294,7 +293,7 @@ def test_chunks_do_not_show(monkeypatch):
     x, y = probes(lookup, 8)
     monkeypatch.setattr("dpviz.space.leaf_lookup._LOOKED_UP_AT_ONCE", 7)
     monkeypatch.setattr("dpviz.space.leaf_lookup._TESTED_AT_ONCE", 20)
-    monkeypatch.setattr("dpviz.space.leaf_lattice._CELLS_AT_ONCE", 50)
+    monkeypatch.setattr("dpviz.space.leaf_lookup._CELLS_AT_ONCE", 50)
     other = lookup_of(cells)
     assert np.array_equal(other.table, lookup.table)
     assert np.array_equal(other.candidates, lookup.candidates)

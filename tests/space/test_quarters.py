@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from dpviz.space.domain import Domain
-from dpviz.space.grids import quadtree
-from dpviz.space.quarters import parts, quarter_tree, rectangles
+from dpviz.space.grids import parts, quadtree, quarter_tree, rectangles
 
 
 def quarters(box: tuple[int, int, int, int]) -> list[tuple[int, int, int, int]]:

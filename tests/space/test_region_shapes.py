@@ -10,8 +10,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.space.region_shapes import dissolved
-from dpviz.space.regions import Regions
+from dpviz.space.regions import Regions, dissolved
 from tests.space.nested import map_of, parents_of, paths, squares
 from tests.space.test_regions import refusal
 

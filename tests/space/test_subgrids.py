@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpviz.space.domain import Domain
-from dpviz.space.subgrids import Subgrids
+from dpviz.space.grids import Subgrids
 
 
 def random_subgrids(seed: int, order: int, side: int, most: int = 9) -> Subgrids:

@@ -12,7 +12,7 @@ from dpviz.evaluation.metrics import error_by_size as by_size
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.view import charts
-from dpviz.view.chart_parts import GREY
+from dpviz.view.charts import GREY
 
 UNIT = 'people"}</script>'
 

@@ -7,8 +7,8 @@ import pydeck
 import pytest
 
 from dpviz.space.domain import Domain
+from dpviz.view.basemap import map_bounds
 from dpviz.view.deck import CompactDeck, deck, view_of
-from dpviz.view.places import map_bounds
 
 LOS_ANGELES = Domain(bounds=(-118.62, 33.74, -117.86, 34.37), crs="EPSG:4326", order=4)
 PLANE = Domain(bounds=(0, 0, 200, 100), crs=None, order=4)

@@ -15,13 +15,13 @@ import pytest
 
 import dpviz.view
 from dpviz.data.reading.regions import read_regions
-from dpviz.evaluation.flow_bounds import error_bounds
+from dpviz.evaluation.flow_metrics import error_bounds
 from dpviz.mechanisms.trips.top_down import TopDown
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.manifest import describe
-from dpviz.release.publication import Publication
-from dpviz.view import htf_charts, study_charts, trips_charts
+from dpviz.release.manifest import Publication, describe
+from dpviz.view import study_charts, trips_charts
+from dpviz.view import study_charts as htf_charts
 from dpviz.view.escape import clean, deck, html, line, markdown
 from dpviz.view.points_map import points_map, truth_map
 from dpviz.view.report import report_html

@@ -9,8 +9,8 @@ import pytest
 import shapely
 
 from dpviz.space.regions import Regions
+from dpviz.view.basemap import MOST_CORNERS, fitted_bounds, ground
 from dpviz.view.deck import Window, deck_in, view_in
-from dpviz.view.ground import MOST_CORNERS, fitted_bounds, ground
 from tests.view.trips_cases import blob, grid
 
 
@@ -63,7 +63,7 @@ def test_many_corners_are_simplified_and_no_region_is_lost():
 
 
 def test_outlines_that_cannot_be_made_light_become_points(monkeypatch):
-    monkeypatch.setattr("dpviz.view.ground.MOST_CORNERS", 50)
+    monkeypatch.setattr("dpviz.view.basemap.MOST_CORNERS", 50)
     found = ground(grid(), 2)
     assert found.polygons == []
     assert found.centres.shape == (24, 2)

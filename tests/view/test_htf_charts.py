@@ -12,7 +12,7 @@ from dpviz.evaluation.split_objective import objective_curve
 from dpviz.papers import htf as figures_htf
 from dpviz.privacy.budget import PureBudget
 from dpviz.space.domain import Domain
-from dpviz.view import htf_charts
+from dpviz.view import study_charts as htf_charts
 
 UNIT = 'people"}</script>'
 QUERIES = ("random", "2 %")

@@ -9,9 +9,8 @@ import pytest
 from PIL import Image
 
 from dpviz.space.domain import Domain
-from dpviz.view.deck import CompactDeck
-from dpviz.view.layers import partitions, picture
-from dpviz.view.places import corner_coordinates
+from dpviz.view.basemap import corner_coordinates
+from dpviz.view.deck import CompactDeck, partitions, picture
 
 PLANE = Domain(bounds=(0, 0, 8, 8), crs=None, order=3)
 NORTH = Domain(bounds=(0, 0, 60, 80), crs="EPSG:4326", order=3)

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpviz.view.chart_parts import GREY, hex_of
+from dpviz.view.charts import GREY, hex_of
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE, Scale
 from dpviz.view.figure_charts import COLORS, DASHES, MARKS
-from dpviz.view.htf_charts import MORE_COLORS, MORE_DASHES
-from dpviz.view.trips_looks import arriving_color, leaving_color
+from dpviz.view.study_charts import MORE_COLORS, MORE_DASHES
+from dpviz.view.trips_map import arriving_color, leaving_color
 
 THEMES = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())["theme"]
 PAGES = {theme: THEMES[theme]["backgroundColor"] for theme in ("light", "dark")}

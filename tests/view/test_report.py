@@ -17,10 +17,9 @@ from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, ExactKdtree, Hil
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.at_once import how_many, pair_intervals
-from dpviz.release.files import write_release
+from dpviz.release.files import read_manifest, write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe
-from dpviz.release.reading import read_manifest
 from dpviz.release.verdict import verdict
 from dpviz.samples.points import load_sample
 from dpviz.space.domain import Domain

@@ -11,9 +11,7 @@ from dpviz.mechanisms import Identity, Quadtree, UniformGrid
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.manifest import describe
-from dpviz.view.report_budget import odds, pyramid
-from dpviz.view.report_levels import LevelRow, error_axis, level_rows, shares_of
-from dpviz.view.report_reading import sums_of
+from dpviz.view.report_numbers import LevelRow, error_axis, level_rows, odds, pyramid, shares_of, sums_of
 from tests.release_cases import WORDS, point_release, points_of, trip_release
 
 

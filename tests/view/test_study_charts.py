@@ -6,8 +6,16 @@ import pytest
 from dpviz.app.compare_state import MOST_CONFIGURATIONS
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.tables import frontier, summary, tidy
-from dpviz.view.htf_charts import lines_with_spread
-from dpviz.view.study_charts import PARTS, PICKED, error_by_epsilon, legend_height, parts_by_label, seconds_by_label, under_axis
+from dpviz.view.study_charts import (
+    PARTS,
+    PICKED,
+    error_by_epsilon,
+    legend_height,
+    lines_with_spread,
+    parts_by_label,
+    seconds_by_label,
+    under_axis,
+)
 from tests.evaluation.test_compare import study
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.evaluation.flow_bounds import error_bounds
+from dpviz.evaluation.flow_metrics import error_bounds
 from dpviz.release.at_once import pair_intervals
 from dpviz.view import trips_charts as charts
 from dpviz.view.colors import ACCENT

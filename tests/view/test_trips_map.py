@@ -10,11 +10,10 @@ import pytest
 
 from dpviz.errors import DomainError
 from dpviz.release.at_once import pair_intervals
-from dpviz.release.pair_sums import PairSums
+from dpviz.release.flow_release import PairSums
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
-from dpviz.view.trips_looks import arriving_color, leaving_color
-from dpviz.view.trips_map import MOST_ARCS, SHOWN_TRIPS, TripsView, has_places, trips_map
+from dpviz.view.trips_map import MOST_ARCS, SHOWN_TRIPS, TripsView, arriving_color, has_places, leaving_color, trips_map
 from tests.view.trips_cases import MECHANISMS, grid, layers_of, random_trips, released
 
 BYTES, POLYGON_BYTES = 5_000_000, 2_500_000

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from dpviz.view.trips_map import TripsView, trips_map
-from dpviz.view.trips_scale import shared_tops, tops_of
+from dpviz.view.trips_map import TripsView, shared_tops, tops_of, trips_map
 from tests.view.trips_cases import grid, layers_of, random_trips, released
 
 VIEW = TripsView(level=2)

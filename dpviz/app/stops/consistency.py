@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
-from dpviz.lessons.bars import LARGEST_GAP, by_step, icicle
-from dpviz.lessons.charts import Look
+from dpviz.lessons.charts import LARGEST_GAP, Look, by_step, icicle
 from dpviz.lessons.consistency import AFTER, BEFORE, LEVELS, REPEATS, errors_by_level, one_draw
 from dpviz.mechanisms.base import setting
 

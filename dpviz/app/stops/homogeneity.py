@@ -10,8 +10,7 @@ import pandas as pd
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting
 from dpviz.evaluation.split_objective import ObjectiveCurve, objective_curve
 from dpviz.lessons.homogeneity import REPEATS, chosen_lines, near_best
-from dpviz.lessons.maps import Cells, cell_map
-from dpviz.lessons.split_chart import chosen, split_curve
+from dpviz.lessons.maps import Cells, cell_map, chosen, split_curve
 from dpviz.lessons.town import TOWNS, TWO, town
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.budget import PureBudget

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
-from dpviz.lessons.bars import interval_rows
+from dpviz.lessons.charts import interval_rows
 from dpviz.lessons.interval import AREAS, BLOCK, HELD, MISSED, ORDER, REPEATS, intervals, usual_range
 from dpviz.mechanisms.base import setting
-from dpviz.view.chart_parts import signed
+from dpviz.view.charts import signed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, epsilon_setting
-from dpviz.lessons.distributions import IN, OUT, beliefs, two_laws
+from dpviz.lessons.charts import IN, OUT, beliefs, two_laws
 from dpviz.lessons.one_person import DELTA, GAUSSIAN, LAPLACE, NOISES, OTHERS, Noise, beyond, posterior, shown_counts
 from dpviz.mechanisms.base import setting
 

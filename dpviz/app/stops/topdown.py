@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
-from dpviz.lessons.bars import by_step
-from dpviz.lessons.charts import Look
-from dpviz.lessons.family import family_table
-from dpviz.lessons.maps import pair_matrix
+from dpviz.lessons.charts import Look, by_step
+from dpviz.lessons.maps import family_table, pair_matrix
 from dpviz.lessons.topdown import (
     CHEBYSHEV,
     EUCLIDEAN,

@@ -8,26 +8,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_unenforced
 from dpviz.data.columns import PointColumns
-from dpviz.data.counting.engines import AUTO, ENGINES, NUMPY, engine_for, run
+from dpviz.data.counting.engines import AUTO, ENGINES, NUMPY, engine_for, flows_pass, pairs_pass, points_pass, run
 from dpviz.data.counting.in_memory import coordinate_trips_of, rows_of, trips_of
-from dpviz.data.counting.job import Watch
-from dpviz.data.counting.placing import XyPairs
+from dpviz.data.counting.job import Watch, XyPairs
 from dpviz.data.counting.scheduler import scheduler_at
-from dpviz.data.counting.table_passes import flows_pass, pairs_pass, points_pass
 from dpviz.data.flows import Flows, check_rule, matched
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.copies import refuse_copies
-from dpviz.data.reading.flow_columns import FlowColumns, FlowsQuestion
-from dpviz.data.reading.frames import same_crs
+from dpviz.data.reading.flows import FlowColumns, FlowsQuestion
+from dpviz.data.reading.geometries import same_crs
 from dpviz.data.reading.points import DEFAULT_LIMITS, PointsQuestion, points_of
-from dpviz.data.reading.sources import FoundFiles, Sources, found_files
+from dpviz.data.reading.sources import FoundFiles, Sources, found_files, refuse_copies
 from dpviz.errors import InputError
 from dpviz.space.domain import refuse_degrees
 from dpviz.space.leaf_lookup import LeafLookup
 
 if TYPE_CHECKING:
     from dpviz.data.counting.job import CountingPass
-    from dpviz.data.flow_rows import Trips
+    from dpviz.data.flows import Trips
     from dpviz.data.reading.safety import Limits
     from dpviz.space.domain import Domain
     from dpviz.space.regions import Regions

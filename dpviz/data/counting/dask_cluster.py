@@ -20,7 +20,7 @@ from distributed.security import Security
 from distributed.utils import silence_logging_cmgr
 
 from dpviz.data.counting.scheduler import Scheduler
-from dpviz.data.reading.spill import private_folder
+from dpviz.data.reading.safety import private_folder
 from dpviz.errors import InputError
 
 CONNECT_SECONDS = 10

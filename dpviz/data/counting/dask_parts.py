@@ -14,7 +14,7 @@ from dpviz.data.columns import is_number, readable_texts
 from dpviz.data.counting.dask_tables import Tally
 from dpviz.data.counting.job import CountingPass
 from dpviz.data.reading.safety import guarded
-from dpviz.data.reading.text_formats import open_header
+from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, SEPARATORS, BadLines, TextLayout, cut_lines, line_begins, read_lines
 from dpviz.errors import InputError
 

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+from pyproj import CRS
+
+from dpviz.data.columns import NOT_POINTS, PointColumns, is_number, is_text, no_number, resolved
+from dpviz.data.counting.job import CountingPass, GeometryCells, IdPairs, LeafIds, Placing, XyCells, XyPairs
+from dpviz.data.flows import refuse_lost_zeros
+from dpviz.data.reading.flows import cut_of, found_columns, is_matrix
+from dpviz.data.reading.geometries import frame_of, same_crs
+from dpviz.data.reading.safety import guarded
 from dpviz.data.reading.sources import TABLES
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
+    from dpviz.data.bounding import Bound
     from dpviz.data.counted import Counted
     from dpviz.data.counting.job import CountingPass, Watch
     from dpviz.data.counting.scheduler import Scheduler
+    from dpviz.data.reading.flows import FlowsQuestion
+    from dpviz.data.reading.points import PointsQuestion
     from dpviz.data.reading.safety import Limits
     from dpviz.data.reading.sources import FoundFiles
+    from dpviz.space.domain import Domain
 
 NUMPY, DUCKDB, DASK, AUTO = "numpy", "duckdb", "dask", "auto"
 ENGINES = (NUMPY, DUCKDB, DASK)
@@ -70,3 +84,115 @@ def run(engine: str, asked: CountingPass, scheduler: Scheduler | None, watch: Wa
     from dpviz.data.counting.dask import DaskCluster, count_with_dask  # noqa: PLC0415  (Dask is an extra)
 
     return count_with_dask(asked, watch, DaskCluster(scheduler=scheduler))
+
+
+_OTHER_CRS = (
+    "The files are not in the CRS of the {frame}, and only engine='numpy' reprojects: reproject the files,"
+    " take a {frame} in their CRS, or choose engine='numpy'."
+)
+_MATRIX = "The file is a matrix of trips, which only engine='numpy' reads."
+_NO_PERSON = "Column {name!r} does not say whom rows belong to by texts, numbers or dates: store them so, or choose engine='numpy'."
+_PERSONS = (
+    *(is_text, is_number, pa.types.is_null, pa.types.is_boolean, pa.types.is_decimal128, pa.types.is_date),
+    *(pa.types.is_binary, pa.types.is_large_binary),
+)
+_NESTED = "A column that is needed holds lists or records; store one text or number per cell."
+
+
+def points_pass(found: FoundFiles, question: PointsQuestion, domain: Domain, bound: Bound | None) -> CountingPass:
+    """A pass over tables of points.
+
+    Raises:
+        InputError: a column is not there or of the wrong type, the CRS is not said or another than the domain's.
+    """
+    geo = found.geo if question.columns.x is None and question.columns.y is None else None
+    schema = _schema(found)
+    names = [name for name in schema.names if geo is None or name not in geo["columns"]]
+    columns = resolved(names, question.columns, has_geometry=geo is not None)
+    kind = found.format if geo is None else "GeoParquet"
+    _refuse_other_crs(frame_of(kind, _declared(geo), question.crs, question.target), domain.crs, "domain")
+    if geo is None:
+        placing: Placing = XyCells(x=str(columns.x), y=str(columns.y), domain=domain)
+    elif geo["points"] and geo["encoding"] in ("WKB", "point"):
+        placing = GeometryCells(geometry=geo["primary"], encoding=geo["encoding"], domain=domain)
+    else:
+        raise InputError(NOT_POINTS)
+    return _pass(found, placing, (columns.count, columns.person), bound, drop=question.bad_rows == "drop")
+
+
+def flows_pass(found: FoundFiles, question: FlowsQuestion, bound: Bound | None) -> CountingPass:
+    """A pass over tables of trips between leaf regions by their ids.
+
+    Raises:
+        InputError: a column is not there or of the wrong type, ids have lost their zeros, the table is a matrix.
+    """
+    names = _schema(found).names
+    if is_matrix(names, question.columns, question.sides):
+        raise InputError(_MATRIX)
+    columns = found_columns(names, question.columns)
+    sides = []
+    for name, side in zip((str(columns.origin), str(columns.destination)), question.sides, strict=True):
+        if question.bad_rows == "drop" and is_number(_kind(found, name)):
+            refuse_lost_zeros(f"Column {name!r}", side)
+        sides.append(LeafIds.of(side, cut_of(name, side)))
+    placing = IdPairs(origin=str(columns.origin), destination=str(columns.destination), starts=sides[0], ends=sides[1])
+    return _pass(found, placing, (columns.count, columns.person), bound, drop=question.bad_rows == "drop")
+
+
+def pairs_pass(found: FoundFiles, placing: XyPairs, question: PointsQuestion, bound: Bound | None) -> CountingPass:
+    """A pass over tables of trips between coordinates; as `points_pass`."""
+    names, asked = _schema(found).names, question.columns
+    starts = resolved(names, replace(asked, x=placing.origin[0], y=placing.origin[1]), has_geometry=False)
+    ends = resolved(names, PointColumns(x=placing.destination[0], y=placing.destination[1]), has_geometry=False)
+    placing = replace(placing, origin=(str(starts.x), str(starts.y)), destination=(str(ends.x), str(ends.y)))
+    _refuse_other_crs(frame_of(found.format, None, question.crs, question.target), question.target, "frame of regions")
+    return _pass(found, placing, (starts.count, starts.person), bound, drop=question.bad_rows == "drop")
+
+
+def _pass(found: FoundFiles, placing: Placing, rest: tuple[str | None, str | None], bound: Bound | None, *, drop: bool) -> CountingPass:
+    count, person = rest
+    by_id = isinstance(placing, IdPairs)
+    numbers = [name for name in (*(() if by_id or isinstance(placing, GeometryCells) else placing.columns), count) if name is not None]
+    for name in numbers:
+        kind = _kind(found, name)
+        if not (is_number(kind) or is_text(kind) or pa.types.is_null(kind)):
+            raise no_number(name)
+    plain = [name for name in (*(placing.columns if by_id else ()), person) if name is not None]
+    if any(pa.types.is_nested(_kind(found, name)) for name in plain):
+        raise InputError(_NESTED)
+    if person is not None and not any(test(_kind(found, person)) for test in _PERSONS):
+        raise InputError(_NO_PERSON.format(name=person))
+    return CountingPass(
+        files=found.paths,
+        format=found.format,
+        schema=_schema(found),
+        placing=placing,
+        count=count,
+        person=person,
+        bound=bound,
+        drop=drop,
+        unknown_refused=by_id,
+        size=found.size,
+    )
+
+
+def _schema(found: FoundFiles) -> pa.Schema:
+    if found.schema is None:
+        raise InputError(f"{found.format} files are read by engine='numpy' only.")
+    return found.schema
+
+
+def _kind(found: FoundFiles, name: str) -> pa.DataType:
+    kind = _schema(found).field(name).type
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _declared(geo: dict[str, Any] | None) -> CRS | None:
+    if geo is None or geo["crs"] is None:
+        return None
+    return guarded("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(geo["crs"]))
+
+
+def _refuse_other_crs(frame: CRS | None, target: object, what: str) -> None:
+    if frame is not None and target is not None and not same_crs(frame, CRS.from_user_input(target)):
+        raise InputError(_OTHER_CRS.format(frame=what))

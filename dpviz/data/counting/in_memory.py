@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from dpviz.data.arrays import whole_counts
 from dpviz.data.bounding import People
 from dpviz.data.columns import PointColumns, RawPoints
-from dpviz.data.flow_rows import Trips
+from dpviz.data.flows import Trips
 from dpviz.data.reading.flows import read_trips
 from dpviz.data.reading.points import PointsQuestion, read_rows
 
 if TYPE_CHECKING:
-    from dpviz.data.counting.job import Watch
-    from dpviz.data.counting.placing import XyPairs
-    from dpviz.data.reading.flow_columns import FlowsQuestion
+    from dpviz.data.counting.job import Watch, XyPairs
+    from dpviz.data.reading.flows import FlowsQuestion
     from dpviz.data.reading.safety import Source
 
 T = TypeVar("T")

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import io
+import json
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, cast
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyogrio  # type: ignore[import-untyped]
 from pyproj import CRS
 
 from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, folded, only_candidate
-from dpviz.data.reading.flow_columns import HEADLESS, headless, may_be_matrix, proposed
-from dpviz.data.reading.flows import FlowsFile, inspect_flows
+from dpviz.data.reading.flows import HEADLESS, FlowsFile, headless, inspect_flows, may_be_matrix, proposed
 from dpviz.data.reading.points import DEFAULT_LIMITS, PointsFile, inspect_points
-from dpviz.data.reading.safety import guarded
-from dpviz.data.reading.sources import FoundFiles
+from dpviz.data.reading.safety import Limits, Source, attempt, checked_bytes, checked_geopackage, guarded, repacked_shapefile
+from dpviz.data.reading.sources import FoundFiles, is_path
+from dpviz.data.reading.tables import open_table
+from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import InputError
 
 Pair = tuple[str, str]
@@ -82,3 +94,198 @@ def coordinate_columns(names: Sequence[str]) -> tuple[Pair, Pair] | None:
     """
     x, y = ([name for name in names if set(re.findall("[^\\W\\d_]+", folded(name))) & set(aliases)] for aliases in (X_NAMES, Y_NAMES))
     return ((x[0], y[0]), (x[1], y[1])) if len(x) > 1 and len(y) > 1 else None
+
+
+MOST_ROWS, MOST_BYTES = 1_000_000, 64 * 2**20  # that are looked at: from the beginning of the files
+MOST_SHOWN = 3
+_MOST_DISTINCT = 0.9  # of the rows: above, values hardly repeat
+_BATCH = 65_536
+_CODE_FROM = 1000  # whole numbers from here on are rather codes than measurements
+_SECONDS = (946_684_800, 2_208_988_800)  # of the years 2000 to 2040, as computers count them
+_TIMES = (
+    r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?$|^\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{2,4}([ T].*)?$"
+    r"|^\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?$"
+)
+_NAMED = re.compile(r"(id|nr|no|key|hash)$")
+_LIMITS = Limits()
+_Columns = dict[str, pa.Array | pa.ChunkedArray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatedColumn:
+    """A column whose values repeat. PRIVATE: its numbers are for the curator only.
+
+    Attributes:
+        name: of the column.
+        values: different ones.
+        rows: that hold one.
+        once: values that have a single row.
+        all_rows: whether every row was looked at; else the first ones.
+    """
+
+    name: str
+    values: int = field(repr=False)
+    rows: int = field(repr=False)
+    once: int = field(default=0, repr=False)
+    all_rows: bool = field(default=True, repr=False)
+
+    @property
+    def consequence(self) -> str:
+        """What it means for a release by record, if the column says who a row belongs to.
+
+        >>> RepeatedColumn(name="Fahrzeug-ID", values=3, rows=50_000).consequence
+        '3 values, 50,000 rows: publishing by record would not hide any of them'
+        >>> RepeatedColumn(name="who", values=1_500, rows=2_000, once=1_000).consequence
+        '1,500 values, 2,000 rows: publishing by record would not hide the 500 that have several rows'
+        """
+        values = "1 value" if self.values == 1 else f"{self.values:,} values"
+        rows = f"{self.rows:,} rows" if self.all_rows else f"the first {self.rows:,} rows"
+        several = self.values - self.once
+        hidden = "it" if self.values == 1 else f"the {several:,} that have several rows" if self.once else "any of them"
+        return f"{values}, {rows}: publishing by record would not hide {hidden}"
+
+
+def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Limits = _LIMITS) -> tuple[RepeatedColumn, ...] | None:
+    """Columns of texts or whole numbers whose values repeat, likely ids first.
+
+    What is decided by content: dates, times and fractions are no ids, and values that hardly repeat are no persons with several records.
+    A name only decides the order. At most the first million rows are looked at, of text the first 64 MiB, so files of any size are quick.
+
+    Args:
+        found: the files.
+        but: columns that are used otherwise, such as coordinates and counts.
+        limits: the most that a file may hold that is read as a whole.
+
+    Returns:
+        None if no column could be looked at, so that the content stayed unseen: there is none of texts or numbers, or no file can be read.
+        Apart from that, whether it is None depends on names and declared types alone, for it decides what a manifest says was looked at.
+    """
+    passed = {*map(folded, but), *X_NAMES, *Y_NAMES, *COUNT_NAMES}
+    looks: dict[str, list[pa.Table]] = {}
+    rows: dict[str, int] = {}
+    seen, looked = 0, False
+    for source in found.sources:
+        for columns in attempt(lambda source=source: list(_columns(source, found, limits))) or ():  # type: ignore[misc]
+            seen += max(map(len, columns.values()), default=0)
+            for name, cells in columns.items():
+                may_be = folded(name) not in passed and _may_be_ids(cells.type)
+                looked = looked or may_be or (found.format == "GeoJSON" and folded(name) not in passed)  # which declares no types
+                if may_be:
+                    looks.setdefault(name, []).append(_value_counts(cells))
+                    rows[name] = rows.get(name, 0) + len(cells) - cells.null_count
+        if seen >= MOST_ROWS:
+            break
+    if not looked:
+        return None
+    all_rows = seen < MOST_ROWS and not (found.format in SEPARATORS and max(found.sizes) >= MOST_BYTES)
+    ranked = []
+    for name, parts in looks.items():
+        found_values = pa.concat_tables(parts).group_by("value").aggregate([("rows", "sum")])
+        found_values = found_values.filter(found_values["value"].is_valid())
+        values = found_values["value"].combine_chunks()
+        if 0 < len(values) <= _MOST_DISTINCT * rows[name] and rows[name] > 1 and _are_ids(values):
+            once = pc.sum(pc.equal(found_values["rows_sum"], 1)).as_py()
+            column = RepeatedColumn(name=name, values=len(values), rows=rows[name], once=once, all_rows=all_rows)
+            ranked.append(((not _is_named_so(name), not _are_codes(values), -len(values)), column))
+    return tuple(column for _, column in sorted(ranked, key=lambda each: each[0]))
+
+
+def _columns(source: Source, found: FoundFiles, limits: Limits) -> Iterator[_Columns]:
+    """The first rows of a file, in parts."""
+    if found.format == "Parquet":
+        yield from _of_parquet(source, found)
+    elif found.format in SEPARATORS:
+        yield _of_text(source, found.format, limits)
+    else:
+        kind, data = checked_bytes(source, limits)
+        yield _of_geojson(data) if kind == "GeoJSON" else _of_layer(kind, data, limits)
+
+
+def _of_parquet(source: Source, found: FoundFiles) -> Iterator[_Columns]:
+    """Texts stay packed: one long text can stand for millions of cells."""
+    schema, geometries = cast("pa.Schema", found.schema), () if found.geo is None else found.geo["columns"]
+    names = [each.name for each in schema if _may_be_ids(each.type) and each.name not in geometries]
+    texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
+    if not names:
+        return
+    file, left = pq.ParquetFile(str(source) if is_path(source) else source, read_dictionary=texts), MOST_ROWS
+    for batch in file.iter_batches(batch_size=_BATCH, columns=names):
+        yield dict(zip(names, batch.columns, strict=True))
+        left -= len(batch)
+        if left <= 0:
+            return
+
+
+def _of_text(source: Source, kind: str, limits: Limits) -> _Columns:
+    data = _head(source)
+    if len(data) == MOST_BYTES:
+        data = data[: data.rfind(b"\n") + 1]
+    table = open_table(kind, data, limits)
+    return dict(zip(table.names, table.take(range(len(table.names))).columns, strict=True))
+
+
+def _head(source: Source) -> bytes:
+    if is_path(source):
+        with Path(os.fspath(source)).open("rb") as file:
+            return file.read(MOST_BYTES)
+    upload = cast("BinaryIO", source)
+    upload.seek(0)
+    return upload.read(MOST_BYTES)
+
+
+def _of_geojson(data: bytes) -> _Columns:
+    features = [each.get("properties") or {} for each in json.loads(data.decode("utf-8-sig", "replace"))["features"][:MOST_ROWS]]
+    names = dict.fromkeys(name for properties in features for name in properties)
+    cells = {name: [properties.get(name) for properties in features] for name in names}
+    read = {name: attempt(lambda values=values: pa.array(values)) for name, values in cells.items()}  # type: ignore[misc]
+    return {name: pa.nulls(len(features)) if column is None else column for name, column in read.items()}
+
+
+def _of_layer(kind: str, data: bytes, limits: Limits) -> _Columns:
+    checked = repacked_shapefile(data, limits) if kind == "Shapefile" else checked_geopackage(data)
+    layer = next(name for name, geometry in pyogrio.list_layers(io.BytesIO(checked)) if geometry is not None)
+    read = pyogrio.raw.read(io.BytesIO(checked), layer=layer, read_geometry=False, max_features=MOST_ROWS)
+    return {name: pa.array(cells, from_pandas=True) for name, cells in zip(read[0]["fields"], read[3], strict=True)}
+
+
+def _may_be_ids(kind: pa.DataType) -> bool:
+    """Whether a column's type is one of ids: texts, whole numbers, or numbers that may all be whole."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    types = pa.types
+    kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_fixed_size_binary)
+    return any(is_one(kind) for is_one in kinds)
+
+
+def _value_counts(cells: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """The different values of some cells, spelt out, and the rows of each."""
+    found = pc.value_counts(cells)
+    values = found.field("values")
+    values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+    return pa.table({"value": values, "rows": found.field("counts")})
+
+
+def _are_ids(values: pa.Array) -> bool:
+    """Whether different values may name persons: no fractions, no dates and no times."""
+    if pa.types.is_floating(values.type):
+        numbers = values.to_numpy(zero_copy_only=False)
+        return bool(np.all(np.isfinite(numbers) & (np.floor(numbers) == numbers)))
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return True
+    read = attempt(lambda: pc.cast(pc.utf8_trim_whitespace(values), pa.float64()))
+    if read is not None:
+        return _are_ids(read)
+    return not bool(pc.all(pc.match_substring_regex(values, _TIMES)).as_py())
+
+
+def _are_codes(values: pa.Array) -> bool:
+    """Whether different values look like codes: texts with digits in them, or large numbers that are no times."""
+    numbers = attempt(lambda: pc.cast(values, pa.float64()))
+    if numbers is not None:
+        middle = float(np.median(numbers.to_numpy(zero_copy_only=False)))
+        return middle >= _CODE_FROM and not any(low <= middle / scale <= high for scale in (1, 1000) for low, high in (_SECONDS,))
+    texts = attempt(lambda: pc.match_substring_regex(values, r"\d"))
+    return texts is None or 2 * (pc.sum(texts).as_py() or 0) > len(values)
+
+
+def _is_named_so(name: str) -> bool:
+    return folded(name) in PERSON_NAMES or _NAMED.search(folded(name)) is not None

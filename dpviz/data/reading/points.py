@@ -26,10 +26,9 @@ from dpviz.data.columns import (
 from dpviz.data.counted import counted_rows
 from dpviz.data.places import cells_of
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.frames import frame_of, on_a_map, reprojected
-from dpviz.data.reading.geometries import open_format, too_many_rows
-from dpviz.data.reading.safety import Limits, Source, checked_bytes, guarded
-from dpviz.data.reading.text_formats import CLEAN
+from dpviz.data.reading.geometries import frame_of, on_a_map, open_format, reprojected
+from dpviz.data.reading.safety import Limits, Source, checked_bytes, guarded, too_many_rows
+from dpviz.data.reading.tables import CLEAN
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import shapely
 from pyproj import CRS
 
 from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, folded
+from dpviz.data.reading.geometries import OpenShapes, open_shapes
 from dpviz.data.reading.safety import Limits, Source, attempt, checked_bytes, guarded
-from dpviz.data.reading.shapes import OpenShapes, open_shapes
 from dpviz.errors import DomainError
-from dpviz.space.region_parents import ID, LEVEL, NAME, PARENT
+from dpviz.space.region_tables import ID, LEVEL, NAME, PARENT
 from dpviz.space.regions import DEGREES, Regions
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpviz.data.reading.shapes import Shapes
+    from dpviz.data.reading.geometries import Shapes
 
 DEFAULT_LIMITS = Limits()
 ID_NAMES = (ID, "id", "geoid", "fips", "tile_id", "code", "region", "region_code", "zone", "zone_id", "area_id")

@@ -18,8 +18,8 @@ from dpviz.privacy.budget import PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
+from dpviz.space.grids import Subgrids
 from dpviz.space.interpolate import INSIDE
-from dpviz.space.subgrids import Subgrids
 
 Integers = NDArray[np.int64]
 

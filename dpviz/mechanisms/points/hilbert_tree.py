@@ -15,8 +15,8 @@ from dpviz.mechanisms.noisy_counts import Study
 from dpviz.mechanisms.points.median_tree import Grown, MedianTree, Spending
 from dpviz.privacy.node_values import NodeValues
 from dpviz.space.domain import Domain
+from dpviz.space.grids import tree_of
 from dpviz.space.hilbert import Curve, hilbert
-from dpviz.space.levels import tree_of
 
 Integers = NDArray[np.int64]
 

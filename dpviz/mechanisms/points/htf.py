@@ -5,26 +5,280 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
-from dpviz.data.split_objective import SplitCells
 from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Plan, Study, finish_of
-from dpviz.mechanisms.points.htf_splits import Splitting, by_permute_and_flip, by_rounds
 from dpviz.privacy.budget import PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.noise import discrete_laplace
+from dpviz.privacy.receipt import Step
+from dpviz.privacy.selection import permute_and_flip
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
+from dpviz.space.grids import tree_of
 from dpviz.space.interpolate import INSIDE
-from dpviz.space.levels import tree_of
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+UNITS = 2**16
+SENSITIVITY = 2 * UNITS + 1
+LARGEST = 2**59
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SplitCells:
+    """The occupied cells of the nodes of a level, in any order. PRIVATE.
+
+    Attributes:
+        column: (k,) lattice columns.
+        row: (k,) lattice rows.
+        count: (k,) records in each, whole; floats, since they are only added up, which is exact below 2**53.
+        node: (k,) which node a cell lies in.
+        rectangles: (n, 4) west, south, east, north of the nodes as lattice lines; public.
+    """
+
+    column: NDArray[np.int32]
+    row: NDArray[np.int32]
+    count: Floats
+    node: NDArray[np.int32]
+    rectangles: Integers
+
+    def __repr__(self) -> str:
+        return f"SplitCells({len(self.rectangles):,} nodes)"
+
+    @classmethod
+    def of(cls, points: PointCounts) -> Self:
+        """All cells as one node."""
+        side = points.domain.side
+        return cls(
+            column=points.column,
+            row=points.row,
+            count=points.count.astype(np.float64),
+            node=np.zeros(len(points.column), np.int32),
+            rectangles=np.array([[0, 0, side, side]], np.int64),
+        )
+
+    def records(self) -> Integers:
+        """(n,) records in each node."""
+        return np.bincount(self.node, self.count, len(self.rectangles)).astype(np.int64)
+
+    def kept(self, keep: Mask) -> Self:
+        """Some nodes only, and their cells."""
+        if keep.all():
+            return self
+        here = np.flatnonzero(keep[self.node])
+        number = (np.cumsum(keep) - 1).astype(np.int32)
+        return type(self)(
+            column=self.column[here],
+            row=self.row[here],
+            count=self.count[here],
+            node=number[self.node[here]],
+            rectangles=self.rectangles[keep],
+        )
+
+    def cut(self, across: Mask, line: Integers) -> Self:
+        """Cut every node in two: by a line between columns if `across`, else between rows; parts stand together, lower one first."""
+        parts, first = np.repeat(self.rectangles, 2, axis=0), 2 * np.arange(len(line))
+        axis = np.where(across, 0, 1)
+        parts[first, axis + 2] = line
+        parts[first + 1, axis] = line
+        return type(self)(column=self.column, row=self.row, count=self.count, node=self._part(self.along(across), line), rectangles=parts)
+
+    def along(self, across: Mask) -> NDArray[np.int32]:
+        """(k,) columns of cells whose node is cut across, rows of the others."""
+        if across.all():
+            return self.column
+        if not across.any():
+            return self.row
+        return np.where(across[self.node], self.column, self.row)
+
+    def _part(self, place: NDArray[np.int32], line: Integers) -> NDArray[np.int32]:
+        """(k,) number of the part that each cell falls into: 2 node, or 2 node + 1 from the line on."""
+        part = 2 * self.node
+        part += place >= line.astype(np.int32)[self.node]
+        return part
+
+    def objective(self, across: Mask, line: Integers) -> Integers:
+        """(n,) 2**16 times the split objective, each part rounded down: 0 if both parts are evenly filled, 2**17 N at most.
+
+        The objective is o = sum of |c - mu| over the cells of both parts, mu the mean of the part, empty cells included. As
+        deviations cancel, sum |c - mu| = 2 sum of c - mu over the cells above the mean, which are all occupied. With N = q A + r
+        records on A cells these are the cells with c > q, n of them, and their sum is sum (c - q) - n r / A: a fraction, rounded
+        here without floating-point error. What exceeds 2**59 in a part is cut to that.
+
+        One record changes 2**16 o by less than 2**17 and only one part of it, m records by m times that: see `SENSITIVITY`.
+
+        Args:
+            across: (n,) cut by a line between columns, else between rows.
+            line: (n,) lattice lines strictly inside the nodes.
+
+        Source:
+            Shaham et al., "HTF: homogeneous tree framework for differentially-private release of location data", SIGSPATIAL
+            2021, Equation (5) and Theorem 1: one more record in a part moves mu by 1 / A and its own c by 1, so the sum of |c -
+            mu| changes by at most (A - 1) / A + (1 - 1 / A) = 2 - 2 / A. Rounding down adds less than 1, so the change of the
+            whole number is below 2**17 + 1. (As it is whole, 2**17 would do; the larger number is charged.)
+        """
+        parts, area = 2 * len(line), self._areas(across, line)
+        part = self._part(self.along(across), line)
+        records = np.bincount(part, self.count, parts).astype(np.int64)
+        whole, rest = np.divmod(records, area)
+        if whole.any():
+            above = self.count - whole.astype(np.float64)[part]
+            number, excess = np.bincount(part, above > 0, parts), np.bincount(part, np.maximum(above, 0, out=above), parts)
+        else:
+            number, excess = np.bincount(part, minlength=parts), records
+        below, beyond = _rounded(excess.astype(np.int64), number.astype(np.int64), rest, area).reshape(-1, 2).T
+        return below + beyond
+
+    def _areas(self, across: Mask, line: Integers) -> Integers:
+        """(2 n,) cells of the parts, two for each node."""
+        west, south, east, north = self.rectangles.T
+        low, high = np.where(across, west, south), np.where(across, east, north)
+        other = np.where(across, north - south, east - west)
+        return np.stack([(line - low) * other, (high - line) * other], axis=1).ravel()
+
+
+def _rounded(excess: Integers, number: Integers, rest: Integers, area: Integers) -> Integers:
+    """(p,) floor(2**17 (excess - number rest / area)), at most 2**59; in Python's integers where 64 bits are too few."""
+    large = (number.astype(np.float64) * rest > 2.0**44) | (excess > 2**41)
+    product = 2 * UNITS * np.where(large, 0, number * rest)
+    value = 2 * UNITS * np.where(large, 0, excess) + (-product) // area
+    for place in np.flatnonzero(large).tolist():
+        n, r, cells, over = (int(array[place]) for array in (number, rest, area, excess))
+        value[place] = min(2 * UNITS * over + (-2 * UNITS * n * r) // cells, LARGEST)
+    return value
+
+
+NOT_TRIED = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Splitting:
+    """The nodes of a level that are about to be split. PRIVATE but for the rectangles.
+
+    Attributes:
+        study: draws noise and keeps the receipt.
+        cells: their occupied cells.
+        across: (n,) split by a line between columns, else between rows; public.
+        epsilon: what one unit may lose by all that is looked at here.
+        level: for the receipt, 0 for the whole domain.
+    """
+
+    study: Study
+    cells: SplitCells
+    across: Mask
+    epsilon: Fraction
+    level: int
+
+    @property
+    def sensitivity(self) -> int:
+        """Of one objective in units of 2**-16."""
+        return SENSITIVITY * self.study.points.contributions
+
+    @property
+    def ends(self) -> tuple[Integers, Integers]:
+        """(n,) first and last lattice line of each node along its axis; splits lie strictly between them."""
+        west, south, east, north = self.cells.rectangles.T
+        return np.where(self.across, west, south), np.where(self.across, east, north)
+
+    @property
+    def middles(self) -> Integers:
+        """(n,) the middle line of each node, whatever the data."""
+        left, right = self.ends
+        return left + (right - left) // 2
+
+    def note(self, noise: str, evaluations: int) -> None:
+        """Write the step to the receipt."""
+        sensitivity = Fraction(self.sensitivity * evaluations)
+        self.study.steps.append(
+            Step(
+                purpose="splits, by objectives in units of 1/65,536",
+                amount=self.epsilon,
+                sensitivity=sensitivity,
+                noise=noise,
+                scale=sensitivity / self.epsilon,
+                level=self.level,
+                counts=len(self.across),
+            )
+        )
+
+
+def by_rounds(nodes: Splitting, rounds: int) -> Integers:
+    """(n,) lines by Algorithm 1, all nodes in step: 2 rounds + 1 noisy objectives at most, each with its part of epsilon.
+
+    A node keeps an interval l..r and the best line k in it. Each round tries the middles of l..k and k..r and closes in on the
+    best of the three; the noisy objective of k is kept, not drawn again. Nodes two wide have one line and try nothing.
+
+    Source:
+        Shaham et al., SIGSPATIAL 2021, Algorithm 1. Its midpoints floor((r - l) / 2) are meant as l + floor((r - l) / 2); an
+        interval's end is never a candidate.
+    """
+    nodes.note("discrete Laplace", 2 * rounds + 1)
+    budget = PureBudget(nodes.epsilon / (2 * rounds + 1))
+
+    left, right = nodes.ends
+    inside = left + 1
+
+    def noisy(line: Integers, tried: Mask) -> Integers:
+        value = np.full(len(line), NOT_TRIED)
+        if tried.any():
+            true = nodes.cells.objective(nodes.across, np.where(tried, line, inside))[tried]
+            value[tried] = discrete_laplace(true, budget, nodes.study.entropy, nodes.sensitivity)
+        return value
+
+    searched = right - left > 2
+    best = nodes.middles
+    least = noisy(best, searched)
+    for _ in range(rounds):
+        lower, upper = left + (best - left) // 2, best + (right - best) // 2
+        below, above = noisy(lower, searched & (lower > left)), noisy(upper, searched & (upper > best))
+        down = (below < least) & (below <= above)
+        up = ~down & (above < least)
+        left, right = np.where(up, best, np.where(down, left, lower)), np.where(down, best, np.where(up, right, upper))
+        best, least = np.where(down, lower, np.where(up, upper, best)), np.minimum(least, np.minimum(below, above))
+    return best
+
+
+def candidates(low: Integers, high: Integers, most: int, inner: float) -> tuple[Integers, Mask]:
+    """Evenly spaced lines in the middle of each node, whatever the data.
+
+    Args:
+        low: (n,) first lattice line of each node.
+        high: (n,) last one, at least low + 2.
+        most: lines per node at most.
+        inner: the part of the node that they lie in, above 0, 1 for all of it; the middle line is always in.
+
+    Returns:
+        (n, k) lines strictly inside the nodes, and (n, k) which entries are candidates.
+    """
+    width = high - low
+    margin = np.minimum(np.floor(width * (1 - inner) / 2).astype(np.int64), (width - 2) // 2)
+    begin, span = (low + margin)[:, None], (width - 2 * margin)[:, None]
+    number = np.minimum(span - 1, most)
+    place = np.arange(min(most, int(span.max(initial=2)) - 1))
+    valid = place < number
+    return np.where(valid, begin + (place + 1) * span // (number + 1), begin + 1), valid
+
+
+def by_permute_and_flip(nodes: Splitting, most: int, inner: float) -> Integers:
+    """(n,) lines by permute-and-flip over at most `most` `candidates`: one choice with all of epsilon.
+
+    Source:
+        Own. The line with the least `SplitCells.objective` is the likeliest.
+    """
+    nodes.note("permute-and-flip", 1)
+    lines, valid = candidates(*nodes.ends, most, inner)
+    value = np.stack([nodes.cells.objective(nodes.across, line) for line in lines.T], axis=1)
+    chosen = permute_and_flip(-value, valid, PureBudget(nodes.epsilon), nodes.study.entropy, nodes.sensitivity)
+    return np.take_along_axis(lines, chosen[:, None], axis=1)[:, 0]
+
 
 MIDDLE = "middle"
 SEARCHES = ("permute-and-flip", "rounds", MIDDLE)

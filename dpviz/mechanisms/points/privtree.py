@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.data.curve_cells import CurveCells
+from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Plan, Study, finish_of
@@ -21,8 +21,8 @@ from dpviz.privacy.noise import discrete_laplace
 from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
+from dpviz.space.grids import parts, quarter_tree
 from dpviz.space.interpolate import INSIDE
-from dpviz.space.quarters import parts, quarter_tree
 from dpviz.space.tree import Tree
 
 Integers = NDArray[np.int64]

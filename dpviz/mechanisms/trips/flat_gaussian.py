@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 from dpviz.data.flows import Flows
 from dpviz.errors import DomainError
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.flow_sums import measured_stage, summed_stage, with_sums_above
-from dpviz.mechanisms.noisy_flows import BOUNDED, NEIGHBOURS, FlowSettings, FlowStudy
+from dpviz.mechanisms.noisy_flows import BOUNDED, NEIGHBOURS, FlowSettings, FlowStudy, measured_stage, summed_stage, with_sums_above
 from dpviz.privacy.budget import Budget, ZcdpBudget, require_gaussian
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import gaussian_tail
 from dpviz.privacy.noise import discrete_gaussian, gaussian_variance
-from dpviz.release.flow_release import FlowRelease
-from dpviz.release.pair_sums import pair_sums
+from dpviz.release.flow_release import FlowRelease, pair_sums
 from dpviz.space.pair_tree import PairTree
 from dpviz.space.regions import Places, Regions
 

@@ -12,8 +12,7 @@ import numpy as np
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.flow_sums import measured_stage, with_sums_above
-from dpviz.mechanisms.noisy_flows import BOUNDED, NEIGHBOURS, FlowSettings, FlowStudy
+from dpviz.mechanisms.noisy_flows import BOUNDED, NEIGHBOURS, FlowSettings, FlowStudy, measured_stage, with_sums_above
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, require_approx
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance

@@ -19,8 +19,7 @@ from dpviz.data.counting import dask as count_dask
 from dpviz.data.counting import dask_parts as count_dask_parts
 from dpviz.data.counting import dask_watch as count_dask_watch
 from dpviz.data.counting.dask import DaskCluster, count_with_dask
-from dpviz.data.counting.job import CountingPass, Watch
-from dpviz.data.counting.placing import GeometryCells, IdPairs, LeafIds, XyCells, XyPairs
+from dpviz.data.counting.job import CountingPass, GeometryCells, IdPairs, LeafIds, Watch, XyCells, XyPairs
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain

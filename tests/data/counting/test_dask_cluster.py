@@ -21,11 +21,10 @@ from dpviz.data.counting import dask_cluster as count_dask_cluster
 from dpviz.data.counting import dask_watch as count_dask_watch
 from dpviz.data.counting.dask import DaskCluster, count_with_dask, counted_by
 from dpviz.data.counting.dask_cluster import connected
-from dpviz.data.counting.job import CountingPass, Watch
-from dpviz.data.counting.placing import XyCells
+from dpviz.data.counting.job import CountingPass, Watch, XyCells
 from dpviz.data.counting.scheduler import Scheduler
-from dpviz.data.reading import spill
-from dpviz.data.reading.spill import PREFIX
+from dpviz.data.reading import safety as spill
+from dpviz.data.reading.safety import PREFIX
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 

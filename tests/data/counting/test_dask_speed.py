@@ -15,8 +15,7 @@ import pytest
 from dpviz.data.bounding import bound_of
 from dpviz.data.counting.dask import DaskCluster, counted_by
 from dpviz.data.counting.dask_cluster import connected
-from dpviz.data.counting.job import CountingPass, Watch
-from dpviz.data.counting.placing import XyCells
+from dpviz.data.counting.job import CountingPass, Watch, XyCells
 from dpviz.space.domain import Domain
 
 MILLION = 1_000_000

@@ -11,8 +11,7 @@ from dpviz.data.counting import dask_tables as count_dask_tables
 from dpviz.data.counting.dask_parts import Part, batches, parquet_parts, row_groups, text_parts
 from dpviz.data.counting.dask_tables import EMPTY, NOBODY, Tally, by_person, joined, kept, nobodys, summed, table, tallies
 from dpviz.data.counting.dask_work import count_part, part_frame, people_of_part
-from dpviz.data.counting.job import CountingPass
-from dpviz.data.counting.placing import XyCells
+from dpviz.data.counting.job import CountingPass, XyCells
 from dpviz.space.domain import Domain
 
 XY = XyCells(x="x", y="y", domain=Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=4))

@@ -18,9 +18,8 @@ from dpviz.data.bounding import bound_of
 from dpviz.data.counting import duckdb_session as count_duckdb_session
 from dpviz.data.counting.duckdb import count_with_duckdb
 from dpviz.data.counting.duckdb_session import NO_ROOM, DuckDBSettings, connected
-from dpviz.data.counting.job import CountingPass, Watch
-from dpviz.data.counting.placing import XyCells
-from dpviz.data.reading.spill import NO_FOLDER
+from dpviz.data.counting.job import CountingPass, Watch, XyCells
+from dpviz.data.reading.safety import NO_FOLDER
 
 DOMAIN = dv.Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
 CELL = "4.2424242"

@@ -27,7 +27,7 @@ import duckdb
 from dpviz.data.counting.duckdb import count_with_duckdb
 from dpviz.data.counting.duckdb_session import DuckDBSettings
 from dpviz.data.counting.job import CountingPass, Watch
-from dpviz.data.counting.placing import XyCells
+from dpviz.data.counting.job import XyCells
 
 which, path, folder, bounds, order, memory = json.loads(sys.argv[1])
 west, south, east, north = bounds

@@ -8,7 +8,7 @@ from dpviz.data.bounding import people
 from dpviz.data.columns import PointColumns, RawPoints
 from dpviz.data.counting.in_memory import joined_people, joined_points, joined_trips, rows_of, trips_of
 from dpviz.data.counting.job import Watch
-from dpviz.data.reading.flow_columns import FlowColumns, FlowsQuestion
+from dpviz.data.reading.flows import FlowColumns, FlowsQuestion
 from dpviz.data.reading.points import PointsQuestion
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions

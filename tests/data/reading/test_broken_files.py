@@ -17,7 +17,7 @@ from dpviz.data.reading.flows import read_flows
 from dpviz.data.reading.points import read_points
 from dpviz.data.reading.regions import read_regions
 from dpviz.errors import DpvizError, InputError
-from dpviz.release.reading import read_release
+from dpviz.release.files import read_release
 from tests.data.reading.broken import NUMBER, SHARES, corpus
 from tests.data.reading.files import WORLD
 from tests.data.reading.whole import MARKS, POINT_FORMS, public_regions, releases, whole_files

@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 
 from dpviz.data.counting import count_flows, count_points
-from dpviz.data.reading import copies
-from dpviz.data.reading.copies import copies_in, copies_in_words
-from dpviz.data.reading.sources import found_files
+from dpviz.data.reading import sources as copies
+from dpviz.data.reading.sources import copies_in, copies_in_words, found_files
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.reading.flow_totals import CHECKED, TOTAL_WORDS, UNCHECKED
-from dpviz.data.reading.flows import inspect_flows, read_flows
+from dpviz.data.reading.flows import CHECKED, TOTAL_WORDS, UNCHECKED, inspect_flows, read_flows
 from dpviz.data.reading.safety import Limits
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions

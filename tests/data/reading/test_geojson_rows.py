@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dpviz.data.reading.points import read_points
-from dpviz.data.reading.text_formats import flattened
+from dpviz.data.reading.tables import flattened
 from tests.data.reading.files import PLANE, text
 
 POINT = '"geometry": {"type": "Point", "coordinates": [1.5, 2.5]}'

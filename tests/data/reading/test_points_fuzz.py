@@ -17,7 +17,7 @@ from dpviz.data.reading.points import inspect_points, read_points
 from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import FORMATS
 from dpviz.errors import DpvizError
-from dpviz.release.reading import read_manifest, read_release
+from dpviz.release.files import read_manifest, read_release
 from tests.data.reading.files import PLANE, WORLD, upload, zipped
 from tests.data.reading.whole import ENDINGS, MARKS, SEPARATORS, parquet, public_regions, whole_files
 

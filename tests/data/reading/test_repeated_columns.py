@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.reading import repeated_columns as module
-from dpviz.data.reading.repeated_columns import repeated_columns
+from dpviz.data.reading import inspect as module
+from dpviz.data.reading.inspect import repeated_columns
 from dpviz.data.reading.sources import found_files
 from tests.data.reading.files import GEOMETRIES, TABLES, frame, stored
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.data.reading.spill import NO_FOLDER, PREFIX, private_folder
+from dpviz.data.reading.safety import NO_FOLDER, PREFIX, private_folder
 from dpviz.errors import InputError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="locks and modes of files are those of POSIX")
 
 KEEPER = """
 import sys, pathlib
-from dpviz.data.reading.spill import private_folder
+from dpviz.data.reading.safety import private_folder
 with private_folder(pathlib.Path(sys.argv[1])) as folder:
     (folder / "spilled").write_text("private")
     print(folder, flush=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpviz.mechanisms.points.cell_grid import CellGrid
+from dpviz.mechanisms.points.kdtree import CellGrid
 
 
 def slow_median(noisy: np.ndarray, width: int, rectangle: tuple[int, int, int, int], across: bool) -> int:

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.points.halving import Halving, grow
-from dpviz.mechanisms.points.median_tree import Grown
+from dpviz.mechanisms.points.median_tree import Grown, Halving, grow
 
 several = settings(max_examples=25, deadline=None, derandomize=True)
 

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.data.split_objective import SENSITIVITY
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.noisy_counts import Study
 from dpviz.mechanisms.points import htf
-from dpviz.mechanisms.points.htf import Htf
+from dpviz.mechanisms.points.htf import SENSITIVITY, Htf
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import laplace_variance

@@ -14,7 +14,8 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms import noisy_counts as measure
-from dpviz.mechanisms.points import htf, htf_splits
+from dpviz.mechanisms.points import htf
+from dpviz.mechanisms.points import htf as htf_splits
 from dpviz.mechanisms.points.htf import Htf
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy

@@ -7,10 +7,9 @@ import pytest
 from scipy import stats
 
 from dpviz.data.points import PointCounts
-from dpviz.data.split_objective import SENSITIVITY, SplitCells
 from dpviz.mechanisms.noisy_counts import Study
-from dpviz.mechanisms.points import htf_splits
-from dpviz.mechanisms.points.htf_splits import Splitting, by_permute_and_flip, by_rounds, candidates
+from dpviz.mechanisms.points import htf as htf_splits
+from dpviz.mechanisms.points.htf import SENSITIVITY, SplitCells, Splitting, by_permute_and_flip, by_rounds, candidates
 from dpviz.privacy.entropy import Entropy
 from tests.data.test_split_objective import whole
 from tests.privacy.test_selection import by_algorithm

@@ -6,10 +6,19 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.mechanisms import Quadtree, UniformGrid
-from dpviz.mechanisms.box_shares import Asked, Boxes
-from dpviz.mechanisms.candidates import FAMILIES, GridCandidate, HeightCandidate, PruningCandidate, _kept, _sums
+from dpviz.mechanisms.expected_error import Asked, Boxes
 from dpviz.mechanisms.points.tuned import MOST_NODES, Tuned
-from dpviz.mechanisms.tree_noise import TreeNoise, answer_variance, canonical_variance
+from dpviz.mechanisms.tuning import (
+    FAMILIES,
+    GridCandidate,
+    HeightCandidate,
+    PruningCandidate,
+    TreeNoise,
+    _kept,
+    _sums,
+    answer_variance,
+    canonical_variance,
+)
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.domain import Domain

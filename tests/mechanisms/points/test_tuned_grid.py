@@ -13,12 +13,11 @@ from dpviz.errors import BudgetError, RefusedError, SettingError
 from dpviz.mechanisms import noisy_counts as measure
 from dpviz.mechanisms import tuning
 from dpviz.mechanisms.base import shares_of
-from dpviz.mechanisms.exact_tuned_grid import ExactTunedGrid
-from dpviz.mechanisms.points.tuned import Tuned
-from dpviz.mechanisms.points.tuned_grid import TunedGrid
+from dpviz.mechanisms.points.tuned import Tuned, TunedGrid
+from dpviz.mechanisms.references import ExactTunedGrid
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.error_scores import GRAIN, LAWS
+from dpviz.privacy.selection import GRAIN, LAWS
 from dpviz.release.point_release import Release
 
 POINTS = PointCounts.from_matrix(np.random.default_rng(1).poisson(5, (64, 64)))

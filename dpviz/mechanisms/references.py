@@ -1,4 +1,4 @@
-"""Grids tuned by looking at the data, with noisy or exact counts. NOT PRIVATE: they show what private tuning costs."""
+"""kd-trees at exact medians, with noisy or exact counts. NOT PRIVATE: they show what privacy costs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,75 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Share, setting
-from dpviz.mechanisms.box_shares import Asked
-from dpviz.mechanisms.grid_bounds import grid_bias
+from dpviz.mechanisms.base import Settings, Share, setting
+from dpviz.mechanisms.expected_error import Asked, grid_bias
 from dpviz.mechanisms.noisy_counts import Plan, Study, on_leaves
-from dpviz.mechanisms.points.tuned_grid import GridTuning
+from dpviz.mechanisms.points.median_tree import Halving, grow
+from dpviz.mechanisms.points.quadtree import prune
+from dpviz.mechanisms.points.tuned import GridTuning
+from dpviz.privacy.allocation import level_weights
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.medians import exact_medians
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
-from dpviz.space.grids import grid
+from dpviz.space.grids import grid, refuse_too_large
 
 COUNTS = ("noisy", "exact")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactKdtree(Settings[Domain]):
+    """A kd-tree whose splits are the exact medians. NOT PRIVATE: the splits alone reveal where records lie.
+
+    Protects: nothing. Exact counts reveal all; noisy ones spend the whole budget on counts, but the structure is not paid for.
+
+    Source:
+        Cormode et al., ICDE 2012, Section VIII-B: kd-true (noisy counts) and kd-pure (exact counts), "to see the cost of privacy".
+    """
+
+    key: ClassVar[str] = "exact_kdtree"
+    title: ClassVar[str] = "Exact kd-tree (NOT PRIVATE)"
+    summary: ClassVar[str] = "NOT PRIVATE: a kd-tree at exact medians, to show what privacy costs; it must never be published."
+    private: ClassVar[bool] = False
+
+    counts: str = setting("noisy", "Counts", choices=COUNTS, help="Noisy is the paper's kd-true, exact its kd-pure. Neither is private.")
+    height: int = setting(8, "Height", low=1, high=12, help="Steps from the whole domain to the smallest partitions, four parts each.")
+    prune: float = setting(
+        0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
+    )
+
+    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+        """Split at exact medians; `budget` goes to noisy counts, geometrically over levels. The result refuses to be published."""
+        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        self.check(points.domain)
+        grown = grow(points, self._height(points.domain), 2, _exactly)
+        if self.counts == "exact":
+            noisy, variance = grown.true.astype(np.float64), np.zeros(len(grown.true))
+        else:
+            epsilons = budget.split(level_weights("geometric", self._height(points.domain)))
+            noisy, variance = study.count_levels(grown.tree, epsilons, grown.true)
+        notes = ("NOT PRIVATE: the splits are the exact medians, which no budget pays for.",)
+        unprotected = ("the records themselves: NOT PRIVATE",)
+        plan = Plan(mechanism=self, budget=budget, notes=notes, unprotected=unprotected, least_squares=self.counts == "noisy")
+        release = study.hand_out(plan, grown.tree, noisy, variance)
+        return prune(release, self.prune) if self.prune else release
+
+    def check(self, frame: Domain) -> None:
+        """Raise if the tree is too large for memory."""
+        refuse_too_large(self._height(frame), 4)
+
+    def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
+        """Everything goes to counts; nothing pays for the structure."""
+        return [Share(label="counts; nothing pays for the splits", share=1.0)]
+
+    def _height(self, domain: Domain) -> int:
+        return min(self.height, domain.order)
+
+
+def _exactly(_: int, nodes: Halving) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    return exact_medians(nodes.values())
+
 
 Floats = NDArray[np.float64]
 

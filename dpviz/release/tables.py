@@ -1,0 +1,610 @@
+"""One file of a release, and the writers of its formats: Parquet, GeoJSON and CSV."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+import shapely
+from numpy.typing import NDArray
+from pyproj import CRS, Transformer
+from pyproj.exceptions import ProjError
+
+from dpviz.errors import DomainError, DpvizError, InputError
+from dpviz.privacy.consistency import Spread
+from dpviz.privacy.receipt import Receipt
+from dpviz.privacy.wavelet import WaveletSpread
+from dpviz.release.flow_release import FlowRelease, PairSums, StageCounts, interval
+from dpviz.release.manifest import CURVE, GRID, INDEPENDENT, WAVELET, reliability, settings_of
+from dpviz.release.point_release import Release
+from dpviz.space.domain import Domain
+from dpviz.space.hilbert import Curve
+from dpviz.space.pair_tree import PairTree
+from dpviz.space.regions import ROOT, Places, Regions, Texts
+from dpviz.space.tree import Tree
+
+GEOPARQUET, PARQUET, GEOJSON, CSV = "GeoParquet", "Parquet", "GeoJSON", "CSV"
+FORMATS = ("geoparquet", "geojson", "csv")
+DEGREES = "EPSG:4326"
+NO_CRS = "There is no CRS: GeoJSON and longitudes need a place on the globe, and a plain plane has none."
+OFF_THE_GLOBE = "The CRS gives some corners no longitude and latitude."
+
+_DANGEROUS = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
+_DIGITS = 10
+_FINEST = 15
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """A file to be written.
+
+    Attributes:
+        name: of the file.
+        format: "GeoParquet", "Parquet", "GeoJSON" or "CSV".
+        about: one sentence for people.
+        write: puts the file at a path.
+    """
+
+    name: str
+    format: str
+    about: str
+    write: Callable[[Path], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOut:
+    """A file that this release cannot have.
+
+    Attributes:
+        name: of the file.
+        reason: one sentence for people.
+    """
+
+    name: str
+    reason: str
+
+
+Plan = list[Member | LeftOut]
+
+
+def neutral(texts: NDArray[np.object_]) -> list[str]:
+    """(n,) the same texts, but with an apostrophe before any that a spreadsheet would take for a formula.
+
+    Distinct texts stay distinct: those that begin with apostrophes before such a character get one more.
+
+    >>> neutral(np.array(["=1+1", "06037", "'=1+1"], object))
+    ["'=1+1", '06037', "''=1+1"]
+    """
+    return [f"'{text}" if _DANGEROUS.match(text) else text for text in texts.tolist()]
+
+
+def always(text: str, rows: int) -> pa.DictionaryArray:
+    """(rows,) the same text."""
+    return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [text])
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """The same table, with texts that are kept as places in a list written out."""
+    columns = [pc.cast(column, pa.string()) if pa.types.is_dictionary(column.type) else column for column in table.columns]
+    return pa.table(dict(zip(table.column_names, columns, strict=True)))
+
+
+def write_csv(table: pa.Table, path: Path) -> None:
+    """A table as CSV in UTF-8: a header, numbers in full precision, missing numbers empty, texts in quotes."""
+    pyarrow.csv.write_csv(plain(table), path)
+
+
+def write_geojson(frame: geopandas.GeoDataFrame, path: Path) -> None:
+    """Shapes as GeoJSON by RFC 7946: in longitude and latitude (WGS 84), cut at the antimeridian.
+
+    Raises:
+        DpvizError: it cannot be written.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            frame.to_file(path, driver="GeoJSON", engine="pyogrio", RFC7946="YES", SIGNIFICANT_FIGURES=_DIGITS)
+        complete = path.read_bytes()[-16:].rstrip().endswith(b"}")
+    except Exception:  # noqa: BLE001  (GDAL's errors have no common root with OSError)
+        complete = False
+    if not complete:
+        raise DpvizError("The GeoJSON could not be written: is the disk full?")
+
+
+def off_the_globe(crs: CRS | None, x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None:
+    """Why coordinates have no longitude and latitude; None if all have."""
+    if crs is None:
+        return NO_CRS
+    try:
+        degrees = Transformer.from_crs(crs, DEGREES, always_xy=True).transform(x, y)
+    except ProjError:
+        return "The CRS is not one of the Earth's surface."
+    return None if np.isfinite(degrees).all() else OFF_THE_GLOBE
+
+
+def numbers(columns: dict[str, Any]) -> pa.Table:
+    """Columns as a table: NaN becomes missing."""
+    return pa.table(
+        {name: column if isinstance(column, pa.Array) else pa.array(column, from_pandas=True) for name, column in columns.items()}
+    )
+
+
+Facts = dict[str, Any]
+
+TABLE, LEVELS = "partitions.parquet", "levels.parquet"
+_MAIN = "The finest partitions, each record in one of them, so counts may be added up"
+_ALL = (
+    "The partitions of all levels, 0 the whole domain. Every level has all records, so add up one alone: level k is the rows with"
+    " level = k, and those with leaf = true above it"
+)
+_EDGE = 64
+_OWN = {"count_noisy": "noisy", "noise_variance": "noise_variance", "count": "count", "count_unbiased": "unbiased", "count_again": "again"}
+_LINES = ("west", "south", "east", "north")
+
+
+def point_files(release: Release, formats: tuple[str, ...]) -> Plan:
+    """The files of a release of points, in the formats asked for: the finest partitions in each, and all levels in a table beside."""
+    plan: Plan = []
+    columns = _columns(release)
+    finest = {
+        name: values.take(pa.array(release.tree.leaves)) if isinstance(values, pa.Array) else values[release.tree.leaves]
+        for name, values in columns.items()
+    }
+    if "geoparquet" in formats:
+        about = f"{_ALL}. With their places in the tree: the whole release, which is read back from here."
+        plan.append(Member(name=TABLE, format=GEOPARQUET, about=f"{_MAIN}. In the domain's CRS.", write=_geoparquet(release, finest)))
+        plan.append(Member(name=LEVELS, format=PARQUET, about=about, write=lambda path: _write_levels(release, columns, path)))
+    if "geojson" in formats:
+        plan.append(_partitions_geojson(release, finest))
+    if "csv" in formats:
+        bounds = " With bounds in the domain's CRS."
+        plan.append(Member(name="partitions.csv", format=CSV, about=f"{_MAIN}.{bounds}", write=_csv(finest | _bounds(release, finest))))
+        plan.append(Member(name="levels.csv", format=CSV, about=f"{_ALL}.{bounds}", write=_csv(_with_leaves(release, columns))))
+    return plan
+
+
+def _columns(release: Release) -> Facts:
+    """What people read of every node."""
+    tree = release.tree
+    low, high = release.interval(np.arange(len(tree)))
+    return {
+        "partition_id": np.arange(len(tree)),
+        "level": tree.depth.astype(np.int32),
+        "count_noisy": release.noisy,
+        "count": release.count,
+        "stddev": release.stddev,
+        "ci_low": low,
+        "ci_high": high,
+        "reliability": reliability(release.count, release.stddev),
+        "status": always(release.status, len(tree)),
+    }
+
+
+def _bounds(release: Release, columns: Facts) -> Facts:
+    """West, south, east and north of the partitions in a table."""
+    bounds = release.domain.coordinates(release.tree.rectangles(columns["partition_id"]))
+    return dict(zip(_LINES, np.ascontiguousarray(bounds.T), strict=True))
+
+
+def _with_leaves(release: Release, columns: Facts) -> Facts:
+    """The table of all levels for people: which partitions are not divided, and their bounds."""
+    return columns | {"leaf": release.tree.children == 0} | _bounds(release, columns)
+
+
+def _write_levels(release: Release, columns: Facts, path: Path) -> None:
+    tree, spread = release.tree, release.spread
+    everything = _with_leaves(release, columns)
+    everything |= {name: values for name, own in _OWN.items() if (values := getattr(release, own)) is not None}
+    if isinstance(spread, Spread):
+        everything |= {"share": spread.share, "slack": spread.slack}
+    everything |= {"parent": tree.parent, "first_child": tree.first_child, "children": tree.children}
+    everything |= {f"{side}_line": getattr(tree, side) for side in _LINES}
+    if tree.curve is not None:
+        everything |= {"curve_first": tree.curve.first, "curve_last": tree.curve.last}
+    pq.write_table(plain(numbers(everything)), path)
+
+
+def _csv(columns: Facts) -> Callable[[Path], None]:
+    return lambda path: write_csv(numbers(columns), path)
+
+
+def _geoparquet(release: Release, finest: Facts) -> Callable[[Path], None]:
+    return lambda path: _frame(release, finest).to_parquet(path, index=False)
+
+
+def _frame(release: Release, finest: Facts) -> geopandas.GeoDataFrame:
+    """The finest partitions, with their rectangles in the domain's CRS."""
+    shapes = release.domain.boxes(release.tree.rectangles(release.tree.leaves))
+    return geopandas.GeoDataFrame(plain(numbers(finest)).to_pandas(), geometry=shapes, crs=release.domain.crs)
+
+
+def _partitions_geojson(release: Release, finest: Facts) -> Member | LeftOut:
+    name, domain, leaves = "partitions.geojson", release.domain, release.tree.leaves
+    west, south, east, north = domain.coordinates(release.tree.rectangles(leaves)).T
+    crs = None if domain.crs is None else CRS(domain.crs)
+    reason = off_the_globe(crs, np.concatenate([west, east, west, east]), np.concatenate([south, south, north, north]))
+    if reason is not None:
+        return LeftOut(name=name, reason=reason)
+
+    def write(path: Path) -> None:
+        frame = _frame(release, finest)
+        if not domain.is_geographic:  # edges that are straight in the domain are curves in degrees
+            longest = max(domain.bounds[2] - domain.bounds[0], domain.bounds[3] - domain.bounds[1]) / _EDGE
+            frame.geometry = shapely.segmentize(frame.geometry.to_numpy(), longest)
+        write_geojson(frame, path)
+
+    return Member(name=name, format=GEOJSON, about=f"{_MAIN}. In EPSG:4326.", write=write)
+
+
+def finest_counts(release: Release) -> pa.Table:
+    """The columns of the main table that the release itself has."""
+    leaves = release.tree.leaves
+    level = release.tree.depth[leaves].astype(np.int32)
+    return numbers({"partition_id": leaves, "level": level, "count_noisy": release.noisy[leaves], "count": release.count[leaves]})
+
+
+def point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tuple[str, ...]) -> Release:
+    """The release that was written.
+
+    Raises:
+        InputError: the table is not that of a tree.
+    """
+    columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
+    domain = Domain(**contents["domain"] | {"bounds": tuple(contents["domain"]["bounds"])})
+    own = {own: np.array(columns[name], np.float64) for name, own in _OWN.items() if name in columns}
+    return Release(
+        mechanism=contents["mechanism"],
+        settings=settings_of(contents),
+        domain=domain,
+        tree=_tree(contents["tree"], columns, domain.side),
+        spread=_spread(contents["spread"], columns),
+        receipt=receipt,
+        steps=steps,
+        simulation=False,
+        height=contents["height"],
+        approximate=contents["approximate"],
+        inside=contents["inside"],
+        **own,
+    )
+
+
+def _spread(facts: Facts, columns: Facts) -> Spread | WaveletSpread | None:
+    if facts["errors"] == INDEPENDENT:
+        return None
+    if facts["errors"] == WAVELET:
+        return WaveletSpread(order=facts["order"], variance=facts["variance"], width=facts["width"])
+    share, slack = (np.array(columns[name], np.float64) for name in ("share", "slack"))
+    return Spread(share=share, slack=slack, root=facts["root_variance"])
+
+
+def _tree(facts: Facts, columns: Facts, side: int) -> Tree:
+    level, sides = columns["level"], {name: np.array(columns[f"{name}_line"], np.int32) for name in _LINES}
+    arrays = {name: np.array(columns[name], np.int32) for name in ("parent", "first_child", "children")}
+    _check(level, arrays, sides, side)
+    starts = (0, *np.cumsum(np.bincount(level)).tolist())
+    curve = None
+    if facts["shape"] == CURVE:
+        first, last = (np.array(columns[name], np.int64) for name in ("curve_first", "curve_last"))
+        curve = Curve(order=facts["curve_order"], first=first, last=last)
+    lines = None
+    if facts["shape"] == GRID:
+        bottom = slice(starts[-2], starts[-1])
+        lines = tuple(np.unique(np.concatenate([sides[a][bottom], sides[b][bottom]])) for a, b in (("west", "east"), ("south", "north")))
+    return Tree(**arrays, **sides, starts=starts, lines=lines, curve=curve)  # type: ignore[arg-type]
+
+
+def _check(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], sides: dict[str, NDArray[np.int32]], lattice: int) -> None:
+    """Raise unless the nodes are a tree in breadth-first order, each inside its parent."""
+    parent, first, children = arrays["parent"], arrays["first_child"], arrays["children"]
+    nodes, above = len(parent), parent[1:]
+    whole = nodes > 0 and parent[0] == -1 and level[0] == 0 and [int(sides[name][0]) for name in _LINES] == [0, 0, lattice, lattice]
+    sound = whole and (np.diff(above) >= 0).all() and (above >= 0).all() and (above < np.arange(1, nodes)).all()
+    sound = sound and (level[1:] == level[above] + 1).all() and (children == np.bincount(above, minlength=nodes)).all()
+    sound = sound and (first[children > 0] == np.flatnonzero(np.diff(above, prepend=-1)) + 1).all()
+    sound = sound and (sides["west"] < sides["east"]).all() and (sides["south"] < sides["north"]).all()
+    sound = sound and all((sides[name][1:] >= sides[name][above]).all() for name in ("west", "south"))
+    sound = sound and all((sides[name][1:] <= sides[name][above]).all() for name in ("east", "north"))
+    if not sound:
+        raise InputError("The partitions of the release are no tree of nested rectangles: its table was not written by dpviz.")
+
+
+FLOWS, STAGES, ACROSS = "flows.parquet", "stages.parquet", "across.parquet"
+REGIONS, ORIGINS, DESTINATIONS = "regions", "origins", "destinations"
+
+
+def trip_tables(release: FlowRelease) -> list[Member]:
+    """The finest trips, and the tables that a release of trips is made of."""
+    finest, last = f"Trips of the finest level, {release.tree.title(release.tree.height)}, nonzero pairs only.", release.depth
+    about = "Every stage of the tree of pairs, 0 the pair of everything, nonzero pairs only: every stage has all trips, so add up the rows"
+    about += " of one alone. With the regions, the whole release, which is read back from here."
+    members = [Member(name=FLOWS, format=PARQUET, about=finest, write=lambda path: pq.write_table(plain(flow_table(release, last)), path))]
+    members.append(Member(name=STAGES, format=PARQUET, about=about, write=lambda path: pq.write_table(_stages(release), path)))
+    members += [_regions_member(stem, regions) for stem, regions in geographies(release.tree)]
+    return members if release.across is None else [*members, _across_member(release, release.across)]
+
+
+def geographies(tree: PairTree) -> list[tuple[str, Regions]]:
+    """The hierarchies of a tree of pairs, with the names that their files begin with."""
+    if tree.destinations is tree.origins:
+        return [(REGIONS, tree.origins)]
+    return [(ORIGINS, tree.origins), (DESTINATIONS, tree.destinations)]
+
+
+def _stages(release: FlowRelease) -> pa.Table:
+    """Every stage, in order, each in its own order."""
+    parts = []
+    for stage, at in enumerate(release.stages):
+        (origin_level, destination_level), size = release.tree.levels(stage), len(at.count)
+        levels = {"stage": stage, "origin_level": origin_level, "destination_level": destination_level}
+        columns = {name: np.full(size, value, np.int32) for name, value in levels.items()}
+        columns |= {
+            "origin": pa.array(release.tree.origins.ids_of(origin_level), pa.string()).take(pa.array(at.origin)),
+            "destination": pa.array(release.tree.destinations.ids_of(destination_level), pa.string()).take(pa.array(at.destination)),
+        }
+        parts.append(plain(numbers(columns | measures(at.count, at.noisy, release.stddev(stage)) | _status(release, size))))
+    return pa.concat_tables(parts)
+
+
+def flow_table(release: FlowRelease, level: int, ids: Callable[[Texts], Any] = list, destination: str = "destination") -> pa.Table:
+    """The released pairs of a level, ordered by origin, then destination.
+
+    Args:
+        release: public.
+        level: 1 to g.
+        ids: turns the ids of all regions into texts.
+        destination: name of that column.
+    """
+    at, tree = release.stages[2 * level], release.tree
+    order = np.lexsort((at.destination, at.origin))
+    ends = {
+        "origin": pa.array(ids(tree.origins.ids_of(level)), pa.string()).take(pa.array(at.origin[order])),
+        destination: pa.array(ids(tree.destinations.ids_of(level)), pa.string()).take(pa.array(at.destination[order])),
+    }
+    columns = measures(at.count[order], at.noisy[order], release.stddev(2 * level)[order])
+    return numbers(ends | columns | _status(release, len(order)))
+
+
+def _status(release: FlowRelease, rows: int) -> Facts:
+    return {"status": always(release.status, rows)}
+
+
+def measures(count: NDArray[np.int64], noisy: NDArray[np.int64], stddev: NDArray[np.float64]) -> Facts:
+    """Columns of counts and their spread."""
+    low, high = interval(noisy, stddev)
+    columns = {"count": count, "count_noisy": noisy, "stddev": stddev, "ci_low": low, "ci_high": high}
+    return columns | {"reliability": reliability(count, stddev)}
+
+
+def _regions_member(stem: str, regions: Regions) -> Member:
+    about = f"Every region of every level, with its own shape where it has one: {stem} of the trips."
+    return Member(name=f"{stem}.parquet", format=GEOPARQUET, about=about, write=lambda path: _write_regions(regions, path))
+
+
+def _write_regions(regions: Regions, path: Path) -> None:
+    sizes = [len(ids) for ids in regions.ids]
+    known = [shape for shape in regions.geometry if shape is not None]
+    shapes = [np.full(size, None) if own is None else own.to_numpy() for size, own in zip(sizes, regions.geometry, strict=True)]
+    above = [regions.ids_of(level)[parent] for level, parent in enumerate(regions.parent)]
+    columns = {
+        "level": np.repeat(np.arange(1, regions.depth + 1, dtype=np.int32), sizes),
+        "level_name": np.repeat(np.array(regions.levels, object), sizes),
+        "region_id": np.concatenate(regions.ids),
+        "parent_id": np.concatenate(above),
+        "name": np.concatenate(regions.names),
+    }
+    frame = geopandas.GeoDataFrame(columns, geometry=np.concatenate(shapes), crs=known[0].crs if known else None)
+    frame.to_parquet(path, index=False)
+
+
+def _across_member(release: FlowRelease, across: PairSums) -> Member:
+    depth = release.depth
+    about = "Sums between origins of the last level and destinations one level up, where small pairs were left out of the list."
+
+    def write(path: Path) -> None:
+        origin = pa.array(release.tree.origins.ids_of(depth), pa.string()).take(pa.array(across.origin))
+        destination = pa.array(release.tree.destinations.ids_of(depth - 1), pa.string()).take(pa.array(across.destination))
+        columns = {"origin": origin, "destination": destination, "count": across.count} | _status(release, len(across.count))
+        pq.write_table(plain(numbers(columns)), path)
+
+    return Member(name=ACROSS, format=PARQUET, about=about, write=write)
+
+
+def finest_trips(release: FlowRelease) -> pa.Table:
+    """The columns of the main table that the release itself has."""
+    return flow_table(release, release.depth).select(["origin", "destination", "count", "count_noisy"])
+
+
+def trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> FlowRelease:
+    """The release that was written.
+
+    Args:
+        contents: of the manifest.
+        tables: the Parquet tables by name; regions as GeoDataFrames.
+        receipt: that was stated.
+        steps: of post-processing.
+    """
+    same = contents["destinations"] is None
+    origins = _regions(contents["origins"], tables[f"{REGIONS if same else ORIGINS}.parquet"])
+    destinations = origins if same else _regions(contents["destinations"], tables[f"{DESTINATIONS}.parquet"])
+    tree = PairTree(origins=origins, destinations=destinations, first=contents["refined_first"])
+    return FlowRelease(
+        mechanism=contents["mechanism"],
+        settings=settings_of(contents),
+        tree=tree,
+        stages=_read_stages(contents["stages"], tree, tables[STAGES]),
+        receipt=receipt,
+        steps=steps,
+        simulation=False,
+        every_pair=contents["every_pair"],
+        approximate=contents["approximate"],
+        across=_read_across(tree, tables[ACROSS]) if contents["across"] else None,
+    )
+
+
+def _regions(levels: list[Facts], frame: geopandas.GeoDataFrame) -> Regions:
+    parts = [frame[frame["level"] == level] for level in range(1, len(levels) + 1)]
+    ids: list[Texts] = [part["region_id"].to_numpy(object) for part in parts]
+    above = [np.array([ROOT], object), *ids]
+    return Regions(
+        levels=tuple(facts["level"] for facts in levels),
+        ids=tuple(ids),
+        parent=tuple(_places(place, part["parent_id"]) for place, part in zip(above, parts, strict=False)),
+        names=tuple(part["name"].to_numpy(object) for part in parts),
+        geometry=tuple(
+            part.geometry.reset_index(drop=True) if facts["shapes"] else None for facts, part in zip(levels, parts, strict=True)
+        ),
+    )
+
+
+def _places(ids: Texts, wanted: Any) -> Places:
+    """(k,) places of texts among ids."""
+    found = np.asarray(pd.Index(ids, dtype=object).get_indexer(pd.Index(wanted, dtype=object)), np.int32)
+    if (found < 0).any():
+        raise InputError("A table of the release names a region that is not in its table of regions.")
+    return found
+
+
+def _column_places(ids: Texts, column: pa.ChunkedArray) -> Places:
+    """(k,) places of a column of texts among ids, looked up once per distinct text."""
+    coded = pc.dictionary_encode(column.combine_chunks())
+    known = _places(ids, coded.dictionary.to_pylist())
+    return np.asarray(known[coded.indices.to_numpy(zero_copy_only=False)])
+
+
+def _read_stages(stages: list[Facts], tree: PairTree, table: pa.Table) -> tuple[StageCounts, ...]:
+    starts = np.searchsorted(table.column("stage").to_numpy(), np.arange(tree.height + 2)).tolist()
+    return tuple(
+        _read_stage(facts, tree, table.slice(starts[stage], starts[stage + 1] - starts[stage])) for stage, facts in enumerate(stages)
+    )
+
+
+def _read_stage(facts: Facts, tree: PairTree, table: pa.Table) -> StageCounts:
+    origin_level, destination_level = tree.levels(facts["stage"])
+    variance = facts["variance"]
+    return StageCounts(
+        origin=_column_places(tree.origins.ids_of(origin_level), table.column("origin")),
+        destination=_column_places(tree.destinations.ids_of(destination_level), table.column("destination")),
+        count=np.array(table.column("count"), np.int64),
+        noisy=np.array(table.column("count_noisy"), np.int64),
+        variance=float("inf") if variance is None else float(variance),
+        measured=facts["measured"],
+    )
+
+
+def _read_across(tree: PairTree, table: pa.Table) -> PairSums:
+    depth = tree.origins.depth
+    return PairSums(
+        origin=_column_places(tree.origins.ids_of(depth), table.column("origin")),
+        destination=_column_places(tree.destinations.ids_of(depth - 1), table.column("destination")),
+        count=np.array(table.column("count"), np.int64),
+        width=tree.destinations.size(depth - 1),
+    )
+
+
+NO_PLACES = "The regions have no geometry, so there is no place on the map for them."
+_NEUTRAL = " An id that a spreadsheet would take for a formula has an apostrophe in front here, but not in GeoJSON and Parquet."
+_SLUG = re.compile(r"[^a-z0-9]+")
+_LONGEST_SLUG = 24
+_SIDES = {REGIONS: ("leaving", "arriving"), ORIGINS: ("leaving",), DESTINATIONS: ("arriving",)}
+
+
+def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
+    """The files of a release of trips, in the formats asked for."""
+    plan: Plan = []
+    if "geoparquet" in formats:
+        plan += trip_tables(release)
+    if "geojson" in formats:
+        plan += [_pairs_geojson(release, stem, level) for stem, _ in geographies(release.tree) for level in range(1, release.depth + 1)]
+    if "csv" in formats:
+        for level in range(1, release.depth + 1):
+            plan += [_flows_csv(release, level), _locations_csv(release, level)]
+    return plan
+
+
+def _pairs_geojson(release: FlowRelease, stem: str, level: int) -> Member | LeftOut:
+    """The regions of a level, with the released trips that leave and arrive."""
+    regions = release.tree.destinations if stem == DESTINATIONS else release.tree.origins
+    name, sides = f"{stem}_{numbered(regions, level)}.geojson", _SIDES[stem]
+    shapes = _shapes(regions, level)
+    if shapes is None:
+        return LeftOut(name=name, reason=NO_PLACES)
+    reason = off_the_globe(shapes.crs, *shapely.get_coordinates(shapes.to_numpy()).T)
+    if reason is not None:
+        return LeftOut(name=name, reason=reason)
+    about = f"Regions of level {level}, in EPSG:4326, with the released trips that leave and arrive."
+
+    def write(path: Path) -> None:
+        columns = _region_columns(release, regions, level, sides)
+        write_geojson(geopandas.GeoDataFrame(columns, geometry=shapes.to_numpy(), crs=shapes.crs), path)
+
+    return Member(name=name, format=GEOJSON, about=about, write=write)
+
+
+def _shapes(regions: Regions, level: int) -> geopandas.GeoSeries | None:
+    """Polygons of a level, or its points."""
+    return regions.geometry[level - 1] if regions.outlines(level) is None else regions.outlines(level)
+
+
+def _region_columns(release: FlowRelease, regions: Regions, level: int, sides: tuple[str, ...]) -> Facts:
+    ids = regions.ids_of(level)
+    columns = {"region_id": ids, "level": level, "level_name": regions.levels[level - 1], "name": regions.names_of(level)}
+    everywhere = np.full(len(ids), ROOT, object)
+    for side in sides:
+        ends, levels = ((ids, everywhere), (level, 0)) if side == "leaving" else ((everywhere, ids), (0, level))
+        columns[side], columns[f"{side}_stddev"] = release.answer(*ends, levels=levels, spread=True)
+    return columns | {"status": release.status}
+
+
+def numbered(regions: Regions, level: int) -> str:
+    """A level's number, and its name as far as it can stand in a file's name."""
+    slug = _SLUG.sub("_", regions.levels[level - 1].lower()).strip("_")[:_LONGEST_SLUG]
+    return f"{level}_{slug}" if slug else str(level)
+
+
+def _flows_csv(release: FlowRelease, level: int) -> Member:
+    about = f"Trips, {release.tree.title(2 * level)}, nonzero pairs only; opens in flowmap.blue with the locations of the same level."
+    about += _NEUTRAL
+    name = f"flows_{numbered(release.tree.origins, level)}.csv"
+    return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(flow_table(release, level, neutral, "dest"), path))
+
+
+def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
+    name = f"locations_{numbered(release.tree.origins, level)}.csv"
+    places = [_locations(regions, level) for _, regions in geographies(release.tree)]
+    missing = next((place for place in places if isinstance(place, str)), None)
+    if missing is not None:
+        return LeftOut(name=name, reason=missing)
+    table = pd.concat([place for place in places if not isinstance(place, str)], ignore_index=True).drop_duplicates(ignore_index=True)
+    if table["id"].duplicated().any():
+        return LeftOut(name=name, reason="Origins and destinations use the same id for different places.")
+    columns = {
+        "id": pa.array(table["id"].tolist(), pa.string()),
+        "lat": table["lat"],
+        "lon": table["lon"],
+        "name": pa.array(table["name"].tolist(), pa.string()),
+    }
+    about = f"A place inside each region, in EPSG:4326 (degrees).{_NEUTRAL}"
+    return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(numbers(columns), path))
+
+
+def _locations(regions: Regions, level: int) -> pd.DataFrame | str:
+    """Id, lat, lon and name of a level's regions, or why there are none."""
+    try:
+        centres = regions.centres(level)
+    except DomainError:
+        return OFF_THE_GLOBE
+    if centres is None:
+        return NO_PLACES
+    texts = {"id": neutral(regions.ids_of(level)), "name": neutral(regions.names_of(level))}
+    return pd.DataFrame({"id": texts["id"], "lat": centres[:, 1], "lon": centres[:, 0], "name": texts["name"]}, dtype=None)

@@ -1,0 +1,516 @@
+"""The sheet that a printed map is drawn on: projections that keep areas true, outlines as light SVG paths."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import geopandas
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+from pyproj import CRS, Transformer
+
+from dpviz.release.at_once import pair_intervals
+from dpviz.release.flow_release import FlowRelease
+from dpviz.release.nouns import noun
+from dpviz.release.point_release import Release
+from dpviz.release.verdict import NOISE, verdict
+from dpviz.space.domain import Domain
+from dpviz.space.regions import Regions
+from dpviz.view.basemap import OUTLINES, WGS84, Bounds, fitted_bounds, map_bounds, outlines_around
+from dpviz.view.colors import Scale, short, top_of
+from dpviz.view.deck import OVERLAP, density_scale, large_first
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Shapes = NDArray[np.object_]
+
+WIDTH = 9000
+"""Of a sheet, in its units: about ten to a pixel, so that all coordinates are whole numbers."""
+_TALLEST = 8000
+_MARGIN, _LAND_MARGIN = 0.03, 0.15
+_DETAIL = 6.0
+_BEYOND = 60
+_FINEST_LAND = 3000
+_WIDEST_DEGREES = 110.0
+_STEPS = np.linspace(0.0, 1.0, 33)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """From a projected plane to a sheet with whole units, its first row in the north.
+
+    Attributes:
+        crs: of the plane; None for a plain plane, which has no land.
+        west: of the sheet, in the plane's units.
+        north: likewise.
+        scale: sheet units per unit of the plane.
+        width: of the sheet.
+        height: of the sheet.
+    """
+
+    crs: str | None
+    west: float
+    north: float
+    scale: float
+    width: int
+    height: int
+
+    def place(self, xy: Floats) -> Integers:
+        """(k, 2) columns and rows of (k, 2) points of the plane."""
+        return np.rint(self._moved(xy)).astype(np.int64)
+
+    def _moved(self, xy: Floats) -> Floats:
+        return np.column_stack([(xy[:, 0] - self.west) * self.scale, (self.north - xy[:, 1]) * self.scale])
+
+    def degrees(self, points: Floats) -> Integers:
+        """(k, 2) columns and rows of (k, 2) longitudes and latitudes."""
+        placed = geopandas.GeoSeries(shapely.points(points), crs=WGS84).to_crs(self.crs)
+        return self.place(shapely.get_coordinates(placed.to_numpy()))
+
+    def paths(self, shapes: geopandas.GeoSeries) -> list[str]:
+        """One SVG path per shape, in the sheet's CRS: cut to the sheet, without what is too small to be seen; "" if nothing is left."""
+        known = np.asarray(shapes.to_numpy(), object)
+        moved = shapely.transform(shapely.force_2d(known), self._moved)
+        edge = (-_BEYOND, -_BEYOND, self.width + _BEYOND, self.height + _BEYOND)
+        lines, owner = _lines(shapely.clip_by_rect(moved, *edge))
+        paths = [""] * len(known)
+        for text, place in zip(_texts(shapely.simplify(lines, _DETAIL)), owner.tolist(), strict=True):
+            paths[place] += text
+        return paths
+
+    def land(self, bounds: Bounds) -> dict[str, str]:
+        """SVG paths of "land", "countries" and "states" around bounds in degrees; "" on a plain plane."""
+        if self.crs is None:
+            return dict.fromkeys(OUTLINES, "")
+        extent = max(bounds[2] - bounds[0], bounds[3] - bounds[1])
+        return {name: self._outline(name, bounds, extent) for name in OUTLINES}
+
+    def _outline(self, name: str, bounds: Bounds, extent: float) -> str:
+        parts = outlines_around(name, bounds, _LAND_MARGIN * extent, extent / _FINEST_LAND)
+        placed = geopandas.GeoSeries(parts, crs=WGS84).to_crs(self.crs)
+        whole = np.isfinite(placed.bounds.to_numpy()).all(axis=1)
+        return "".join(self.paths(placed[whole]))
+
+
+def domain_paper(domain: Domain) -> Paper:
+    """A sheet for partitions, on which they stay rectangles.
+
+    Geographic coordinates are drawn in a cylindrical equal-area projection that is true to shape in the domain's middle;
+    all others as they are.
+    """
+    crs = _plane(domain) if domain.crs is None or not CRS(domain.crs).is_engineering else None
+    return paper_of(crs, tuple(on_plane(domain, np.array([[0, 0, domain.side, domain.side]]))[0].tolist()))
+
+
+def on_plane(domain: Domain, rectangles: NDArray[np.integer]) -> Floats:
+    """(k, 4) west, south, east, north of lattice rectangles on the plane of `domain_paper`."""
+    west, south, east, north = domain.coordinates(rectangles).T
+    if domain.is_geographic:
+        to_plane = Transformer.from_crs(domain.crs, _plane(domain), always_xy=True)
+        west, south = to_plane.transform(west, south)
+        east, north = to_plane.transform(east, north)
+    return np.column_stack([west, south, east, north])
+
+
+def _plane(domain: Domain) -> str | None:
+    if not domain.is_geographic:
+        return domain.crs
+    west, south, east, north = domain.bounds
+    return f"+proj=cea +lat_ts={(south + north) / 2:.4f} +lon_0={(west + east) / 2:.4f} +ellps=WGS84 +units=m"
+
+
+def regions_paper(bounds: Bounds) -> Paper:
+    """A sheet for regions within bounds in degrees: equal areas around its middle, or those of the whole Earth."""
+    west, south, east, north = bounds
+    crs = f"+proj=laea +lat_0={(south + north) / 2:.4f} +lon_0={(west + east) / 2:.4f} +ellps=WGS84 +units=m"
+    if max(east - west, north - south) > _WIDEST_DEGREES:
+        crs = f"+proj=eqearth +lon_0={(west + east) / 2:.4f} +ellps=WGS84 +units=m"
+    across, up = west + (east - west) * _STEPS, south + (north - south) * _STEPS
+    edge = np.concatenate([np.column_stack([across, 0 * across + y]) for y in (south, north)])
+    sides = np.concatenate([np.column_stack([0 * up + x, up]) for x in (west, east)])
+    points = geopandas.GeoSeries(shapely.points(np.concatenate([edge, sides])), crs=WGS84).to_crs(crs)
+    return paper_of(crs, tuple(points.total_bounds.tolist()))
+
+
+def paper_of(crs: str | None, bounds: tuple[float, ...]) -> Paper:
+    """A sheet for bounds of the plane, with a small margin."""
+    west, south, east, north = map(float, bounds)
+    margin = _MARGIN * max(east - west, north - south)
+    across, up = east - west + 2 * margin, north - south + 2 * margin
+    scale = min(WIDTH / across, _TALLEST / up)
+    return Paper(
+        crs=crs,
+        west=west - margin,
+        north=north + margin,
+        scale=scale,
+        width=max(1, math.ceil(across * scale)),
+        height=max(1, math.ceil(up * scale)),
+    )
+
+
+def _lines(shapes: Shapes) -> tuple[Shapes, Integers]:
+    """Rings of polygons and lines as they are, and whose they are, in the order of the shapes."""
+    parts, owner = shapely.get_parts(shapes, return_index=True)
+    areas = np.isin(shapely.get_type_id(parts), (3, 6))
+    parts_again, again = shapely.get_parts(parts[areas], return_index=True)
+    rings, ring_of = shapely.get_rings(parts_again, return_index=True)
+    lines = np.isin(shapely.get_type_id(parts), (1, 2, 5))
+    found = np.concatenate([rings, parts[lines]])
+    whose = np.concatenate([owner[areas][again][ring_of], owner[lines]])
+    order = np.argsort(whose, kind="stable")
+    return found[order], whose[order]
+
+
+def _texts(lines: Shapes) -> list[str]:
+    """SVG paths with relative steps: whole numbers, so that errors do not add up."""
+    corners = np.rint(shapely.get_coordinates(lines)).astype(np.int64)
+    ends = np.r_[0, np.cumsum(shapely.get_num_coordinates(lines))]
+    closed = shapely.is_closed(lines).tolist()
+    return [_text(corners[start:stop], ring) for (start, stop), ring in zip(pairwise(ends.tolist()), closed, strict=True)]
+
+
+def _text(corners: Integers, ring: bool) -> str:
+    steps = np.diff(corners, axis=0)
+    steps = steps[(steps != 0).any(axis=1)]
+    if len(steps) < (2 if ring else 1):
+        return ""
+    start = corners[0].tolist()
+    moves = " ".join(map(str, (steps[:-1] if ring else steps).ravel().tolist()))
+    return f"M{start[0]} {start[1]}l{moves.replace(' -', '-')}{'z' if ring else ''}"
+
+
+Indices = NDArray[np.int64]
+
+MOST_SHAPES = 5_000
+LEAST_LEVEL = 2
+_ABOVE, _BELOW = 24, 8
+_SEEN_THROUGH = 0.7
+
+
+@dataclass(frozen=True, kw_only=True)
+class Swatch:
+    """A colour by its class in the style sheet.
+
+    Attributes:
+        name: of the class.
+        light: on a light page, as CSS.
+        dark: on a dark page.
+        opacity: 0 to 1, in both.
+    """
+
+    name: str
+    light: str
+    dark: str
+    opacity: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointsPicture:
+    """What the template draws.
+
+    Attributes:
+        paper: the sheet.
+        land: paths of land and borders by name.
+        frame: path of the domain.
+        shapes: look, path and text of each partition, in the order in which they are drawn.
+        swatches: the looks, and of them `above` and `below` zero for the legend, weakest first.
+        above: looks from 0 to the top.
+        below: looks from just below zero; empty if nothing is.
+        title: what colours mean, with unit.
+        ticks: texts at 0, a quarter of the top and the top of the scale, which grows with the square root.
+        level: which is drawn, 0 for the whole.
+        note: what was left out, or how to read it; None if nothing needs to be said.
+    """
+
+    paper: Paper
+    land: dict[str, str]
+    frame: str
+    shapes: list[tuple[str, str, str]]
+    swatches: list[Swatch]
+    above: list[str]
+    below: list[str]
+    title: str
+    ticks: tuple[str, str, str]
+    level: int
+    note: str | None
+
+
+def drawn_level(release: Release) -> int:
+    """The finest level that is not mostly noise and has no more than 5,000 partitions; level 2 at least, where there is one."""
+    fine = [level for level in range(release.height + 1) if len(release.nodes(level)) <= MOST_SHAPES]
+    known = {each.level for each in verdict(release).levels if each.grade != NOISE}
+    return max(level for level in fine if level in known or level <= LEAST_LEVEL)
+
+
+def points_picture(release: Release) -> PointsPicture:
+    """Draw the finest level that is not too fine."""
+    level = drawn_level(release)
+    nodes = large_first(release, release.nodes(level))
+    rectangles = release.tree.rectangles(nodes)
+    paper = domain_paper(release.domain)
+    area = release.domain.areas_km2(rectangles)
+    density = np.divide(release.count[nodes], area, out=np.zeros(len(nodes)), where=area > 0)
+    scale = density_scale(density, np.nan_to_num(area), release.domain, noun(release))
+    looks = _looks(density, scale.top)
+    paths = _rectangles(release.domain, paper, rectangles)
+    return PointsPicture(
+        paper=paper,
+        land=paper.land(map_bounds(release.domain)),
+        frame=_rectangles(release.domain, paper, np.array([[0, 0, release.domain.side, release.domain.side]]))[0],
+        shapes=list(zip(looks, paths, _partition_texts(release, nodes), strict=True)),
+        swatches=_swatches(scale, overlaps=release.tree.overlaps),
+        above=[f"p{step}" for step in range(_ABOVE + 1)],
+        below=[f"n{step}" for step in range(1, _BELOW + 1)] if (density < 0).any() else [],
+        title=scale.title,
+        ticks=("0", short(scale.top / 4), f"{short(scale.top)} and more"),
+        level=level,
+        note=OVERLAP if release.tree.overlaps else None,
+    )
+
+
+def _looks(density: Floats, top: float) -> list[str]:
+    """Classes of (k,) densities: steps of the scale's square root."""
+    strength = np.sqrt(np.minimum(np.abs(density) / top, 1.0))
+    above, below = np.rint(strength * _ABOVE).astype(int), np.maximum(np.rint(strength * _BELOW).astype(int), 1)
+    return [
+        f"n{low}" if value < 0 else f"p{high}" for value, high, low in zip(density.tolist(), above.tolist(), below.tolist(), strict=True)
+    ]
+
+
+def _swatches(scale: Scale, *, overlaps: bool) -> list[Swatch]:
+    """The colours of all classes, on light and on dark pages."""
+    steps = [(f"p{step}", (step / _ABOVE) ** 2) for step in range(_ABOVE + 1)]
+    steps += [(f"n{step}", -((step / _BELOW) ** 2)) for step in range(1, _BELOW + 1)]
+    values = scale.top * np.array([value for _, value in steps])
+    light, dark = (replace(scale, dark=mode).colors(values).tolist() for mode in (False, True))
+    through = _SEEN_THROUGH if overlaps else 1.0
+    return [
+        Swatch(
+            name=name,
+            light="rgb({},{},{})".format(*one[:3]),
+            dark="rgb({},{},{})".format(*other[:3]),
+            opacity=f"{one[3] * through / 255:.2f}",
+        )
+        for (name, _), one, other in zip(steps, light, dark, strict=True)
+    ]
+
+
+def _rectangles(domain: Domain, paper: Paper, rectangles: NDArray[np.integer]) -> list[str]:
+    """SVG paths of (k, 4) lattice rectangles; neighbours share their edges exactly."""
+    west, south, east, north = on_plane(domain, rectangles).T
+    left, bottom = paper.place(np.column_stack([west, south])).T
+    right, top = paper.place(np.column_stack([east, north])).T
+    columns = (left, top, right - left, bottom - top, left - right)
+    return [f"M{a} {b}h{c}v{d}h{e}z" for a, b, c, d, e in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def _partition_texts(release: Release, nodes: Indices) -> list[str]:
+    """What pointing at partitions shows: each with the interval that it has alone."""
+    unit = noun(release)
+    low, high = release.interval(nodes)
+    counts = np.rint(release.count[nodes]) + 0.0
+    return [
+        f"{count:,.0f} {unit}, 95 % between {a:,.0f} and {b:,.0f} for this one alone"
+        for count, a, b in zip(counts.tolist(), low.tolist(), high.tolist(), strict=True)
+    ]
+
+
+MOST_REGIONS, MOST_ARCS = 5_000, 200
+_THINNEST, _THICKEST = 9.0, 70.0
+_SHORTEST = 0.015 * WIDTH
+_BEND = 0.22
+_SAMPLES = (0.05, 0.3, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairRows:
+    """Released pairs of one level, most trips first.
+
+    Attributes:
+        level: 1 to g.
+        origin: (k,) places.
+        destination: (k,) places.
+        count: (k,) trips.
+        stddev: (k,) of the noise.
+        low: (k,) ends of intervals that hold for all pairs at once, since pairs are shown for their size.
+        high: (k,)
+    """
+
+    level: int
+    origin: Integers
+    destination: Integers
+    count: Integers
+    stddev: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arc:
+    """One pair on the map: its path, the ends of its gradient, its width, how strong it is (0 to 1) and its text."""
+
+    path: str
+    ends: tuple[int, int, int, int]
+    width: int
+    strength: str
+    told: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TripsPicture:
+    """What the template draws.
+
+    Attributes:
+        paper: the sheet.
+        land: paths of land and borders by name.
+        regions: path and name of each region with an outline.
+        dots: column, row and name of each region without.
+        arcs: the strongest last.
+        samples: text and width for the legend.
+        level: which is drawn.
+        drawable: how many pairs of different regions with trips there are.
+        outside: whether arcs were left out because they lead beyond the sheet.
+    """
+
+    paper: Paper
+    land: dict[str, str]
+    regions: list[tuple[str, str]]
+    dots: list[tuple[int, int, str]]
+    arcs: list[Arc]
+    samples: list[tuple[str, int]]
+    level: int
+    drawable: int
+    outside: bool
+
+
+def pair_rows(release: FlowRelease, level: int) -> PairRows:
+    """The pairs of a level that were released with trips."""
+    at, stddev = release.stages[2 * level], release.stddev(2 * level)
+    low, high = pair_intervals(release, 2 * level)
+    order = np.lexsort((at.destination, at.origin, -at.count))
+    order = order[at.count[order] > 0]
+    return PairRows(
+        level=level,
+        origin=at.origin[order].astype(np.int64),
+        destination=at.destination[order].astype(np.int64),
+        count=at.count[order],
+        stddev=stddev[order],
+        low=low[order],
+        high=high[order],
+    )
+
+
+def pair_name(release: FlowRelease, level: int, origin: int, destination: int) -> str:
+    """A pair in words: "A to B", or "within A"."""
+    one, other = release.tree.origins.names_of(level)[origin], release.tree.destinations.names_of(level)[destination]
+    return f"within {one}" if origin == destination and release.tree.origins == release.tree.destinations else f"{one} to {other}"
+
+
+def trips_picture(release: FlowRelease) -> TripsPicture | None:
+    """Draw the strongest pairs of different regions over the regions' outlines; None if the regions have no places.
+
+    The finest level is drawn on which most of the arcs are long enough to be seen; if that is none, the finest that fits.
+    """
+    origins, destinations = release.tree.origins, release.tree.destinations
+    hierarchies, levels = [origins] if origins == destinations else [origins, destinations], _levels(release)
+    if not levels:
+        return None
+    bounds = fitted_bounds(hierarchies, 900, 700)
+    paper = regions_paper(bounds)
+    rows = pair_rows(release, next((level for level in levels if _is_seen(release, level, paper)), levels[0]))
+    grounds = [_ground(each, rows.level, paper) for each in hierarchies]
+    start, end = _ends(release, rows.level, paper)
+    chosen, drawable, outside = _chosen(rows, (start, end), paper, same=len(hierarchies) == 1)
+    top = top_of(rows.count[chosen])
+    strength = np.sqrt(np.minimum(rows.count[chosen] / top, 1.0))
+    ends = np.column_stack([start[rows.origin[chosen]], end[rows.destination[chosen]]])
+    told = _pair_texts(release, rows, chosen)
+    return TripsPicture(
+        paper=paper,
+        land=paper.land(bounds),
+        regions=[row for shapes, _ in grounds for row in shapes],
+        dots=[row for _, dots in grounds for row in dots],
+        arcs=[_arc(*each) for each in zip(ends.tolist(), strength.tolist(), told, strict=True)][::-1],
+        samples=[(f"{share * top:,.0f}", _width(share**0.5)) for share in _SAMPLES if share * top >= 1],
+        level=rows.level,
+        drawable=drawable,
+        outside=outside,
+    )
+
+
+def _levels(release: FlowRelease) -> list[int]:
+    """Levels that fit on a map, the finest first: at most 5,000 regions on each side, all with places."""
+    both = release.tree.origins, release.tree.destinations
+    fits = [level for level in range(release.depth, 0, -1) if max(each.size(level) for each in both) <= MOST_REGIONS]
+    return [level for level in fits if all(each.centres(level) is not None for each in both)]
+
+
+def _is_seen(release: FlowRelease, level: int, paper: Paper) -> bool:
+    """Whether most of the strongest arcs of a level are long enough to be seen."""
+    rows, (start, end) = pair_rows(release, level), _ends(release, level, paper)
+    chosen, _, _ = _chosen(rows, (start, end), paper, same=release.tree.origins == release.tree.destinations)
+    length = np.hypot(*(start[rows.origin[chosen]] - end[rows.destination[chosen]]).T)
+    return bool(len(chosen)) and bool(np.median(length) >= _SHORTEST)
+
+
+def _ends(release: FlowRelease, level: int, paper: Paper) -> tuple[Integers, Integers]:
+    """Where origins and destinations of a level are on a sheet."""
+    return paper.degrees(_centres(release.tree.origins, level)), paper.degrees(_centres(release.tree.destinations, level))
+
+
+def _centres(regions: Regions, level: int) -> Floats:
+    centres = regions.centres(level)
+    assert centres is not None  # noqa: S101
+    return centres
+
+
+def _ground(regions: Regions, level: int, paper: Paper) -> tuple[list[tuple[str, str]], list[tuple[int, int, str]]]:
+    """Outlines with names; or places with names, where regions are points."""
+    names = [str(name) for name in regions.names_of(level)]
+    outlines = regions.outlines(level)
+    if outlines is not None:
+        shapes: geopandas.GeoSeries = outlines.to_crs(paper.crs)
+        return [(path, name) for path, name in zip(paper.paths(shapes), names, strict=True) if path], []
+    places = paper.degrees(_centres(regions, level))
+    inside = _inside(places, paper).tolist()
+    return [], [(x, y, name) for (x, y), name, seen in zip(places.tolist(), names, inside, strict=True) if seen]
+
+
+def _chosen(rows: PairRows, places: tuple[Integers, Integers], paper: Paper, *, same: bool) -> tuple[Integers, int, bool]:
+    """Which rows are drawn, the strongest first; how many there are to choose from; whether some lie beyond the sheet."""
+    differ = rows.origin != rows.destination if same else np.ones(len(rows.count), np.bool_)
+    inside = _inside(places[0], paper)[rows.origin] & _inside(places[1], paper)[rows.destination]
+    chosen = np.flatnonzero(differ & inside)
+    return chosen[:MOST_ARCS], int(differ.sum()), bool((differ & ~inside).any())
+
+
+def _inside(places: Integers, paper: Paper) -> NDArray[np.bool_]:
+    return np.asarray(((places >= 0) & (places <= (paper.width, paper.height))).all(axis=1))
+
+
+def _width(strength: float) -> int:
+    return round(_THINNEST + (_THICKEST - _THINNEST) * strength)
+
+
+def _arc(ends: list[int], strength: float, told: str) -> Arc:
+    """A curve that bends to its right, so that both directions of a pair are seen."""
+    x, y, far_x, far_y = ends
+    bent_x, bent_y = (x + far_x) / 2 - _BEND * (far_y - y), (y + far_y) / 2 + _BEND * (far_x - x)
+    return Arc(
+        path=f"M{x} {y}Q{bent_x:.0f} {bent_y:.0f} {far_x} {far_y}",
+        ends=(x, y, far_x, far_y),
+        width=_width(strength),
+        strength=f"{0.3 + 0.6 * strength:.2f}",
+        told=told,
+    )
+
+
+def _pair_texts(release: FlowRelease, rows: PairRows, chosen: Integers) -> list[str]:
+    columns = (rows.origin, rows.destination, rows.count, rows.low, rows.high)
+    return [
+        f"{pair_name(release, rows.level, o, d)}: {count:,} trips, 95 % between {low:,.0f} and {high:,.0f} for all pairs at once"
+        for o, d, count, low, high in zip(*(column[chosen].tolist() for column in columns), strict=True)
+    ]

@@ -1,0 +1,545 @@
+"""Where the privacy budget of a release went: the bars of the pyramid, and what the guarantee means in odds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
+from dpviz.privacy.receipt import Receipt, Step
+from dpviz.release.flow_release import FlowRelease, interval
+from dpviz.release.manifest import reliability
+from dpviz.release.point_release import Release
+from dpviz.release.tables import FLOWS, TABLE, neutral, numbered
+from dpviz.release.verdict import verdict
+from dpviz.space.domain import Domain
+from dpviz.view.report_maps import pair_name, pair_rows
+
+_PRIORS = (0.01, 0.1, 0.5)
+_READ_AT = Fraction(1, 10**6)
+_LARGEST_EXPONENT = 700.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """One row of the pyramid.
+
+    Attributes:
+        name: of the level, or what was bought where there is no level.
+        counts: share of the row's bar for counts, of the whole budget, 0 to 1.
+        structure: likewise, for choosing the structure.
+        amount: both together, as a decimal.
+        exact: both together, as a fraction.
+        percent: of what could be spent.
+    """
+
+    name: str
+    counts: float
+    structure: float
+    amount: str
+    exact: str
+    percent: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Odds:
+    """The guarantee in plain numbers, all rounded so that they still hold.
+
+    Attributes:
+        epsilon: the bound, as a decimal.
+        factor: e to the epsilon.
+        twice: its square, for what rests on two units.
+        delta: as a decimal, and as "1 in so many"; "" where it is 0.
+        one_in: likewise.
+        rho: as a decimal where the guarantee is zero-concentrated, of which epsilon is a reading at this delta; else "".
+        beliefs: percent that somebody was sure before, and at least and at most after seeing the release.
+    """
+
+    epsilon: str
+    factor: str
+    twice: str
+    delta: str
+    one_in: str
+    rho: str
+    beliefs: list[tuple[str, str, str]]
+
+
+def pyramid(release: Release | FlowRelease) -> list[Layer]:
+    """What was spent at each level, the whole first; steps without a level have rows of their own above.
+
+    What is spent on paths that end early, in place of later steps, is left out: it is not added up.
+    """
+    sums: dict[tuple[bool, int | str], tuple[Fraction, Fraction]] = {}
+    for step in release.receipt.steps:
+        if not step.instead:
+            key = (step.level is not None, step.level if step.level is not None else step.purpose)
+            counts, structure = sums.get(key, (Fraction(0), Fraction(0)))
+            sums[key] = (counts, structure + step.amount) if is_structure(step, release) else (counts + step.amount, structure)
+    rows = [(key[1], *parts) for key, parts in sums.items()]
+    levels = sorted((row for row in rows if isinstance(row[0], int)), key=lambda row: row[0])
+    return [_layer(release, *row) for row in [*(row for row in rows if isinstance(row[0], str)), *levels]]
+
+
+def decimal(value: Fraction | float, digits: int = 4) -> str:
+    """A fraction as a short decimal.
+
+    >>> decimal(Fraction(1, 3)), decimal(89_129_640), decimal(Fraction(1, 10**8))
+    ('0.3333', '89,129,640', '1e-8')
+    """
+    number = float(value)
+    return f"{number:,.0f}" if number >= 10**digits else f"{number:.{digits}g}".replace("e-0", "e-")
+
+
+def upper(value: Fraction, digits: int = 4) -> str:
+    """The same, never below the fraction.
+
+    >>> upper(Fraction(1, 3)), upper(Fraction(1, 2)), upper(Fraction(1, 10**8))
+    ('0.3334', '0.5', '1e-8')
+    """
+    return f"{math.ceil(value):,}" if value >= 10**digits else decimal(float(_rounded(value, digits, ROUND_CEILING)), digits)
+
+
+def is_structure(step: Step, release: Release | FlowRelease) -> bool:
+    """Whether a step chose the structure (splits, medians, sizes), not the counts that are published."""
+    return isinstance(release, Release) and not step.purpose.startswith("counts")
+
+
+def place_name(release: Release | FlowRelease, level: int | None) -> str:
+    """A level, 0 for the whole, or a stage in words."""
+    if level is None:
+        return "–"
+    if isinstance(release, FlowRelease):
+        return release.tree.title(level)
+    return "whole area" if level == 0 else f"level {level}, the finest" if level == release.height else f"level {level}"
+
+
+def odds(receipt: Receipt) -> Odds:
+    """What the spent budget lets anybody conclude."""
+    spent: Budget = receipt.spent
+    rho = spent.rho if isinstance(spent, ZcdpBudget) else None
+    bound = spent.to_approx(_READ_AT) if isinstance(spent, ZcdpBudget) else spent
+    epsilon, delta = float(bound.epsilon), Fraction(0) if isinstance(bound, PureBudget) else bound.delta
+    factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
+    return Odds(
+        epsilon=upper(bound.epsilon),
+        factor=_times(factor),
+        twice=_times(math.exp(min(2 * epsilon, _LARGEST_EXPONENT))),
+        delta=upper(delta, 3) if delta else "",
+        one_in=f"{float(1 / delta):,.0f}" if delta else "",
+        rho="" if rho is None else upper(rho),
+        beliefs=[_beliefs(prior, factor) for prior in _PRIORS],
+    )
+
+
+def _beliefs(prior: float, factor: float) -> tuple[str, str, str]:
+    """Before, and at least and at most after."""
+    least, most = _percent(_after(prior, 1 / factor), ROUND_FLOOR), _percent(_after(prior, factor), ROUND_CEILING)
+    return f"{100 * prior:.0f} %", least, most
+
+
+def _after(prior: float, factor: float) -> float:
+    """What a belief becomes when its odds are multiplied."""
+    return prior * factor / (prior * factor + 1 - prior)
+
+
+def _times(factor: float) -> str:
+    """A factor that is no smaller than the one given."""
+    if factor < 1000:
+        return f"{Decimal(factor).quantize(Decimal('0.01'), ROUND_CEILING):,}"
+    return f"{math.ceil(factor):,}" if factor < 1e9 else f"{_rounded(Fraction(factor), 2, ROUND_CEILING):.1e}"
+
+
+def _percent(share: float, rounding: str) -> str:
+    """A probability with a digit behind the point, small ones with two digits; rounded the way that keeps a bound a bound."""
+    percent = Decimal(100 * share)
+    if percent < Decimal("0.1") and rounding == ROUND_FLOOR:
+        return "0 %"
+    if percent < 10:
+        return f"{float(_rounded(Fraction(percent), 2, rounding)):.2g} %"
+    return f"{percent.quantize(Decimal('0.1'), rounding)} %".replace(".0 ", " ")
+
+
+def _rounded(value: Fraction, digits: int, rounding: str) -> Decimal:
+    with localcontext(prec=digits, rounding=rounding):
+        return Decimal(value.numerator) / value.denominator
+
+
+def _layer(release: Release | FlowRelease, where: int | str, counts: Fraction, structure: Fraction) -> Layer:
+    whole, amount = release.receipt.available, counts + structure
+    return Layer(
+        name=where if isinstance(where, str) else place_name(release, where),
+        counts=float(counts / whole),
+        structure=float(structure / whole),
+        amount=decimal(amount),
+        exact=str(amount),
+        percent=f"{100 * float(amount / whole):.3g} %",
+    )
+
+
+Floats = NDArray[np.float64]
+
+CLASSES = ("high", "medium", "low")
+_WIDE = 20.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelRow:
+    """One level of a release.
+
+    Attributes:
+        level: its number, 0 for the whole.
+        name: in words.
+        parts: how many partitions, or released pairs, it has.
+        size: median area of its partitions in km2 (units of area on a plain plane); None for trips.
+        median: standard deviation of the noise, the median; None where it is not known.
+        p95: its 95th percentile.
+        width: of the 95 % intervals, the median.
+        shares: of partitions or pairs of high, medium and low reliability, in percent.
+        grade: "usable", "rough" or "mostly noise".
+    """
+
+    level: int
+    name: str
+    parts: int
+    size: float | None
+    median: float | None
+    p95: float | None
+    width: float | None
+    shares: tuple[float, float, float]
+    grade: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """A scale of a chart.
+
+    Attributes:
+        ticks: place (0 to 1) and text.
+        logarithmic: by powers of ten.
+        low: left end.
+        high: right end.
+    """
+
+    ticks: list[tuple[float, str]]
+    logarithmic: bool
+    low: float
+    high: float
+
+    def place(self, value: float) -> float:
+        """0 to 1; what lies beyond the ends is put on them."""
+        if self.logarithmic:
+            found = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
+        else:
+            found = (value - self.low) / (self.high - self.low)
+        return min(max(found, 0.0), 1.0)
+
+
+def level_rows(release: Release | FlowRelease, levels: list[dict[str, Any]]) -> list[LevelRow]:
+    """One row per level, coarsest first.
+
+    Args:
+        release: public.
+        levels: what the manifest says of its expected utility, level by level.
+    """
+    grades = [each.grade for each in verdict(release).levels]
+    return [_row(release, level, facts, grade) for level, (facts, grade) in enumerate(zip(levels, grades, strict=True))]
+
+
+def error_axis(rows: list[LevelRow]) -> Axis:
+    """The axis that holds all standard deviations; logarithmic where they differ much."""
+    values = [value for row in rows for value in (row.median, row.p95) if value]
+    low, high = min(values, default=1.0), max(values, default=1.0)
+    if high < _WIDE * low:
+        step = _nice(high / 4)
+        ends = step * math.ceil(high / step - 1e-9)
+        return Axis(
+            ticks=[(k * step / ends, f"{k * step:,.3g}" if step < 1 else f"{k * step:,.0f}") for k in range(round(ends / step) + 1)],
+            logarithmic=False,
+            low=0.0,
+            high=ends,
+        )
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    powers = range(first, last + 1)
+    ticks = [((power - first) / (last - first), f"{10.0**power:,.0f}" if power >= 0 else f"{10.0**power:g}") for power in powers]
+    return Axis(ticks=ticks, logarithmic=True, low=10.0**first, high=10.0**last)
+
+
+def shares_of(count: NDArray[Any], stddev: Floats) -> tuple[float, float, float]:
+    """How many percent are of high, medium and low reliability."""
+    found = reliability(count, stddev)
+    names = np.array(found.dictionary.to_pylist(), object)[found.indices.to_numpy()]
+    return tuple(100 * float((names == name).sum()) / max(len(names), 1) for name in CLASSES)  # type: ignore[return-value]
+
+
+def _row(release: Release | FlowRelease, level: int, facts: dict[str, Any], grade: str) -> LevelRow:
+    size = None
+    if isinstance(release, Release):
+        nodes = release.nodes(level)
+        count, stddev = release.count[nodes], release.stddev[nodes]
+        size = float(np.nanmedian(release.domain.areas_km2(release.tree.rectangles(nodes))))
+        name = place_name(release, level)
+    else:
+        count, stddev = release.stages[2 * level].count.astype(np.float64), release.stddev(2 * level)
+        name = "all trips" if level == 0 else str(facts["between"])
+    return LevelRow(
+        level=level,
+        name=name,
+        parts=facts["partitions"],
+        size=size,
+        median=facts["stddev_median"],
+        p95=facts["stddev_p95"],
+        width=facts["interval_width_median"],
+        shares=shares_of(count, stddev),
+        grade=grade,
+    )
+
+
+def _nice(value: float) -> float:
+    """The next of 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-9))
+
+
+_PLACES = {
+    "at the centre": (1 / 2, 1 / 2),
+    "south-west": (1 / 4, 1 / 4),
+    "south-east": (3 / 4, 1 / 4),
+    "north-west": (1 / 4, 3 / 4),
+    "north-east": (3 / 4, 3 / 4),
+}
+"""Public places in the domain, as shares of its width and height."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """One released number.
+
+    Attributes:
+        kind: how it was chosen.
+        where: the partition or pair in words.
+        count: as a text.
+        low: lower end of its interval.
+        high: upper end.
+        relative: standard deviation in percent of the count; "–" where the count is not above 0.
+        reliability: "high", "medium" or "low".
+    """
+
+    kind: str
+    where: str
+    count: str
+    low: str
+    high: str
+    relative: str
+    reliability: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sums:
+    """What becomes of errors when the smallest parts are added up.
+
+    Attributes:
+        parts: how many there are.
+        single: median standard deviation of one.
+        piled: standard deviation of their sum if their errors had nothing to do with each other.
+        stated: standard deviation of the whole.
+        drift: whether errors pile up: the whole is hardly better known than by piling up.
+        agree: whether the released numbers of the smallest parts add up to that of the whole.
+    """
+
+    parts: int
+    single: float
+    piled: float
+    stated: float
+    drift: bool
+    agree: bool
+
+
+def point_examples(release: Release, level: int) -> list[Example]:
+    """The whole, and the partitions of a level at public places: the centre of the domain and those of its quarters.
+
+    They are chosen without a look at the counts, so that each interval holds with its probability. The centre comes first.
+    """
+    nodes = _at_places(release, release.nodes(level))
+    found = [_point_example(release, kind, node) for node, kind in nodes.items()]
+    return found if 0 in nodes else [*found, _point_example(release, "the whole", 0)]
+
+
+def _at_places(release: Release, nodes: NDArray[np.int64]) -> dict[int, str]:
+    """Which of the nodes lie at the public places, each once, with the names of the places."""
+    tree, side = release.tree, release.domain.side
+    column, row = (np.array([int(share[axis] * side) for share in _PLACES.values()], np.int32) for axis in (0, 1))
+    shown = np.zeros(len(tree), np.bool_)
+    shown[nodes] = True
+    found: dict[int, str] = {}
+    for kind, leaf in zip(_PLACES, tree.leaf_of(column, row).tolist(), strict=True):
+        node = leaf
+        while not shown[node]:
+            node = int(tree.parent[node])
+        found.setdefault(node, kind)
+    return found
+
+
+def _point_example(release: Release, kind: str, node: int) -> Example:
+    at = np.array([node])
+    count, stddev, (low, high) = release.count[at], release.stddev[at], release.interval(at)
+    return Example(
+        kind=kind,
+        where="the whole area" if node == 0 else f"partition {node:,} ({_box(release.domain, release.tree.rectangles(at)[0])})",
+        **_numbers(count[0], stddev[0], low[0], high[0]),
+        reliability=_classes(count, stddev)[0],
+    )
+
+
+def trip_examples(release: FlowRelease) -> list[Example]:
+    """Released pairs of the coarsest level, chosen by their places in the lists of regions, and all trips."""
+    level, at = min(1, release.depth), release.stages[2 * min(1, release.depth)]
+    size = release.tree.origins.size(level), release.tree.destinations.size(level)
+    wanted = dict.fromkeys((int(u * (size[0] - 1)), int(v * (size[1] - 1))) for u, v in ((0, 0), (0, 1), (1, 0), (0.5, 0.5), (1, 1)))
+    place = {pair: number for number, pair in enumerate(zip(at.origin.tolist(), at.destination.tolist(), strict=True))}
+    pairs = [place[pair] for pair in wanted if pair in place]
+    stddev = release.stddev(2 * level)
+    low, high = interval(at.noisy, stddev)
+    found = [
+        Example(
+            kind="by its place in the list",
+            where=pair_name(release, level, int(at.origin[one]), int(at.destination[one])),
+            **_numbers(at.count[one], stddev[one], low[one], high[one]),
+            reliability=_classes(at.count[[one]], stddev[[one]])[0],
+        )
+        for one in pairs
+    ]
+    return [*found, *_all_trips(release)]
+
+
+def _all_trips(release: FlowRelease) -> list[Example]:
+    at, stddev = release.stages[0], release.stddev(0)
+    low, high = interval(at.noisy, stddev)
+    return [
+        Example(kind="the whole", where="all trips", **_numbers(*row), reliability=_classes(at.count, stddev)[0])
+        for row in zip(at.count.tolist(), stddev.tolist(), low.tolist(), high.tolist(), strict=True)
+    ]
+
+
+def largest_pairs(release: FlowRelease, most: int) -> list[Example]:
+    """The released pairs of the finest level with the most trips; their intervals hold for all numbers of the release at once."""
+    rows = pair_rows(release, release.depth)
+    named = _classes(rows.count, rows.stddev)
+    return [
+        Example(
+            kind=str(at + 1),
+            where=pair_name(release, rows.level, int(rows.origin[at]), int(rows.destination[at])),
+            **_numbers(rows.count[at], rows.stddev[at], rows.low[at], rows.high[at]),
+            reliability=named[at],
+        )
+        for at in range(min(most, len(rows.count)))
+    ]
+
+
+def sums_of(release: Release | FlowRelease) -> Sums:
+    """How the errors of the smallest parts add up to that of the whole."""
+    if isinstance(release, Release):
+        leaves = release.tree.leaves
+        own = np.sqrt(release.noise_variance[leaves])
+        parts, root = np.where(np.isfinite(own), own, release.stddev[leaves]), release.stddev[:1]
+        gap = float(release.count[leaves].sum() - release.count[0])
+    else:
+        parts, root = release.stddev(release.tree.height), release.stddev(0)
+        gap = float(release.stages[-1].count.sum() - release.stages[0].count.sum())
+    stated, piled = float(root.max(initial=0.0)), float(np.sqrt((parts**2).sum()))
+    return Sums(
+        parts=len(parts),
+        single=float(np.median(parts)) if len(parts) else 0.0,
+        piled=piled,
+        stated=stated,
+        drift=stated > 0.8 * piled,
+        agree=abs(gap) < 0.5,
+    )
+
+
+def _classes(count: NDArray[Any], stddev: Floats) -> list[str]:
+    return [str(name) for name in reliability(count, stddev).to_pylist()]
+
+
+def _numbers(count: float, stddev: float, low: float, high: float) -> dict[str, str]:
+    share = 100 * stddev / count if count >= 0.5 and stddev < 10 * count else np.nan
+    relative = "–" if np.isnan(share) else "under 0.1 %" if share < 0.1 else f"{share:.{0 if share >= 10 else 1}f} %"
+    return {"count": whole(count), "low": whole(low), "high": whole(high), "relative": relative}
+
+
+def whole(value: float) -> str:
+    """A number rounded to a whole one, with thousands separators and a true minus.
+
+    >>> whole(-1234.4), whole(-0.2)
+    ('−1,234', '0')
+    """
+    return f"{round(float(value)):,}".replace("-", "−") if math.isfinite(value) else "unknown"
+
+
+def _box(domain: Domain, rectangle: NDArray[np.integer]) -> str:
+    """Where a partition lies, with as many decimals as its size needs."""
+    west, south, east, north = domain.coordinates(rectangle).tolist()
+    decimals = max(0, min(6, 1 - math.floor(math.log10(max(min(east - west, north - south), 1e-6)))))
+    if not domain.is_geographic:
+        return f"x {west:,.{decimals}f} to {east:,.{decimals}f}, y {south:,.{decimals}f} to {north:,.{decimals}f}"
+    x = [f"{abs(value):.{decimals}f}° {'W' if value < 0 else 'E'}" for value in (west, east)]
+    y = [f"{abs(value):.{decimals}f}° {'S' if value < 0 else 'N'}" for value in (south, north)]
+    return f"{x[0]} to {x[1]}, {y[0]} to {y[1]}"
+
+
+_POINTS = """import {library}
+import shapely
+
+table = {library}.{read}
+parts = {parts}
+box = shapely.box({box})
+share = shapely.area(shapely.intersection(parts, box)) / shapely.area(parts)
+print((table["count"] * share).sum())"""
+_TRIPS = """import pandas
+
+table = pandas.{read}
+print(table.loc[table["origin"] == {origin!r}, "count"].sum())"""
+_SHAPES, _BOUNDS = "table.geometry.to_numpy()", 'shapely.box(table["west"], table["south"], table["east"], table["north"])'
+
+
+def snippet(release: Release | FlowRelease, formats: Sequence[str]) -> str | None:
+    """Python that adds up the released counts in a box, or the trips from a region; None where no file has a table of them.
+
+    Args:
+        release: public.
+        formats: that its files are written in.
+    """
+    return _points(release, formats) if isinstance(release, Release) else _trips(release, formats)
+
+
+def _points(release: Release, formats: Sequence[str]) -> str | None:
+    """Adds up the middle of the domain, in its own coordinates; partitions that it cuts count by the share of their area."""
+    crs, stem = release.domain.crs, TABLE.removesuffix(".parquet")
+    west, south, east, north = release.domain.bounds
+    middle = (west + (east - west) / 4, south + (north - south) / 4, east - (east - west) / 4, north - (north - south) / 4)
+    box = ", ".join(f"{float(f'{value:.9g}')!r}" for value in middle)
+    if "geoparquet" in formats:
+        return _POINTS.format(library="geopandas", read=f'read_parquet("{TABLE}")', parts=_SHAPES, box=box)
+    if "csv" in formats:
+        return _POINTS.format(library="pandas", read=f'read_csv("{stem}.csv")', parts=_BOUNDS, box=box)
+    if crs is None:
+        return None
+    return _POINTS.format(library="geopandas", read=f'read_file("{stem}.geojson").to_crs({crs!r})', parts=_SHAPES, box=box)
+
+
+def _trips(release: FlowRelease, formats: Sequence[str]) -> str | None:
+    """Adds up the trips that begin in the first region of the finest level."""
+    origins = release.tree.origins
+    first = origins.ids_of(origins.depth)[:1]
+    if "geoparquet" in formats:
+        return _TRIPS.format(read=f'read_parquet("{FLOWS}")', origin=str(first[0]))
+    if "csv" not in formats:
+        return None
+    read = f'read_csv("flows_{numbered(origins, origins.depth)}.csv", dtype={{"origin": str, "dest": str}})'
+    return _TRIPS.format(read=read, origin=neutral(np.asarray(first, object))[0])
