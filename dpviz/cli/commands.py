@@ -1,4 +1,4 @@
-"""What each subcommand does: words in, a result for stdout out."""
+"""What each subcommand does: words in, a result for stdout out; the ledger in words and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many trips run between each pair of leaf regions: the private input of every trip mechanism."""
+"""Trips between pairs of leaf regions, added up from rows with their faults: the private input of every trip mechanism."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The occupied cells of all nodes of a level, kept in two orders while the nodes are cut again and again."""
+"""Indexes of occupied cells: by node, along the Z-order curve, and as running sums south-west of lattice lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How far released trips are from the true ones, stage by stage: for the curator's eyes, never for export."""
+"""How far released trips are from the true ones, stage by stage, for the curator's eyes alone; and public bounds on it.
+
+The bounds come from public facts: the papers' formulas as curves, and what a release says of its own noise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""What is compared with what: mechanisms x settings x budgets x workloads x repeats on public data, as one frozen object."""
+"""A study: mechanisms x settings x budgets x workloads x repeats on public data, as one frozen object.
+
+Workloads of points: `random` boxes between two random lattice lines each way; `small`, `medium` and `large` blocks of a thousandth, a
+hundredth and a tenth of the area anywhere; `zooms`, all equal blocks of each zoom level (rows "zoom 0", "zoom 1", ...); `sizes`, the
+blocks of one zoom level by their true count (rows "size 0", "size 1-9", "size 10-99", ...).
+Workloads of trips: a level by its name, the pairs between its regions that are released or have true trips; `levels`, all of them;
+`sizes`, the pairs of the finest level by their true count.
+"""
 
 from __future__ import annotations
 

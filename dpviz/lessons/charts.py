@@ -1,4 +1,4 @@
-"""Charts of the Learn page: curves, laws, running sums."""
+"""Charts of the Learn page: curves, distributions, running sums, bars and intervals."""
 
 from __future__ import annotations
 

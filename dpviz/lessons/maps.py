@@ -1,4 +1,4 @@
-"""Maps and matrices of the Learn page as plain charts: cells with outlines and marks."""
+"""Maps, matrices and tables of the Learn page as plain charts: cells with outlines, one split, a family of counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many rectangles lie over each other at most, without a table of all places."""
+"""The expected error of a noisy grid on given boxes, and how much one record changes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps that every trip mechanism shares: check, measure with noise, keep the receipt."""
+"""The steps that every trip mechanism shares: check, measure with noise, add up to the levels above, keep the receipt."""
 
 from __future__ import annotations
 

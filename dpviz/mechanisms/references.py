@@ -1,4 +1,4 @@
-"""kd-trees at exact medians, with noisy or exact counts. NOT PRIVATE: they show what privacy costs."""
+"""References that look at the data: kd-trees at exact medians and grids tuned on the truth. NOT PRIVATE: they show what privacy costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private tuning in two phases: choose one of a few candidates by how well it would do, then release it with what is left."""
+"""Private tuning in two phases: choose one of a few candidates by its expected error, then release it with the remaining budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of the paper on end-to-end private tuning as tables: grid sizes, sizes of queries, budgets and sensitivities."""
+"""Figures of the paper on end-to-end private tuning as tables, and made-up points of the kind of its data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choosing one of a few candidates for many nodes at once: permute-and-flip with exact coins."""
+"""Choosing one of a few candidates, for many nodes at once: permute-and-flip with exact coins, on whole scores of known sensitivity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a release is made of, as a TOML file: read by the command line, saved by the app."""
+"""A release configuration, its tables and keys, as TOML: read by the command line, saved by the app."""
 
 from __future__ import annotations
 

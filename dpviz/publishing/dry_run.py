@@ -1,4 +1,4 @@
-"""How far a release would be off, from the mechanism alone: no record is looked at, nothing is spent."""
+"""The error of a release before it is made, and the epsilon that a wanted error needs, from the mechanism alone: nothing is spent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a configuration to the public frame, and from there to the private data and what the ledger knows them by."""
+"""From a configuration to the public frame, the private data, and the digests by which the ledger recognises them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write a release as a folder, all of it or nothing; and pack the folder."""
+"""A release as a folder or a zip: written whole or not at all, read back only if it agrees with its manifest."""
 
 from __future__ import annotations
 

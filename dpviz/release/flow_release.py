@@ -1,4 +1,4 @@
-"""What a trip mechanism hands out: noisy trips per pair of regions, stage by stage, their spread and the receipt."""
+"""The release of a trip mechanism: noisy trips per pair of regions, stage by stage, their spread and the receipt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stranger must know to judge a release, and the schema that says what each word means."""
+"""The manifest: what a stranger must know to judge a release (publication, budget, contents, accuracy), and its schema."""
 
 from __future__ import annotations
 

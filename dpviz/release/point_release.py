@@ -1,4 +1,4 @@
-"""What a point mechanism hands out: noisy counts on a tree, their spread and the receipt."""
+"""The release of a point mechanism: noisy counts on a tree, their spread, answers with their exact variance, and the receipt."""
 
 from __future__ import annotations
 

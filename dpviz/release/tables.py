@@ -1,4 +1,4 @@
-"""One file of a release, and the writers of its formats: Parquet, GeoJSON and CSV."""
+"""The tables of a release as files: partitions or trips in Parquet, GeoJSON and CSV; written, and read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The named examples of trips: real flights, made-up commuters, and the TopDown paper's synthetic sets."""
+"""Samples of trips: real flights, commuters and a country made up by a gravity model, and the TopDown paper's synthetic sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The named examples: real places, a made-up city, made-up road crossings and the HTF paper's Gaussian cluster."""
+"""Samples of points: real cities, made-up residents and road crossings, and the HTF paper's Gaussian cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public trees: complete quadtrees, and grids under a pyramid of 2 x 2 groups."""
+"""Public trees: complete quadtrees, quadtrees split node by node, grids under a pyramid, and grids within grids."""
 
 from __future__ import annotations
 

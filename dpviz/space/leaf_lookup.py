@@ -1,4 +1,4 @@
-"""Which leaf region a place lies in: one look-up on a lattice, and an exact test only where a border is near."""
+"""Which leaf region a point lies in: one look-up on a lattice, and an exact test only where a border is near."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regions from a table with a column per level, or from prefixes of their ids."""
+"""Regions from tables: a column per level, prefixes of ids, or a column that names each region's parent."""
 
 from __future__ import annotations
 

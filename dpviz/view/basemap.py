@@ -1,4 +1,4 @@
-"""Where things lie on any map, drawn by whatever means: corners of partitions, outlines of land and borders."""
+"""The ground of any map: corners of partitions, outlines of land, borders and regions, and the window that shows them."""
 
 from __future__ import annotations
 

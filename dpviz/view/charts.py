@@ -1,4 +1,4 @@
-"""Charts of accuracy and of the budget, drawn with Altair; backgrounds and fonts are left to the page's theme."""
+"""Charts of accuracy and of the budget, drawn with Altair; the parts that all charts share, and charts as files."""
 
 from __future__ import annotations
 

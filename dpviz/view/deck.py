@@ -1,4 +1,4 @@
-"""Maps without a map service: a compact pydeck Deck, the view that fits its frame, and outlines of land and borders."""
+"""Maps without a map service: a compact pydeck Deck, its view, and partitions as polygons or as a picture."""
 
 from __future__ import annotations
 

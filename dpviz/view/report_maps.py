@@ -1,4 +1,4 @@
-"""The sheet that a printed map is drawn on: projections that keep areas true, outlines as light SVG paths."""
+"""The maps of a report as SVG: partitions by released density, or the strongest arcs, on projections that keep areas true."""
 
 from __future__ import annotations
 

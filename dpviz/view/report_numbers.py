@@ -1,4 +1,4 @@
-"""Where the privacy budget of a release went: the bars of the pyramid, and what the guarantee means in odds."""
+"""The numbers of a report: where the budget went, how large the noise is by level, worked examples, and code to read the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts of a study: error against epsilon with bands and the frontier, its parts, and what releases take; tables are summaries."""
+"""Charts of studies: error against epsilon with bands and the frontier, its parts and times; and the HTF paper's figures."""
 
 from __future__ import annotations
 

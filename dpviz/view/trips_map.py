@@ -1,4 +1,4 @@
-"""The map of a release of trips: arcs between regions as released, as they are, how far apart, and which are made up."""
+"""The map of a release of trips: which arcs and regions are drawn, how they look, their texts, their scales and the legend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The counting pass out of core: one GROUP BY in DuckDB over files that need not fit in memory."""
+"""The counting pass out of core: one GROUP BY in DuckDB over files that need not fit in memory; each person's records are bounded there."""
 
 from __future__ import annotations
 

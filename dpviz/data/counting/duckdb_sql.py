@@ -1,4 +1,4 @@
-"""The pass in SQL: what a row's cells mean, by the same rules and arithmetic as in NumPy."""
+"""The pass in SQL, and text tables as a stream into it: what a row's cells mean, by the same rules and arithmetic as in NumPy."""
 
 from __future__ import annotations
 

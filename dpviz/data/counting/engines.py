@@ -1,4 +1,4 @@
-"""The engines of the counting pass: which one counts, and what it takes."""
+"""The engines of the counting pass: which one counts, and the pass over tables that it is handed, or why there is none."""
 
 from __future__ import annotations
 

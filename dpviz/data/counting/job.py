@@ -1,4 +1,8 @@
-"""What a counting pass counts: plain values that every engine is handed, and that travel to its workers."""
+"""A counting pass as plain values that every engine is handed: which columns are counted, and which cell each row belongs to.
+
+A cell is row * side + column of a lattice, or origin * leaves + destination. OUTSIDE marks a good row that lies outside the
+domain or the regions, BAD one with a cell that is missing, not finite or unreadable.
+"""
 
 from __future__ import annotations
 

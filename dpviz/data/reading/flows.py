@@ -1,4 +1,4 @@
-"""Read private files of trips: a row per pair, a row per trip, or a matrix of origins by destinations."""
+"""Read private files of trips: a row per pair, a row per trip, or a matrix; rows and columns called a total are checked and left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One reader per file format: first what the header or metadata says, then only the columns that are needed.
+"""Geometries from files, points or regions: first what the header or metadata says, then only the columns that are needed; their CRS.
 
 GDAL sees GeoPackages and Shapefiles only, and only after a check of their bytes: under other names it would open
 descriptions of network services.

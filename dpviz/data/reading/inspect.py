@@ -1,4 +1,4 @@
-"""What files that were found say about their columns, from headers and schemas alone."""
+"""What files say about their columns: from headers and schemas alone, and which columns' values repeat as ids of persons do."""
 
 from __future__ import annotations
 

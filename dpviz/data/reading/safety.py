@@ -1,4 +1,4 @@
-"""Turn a path or an upload into bytes that were checked before any reader sees them."""
+"""Safe files: bytes that were checked before any reader sees them, and private folders for what does not fit in memory."""
 
 from __future__ import annotations
 

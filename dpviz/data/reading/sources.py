@@ -1,4 +1,4 @@
-"""Files that a path, a glob, a folder or a list stands for, and what they have in common."""
+"""The files that a path, a glob, a folder or a list stands for: what they have in common, and no file twice."""
 
 from __future__ import annotations
 

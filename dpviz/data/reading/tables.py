@@ -1,4 +1,4 @@
-"""Tables whose cells are read as they stand: CSV, TSV and Parquet. An id such as 06037 stays text."""
+"""Tables read as they stand, CSV, TSV, Parquet and GeoJSON: an id such as 06037 stays text, and nothing unpacks beyond the limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What trees that split at private medians share: their settings, the cut of the budget, and the way to a release."""
+"""Trees that split at private medians: settings, the split of the budget, growing the tree level by level, and the release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private tuning of other mechanisms' settings, in two phases: choose by expected error, then release."""
+"""Private tuning of settings: choose among candidates by their expected error, then release; one form for grids is E2EPriv."""
 
 from __future__ import annotations
 
