@@ -1,4 +1,4 @@
-"""Maps without a map service: a compact pydeck Deck, its view, and partitions as polygons or as a picture."""
+"""Maps without a map service: a compact pydeck Deck, its view, and layers of partitions as polygons or as a picture."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from pydeck.bindings.json_tools import default_serialize
 
-from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import OUTLINES, Bounds, corner_coordinates, map_bounds, outlines_around
-from dpviz.view.colors import Colors, Scale, top_of
+from dpviz.view.colors import Colors
 
 DECIMALS = 5
 _SURROUNDINGS = 2.0
@@ -232,19 +231,3 @@ def _png(image: Colors) -> str:
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
-
-OVERLAP = "Rectangles overlap: each is the box around a piece of the Hilbert curve."
-
-
-def large_first(release: Release, nodes: Indices) -> Indices:
-    """Partitions that overlap in the order in which they are drawn: small ones lie on top, where they can be pointed at."""
-    if not release.tree.overlaps:
-        return nodes
-    west, south, east, north = release.tree.rectangles(nodes).T.astype(np.float64)
-    return nodes[np.argsort((west - east) * (north - south), kind="stable")]
-
-
-def density_scale(density: Floats, area: Floats, domain: Domain, unit: str) -> Scale:
-    """The scale that serves most of the map's area: the noise of a tiny partition is a huge density that few pixels show."""
-    per = "unit of area" if domain.crs is None else "km²"
-    return Scale(kind="density", top=top_of(np.maximum(density, 0), area), title=f"{unit} per {per}")

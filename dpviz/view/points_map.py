@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.view.colors import Scale, top_of
-from dpviz.view.deck import MOST_FEATURES, OVERLAP, CompactDeck, deck, density_scale, large_first, partitions, picture
+from dpviz.view.deck import MOST_FEATURES, CompactDeck, deck, partitions, picture
 from dpviz.view.escape import html
+from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -21,7 +21,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import OUTLINES, WGS84, Bounds, fitted_bounds, map_bounds, outlines_around
 from dpviz.view.colors import Scale, short, top_of
-from dpviz.view.deck import OVERLAP, density_scale, large_first
+from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

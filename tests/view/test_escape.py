@@ -35,16 +35,11 @@ UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud80
 PICTURES = ("alt.LayerChart", "CompactDeck", "PointsMap", "TripsMap", "bytes")
 # Modules whose charts have no text from outside, and why.
 OWN = {
-    **dict.fromkeys(
-        ("learn_bars", "learn_charts", "learn_family", "learn_laws", "learn_maps", "learn_split"), "made-up data of the Learn page"
-    ),
-    **dict.fromkeys(("figure_charts", "e2epriv_charts"), "figures of papers"),
-    "charts": "points have no names; the unit is a sample's or ours",
-    "chart_parts": "what charts are made of",
+    "figure_charts": "figures of papers",
+    "charts": "points have no names, the unit is a sample's or ours; and what charts are made of",
     "deck": "what maps are made of",
-    "pictures": "a picture of a chart",
 }
-OWN_CHARTS = {f"htf_charts.figure_{number}" for number in (3, 4, 5, 6)} | {"htf_charts.objective_chart"}
+OWN_CHARTS = {f"study_charts.figure_{number}" for number in (3, 4, 5, 6)} | {"study_charts.objective_chart"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -107,7 +102,7 @@ CHARTS = {
     "study_charts.error_by_epsilon": lambda _: study_charts.error_by_epsilon(study_rows(), study_rows(), NAMES[0], NAMES[1]),
     "study_charts.parts_by_label": lambda _: study_charts.parts_by_label(study_rows().query("epsilon == 1"), 1.0, NAMES[0], NAMES[1]),
     "study_charts.seconds_by_label": lambda _: study_charts.seconds_by_label(study_rows().query("epsilon == 1 and figure == 'noise'"), 1.0),
-    "htf_charts.lines_with_spread": _spread,
+    "study_charts.lines_with_spread": _spread,
 }
 ELSEWHERE_TESTED = {"trips_map.trips_map", "points_map.points_map", "points_map.truth_map", "report.report_html"}  # below
 

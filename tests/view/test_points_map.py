@@ -18,7 +18,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.samples.points import load_sample
 from dpviz.space.domain import Domain
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
-from dpviz.view.deck import OVERLAP
+from dpviz.view.partition_looks import OVERLAP
 from dpviz.view.points_map import (
     INTERPOLATED,
     MOST_FEATURES,
