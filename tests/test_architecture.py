@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "dpviz"
 ORDER = [
     "errors",
+    "arrays",
     "bundled",
     "arrow_memory",
     "space",

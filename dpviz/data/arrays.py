@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.arrays import Integers
 from dpviz.errors import InputError
 
 MOST_RECORDS = 2**53
 MOST_PER_PLACE = 10**9
 _MOST_OCCUPIED = 2**33
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
-
-Integers = NDArray[np.int64]
 
 
 def array_of(values: ArrayLike) -> NDArray[Any] | None:

@@ -14,10 +14,10 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.arrays import Integers
 from dpviz.data.arrays import MOST_PER_PLACE
 from dpviz.errors import InputError
 
-Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Texts: TypeAlias = Sequence[bytes] | Sequence[str] | NDArray[np.object_] | pa.Array | pa.ChunkedArray
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats
 from dpviz.data.bounding import People, people
 from dpviz.data.reading.safety import attempt
 from dpviz.errors import InputError
@@ -35,8 +36,6 @@ WEIGHTS_REFUSED = (
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # of a text without blanks around it
 
 NOT_POINTS = "The geometries are not points. Explode multipoints, or take centroids, before loading."
-
-Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +68,9 @@ class RawPoints:
         has_strangers: some geometries are not points.
     """
 
-    x: Numbers = field(repr=False)
-    y: Numbers = field(repr=False)
-    count: Numbers | None = field(repr=False)
+    x: Floats = field(repr=False)
+    y: Floats = field(repr=False)
+    count: Floats | None = field(repr=False)
     person: People | None = field(repr=False)
     ragged: int = field(default=0, repr=False)
     has_strangers: bool = field(default=False, repr=False)
@@ -156,7 +155,7 @@ def _named(names: Sequence[str], asked: str) -> str:
     return found[0]
 
 
-def numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> Numbers:
+def numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> Floats:
     """(n,) numbers of a column, NaN where a cell holds none.
 
     Raises:
@@ -220,7 +219,7 @@ def readable_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.large_string()) if pa.types.is_string_view(kind) else column  # for which Arrow lacks functions
 
 
-def readable_numbers(column: pa.ChunkedArray) -> Numbers:
+def readable_numbers(column: pa.ChunkedArray) -> Floats:
     """(n,) numbers of a column of numbers or texts, NaN where a cell holds none; each is a function of its cell alone."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Integers
 from dpviz.data.arrays import most_per_place, total_of
 from dpviz.data.bounding import Bound, People, bounded
 from dpviz.data.places import BAD, OUTSIDE
-
-Integers = NDArray[np.int64]
 
 _DENSE_PLACES = 2**22
 

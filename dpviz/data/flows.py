@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.arrays import Integers, Places
 from dpviz.data.arrays import MOST_RECORDS, clipped, frozen, too_many
 from dpviz.data.bounding import KEEP, People, bound_of, people, refuse_unenforced
 from dpviz.data.columns import WEIGHTS_REFUSED, owners
@@ -20,14 +21,13 @@ from dpviz.data.counted import Counted, counted_rows
 from dpviz.data.places import BAD, pairs_of
 from dpviz.data.reading.safety import guarded
 from dpviz.errors import InputError
-from dpviz.space.regions import Places, Regions
+from dpviz.space.regions import Regions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dpviz.space.regions import Places, Regions
+    from dpviz.space.regions import Regions
 
-    Integers = NDArray[np.int64]
 
 REMEDY = "Correct the table, or pass bad_rows='drop' to leave such rows out."
 BLOCK_CODE = 15

@@ -10,13 +10,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Integers, Lines, Mask, Places
 from dpviz.data.points import PointCounts
 from dpviz.space.morton import morton
-from dpviz.space.tree import Lines, intervals
-
-Places = NDArray[np.int32]
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from dpviz.space.tree import intervals
 
 _CELLS_AT_ONCE = 2**18
 

@@ -8,6 +8,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import BAD, OUTSIDE
 
@@ -15,9 +16,6 @@ __all__ = ["BAD", "OUTSIDE", "cells_of", "pairs_of", "xy_of"]
 
 _CHUNK = 1 << 16
 _NOWHERE = np.zeros(0, np.int64)
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def cells_of(x: Floats, y: Floats, domain: Domain) -> Integers:

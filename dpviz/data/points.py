@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.arrays import Integers
 from dpviz.data.arrays import array_of, coordinates, frozen, most_per_place, too_many, whole_counts
 from dpviz.data.bounding import Bound, People, bound_of, people, refuse_unenforced
 from dpviz.data.counted import Counted, counted_rows
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     import geopandas
 
 _NOT_FINITE = "A coordinate is missing, NaN or infinite. Clean the columns, or pass bad_rows='drop' to leave such rows out."
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.arrays import Integers
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError, SettingError
@@ -52,7 +53,6 @@ from dpviz.space.tree import Tree
 MOST_NODES = 40
 BUSY = 100
 
-Integers = NDArray[np.int64]
 Numbers = dict[Hashable, float]
 
 _MOST_LISTED = 4

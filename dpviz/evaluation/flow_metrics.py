@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats
 from dpviz.data.flows import Flows
 from dpviz.errors import DomainError, SettingError
 from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
@@ -22,8 +22,6 @@ from dpviz.mechanisms.trips.top_down import TopDown
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.release.flow_release import FlowRelease, PairSums, interval, pair_sums
 from dpviz.space.pair_tree import PairTree
-
-Floats = NDArray[np.float64]
 
 
 def error_bounds(release: FlowRelease, beta: float = 0.05) -> Floats:
@@ -170,8 +168,6 @@ def _most_leaf_pairs(tree: PairTree) -> Floats:
     )
     return np.array([origins[a] * destinations[b] for a, b in (tree.levels(stage) for stage in range(tree.height + 1))])
 
-
-Integers = NDArray[np.int64]
 
 KINDS = ("true positive", "false positive", "false negative")
 

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
 from dpviz.release.point_release import Release
 from dpviz.space.coverage import checked_coverage
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 FINEST_ZOOM = 10
 SMOOTHING = 20.0

@@ -9,14 +9,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS, Htf, candidates
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.noise import laplace_variance
 from dpviz.space.domain import Domain
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MOST_LINES = 256
 FORM = Htf()

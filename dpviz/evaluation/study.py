@@ -19,8 +19,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, InputError, RefusedError, SettingError
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from dpviz.release.flow_release import FlowRelease
     from dpviz.release.point_release import Release
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Row = dict[str, Any]
 
 ZOOMS, SIZES, LEVELS = "zooms", "sizes", "levels"

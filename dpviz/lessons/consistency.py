@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats
 from dpviz.privacy.allocation import level_weights
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.consistency import least_squares
@@ -16,8 +17,6 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.space.grids import tree_of
 from dpviz.space.tree import Tree
-
-Floats = NDArray[np.float64]
 
 STREET = (31, 12, 4, 0, 22, 47, 9, 3)
 HEIGHT = 3

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.points.identity import Identity
 from dpviz.mechanisms.points.quadtree import Quadtree
@@ -21,8 +21,6 @@ from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import hilbert
 from dpviz.space.workloads import fixed_size
-
-Floats = NDArray[np.float64]
 
 ANYWHERE, ALIGNED = "anywhere", "nodes of the tree"
 PLACEMENTS = (ANYWHERE, ALIGNED)

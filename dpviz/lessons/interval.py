@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
 
 from dpviz.evaluation.metrics import true_answers
@@ -16,8 +15,6 @@ from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import INTERVAL_WIDTH
-
-Floats = NDArray[np.float64]
 
 ORDER, PEOPLE, REPEATS = 6, 5000, 100
 BLOCK, CUTS, SMALL = "a block of partitions", "cuts through partitions", "inside one partition"

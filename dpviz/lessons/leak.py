@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from dpviz.arrays import Floats, Integers
 from dpviz.lessons.town import TWO, counted, town_cells
 from dpviz.mechanisms.points.kdtree import Kdtree
 from dpviz.mechanisms.references import ExactKdtree
@@ -19,9 +19,6 @@ from dpviz.privacy.medians import exact_medians
 from dpviz.privacy.node_values import NodeValues
 from dpviz.release.point_release import Release
 from dpviz.space.tree import Tree
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ORDER, PEOPLE = 6, 40
 SIDE = 1 << ORDER

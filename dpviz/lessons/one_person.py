@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.privacy.budget import ApproxBudget
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 OTHERS = 20
 DELTA = 1e-6

@@ -7,15 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from dpviz.arrays import Floats, Integers
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 SIDE, MOST_DAYS, TABLES = 8, 100, 2
 DELTA = 1e-6

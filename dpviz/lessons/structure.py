@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats
 from dpviz.evaluation.metrics import true_answers
 from dpviz.lessons.town import town
 from dpviz.mechanisms.points.kdtree import Kdtree
@@ -17,8 +17,6 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.workloads import random_rectangles
-
-Floats = NDArray[np.float64]
 
 ORDER, HEIGHT, PEOPLE, QUESTIONS, REPEATS = 6, 4, 2000, 100, 4
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.35, 0.55, 0.75, 0.95)

@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpviz.data.flows import Flows
 from dpviz.evaluation.flow_metrics import evaluate_flows
@@ -18,8 +17,6 @@ from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
 from dpviz.release.flow_release import FlowRelease, PairSums
 from dpviz.space.regions import Regions
-
-Integers = NDArray[np.int64]
 
 CHEBYSHEV, EUCLIDEAN = "IntOpt (Chebyshev)", "least squares"
 OPTIMISERS = {CHEBYSHEV: "chebyshev", EUCLIDEAN: "euclidean"}

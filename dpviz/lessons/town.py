@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.lessons.errors import frame
-
-Integers = NDArray[np.int64]
 
 SEED = 11
 ONE, TWO, TIGHT, EVEN = "one crowd", "two crowds", "one tight crowd", "even"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers, Lines
 from dpviz.data.indexes import CornerCounts
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
@@ -16,10 +16,7 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.noise import laplace_variance
 from dpviz.space.domain import Domain
 from dpviz.space.grids import snapped
-from dpviz.space.tree import Lines
 from dpviz.space.workloads import area_share
-
-Integers = NDArray[np.int64]
 
 
 def deepest(rectangles: Integers, weight: Integers | None = None) -> int:
@@ -73,8 +70,6 @@ def _level(below: Integers, whole: Integers) -> Integers:
     ends = np.append((node[1:] != node[:-1]) | (column[1:] != column[:-1]), True)
     return found[:, ends]
 
-
-Floats = NDArray[np.float64]
 
 Sums = Callable[[Integers, Integers], Integers]
 """Rows and columns of a grid to the sum of the values of all cells south of the one and west of the other; `np.multiply` for cells of 1."""

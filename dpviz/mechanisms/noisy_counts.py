@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.base import Settings
@@ -21,9 +21,6 @@ from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.tree import Tree
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 MOST_GROWN = 2**23
 LEANING = "answers that cut a leaf lean towards fuller neighbours, and have the spread of those that do not"

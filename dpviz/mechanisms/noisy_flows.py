@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Integers, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.base import Settings
@@ -18,9 +18,7 @@ from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.flow_release import FlowRelease, StageCounts, pair_sums
 from dpviz.space.pair_tree import PairTree
-from dpviz.space.regions import Places, Regions
-
-Integers = NDArray[np.int64]
+from dpviz.space.regions import Regions
 
 
 def with_sums_above(tree: PairTree, finest: StageCounts, stage: int) -> list[StageCounts]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, Share, setting
 from dpviz.mechanisms.expected_error import Asked, grid_bias
@@ -78,9 +78,6 @@ class ExactKdtree(Settings[Domain]):
 
 def _exactly(_: int, nodes: Halving) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     return exact_medians(nodes.values())
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,11 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.indexes import CornerCounts
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import PointMechanism, Settings, Share, setting, shares_of
-from dpviz.mechanisms.expected_error import Asked, Boxes, Expected, Integers, Sums, expected_grid, grid_bias, grid_cover, tuning_boxes
+from dpviz.mechanisms.expected_error import Asked, Boxes, Expected, Sums, expected_grid, grid_bias, grid_cover, tuning_boxes
 from dpviz.mechanisms.noisy_counts import Study
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
@@ -25,7 +26,6 @@ from dpviz.privacy.noise import laplace_variance
 from dpviz.privacy.selection import LAWS, Scores, choice_step, choose, clipped_scores
 from dpviz.space.domain import Domain
 
-Floats = NDArray[np.float64]
 Level = tuple[int, float, Sums, Sums]
 """Nodes per side of one depth, the variance of each, and which of them there are and which of these are leaves, as sums of 0 and 1."""
 
@@ -242,9 +242,6 @@ class Tuning(Settings[Domain]):
     def alternatives(self, frame: Domain) -> int:
         """How many candidates are left on a domain."""
         raise NotImplementedError
-
-
-Mask = NDArray[np.bool_]
 
 
 class ReleasableCandidate(Candidate, Protocol):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import shapely
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats
 from dpviz.bundled import folder
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
@@ -31,7 +31,6 @@ _WORLD = (-160.0, -60.0, 180.0, 80.0)
 _CITIES = 4_000
 _KM_PER_DEGREE = 111.2
 
-Floats = NDArray[np.float64]
 Bounds = tuple[float, float, float, float]
 
 

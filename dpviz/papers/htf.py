@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import workload_errors
 from dpviz.mechanisms.base import PointMechanism
@@ -29,7 +29,6 @@ from dpviz.samples.points import SAMPLES, SEED, gaussian_cluster, los_angeles
 from dpviz.space.domain import Domain
 from dpviz.space.workloads import area_share, random_rectangles
 
-Floats = NDArray[np.float64]
 Asked = Mapping[str, Floats]
 Case = tuple[dict[str, Any], PointMechanism]
 

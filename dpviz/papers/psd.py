@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
 from dpviz.evaluation.matching import Blocking, Holders, block, made_up_holders
@@ -35,8 +35,6 @@ from dpviz.samples.points import BOUNDS, PAPER_SIZE, SQUARE, los_angeles, road_p
 from dpviz.space.domain import Domain
 from dpviz.space.workloads import fixed_size
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Shape = tuple[float, float]
 
 SHAPES: tuple[Shape, ...] = ((1, 1), (5, 5), (10, 10), (15, 0.2))

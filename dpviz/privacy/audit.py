@@ -12,6 +12,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Mask
 from dpviz.errors import BudgetError, SettingError
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
@@ -19,8 +20,6 @@ from dpviz.privacy.entropy import Entropy
 View = Mapping[Hashable, float]
 """What one release shows: numbers by name. A name that is missing shows something, too: that there is no such partition."""
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 MOST_NAMES, LEAST_SEEN = 300, 0.01
 _CUTS, _STUMPS, _PER_NAME, _PAIRS, _ALIKE = 12, 24, 3, 200, 0.9

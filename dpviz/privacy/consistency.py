@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats
 from dpviz.space.tree import Tree
-
-Floats = NDArray[np.float64]
 
 SMALLEST_VARIANCE = 1e-12
 

@@ -6,12 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.errors import SettingError
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _SUMMED_VARIANCE = 400.0
 

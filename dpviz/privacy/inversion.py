@@ -13,13 +13,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.privacy.entropy import Entropy
 
 WORD = 64
 BASE = 256
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class Inversion:

@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.errors import SettingError
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.inversion import coins, exp_minus
 from dpviz.privacy.node_values import LARGEST_VALUE, NodeValues, brought_inside
 from dpviz.privacy.noise import LARGEST_COUNT, discrete_laplace, rounded_laplace
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 EXPONENTS = ("sharp", "paper")
 SLACK = 2.0**-38

@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.arrays import Integers
 from dpviz.errors import InputError, SettingError
 
-Integers = NDArray[np.int64]
 Whole = NDArray[Any]
 
 LARGEST_VALUE = 2**48

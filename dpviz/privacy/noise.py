@@ -9,12 +9,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Integers
 from dpviz.errors import BudgetError, InputError
 from dpviz.privacy.budget import PureBudget, ZcdpBudget, exact
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.inversion import BASE, Rate, geometric_digit, geometric_start, half_gaussian, rounded_exponential
-
-Integers = NDArray[np.int64]
 
 LARGEST_SCALE = Fraction(10**15)
 LARGEST_VARIANCE = Fraction(10**16)

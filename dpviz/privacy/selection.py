@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import BudgetError, InputError, SettingError
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.inversion import coins, exp_minus
 from dpviz.privacy.receipt import Step
-
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 LARGEST_SCORE = 2**61
 _FLOAT_ERROR = 2.0**-44
@@ -79,9 +76,6 @@ def _exp_coins(gap: Integers, rate: Fraction, entropy: Entropy) -> Mask:
     """
     share = np.exp(-gap * float(rate))
     return coins(share, _FLOAT_ERROR, lambda place: exp_minus(int(gap[place]) * rate), entropy)
-
-
-Floats = NDArray[np.float64]
 
 
 LAWS = ("permute-and-flip", "exponential mechanism")

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.errors import BudgetError
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.node_values import NodeValues, brought_inside
 from dpviz.privacy.noise import rounded_laplace
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ROUNDING = 2.0**-36
 """Bound on the relative error of computed sensitivities; they are raised by it."""

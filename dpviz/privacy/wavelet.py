@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.space.tree import Tree
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 def coefficients(counts: Integers) -> Integers:

@@ -10,10 +10,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpviz.arrays import Integers
 from dpviz.errors import InputError, SettingError
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 DISTANCES = ("chebyshev", "euclidean", "solver")
 ORDERS = ("ascending", "descending")

@@ -6,13 +6,10 @@ import math
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.point_release import Release
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 MISSED = 0.05
 """The probability that any of the intervals misses the number before the noise."""
@@ -25,7 +22,7 @@ def how_many(release: Release | FlowRelease) -> int:
     return max(len(release.tree), sum(step.counts or 0 for step in release.receipt.steps))
 
 
-def point_intervals(release: Release, nodes: Indices) -> tuple[Floats, Floats]:
+def point_intervals(release: Release, nodes: Integers) -> tuple[Floats, Floats]:
     """Ends of intervals for counts of nodes that hold for all numbers of the release at once, with probability 0.95 at least.
 
     Bonferroni: each misses with probability 0.05 / N. Noise only. `Release.interval` gives the narrower ones that hold for

@@ -10,12 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.arrays import Floats, Integers, Places
 from dpviz.errors import DomainError
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.space.pair_tree import PairTree
-from dpviz.space.regions import Places
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,9 +51,6 @@ def pair_sums(origin: Places, destination: Places, count: Integers, width: int) 
     sums = np.add.reduceat(count[order], first) if len(first) else np.zeros(0, np.int64)
     one, other = np.divmod(key[first], width)
     return PairSums(origin=one.astype(np.int32), destination=other.astype(np.int32), count=sums, width=width)
-
-
-Floats = NDArray[np.float64]
 
 
 INTERVAL_WIDTH = 1.959963984540054

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats
 from dpviz.errors import SettingError
 from dpviz.privacy.accounts import exact_amount
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
@@ -325,9 +326,6 @@ def _written(name: str, value: Any) -> Any:
 
 def _read(value: Any) -> Any:
     return tuple(_read(part) for part in value) if isinstance(value, list) else value
-
-
-Floats = NDArray[np.float64]
 
 
 CONFIDENCE = 0.95

@@ -11,6 +11,7 @@ import geopandas
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.arrays import Floats
 from dpviz.errors import DomainError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE, Receipt
@@ -20,8 +21,6 @@ from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE, leaning
 from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,11 +11,12 @@ import scipy
 import shapely
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers, Places
 from dpviz.bundled import folder
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError
 from dpviz.samples.points import SEED, About
-from dpviz.space.regions import Places, Regions
+from dpviz.space.regions import Regions
 
 PAPER_SEED = 253_866  # of the seeds tried: the paper's 435 random leaves
 PARTITIONS = ("binary", "random")
@@ -33,8 +34,6 @@ _MEAN = {  # trips per pair with trips: users over pairs in the paper's Table 1
     ("random", "dense"): 1_003_943 / 95_612,
     ("random", "sparse"): 67_840 / 1_892,
 }
-
-Integers = NDArray[np.int64]
 
 
 def synthetic_flows(partition: str, density: str, *, seed: int = PAPER_SEED) -> Flows:
@@ -119,7 +118,6 @@ _TURN = np.radians(-40.0)
 _EARTH_KM = 6_371.0088
 _CHUNK = 256
 
-Floats = NDArray[np.float64]
 
 Indices = NDArray[np.intp]
 

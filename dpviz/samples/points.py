@@ -13,6 +13,7 @@ import scipy
 import shapely
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.bundled import folder
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
@@ -43,8 +44,6 @@ _KM = np.array([92.327, 110.923])  # of one degree of longitude and latitude in 
 _MARGIN_KM = 10.0
 _CHUNK = 1_000_000
 _ROUNDS = 6
-
-Floats = NDArray[np.float64]
 
 
 def los_angeles(size: int = 200_000, *, seed: int = SEED) -> tuple[Floats, Floats]:
@@ -160,9 +159,6 @@ _NEAR_KM = 12.0
 _OVERDRAWN = 1.25
 
 
-Indices = NDArray[np.int64]
-
-
 @dataclass(frozen=True, kw_only=True)
 class _State:
     """A state: its share of all crossings; of these, the shares in towns and along roads; (t, 2) places of towns, (t,) pull."""
@@ -237,7 +233,7 @@ def _crossings(rng: np.random.Generator, state: _State, number: int, block: floa
     return crossings[np.resize(rng.permutation(inside), number)]
 
 
-def _streets(rng: np.random.Generator, place: Floats, nodes: Indices, block: float) -> Floats:
+def _streets(rng: np.random.Generator, place: Floats, nodes: Integers, block: float) -> Floats:
     """(sum of nodes, 2) degrees: the nodes of a street grid around each place, from the middle outwards with growing gaps.
 
     Args:
@@ -257,7 +253,7 @@ def _streets(rng: np.random.Generator, place: Floats, nodes: Indices, block: flo
     return np.asarray(place[town] + step / _km(place[:, 1])[town])
 
 
-def _by_distance(number: int) -> Indices:
+def _by_distance(number: int) -> Integers:
     """(number, 2) the whole-numbered places nearest to the origin, nearest first."""
     reach = int(np.sqrt(number / np.pi)) + 3
     i, j = (part.ravel() for part in np.meshgrid(np.arange(-reach, reach + 1), np.arange(-reach, reach + 1)))

@@ -9,10 +9,10 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.arrays import Floats
 from dpviz.errors import DomainError
 from dpviz.space.domain import Domain
 
-Floats = NDArray[np.float64]
 Shapes = NDArray[np.object_]
 
 OUTSIDE = ("refuse", "inside_part")

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Integers, Lines
 from dpviz.errors import DomainError
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve
 from dpviz.space.morton import morton, places
-from dpviz.space.tree import Indices, Lines, Tree
+from dpviz.space.tree import Tree
 
 MOST_NODES = 2**25
 BYTES_PER_NODE = 120
@@ -69,7 +70,7 @@ def _pyramid(order: int, columns: int, rows: int, steps: tuple[int, ...]) -> Tre
     return _assembled(levels, xs, ys, steps)
 
 
-def _assembled(levels: list[tuple[int, Indices, Indices, Indices]], xs: Lines, ys: Lines, steps: tuple[int, ...]) -> Tree:
+def _assembled(levels: list[tuple[int, Integers, Integers, Integers]], xs: Lines, ys: Lines, steps: tuple[int, ...]) -> Tree:
     sizes = [len(level[1]) for level in levels]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     parents, fans = [np.array([-1])], []
@@ -147,19 +148,19 @@ def refuse_too_large(height: int, fan_out: int) -> None:
         )
 
 
-def parts(node: Indices, halvings: int = 1) -> Indices:
+def parts(node: Integers, halvings: int = 1) -> Integers:
     """(n * 4**halvings,) the parts of (n,) nodes, each node's in order; nodes are places on the Z-order curve of their depth."""
     fan_out = 1 << 2 * halvings
     return np.repeat(node << 2 * halvings, fan_out) + np.tile(np.arange(fan_out), len(node))
 
 
-def rectangles(node: Indices, halved: int, order: int) -> Indices:
+def rectangles(node: Integers, halved: int, order: int) -> Integers:
     """(n, 4) west, south, east, north as lattice lines of nodes that are 2**halved to a side of the domain."""
     column, row = places(node)
     return np.stack([column, row, column + 1, row + 1], axis=1) << (order - halved)
 
 
-def quarter_tree(nodes: Sequence[Indices], children: Sequence[Indices], halved: Sequence[int], order: int) -> Tree:
+def quarter_tree(nodes: Sequence[Integers], children: Sequence[Integers], halved: Sequence[int], order: int) -> Tree:
     """The tree of nodes grown level by level.
 
     Args:
@@ -182,11 +183,11 @@ class Subgrids:
     """
 
     base: Tree
-    columns: Indices
-    rows: Indices
+    columns: Integers
+    rows: Integers
 
     @classmethod
-    def of(cls, domain: Domain, side: int, parts: Indices) -> Subgrids:
+    def of(cls, domain: Domain, side: int, parts: Integers) -> Subgrids:
         """A grid of side x side cells, cell k cut into parts[k] x parts[k], or as many as the lattice has room for."""
         base = grid(domain, side, side)
         leaves = base.leaves
@@ -194,11 +195,11 @@ class Subgrids:
         return cls(base=base, columns=np.minimum(parts, width).astype(np.int64), rows=np.minimum(parts, height).astype(np.int64))
 
     @cached_property
-    def offset(self) -> Indices:
+    def offset(self) -> Integers:
         """(k + 1,) number of the first part of each cell; parts count row by row from the south-west."""
         return np.concatenate([[0], np.cumsum(self.columns * self.rows)])
 
-    def part_of(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Indices:
+    def part_of(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Integers:
         """(n,) the part that each lattice cell lies in: floor(k w / c) <= u < floor((k + 1) w / c) for k = ((u + 1) c - 1) // w."""
         leaf = self.base.leaf_of(column, row)
         cell, base = leaf - self.base.leaves[0], self.base
@@ -206,7 +207,7 @@ class Subgrids:
         up = ((row - base.south[leaf] + 1) * self.rows[cell] - 1) // (base.north[leaf] - base.south[leaf])
         return np.asarray(self.offset[cell] + up * self.columns[cell] + across, np.int64)
 
-    def tree(self) -> tuple[Tree, Indices]:
+    def tree(self) -> tuple[Tree, Integers]:
         """The base tree with the parts of each cell under groups of 2 x 2, and (p,) the node of each part.
 
         A cell that is not cut has one child of its own size, so that both can be measured.
@@ -229,7 +230,7 @@ class Subgrids:
         children.append(np.zeros(len(nodes), np.int64))
         return tree_of(levels, children), node_of
 
-    def _rectangles(self, nodes: Indices) -> Indices:
+    def _rectangles(self, nodes: Integers) -> Integers:
         """(n, 4) lattice lines of (n, 5) cell, first column, first row, end column and end row of groups of parts."""
         cell, west, south, east, north = nodes.T
         box = self.base.rectangles(self.base.leaves[cell]).astype(np.int64)
@@ -239,7 +240,7 @@ class Subgrids:
         return np.stack([*sides, box[:, 0] + east * width // across, box[:, 1] + north * height // up], axis=1)
 
 
-def _halved(nodes: Indices, *, whole_too: bool) -> tuple[Indices, Indices]:
+def _halved(nodes: Integers, *, whole_too: bool) -> tuple[Integers, Integers]:
     """(p, 5) halves or quarters of groups of several parts, and (n,) how many each has; single parts have none, or themselves."""
     sizes = nodes[:, 3:] - nodes[:, 1:3]
     cut = sizes > 1

@@ -9,8 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
-Lines = NDArray[np.int32]
+from dpviz.arrays import Integers, Lines
 
 _BITS = 6
 _AT_ONCE = 1 << 14
@@ -28,17 +27,17 @@ class Curve:
     """
 
     order: int
-    first: Indices
-    last: Indices
+    first: Integers
+    last: Integers
 
     def __post_init__(self) -> None:
         self.first.flags.writeable = self.last.flags.writeable = False
 
-    def of(self, nodes: Indices) -> Curve:
+    def of(self, nodes: Integers) -> Curve:
         """The stretches of some nodes."""
         return replace(self, first=self.first[nodes], last=self.last[nodes])
 
-    def places(self, column: NDArray[np.integer], row: NDArray[np.integer], lattice: int) -> Indices:
+    def places(self, column: NDArray[np.integer], row: NDArray[np.integer], lattice: int) -> Integers:
         """(k,) places on the curve of (k,) cells of a lattice of order `lattice`."""
         shift = lattice - self.order
         return hilbert(column >> shift, row >> shift, self.order)
@@ -48,7 +47,7 @@ class Curve:
         return boxes(self.first, self.last, self.order) << (lattice - self.order)
 
 
-def hilbert(column: NDArray[np.integer], row: NDArray[np.integer], order: int) -> Indices:
+def hilbert(column: NDArray[np.integer], row: NDArray[np.integer], order: int) -> Integers:
     """(k,) places on the curve, below ``4**order``, of (k,) columns and rows below ``2**order``, `order` 1 to 24.
 
     The curve runs from the south-western to the south-eastern corner. A place of one order less is a quarter of it, rounded down.
@@ -70,7 +69,7 @@ def hilbert(column: NDArray[np.integer], row: NDArray[np.integer], order: int) -
     return code
 
 
-def places(code: Indices, order: int) -> tuple[Indices, Indices]:
+def places(code: Integers, order: int) -> tuple[Integers, Integers]:
     """(k,) columns and (k,) rows of (k,) places on the curve of an order.
 
     >>> [part.tolist() for part in places(np.arange(4), 1)]
@@ -84,7 +83,7 @@ def places(code: Indices, order: int) -> tuple[Indices, Indices]:
     return column, row
 
 
-def boxes(first: Indices, last: Indices, order: int) -> Lines:
+def boxes(first: Integers, last: Integers, order: int) -> Lines:
     """Bounding boxes of stretches of the curve.
 
     Args:
@@ -101,7 +100,7 @@ def boxes(first: Indices, last: Indices, order: int) -> Lines:
     return found
 
 
-def _boxes(low: Indices, high: Indices, order: int) -> Lines:
+def _boxes(low: Integers, high: Integers, order: int) -> Lines:
     """(4, n) boxes of closed stretches: the paths to both ends are walked from the top down, and all between is added.
 
     As long as the paths coincide, the quarters strictly between their next steps lie inside; once they have parted, those

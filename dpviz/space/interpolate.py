@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Mask
 from dpviz.errors import DomainError
 from dpviz.space.ranges import Cumulative, block_sums
 from dpviz.space.tree import Tree
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 INSIDE = ("uniform", "interpolated")
 FINEST_ORDER = 11

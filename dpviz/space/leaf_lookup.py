@@ -12,6 +12,7 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 from pyproj import CRS
 
+from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError, InputError
 from dpviz.space.regions import Regions, are_areas
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
     Shapes = NDArray[np.object_]
 
 FINEST_ORDER = 12

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
+from dpviz.arrays import Integers
 
 _BITS = 12
 _LOW = (1 << _BITS) - 1
@@ -17,19 +16,19 @@ for _bit in range(_BITS // 2):
     _CLOSED |= ((np.arange(1 << _BITS) >> (2 * _bit)) & 1) << _bit
 
 
-def morton(column: Indices, row: Indices) -> Indices:
+def morton(column: Integers, row: Integers) -> Integers:
     """(k,) places on the curve of (k,) columns and rows below 2**24; four siblings stand in the order SW, SE, NW, NE.
 
     >>> morton(np.array([0, 1, 0, 1, 2]), np.array([0, 0, 1, 1, 0])).tolist()
     [0, 1, 2, 3, 4]
     """
-    code: Indices = _OPENED[column & _LOW] | _OPENED[row & _LOW] << 1
+    code: Integers = _OPENED[column & _LOW] | _OPENED[row & _LOW] << 1
     if column.size and max(column.max(), row.max()) > _LOW:
         code |= (_OPENED[column >> _BITS] | _OPENED[row >> _BITS] << 1) << (2 * _BITS)
     return code
 
 
-def places(code: Indices) -> tuple[Indices, Indices]:
+def places(code: Integers) -> tuple[Integers, Integers]:
     """(k,) columns and (k,) rows of (k,) places on the curve.
 
     >>> [part.tolist() for part in places(np.arange(5))]
@@ -38,7 +37,7 @@ def places(code: Indices) -> tuple[Indices, Indices]:
     return _every_second_bit(code), _every_second_bit(code >> 1)
 
 
-def _every_second_bit(code: Indices) -> Indices:
+def _every_second_bit(code: Integers) -> Integers:
     place = np.zeros_like(code)
     for piece in range(4):
         place |= _CLOSED[(code >> (_BITS * piece)) & _LOW] << (_BITS // 2 * piece)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Places
 from dpviz.errors import DomainError
-from dpviz.space.regions import Places, Regions
+from dpviz.space.regions import Regions
 
 SIDES = ("destination", "origin")
 

@@ -9,12 +9,11 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers, Lines
 from dpviz.space.domain import Domain
-from dpviz.space.tree import Lines, Tree, intervals
+from dpviz.space.tree import Tree, intervals
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Overlap = Callable[[Indices, Indices], Floats]
+Overlap = Callable[[Integers, Integers], Floats]
 
 MOST_RASTER_CELLS = 2**22
 RELATIVE_ERROR = 1e-9
@@ -33,14 +32,14 @@ class Front:
         origin: (k,) place of the parent's pair in the front above.
     """
 
-    query: Indices
-    node: Indices
+    query: Integers
+    node: Integers
     share: Floats
     ends: NDArray[np.bool_]
-    origin: Indices
+    origin: Integers
 
 
-def fronts(tree: Tree, overlap: Overlap, queries: Indices) -> list[Front]:
+def fronts(tree: Tree, overlap: Overlap, queries: Integers) -> list[Front]:
     """Canonical decomposition of many queries at once, depth by depth.
 
     From the root down, a node wholly inside a query ends there, a leaf ends with its share, other touched nodes are
@@ -64,7 +63,7 @@ def fronts(tree: Tree, overlap: Overlap, queries: Indices) -> list[Front]:
     return found
 
 
-def _children(tree: Tree, query: Indices, node: Indices, origin: Indices) -> tuple[Indices, Indices, Indices]:
+def _children(tree: Tree, query: Integers, node: Integers, origin: Integers) -> tuple[Integers, Integers, Integers]:
     fan = tree.children[node].astype(np.int64)
     place = np.arange(fan.sum()) - np.repeat(np.cumsum(fan) - fan, fan)
     return np.repeat(query, fan), np.repeat(tree.first_child[node], fan) + place, np.repeat(origin, fan)
@@ -81,7 +80,7 @@ def box_overlap(tree: Tree, boxes: Floats) -> Overlap:
     """Shares of nodes in boxes; (q, 4) west, south, east, north in lattice units."""
     west, south, east, north = np.ascontiguousarray(boxes.T)
 
-    def overlap(query: Indices, node: Indices) -> Floats:
+    def overlap(query: Integers, node: Integers) -> Floats:
         low, high = tree.west[node], tree.east[node]
         across = np.minimum(high, east[query]) - np.maximum(low, west[query])
         share: Floats = np.maximum(across, 0) / (high - low)
@@ -99,7 +98,7 @@ def area_overlap(tree: Tree, domain: Domain, areas: NDArray[np.object_]) -> Over
     """Shares of nodes in polygons; (q,) shapely geometries in the domain's CRS. Shares are planar in that CRS."""
     shapely.prepare(areas)
 
-    def overlap(query: Indices, node: Indices) -> Floats:
+    def overlap(query: Integers, node: Integers) -> Floats:
         boxes = domain.boxes(tree.rectangles(node))
         share = shapely.intersects(areas[query], boxes).astype(np.float64) * 0.5
         share[shapely.covers(areas[query], boxes)] = 1.0
@@ -144,7 +143,7 @@ class Cumulative:
         return np.diff(np.diff(self.at(x, y), axis=0), axis=1)
 
 
-def _between(lines: Floats, values: Floats) -> tuple[Indices, Floats]:
+def _between(lines: Floats, values: Floats) -> tuple[Integers, Floats]:
     place = np.clip(np.searchsorted(lines, values, side="right") - 1, 0, len(lines) - 2)
     return place, (values - lines[place]) / (lines[place + 1] - lines[place])
 
@@ -202,7 +201,7 @@ def block_sums(tree: Tree, count: Floats, zoom: int) -> Floats:
     return sums
 
 
-def _steps(low: Lines, high: Lines, shift: int) -> tuple[list[Indices], list[Indices]]:
+def _steps(low: Lines, high: Lines, shift: int) -> tuple[list[Integers], list[Integers]]:
     """Where the overlap of (k,) ranges with the blocks of an axis changes from block to block, and by how much: 4 x (k,) each."""
     block, first, last = 1 << shift, low.astype(np.int64) >> shift, (high.astype(np.int64) - 1) >> shift
     starts = np.minimum((first + 1) << shift, high) - low
@@ -244,7 +243,7 @@ def _raster(rectangles: Lines, columns: Lines, rows: Lines, count: Floats, overl
     return np.asarray(_covering(edges, np.rint(density / quantum).astype(np.int64), (len(rows), len(columns))) * quantum)
 
 
-def _covering(edges: list[Indices], values: Indices, shape: tuple[int, int]) -> Indices:
+def _covering(edges: list[Integers], values: Integers, shape: tuple[int, int]) -> Integers:
     """(rows - 1, columns - 1) sum of the values of the leaves that cover each raster cell, by a difference array.
 
     Sums may wrap around on the way; what comes out is exact.

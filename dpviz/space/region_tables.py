@@ -10,6 +10,7 @@ import geopandas
 import numpy as np
 import pandas as pd
 
+from dpviz.arrays import Integers, Places
 from dpviz.errors import DomainError
 
 if TYPE_CHECKING:
@@ -17,12 +18,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from dpviz.space.regions import Places, Texts
+    from dpviz.space.regions import Texts
 
     Codes = NDArray[np.int64]
     import geopandas
-
-    Integers = NDArray[np.int64]
 
 
 def by_columns(table: pd.DataFrame, levels: Sequence[str], names: Mapping[str, str]) -> dict[str, Any]:

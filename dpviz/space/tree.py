@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Integers, Lines
 from dpviz.space.hilbert import Curve
 from dpviz.space.morton import morton
-
-Lines = NDArray[np.int32]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,7 +77,7 @@ class Tree:
         return np.repeat(np.arange(self.height + 1, dtype=np.int8), np.diff(self.starts))
 
     @cached_property
-    def leaves(self) -> Indices:
+    def leaves(self) -> Integers:
         """(leaves,) indices of the nodes without children."""
         return np.flatnonzero(self.children == 0)
 
@@ -94,16 +92,16 @@ class Tree:
         """The nodes of one depth."""
         return slice(self.starts[depth], self.starts[depth + 1])
 
-    def rectangles(self, nodes: Indices | slice = slice(None)) -> NDArray[np.int32]:
+    def rectangles(self, nodes: Integers | slice = slice(None)) -> NDArray[np.int32]:
         """(k, 4) west, south, east, north of `nodes` as lattice lines."""
         return np.stack([self.west[nodes], self.south[nodes], self.east[nodes], self.north[nodes]], axis=1)
 
-    def cut(self, depth: int) -> Indices:
+    def cut(self, depth: int) -> Integers:
         """Nodes that tile the domain at `depth`: those of that depth, and leaves that stand above it."""
         above = np.flatnonzero(self.children[: self.starts[depth]] == 0)
         return np.concatenate([above, np.arange(self.starts[depth], self.starts[depth + 1])])
 
-    def leaf_of(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Indices:
+    def leaf_of(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Integers:
         """(k,) the leaf that each lattice cell lies in."""
         if self.lines is not None:
             return self._grid_leaf(column, row)
@@ -115,7 +113,7 @@ class Tree:
             node = self._child_of(node, column, row)
         return node
 
-    def sums(self, column: NDArray[np.int32], row: NDArray[np.int32], count: Indices) -> Indices:
+    def sums(self, column: NDArray[np.int32], row: NDArray[np.int32], count: Integers) -> Integers:
         """(n,) exact sums of lattice counts in every node."""
         total = np.bincount(self.leaf_of(column, row), weights=count, minlength=len(self)).astype(np.int64)
         for depth in range(self.height - 1, -1, -1):
@@ -152,14 +150,14 @@ class Tree:
         return int(counts[0]) if (counts == counts[0]).all() else 0
 
     @cached_property
-    def _along(self) -> tuple[Indices, Indices]:
+    def _along(self) -> tuple[Integers, Integers]:
         """(leaves,) leaves in the order of the curve, and their first places."""
         assert self.curve is not None  # noqa: S101
         first = self.curve.first[self.leaves]
         order = np.argsort(first)
         return self.leaves[order], first[order]
 
-    def _grid_leaf(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Indices:
+    def _grid_leaf(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Integers:
         assert self.lines is not None  # noqa: S101
         columns, rows = self.lines
         i, j = intervals(columns, column), intervals(rows, row)
@@ -169,7 +167,7 @@ class Tree:
         ordered = morton(intervals(columns, self.west[bottom:]), intervals(rows, self.south[bottom:]))
         return np.searchsorted(ordered, morton(i, j)) + bottom
 
-    def _child_of(self, node: Indices, column: NDArray[np.int32], row: NDArray[np.int32]) -> Indices:
+    def _child_of(self, node: Integers, column: NDArray[np.int32], row: NDArray[np.int32]) -> Integers:
         """One step down: the child that holds each cell; leaves stay."""
         found = node.copy()
         for child in range(int(self.children.max(initial=0))):
@@ -181,7 +179,7 @@ class Tree:
         return found
 
 
-def intervals(lines: Lines, values: NDArray[np.int32]) -> Indices:
+def intervals(lines: Lines, values: NDArray[np.int32]) -> Integers:
     """(k,) which interval between `lines` each value lies in; a shift where the lines are a power of two apart."""
     step = int(lines[1] - lines[0])
     if step.bit_count() == 1 and int(lines[-1]) == step * (len(lines) - 1) and (np.diff(lines) == step).all():
@@ -189,7 +187,7 @@ def intervals(lines: Lines, values: NDArray[np.int32]) -> Indices:
     return np.searchsorted(lines, values, side="right") - 1
 
 
-def pruned(tree: Tree, stop: NDArray[np.bool_]) -> tuple[Tree, Indices]:
+def pruned(tree: Tree, stop: NDArray[np.bool_]) -> tuple[Tree, Integers]:
     """Remove all descendants of marked nodes.
 
     Args:

@@ -7,10 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats
 from dpviz.errors import DomainError
 from dpviz.space.domain import Domain
-
-Floats = NDArray[np.float64]
 
 
 def random_rectangles(domain: Domain, count: int, seed: int) -> Floats:

@@ -15,11 +15,11 @@ import shapely
 from numpy.typing import NDArray
 from pyproj import Transformer
 
+from dpviz.arrays import Floats
 from dpviz.bundled import folder
 from dpviz.space.domain import Domain
 from dpviz.space.regions import DEGREES, Regions
 
-Floats = NDArray[np.float64]
 Bounds = tuple[float, float, float, float]
 
 WGS84 = "EPSG:4326"

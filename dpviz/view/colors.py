@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.arrays import Floats
 from dpviz.view.escape import html
 
 Colors = NDArray[np.uint8]
-Floats = NDArray[np.float64]
 
 ACCENT = "#0b6e8f"
 FALSE_POSITIVE = (213, 94, 0)

@@ -227,7 +227,3 @@ def _png(image: Colors) -> str:
     file = io.BytesIO()
     Image.fromarray(image).save(file, "PNG", compress_level=2)
     return f"'data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}'"
-
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.view.colors import Scale, top_of
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
-
 OVERLAP = "Rectangles overlap: each is the box around a piece of the Hilbert curve."
 
 
-def large_first(release: Release, nodes: Indices) -> Indices:
+def large_first(release: Release, nodes: Integers) -> Integers:
     """Partitions that overlap in the order in which they are drawn: small ones lie on top, where they can be pointed at."""
     if not release.tree.overlaps:
         return nodes

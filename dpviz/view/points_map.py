@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.view.colors import Scale, top_of
 from dpviz.view.deck import MOST_FEATURES, CompactDeck, deck, partitions, picture
 from dpviz.view.escape import html
 from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 SHOWN = ("Released", "True", "Error", "False positives")
 INTERPOLATED = "Interpolated"
@@ -124,7 +122,7 @@ def _interpolated(release: Release, *, unit: str, dark: bool) -> PointsMap:
     )
 
 
-def _values(release: Release, nodes: Indices, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:
+def _values(release: Release, nodes: Integers, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:
     """What is coloured, and by which scale; scales come from released values and stated spreads only."""
     count = release.count[nodes]
     if truth is None or shown in ("Released", "True"):
@@ -138,7 +136,7 @@ def _values(release: Release, nodes: Indices, shown: str, unit: str, truth: NDAr
     return marks.astype(np.float64), Scale(kind="marks", top=1.0, title="wrong about presence")
 
 
-def _fields(release: Release, nodes: Indices, truth: NDArray[np.int64] | None) -> dict[str, list[Any]]:
+def _fields(release: Release, nodes: Integers, truth: NDArray[np.int64] | None) -> dict[str, list[Any]]:
     low, high = release.interval(nodes)
     fields: dict[str, list[Any]] = {"i": nodes.tolist(), "n": _texts(release.count[nodes]), "a": _texts(low), "b": _texts(high)}
     if truth is not None:
@@ -164,7 +162,7 @@ def _hover_zoom(release: Release) -> int:
     return max(zoom for zoom in range(release.height + 1) if len(release.nodes(zoom)) <= MOST_FEATURES)
 
 
-def _pixels(release: Release, nodes: Indices) -> Indices:
+def _pixels(release: Release, nodes: Integers) -> Integers:
     """(rows, columns) place in `nodes` of the node under each pixel, row 0 in the south."""
     tree, side = release.tree, min(release.domain.side, _MOST_PIXELS)
     step = release.domain.side // side
@@ -178,7 +176,7 @@ def _pixels(release: Release, nodes: Indices) -> Indices:
     return place[node].reshape(side, side)
 
 
-def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Indices], *, unit: str, dark: bool) -> PointsMap:
+def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Integers], *, unit: str, dark: bool) -> PointsMap:
     """Public data as they are, before anything is released, in 2**zoom x 2**zoom equal blocks.
 
     Args:

@@ -12,6 +12,7 @@ import shapely
 from numpy.typing import NDArray
 from pyproj import CRS, Transformer
 
+from dpviz.arrays import Floats, Integers
 from dpviz.release.at_once import pair_intervals
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import noun
@@ -23,8 +24,6 @@ from dpviz.view.basemap import OUTLINES, WGS84, Bounds, fitted_bounds, map_bound
 from dpviz.view.colors import Scale, short, top_of
 from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Shapes = NDArray[np.object_]
 
 WIDTH = 9000
@@ -182,8 +181,6 @@ def _text(corners: Integers, ring: bool) -> str:
     return f"M{start[0]} {start[1]}l{moves.replace(' -', '-')}{'z' if ring else ''}"
 
 
-Indices = NDArray[np.int64]
-
 MOST_SHAPES = 5_000
 LEAST_LEVEL = 2
 _ABOVE, _BELOW = 24, 8
@@ -307,7 +304,7 @@ def _rectangles(domain: Domain, paper: Paper, rectangles: NDArray[np.integer]) -
     return [f"M{a} {b}h{c}v{d}h{e}z" for a, b, c, d, e in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def _partition_texts(release: Release, nodes: Indices) -> list[str]:
+def _partition_texts(release: Release, nodes: Integers) -> list[str]:
     """What pointing at partitions shows: each with the interval that it has alone."""
     unit = noun(release)
     low, high = release.interval(nodes)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.flow_release import FlowRelease, interval
@@ -182,8 +183,6 @@ def _layer(release: Release | FlowRelease, where: int | str, counts: Fraction, s
         percent=f"{100 * float(amount / whole):.3g} %",
     )
 
-
-Floats = NDArray[np.float64]
 
 CLASSES = ("high", "medium", "low")
 _WIDE = 20.0

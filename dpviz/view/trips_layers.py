@@ -11,12 +11,10 @@ import numpy as np
 import pydeck
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.view.basemap import Bounds, Ground
 from dpviz.view.colors import Colors
 from dpviz.view.deck import MOST_FEATURES
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 SMALLEST_POINT, LARGEST_POINT = 3.0, 16.0
 _FEW_POINTS = 300

@@ -11,6 +11,7 @@ import numpy as np
 import pydeck
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError
 from dpviz.release.at_once import pair_intervals
 from dpviz.release.flow_release import FlowRelease, PairSums
@@ -206,8 +207,6 @@ def _name(release: FlowRelease, view: TripsView) -> str:
     return line(release.tree.origins.names_of(view.level)[view.chosen])
 
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Totals = Mapping[str, Integers]
 
 LEAVING, ARRIVING, WITHIN = "leaving", "arriving", "within"

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from dpviz.arrays import Integers
 from dpviz.data.arrays import MOST_RECORDS, total_of
 from dpviz.data.bounding import KEEP, REFUSE, Bound, Holdings, kept_of, person_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-Integers = NDArray[np.int64]
 
 DENSE_PLACES = 2**22
 _AT_ONCE = 2**22

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from dpviz.arrays import Integers
 from dpviz.data.arrays import MOST_RECORDS, total_of
 from dpviz.data.counting.dask_parts import Batch, Fault, Part, batches
 from dpviz.data.counting.dask_tables import (
@@ -33,7 +33,6 @@ from dpviz.data.places import BAD, OUTSIDE
 if TYPE_CHECKING:
     from dpviz.data.bounding import Bound
 
-Integers = NDArray[np.int64]
 
 _TABLES_AT_ONCE = 8
 

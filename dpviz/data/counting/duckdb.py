@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dpviz.arrays import Integers
 from dpviz.data.arrays import MOST_RECORDS, most_per_place, total_of
 from dpviz.data.bounding import DROP, FEWER, REFUSE, Bound, priorities
 from dpviz.data.columns import is_text
@@ -92,8 +93,6 @@ def _ranked(most: int) -> str:
     order = "priority(CAST(person AS VARCHAR), CAST(place AS BIGINT), number), place, number"
     return f"SELECT place, row_number() OVER (PARTITION BY person ORDER BY {order}) AS rank FROM ({each})"  # noqa: S608
 
-
-Integers = NDArray[np.int64]
 
 Fed: TypeAlias = TextRows | ParquetRows
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats
 from dpviz.data.arrays import MOST_RECORDS
 from dpviz.data.columns import is_text, readable_numbers
 from dpviz.data.counting.duckdb_session import quoted, quoted_list
@@ -34,7 +34,6 @@ _MISSING_WORDS = list(pyarrow.csv.ConvertOptions().null_values)
 _MARGIN = 2.0**-30
 _POINT_HEAD, _POINT_BYTES = b"\x01\x01\x00\x00\x00", 21  # little-endian, a point
 
-Floats = NDArray[np.float64]
 Work = Callable[..., pa.Array]
 
 

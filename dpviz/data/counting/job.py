@@ -21,6 +21,7 @@ import pyarrow.csv
 import shapely
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers
 from dpviz.data.arrays import clipped
 from dpviz.data.bounding import Bound, canonical
 from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, readable_numbers
@@ -33,7 +34,6 @@ from dpviz.space.domain import Domain
 if TYPE_CHECKING:
     from dpviz.space.regions import Regions
 
-Integers = NDArray[np.int64]
 
 _REMEDY = "Clean the files, or pass bad_rows='drop' to leave such rows out."
 _MISSING_WORDS = tuple(pyarrow.csv.ConvertOptions().null_values)
@@ -204,7 +204,6 @@ def cancelled() -> DpvizError:
     return DpvizError("The counting was cancelled; nothing of it was kept.")
 
 
-Floats = NDArray[np.float64]
 Columns = Mapping[str, pa.ChunkedArray]
 
 

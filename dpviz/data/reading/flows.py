@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from dpviz.arrays import Integers, Mask
 from dpviz.data.columns import PERSON_NAMES, PointColumns, candidates, folded, only_candidate, owners, resolved
 from dpviz.data.flows import (
     BLOCK_CODE,
@@ -33,14 +34,9 @@ from dpviz.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from dpviz.data.bounding import People
     from dpviz.data.flows import Ids
     from dpviz.space.regions import Regions
-
-    Integers = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
-    from dpviz.data.bounding import People
 
 LODES_NAMES = ("h_geocode", "w_geocode")
 ORIGIN_NAMES = (
@@ -206,30 +202,30 @@ class Pairs:
     destination: Ids
     trips: Integers = field(repr=False)
 
-    def chosen(self, rows: Flags) -> Pairs:
+    def chosen(self, rows: Mask) -> Pairs:
         """Some of the rows."""
         origin, destination = (replace(ids, codes=ids.codes[rows]) for ids in (self.origin, self.destination))
         return Pairs(origin=origin, destination=destination, trips=self.trips[rows])
 
 
-def are_totals(pairs: Pairs, sides: tuple[Regions, Regions]) -> tuple[Flags, Flags]:
+def are_totals(pairs: Pairs, sides: tuple[Regions, Regions]) -> tuple[Mask, Mask]:
     """(n,) whether each row's origin, and its destination, is a word for a total and no region."""
     origin, destination = pairs.origin, pairs.destination
     return _words(origin, sides[0])[origin.codes], _words(destination, sides[1])[destination.codes]
 
 
-def _words(ids: Ids, side: Regions) -> Flags:
+def _words(ids: Ids, side: Regions) -> Mask:
     words = total_words(ids.texts)
     words[:-1] &= side.find(ids.texts, side.depth) < 0
     return words
 
 
-def total_words(texts: list[str]) -> Flags:
+def total_words(texts: list[str]) -> Mask:
     """(k + 1,) whether each text is a word for a total; False at the end, for a missing one."""
     return np.array([*(folded(text) in TOTAL_WORDS for text in texts), False])
 
 
-def check_totals(pairs: Pairs, from_total: Flags, to_total: Flags) -> None:
+def check_totals(pairs: Pairs, from_total: Mask, to_total: Mask) -> None:
     """Refuse totals that are not the sums of the other rows.
 
     Raises:
@@ -247,7 +243,7 @@ def check_totals(pairs: Pairs, from_total: Flags, to_total: Flags) -> None:
         raise InputError(_CONTRADICTION)
 
 
-def _agree(key: Integers, word: Integers, count: Integers, parts: tuple[Flags, Flags]) -> bool:
+def _agree(key: Integers, word: Integers, count: Integers, parts: tuple[Mask, Mask]) -> bool:
     """Whether what the second part of the rows says for a key, by any word, is the sum of the first part's rows of that key."""
     single, total = parts
     size = int(key.max(initial=-1)) + 2

@@ -20,8 +20,9 @@ import pyogrio  # type: ignore[import-untyped]
 import shapely
 from pyproj import CRS, Transformer
 
+from dpviz.arrays import Floats
 from dpviz.arrow_memory import in_arrow_memory
-from dpviz.data.columns import NOT_POINTS, Numbers, OpenFile, PointColumns, RawPoints, decoded, is_text, raw_points
+from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decoded, is_text, raw_points
 from dpviz.data.places import xy_of
 from dpviz.data.reading.safety import Limits, attempt, checked_geopackage, guarded, repacked_shapefile, too_many_rows
 from dpviz.data.reading.tables import NAMED_TWICE, TWICE, OpenTable, once, open_geojson, open_parquet, open_table, open_text, read_columns
@@ -332,7 +333,7 @@ def same_crs(one: CRS, other: CRS) -> bool:
     return one.equals(other, ignore_axis_order=True) or (one.to_epsg() is not None and one.to_epsg() == other.to_epsg())
 
 
-def reprojected(raw: RawPoints, frame: CRS | None, crs: object) -> tuple[Numbers, Numbers]:
+def reprojected(raw: RawPoints, frame: CRS | None, crs: object) -> tuple[Floats, Floats]:
     """(n,) x and y in another CRS; beyond all bounds where there is no such place."""
     target = None if crs is None else CRS.from_user_input(crs)
     if frame is None or target is None or same_crs(frame, target):

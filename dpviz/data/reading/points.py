@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpviz.arrays import Floats
 from dpviz.data.arrays import whole_counts
 from dpviz.data.bounding import bound_of, refuse_unenforced
 from dpviz.data.columns import (
@@ -15,7 +16,6 @@ from dpviz.data.columns import (
     WEIGHTS_REFUSED,
     X_NAMES,
     Y_NAMES,
-    Numbers,
     OpenFile,
     PointColumns,
     RawPoints,
@@ -277,7 +277,7 @@ def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
         raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {CLEAN}")
 
 
-def _refuse_bad_counts(counts: Numbers, name: str | None) -> None:
+def _refuse_bad_counts(counts: Floats, name: str | None) -> None:
     if not np.isfinite(counts).all():
         raise InputError(f"Column {name!r} has a cell that is no finite number. {CLEAN}")
     if (counts != np.floor(counts)).any():

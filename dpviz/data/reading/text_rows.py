@@ -22,12 +22,11 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
+from dpviz.arrays import Integers, Mask
 from dpviz.data.reading.arrow_csv import read_csv
 from dpviz.data.reading.safety import attempt, guarded
 from dpviz.errors import InputError
 
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 
 SEPARATORS = {"CSV": ",", "TSV": "\t"}
@@ -279,7 +278,7 @@ def _any_long(lines: bytes) -> bool:
     return False
 
 
-def _without(lines: bytes, are_bad: Callable[[Bytes, Integers], Flags]) -> tuple[bytes, int]:
+def _without(lines: bytes, are_bad: Callable[[Bytes, Integers], Mask]) -> tuple[bytes, int]:
     """The lines that do not break a rule, and how many do."""
     signs = np.frombuffer(lines, np.uint8)
     ends = np.flatnonzero(signs == _END)
@@ -290,13 +289,13 @@ def _without(lines: bytes, are_bad: Callable[[Bytes, Integers], Flags]) -> tuple
     return signs[np.repeat(~bad, np.diff(ends, prepend=-1))].tobytes(), number
 
 
-def _are_long(signs: Bytes, ends: Integers) -> Flags:
+def _are_long(signs: Bytes, ends: Integers) -> Mask:
     length = np.diff(ends, prepend=-1) - 1
     length -= (length > 0) & (signs[ends - 1] == ord("\r"))
     return np.asarray(length > LINE_BYTES)
 
 
-def _are_not_utf8(signs: Bytes, ends: Integers) -> Flags:
+def _are_not_utf8(signs: Bytes, ends: Integers) -> Mask:
     """(n,) whether a line is not UTF-8: its odd bytes are decoded to surrogates, which valid text cannot hold."""
     marked = np.frombuffer(signs.tobytes().decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass"), np.uint8)
     odd = np.flatnonzero((marked[:-1] == _SURROGATE) & (marked[1:] >= _FIRST_SURROGATE))
@@ -304,7 +303,7 @@ def _are_not_utf8(signs: Bytes, ends: Integers) -> Flags:
     return np.asarray(number.reshape(ends.shape) > 0)
 
 
-def _have_odd_marks(signs: Bytes, ends: Integers) -> Flags:
+def _have_odd_marks(signs: Bytes, ends: Integers) -> Mask:
     r"""(n,) whether a line breaks the rules for quotation marks; the lines hold commas, and no ``\r``.
 
     The marks of a good line open and close cells in turn. One that opens stands at the beginning of a cell, or right after one that
@@ -326,7 +325,7 @@ def _have_odd_marks(signs: Bytes, ends: Integers) -> Flags:
     return np.asarray(bad)
 
 
-def _have_other_widths(signs: Bytes, ends: Integers, layout: TextLayout) -> Flags:
+def _have_other_widths(signs: Bytes, ends: Integers, layout: TextLayout) -> Mask:
     """(n,) whether a line has more or fewer cells than the header; empty lines have not, and quotation marks fit."""
     between = signs == ord(layout.separator)
     if layout.separator == ",":

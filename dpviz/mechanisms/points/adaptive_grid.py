@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Plan, Study, finish_of
@@ -20,8 +20,6 @@ from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import Subgrids
 from dpviz.space.interpolate import INSIDE
-
-Integers = NDArray[np.int64]
 
 MOST_PER_SIDE = 2**11
 SMALLEST_SIDE = 10

@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.noisy_counts import Study
@@ -17,8 +18,6 @@ from dpviz.privacy.node_values import NodeValues
 from dpviz.space.domain import Domain
 from dpviz.space.grids import tree_of
 from dpviz.space.hilbert import Curve, hilbert
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, Share, setting, shares_of
 from dpviz.mechanisms.noisy_counts import Plan, Study, finish_of
@@ -22,10 +23,6 @@ from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import tree_of
 from dpviz.space.interpolate import INSIDE
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 UNITS = 2**16
 SENSITIVITY = 2 * UNITS + 1

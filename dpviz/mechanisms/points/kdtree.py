@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Integers, Mask
 from dpviz.mechanisms.base import Rule, Share, setting
 from dpviz.mechanisms.noisy_counts import Study
 from dpviz.mechanisms.points.median_tree import Grown, Halving, MedianTree, Spending, Splitter, grow
@@ -21,9 +21,6 @@ from dpviz.privacy.sampling import before_sampling, delta_before_sampling, thinn
 from dpviz.privacy.smooth import smooth_medians
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE
-
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

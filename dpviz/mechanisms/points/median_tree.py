@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.arrays import Integers, Mask
 from dpviz.data.indexes import NodeCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, Share, setting, shares_of
@@ -189,10 +190,6 @@ class MedianTree(Settings[Domain]):
         if not counts:
             return replace(self, median_share=median)
         return replace(self, median_share=median, split="custom", weights=tuple(share / counts for share in shares[1:]))
-
-
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

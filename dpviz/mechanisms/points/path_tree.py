@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, setting
@@ -21,10 +21,6 @@ from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import parts, quarter_tree
 from dpviz.space.interpolate import INSIDE
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 PHI_BITS = 30
 APPROXIMATE = "the counts that decided what is split are part of the estimates, which biases them, sums over large areas most"

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Integers
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import Settings, Share, setting, shares_of
@@ -24,8 +24,6 @@ from dpviz.space.domain import Domain
 from dpviz.space.grids import parts, quarter_tree
 from dpviz.space.interpolate import INSIDE
 from dpviz.space.tree import Tree
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Integers, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import DomainError
 from dpviz.mechanisms.base import setting
@@ -19,9 +19,7 @@ from dpviz.privacy.false_positives import gaussian_tail
 from dpviz.privacy.noise import discrete_gaussian, gaussian_variance
 from dpviz.release.flow_release import FlowRelease, pair_sums
 from dpviz.space.pair_tree import PairTree
-from dpviz.space.regions import Places, Regions
-
-Integers = NDArray[np.int64]
+from dpviz.space.regions import Regions
 
 MOST_PAIRS = 2**28
 MOST_KEPT = 2**21

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpviz.arrays import Integers, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import Share, setting
@@ -22,9 +22,7 @@ from dpviz.privacy.noise import gaussian_variance
 from dpviz.privacy.whole_numbers import SOLVER_CHILDREN, nearest_in_groups
 from dpviz.release.flow_release import FlowRelease, StageCounts
 from dpviz.space.pair_tree import SIDES, Children, PairTree
-from dpviz.space.regions import Places, Regions
-
-Integers = NDArray[np.int64]
+from dpviz.space.regions import Regions
 
 _BITS = 63
 
