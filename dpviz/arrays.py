@@ -12,3 +12,5 @@ Places = NDArray[np.int32]
 """Numbers of regions of a level, in their order."""
 Lines = NDArray[np.int32]
 """Lines of a lattice, from 0 in the west or south."""
+Texts = NDArray[np.object_]
+"""Texts of any length, such as ids and names."""

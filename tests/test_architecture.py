@@ -61,6 +61,28 @@ def violations(room, source):
     return found
 
 
+def circles(modules):
+    """Modules that reach themselves by imports, for type checking included; `modules` maps names to what each imports."""
+    reached = {name: set(found) for name, found in modules.items()}
+    for middle in modules:
+        for name in modules:
+            if middle in reached[name]:
+                reached[name] |= reached[middle]
+    return {name for name in modules if name in reached[name]}
+
+
+def modules_in(source, known):
+    """The known modules that a module imports: of `from room import name` the module `room.name`, if there is one, else the room."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names & known if names <= known else {node.module, *(names & known)}
+    return found & known
+
+
 def files():
     """Every file of the package but its front, with the room it is in."""
     paths = [path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py"))]
@@ -86,6 +108,13 @@ def test_imports_run_one_way(room, path):
 )
 def test_a_planted_violation_is_caught(room, source):
     assert violations(room, source)
+
+
+def test_no_modules_import_each_other():
+    paths = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in PACKAGE.rglob("*.py")}
+    modules = {name: modules_in(path.read_text("utf-8"), paths.keys()) for name, path in paths.items()}
+    assert circles(modules) == set()
+    assert circles(modules | {"dpviz.errors": {"dpviz.space.domain"}}) >= {"dpviz.errors", "dpviz.space.domain"}
 
 
 @pytest.mark.parametrize(("room", "path"), files())

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers
-from dpviz.data.arrays import MOST_PER_PLACE
+from dpviz.data.cells import MOST_PER_PLACE
 from dpviz.errors import InputError
 
 Words = NDArray[np.uint64]

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.arrays import Integers
-from dpviz.data.arrays import most_per_place, total_of
 from dpviz.data.bounding import Bound, People, bounded
-from dpviz.data.places import BAD, OUTSIDE
+from dpviz.data.cells import BAD, OUTSIDE, most_per_place, total_of
 
 _DENSE_PLACES = 2**22
 

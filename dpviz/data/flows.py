@@ -14,11 +14,10 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers, Places
-from dpviz.data.arrays import MOST_RECORDS, clipped, frozen, too_many
 from dpviz.data.bounding import KEEP, People, bound_of, people, refuse_unenforced
+from dpviz.data.cells import BAD, MOST_RECORDS, clipped, frozen, pairs_of, too_many
 from dpviz.data.columns import WEIGHTS_REFUSED, owners
 from dpviz.data.counted import Counted, counted_rows
-from dpviz.data.places import BAD, pairs_of
 from dpviz.data.reading.safety import guarded
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pyproj import CRS, Transformer
 from pyproj.exceptions import ProjError
 
-from dpviz.arrays import Places
+from dpviz.arrays import Places, Texts
 from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import Receipt
@@ -32,7 +32,7 @@ from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve
 from dpviz.space.pair_tree import PairTree
-from dpviz.space.regions import ROOT, Regions, Texts
+from dpviz.space.regions import ROOT, Regions
 from dpviz.space.tree import Tree
 
 GEOPARQUET, PARQUET, GEOJSON, CSV = "GeoParquet", "Parquet", "GeoJSON", "CSV"

@@ -10,15 +10,13 @@ import geopandas
 import numpy as np
 import pandas as pd
 
-from dpviz.arrays import Integers, Places
+from dpviz.arrays import Integers, Places, Texts
 from dpviz.errors import DomainError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from dpviz.space.regions import Texts
 
     Codes = NDArray[np.int64]
     import geopandas

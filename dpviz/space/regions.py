@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyproj import CRS
 from pyproj.exceptions import ProjError
 
-from dpviz.arrays import Places
+from dpviz.arrays import Places, Texts
 from dpviz.errors import DomainError
 from dpviz.space.domain import is_horizontal
 from dpviz.space.region_tables import by_columns, by_parents, by_prefixes
@@ -29,8 +29,6 @@ ROOT = "all"
 MOST_LEVELS = 16
 MOST_LEAVES = 2**24
 DEGREES = "EPSG:4326"
-
-Texts = NDArray[np.object_]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

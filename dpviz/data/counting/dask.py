@@ -14,12 +14,11 @@ import numpy as np
 import pandas as pd
 from dask.delayed import delayed
 
-from dpviz.data.arrays import most_per_place, total_of
 from dpviz.data.bounding import FEWER
+from dpviz.data.cells import most_per_place, total_of
 from dpviz.data.counted import Counted
 from dpviz.data.counting.dask_cluster import DaskCluster, connected
-from dpviz.data.counting.dask_parts import OTHER_COLUMNS, Part, parquet_parts, row_groups, text_parts
-from dpviz.data.counting.dask_tables import EMPTY, NOBODY, Tally
+from dpviz.data.counting.dask_tables import EMPTY, NOBODY, OTHER_COLUMNS, Part, Tally, parquet_parts, row_groups, text_parts
 from dpviz.data.counting.dask_watch import FAILED, NO_MEMORY, check_workers, result_of
 from dpviz.data.counting.dask_work import add_up, count_part, keep_bounded, part_frame, people_of_part
 from dpviz.data.counting.job import Faults, Watch

@@ -12,12 +12,15 @@ import numpy as np
 import pandas as pd
 
 from dpviz.arrays import Integers
-from dpviz.data.arrays import MOST_RECORDS, total_of
-from dpviz.data.counting.dask_parts import Batch, Fault, Part, batches
+from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, total_of
 from dpviz.data.counting.dask_tables import (
     DENSE_PLACES,
     EMPTY,
+    Batch,
+    Fault,
+    Part,
     Tally,
+    batches,
     by_person,
     counted,
     joined,
@@ -28,7 +31,6 @@ from dpviz.data.counting.dask_tables import (
     tallies,
 )
 from dpviz.data.counting.job import CountingPass
-from dpviz.data.places import BAD, OUTSIDE
 
 if TYPE_CHECKING:
     from dpviz.data.bounding import Bound

@@ -11,15 +11,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpviz.arrays import Integers
-from dpviz.data.arrays import MOST_RECORDS, most_per_place, total_of
 from dpviz.data.bounding import DROP, FEWER, REFUSE, Bound, priorities
+from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, most_per_place, total_of
 from dpviz.data.columns import is_text
 from dpviz.data.counted import Counted
-from dpviz.data.counting.duckdb_parquet import ParquetRows
 from dpviz.data.counting.duckdb_session import DuckDBSettings, Session, UnreadableError, connected, quoted_list
-from dpviz.data.counting.duckdb_sql import BAD_COUNT, NOBODY, Expressions, Function, TextRows
+from dpviz.data.counting.duckdb_sql import BAD_COUNT, NOBODY, Expressions, Function, ParquetRows, TextRows
 from dpviz.data.counting.job import CountingPass, Faults, Watch, plain_type
-from dpviz.data.places import BAD, OUTSIDE
 from dpviz.data.reading.safety import private_folder
 from dpviz.data.reading.text_rows import NO_BAD_LINES, NOT_CUT, BadLines
 from dpviz.errors import InputError

@@ -22,11 +22,10 @@ import shapely
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers
-from dpviz.data.arrays import clipped
 from dpviz.data.bounding import Bound, canonical
+from dpviz.data.cells import BAD, cells_of, clipped, pairs_of, xy_of
 from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, readable_numbers
 from dpviz.data.flows import BLOCK_CODE, counts_of, ids_of
-from dpviz.data.places import BAD, cells_of, pairs_of, xy_of
 from dpviz.data.reading.text_rows import NO_BAD_LINES, BadLines
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain

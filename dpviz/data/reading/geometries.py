@@ -22,8 +22,8 @@ from pyproj import CRS, Transformer
 
 from dpviz.arrays import Floats
 from dpviz.arrow_memory import in_arrow_memory
+from dpviz.data.cells import xy_of
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decoded, is_text, raw_points
-from dpviz.data.places import xy_of
 from dpviz.data.reading.safety import Limits, attempt, checked_geopackage, guarded, repacked_shapefile, too_many_rows
 from dpviz.data.reading.tables import NAMED_TWICE, TWICE, OpenTable, once, open_geojson, open_parquet, open_table, open_text, read_columns
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpviz.arrays import Floats
-from dpviz.data.arrays import whole_counts
 from dpviz.data.bounding import bound_of, refuse_unenforced
+from dpviz.data.cells import cells_of, whole_counts
 from dpviz.data.columns import (
     COUNT_NAMES,
     PERSON_NAMES,
@@ -24,7 +24,6 @@ from dpviz.data.columns import (
     resolved,
 )
 from dpviz.data.counted import counted_rows
-from dpviz.data.places import cells_of
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import frame_of, on_a_map, open_format, reprojected
 from dpviz.data.reading.safety import Limits, Source, checked_bytes, guarded, too_many_rows

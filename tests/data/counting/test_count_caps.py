@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import dpviz as dv
-from dpviz.data import arrays
-from dpviz.data.arrays import MOST_RECORDS, most_per_place, total_of
+from dpviz.data import cells as arrays
 from dpviz.data.bounding import bound_of
+from dpviz.data.cells import MOST_RECORDS, most_per_place, total_of
 from dpviz.data.counted import counted_rows
 from dpviz.mechanisms.trips.top_down import TopDown
 from dpviz.space.regions import Regions

@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 from dpviz.data.bounding import People, bound_of
 from dpviz.data.counted import counted_rows
 from dpviz.data.counting import dask as count_dask
-from dpviz.data.counting import dask_parts as count_dask_parts
+from dpviz.data.counting import dask_tables as count_dask_parts
 from dpviz.data.counting import dask_watch as count_dask_watch
 from dpviz.data.counting.dask import DaskCluster, count_with_dask
 from dpviz.data.counting.job import CountingPass, GeometryCells, IdPairs, LeafIds, Watch, XyCells, XyPairs

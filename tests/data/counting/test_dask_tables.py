@@ -6,10 +6,25 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpviz.data.bounding import People, bound_of, bounded
-from dpviz.data.counting import dask_parts as count_dask_parts
+from dpviz.data.counting import dask_tables as count_dask_parts
 from dpviz.data.counting import dask_tables as count_dask_tables
-from dpviz.data.counting.dask_parts import Part, batches, parquet_parts, row_groups, text_parts
-from dpviz.data.counting.dask_tables import EMPTY, NOBODY, Tally, by_person, joined, kept, nobodys, summed, table, tallies
+from dpviz.data.counting.dask_tables import (
+    EMPTY,
+    NOBODY,
+    Part,
+    Tally,
+    batches,
+    by_person,
+    joined,
+    kept,
+    nobodys,
+    parquet_parts,
+    row_groups,
+    summed,
+    table,
+    tallies,
+    text_parts,
+)
 from dpviz.data.counting.dask_work import count_part, part_frame, people_of_part
 from dpviz.data.counting.job import CountingPass, XyCells
 from dpviz.space.domain import Domain

@@ -6,7 +6,7 @@ import pytest
 
 from dpviz.data.bounding import people
 from dpviz.data.columns import PointColumns, RawPoints
-from dpviz.data.counting.in_memory import joined_people, joined_points, joined_trips, rows_of, trips_of
+from dpviz.data.counting import joined_people, joined_points, joined_trips, rows_of, trips_of
 from dpviz.data.counting.job import Watch
 from dpviz.data.reading.flows import FlowColumns, FlowsQuestion
 from dpviz.data.reading.points import PointsQuestion

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.data.bounding import bound_of
+from dpviz.data.cells import BAD, OUTSIDE, cells_of, pairs_of
 from dpviz.data.columns import owners, readable_numbers
 from dpviz.data.counting.job import CountingPass, Faults, GeometryCells, IdPairs, LeafIds, Watch, XyCells, XyPairs, person_texts
 from dpviz.data.flows import Flows
-from dpviz.data.places import BAD, OUTSIDE, cells_of, pairs_of
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.text_rows import BadLines
 from dpviz.errors import DpvizError, InputError
