@@ -192,7 +192,7 @@ def figure_3(
         seed: of queries and noise.
 
     Returns:
-        As `figures_queries.median_errors`: method, epsilon, width, height, error (percent), spread.
+        As `median_errors`: method, epsilon, width, height, error (percent), spread.
 
     Source:
         Cormode et al., ICDE 2012, Figure 3.
@@ -227,7 +227,7 @@ def figure_5(
         seed: of queries and noise.
 
     Returns:
-        As `figures_queries.median_errors`: method, epsilon, width, height, error (percent), spread. Beyond the paper:
+        As `median_errors`: method, epsilon, width, height, error (percent), spread. Beyond the paper:
         "kd-noisymean, middle" halves a node evenly where the noisy mean falls outside of it, which is what `Kdtree` does, and
         "kd-smooth" has medians by smooth sensitivity with delta 1e-4.
 
@@ -272,7 +272,7 @@ def figure_6(
         seed: of queries and noise.
 
     Returns:
-        As `figures_queries.median_errors`, with a column `steps`, the height of the trees, before the others.
+        As `median_errors`, with a column `steps`, the height of the trees, before the others.
 
     Source:
         Cormode et al., ICDE 2012, Figure 6. Whether its quadtree is pruned is not said; Section VII recommends it for all trees.

@@ -55,7 +55,7 @@ def coordinate_trips_of(sources: Sequence[Source], placing: XyPairs, question: P
     Args:
         sources: tables.
         placing: the columns, and the look-up of leaf regions.
-        question: names the columns of counts and people; x and y are those of `placing`.
+        question: names the columns of counts and people; x and y are those of `job`.
         watch: who follows.
     """
 

@@ -218,7 +218,7 @@ def plain_points(cells: pa.ChunkedArray) -> tuple[Floats, Floats] | None:
 
 
 def cell_sql(domain: Domain, size: int) -> str:
-    """SQL for the lattice cell of doubles x and y, with the arithmetic of `places.cells_of`.
+    """SQL for the lattice cell of doubles x and y, with the arithmetic of `cells.cells_of`.
 
     NaN is asked for first: a Parquet file's largest and smallest values leave it out, and DuckDB leaves out comparisons
     that they answer.
