@@ -22,7 +22,13 @@ def address():
     """A Dask scheduler with one worker, both in this process: starting workers of their own takes longer than most counts."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp", host="127.0.0.1"
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # any free port: two runs at once both want 8787
+        protocol="tcp",
+        host="127.0.0.1",
     ) as cluster:
         yield cluster.scheduler_address
 
