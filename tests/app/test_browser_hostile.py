@@ -57,6 +57,7 @@ def upload(page, title, file):
 def test_a_hostile_regions_file_is_drawn_and_asks_nobody(chromium, address, tmp_path):
     regions, trips = given(tmp_path, "[x](y) :smile:.geojson", regions_file()), given(tmp_path, "trips.csv", trips_file())
     with visit(chromium, address, "trips?source=upload", scheme="light", tmp_path=tmp_path) as (page, _):
+        until(page.get_by_role("button", name="Draw a release").is_enabled, "a page that is ready")
         page.get_by_text("Upload", exact=True).first.click()
         upload(page, "Regions file", regions)
         box = page.get_by_role("combobox", name="Columns of ids, coarsest level first")
@@ -87,6 +88,7 @@ def test_a_hostile_regions_file_is_drawn_and_asks_nobody(chromium, address, tmp_
 def test_a_hostile_points_file_is_drawn_and_asks_nobody(chromium, address, tmp_path):
     points = given(tmp_path, "![x](y) :smile:.csv", points_file())
     with visit(chromium, address, "points", scheme="dark", tmp_path=tmp_path) as (page, _):
+        until(page.get_by_role("button", name="Draw a release").is_enabled, "a page that is ready")
         page.get_by_text("Upload", exact=True).first.click()
         page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(points)
         page.get_by_role("textbox", name="CRS of the coordinates").fill("EPSG:4326")
