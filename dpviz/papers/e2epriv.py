@@ -23,7 +23,8 @@ from dpviz.mechanisms.references import ExactTunedGrid
 from dpviz.mechanisms.tuning import PAPER_SIZES
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.samples.points import SEED, check_size, table
+from dpviz.samples.points import SEED as SAMPLES_SEED
+from dpviz.samples.points import check_size, table
 from dpviz.space.domain import Domain
 
 _USA = (-125.5, 25.0, -65.5, 50.0)
@@ -68,7 +69,7 @@ _LISTED = (
 TUNING_SETS: dict[str, TuningSet] = {each.key: each for each in _LISTED}
 
 
-def tuning_points(key: str, size: int | None = None, *, seed: int = SEED) -> tuple[Floats, Floats]:
+def tuning_points(key: str, size: int | None = None, *, seed: int = SAMPLES_SEED) -> tuple[Floats, Floats]:
     """Made-up coordinates that stand for one of the three sets.
 
     Storage: facilities around the towns of the United States, by population, at its edges. Landmark: schools, offices and
@@ -100,7 +101,7 @@ def tuning_points(key: str, size: int | None = None, *, seed: int = SEED) -> tup
     return x.copy(), y.copy()
 
 
-def tuning_counts(key: str, size: int | None = None, *, seed: int = SEED) -> PointCounts:
+def tuning_counts(key: str, size: int | None = None, *, seed: int = SAMPLES_SEED) -> PointCounts:
     """The same points, counted on the set's lattice; arguments as for `tuning_points`."""
     x, y = tuning_points(key, size, seed=seed)
     return PointCounts.from_xy(x, y, domain=_about(key).domain)
