@@ -17,7 +17,7 @@ from dpviz.errors import DpvizError, RefusedError, SettingError
 from dpviz.mechanisms import ExactKdtree, ExactTunedGrid, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release import files as export
+from dpviz.release import files as release_files
 from dpviz.release import tables as members
 from dpviz.release.files import read_release, write_release, write_whole, zipped
 from dpviz.release.manifest import describe, manifest_schema
@@ -139,7 +139,7 @@ def test_a_disk_that_does_not_take_it_leaves_nothing_behind(number, tmp_path, mo
     def fail(*_):
         raise OSError(number, "secret path")
 
-    monkeypatch.setattr(export.os, "fsync", fail)
+    monkeypatch.setattr(release_files.os, "fsync", fail)
     with pytest.raises(DpvizError, match="The release could not be written") as refusal:
         written(point_release(), tmp_path / "out")
     assert os.strerror(number) in str(refusal.value)
@@ -172,7 +172,7 @@ def whole_or_nothing(folder: Path) -> bool:
 
 
 def lines_of(code, stop: int, raised: type[BaseException]):
-    """A tracer that raises at one line of export.py, counted from the start, and counts them."""
+    """A tracer that raises at one line of files.py, counted from the start, and counts them."""
     seen = [0]
 
     def trace(frame, event, _):
@@ -196,7 +196,7 @@ def test_an_interrupt_at_any_line_leaves_the_whole_release_or_nothing(raised, tm
         stop += 1
         folder = tmp_path / str(stop)
         folder.mkdir()
-        trace, seen = lines_of(export.__file__, stop, raised)
+        trace, seen = lines_of(release_files.__file__, stop, raised)
         sys.settrace(trace)
         try:
             write_release(release, folder / "out", manifest, formats=("geoparquet",))
@@ -216,7 +216,7 @@ def test_an_interrupt_at_any_line_leaves_the_whole_release_or_nothing(raised, tm
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from dpviz.release import export
+from dpviz.release import files as release_files
 from dpviz.release.manifest import describe
 from dpviz.release.files import read_release
 from tests.release_cases import WORDS, assert_same, point_release
@@ -248,7 +248,7 @@ for stop in range(1, 1000):
         child = os.fork()
         if not child:
             until(stop, late)
-            export.write_release(release, folder / "out", manifest, formats=("geoparquet",))
+            release_files.write_release(release, folder / "out", manifest, formats=("geoparquet",))
             os._exit(0)
         done = os.waitpid(child, 0)[1]
         there = (folder / "out").exists()
@@ -288,7 +288,7 @@ def test_everything_is_on_the_disk_before_the_folder_has_its_name(tmp_path, monk
         log.append("renamed")
         return rename(self, target)
 
-    monkeypatch.setattr(export.os, "fsync", forced)
+    monkeypatch.setattr(release_files.os, "fsync", forced)
     monkeypatch.setattr(Path, "rename", renamed)
     folder = written(point_release(), tmp_path / "out")
     before, after = log[: log.index("renamed")], log[log.index("renamed") + 1 :]
