@@ -1,21 +1,26 @@
-"""The Learn page: a walk of ten stops on made-up data, each with a figure to play with."""
+"""The Learn page: a walk of ten lessons on made-up data, each with a figure to play with, its settings shown as widgets."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
+from dpviz.app.controls import fits_buttons, share_field
 from dpviz.app.link import from_query
-from dpviz.app.stops import STOPS
-from dpviz.app.stops.parts import Shown, Stop
-from dpviz.app.stops.widgets import draw_button, widgets
+from dpviz.app.split_bar import split_bar
+from dpviz.lessons import LESSONS
+from dpviz.lessons.lesson import MOST_DRAWS, Lesson, ShareBar, Shown
+from dpviz.mechanisms.base import Rule
+from dpviz.privacy.shares import redistribute
 from dpviz.view.charts import picture
 
-BY_KEY = {stop.key: stop for stop in STOPS}
-_AT, _KNOBS, _SHOWN = "learn at", "learn knobs", "learn shown"
+BY_KEY = {lesson.key: lesson for lesson in LESSONS}
+_DRAW = "draw"
+_AT, _SETTINGS, _SHOWN = "learn at", "learn knobs", "learn shown"
 _CONTENTS, _MOVED, _ADDRESS = "learn contents", "learn moved", "learn address"
 
 _TO_THE_TOP = """<script>
@@ -36,36 +41,38 @@ _TO_THE_TOP = """<script>
 def learn_page() -> None:
     """Draw the page."""
     plain = _was_here() and not st.query_params.to_dict()
-    stop = _stop()
+    lesson = _lesson_here()
     with st.sidebar:
-        _contents(stop)
-    _write_address(stop, plain=plain and stop is STOPS[0] and not knobs_of(stop).to_query())
-    _steps(stop, "top")
-    st.markdown(stop.says)
-    st.info(f"**Try:** {stop.task}", icon=":material/touch_app:")
+        _contents(lesson)
+    _write_address(lesson, plain=plain and lesson == LESSONS[0]())
+    _steps(lesson, "top")
+    st.markdown(lesson.text)
+    st.info(f"**Try:** {lesson.task}", icon=":material/touch_app:")
     left, right = st.columns([1, 3], gap="medium")
     with left, st.container(key="learn-controls"):
-        widgets(stop, knobs_of(stop), lambda **updates: _change(stop, **updates))
+        _controls(lesson)
         with st.container(horizontal=True):
-            draw_button(knobs_of(stop), lambda **updates: _change(stop, **updates))
-            st.button("Reset", key="learn reset", help="Back to how this stop began.", on_click=_reset, args=(stop,))
+            _draw_button(lesson)
+            st.button("Reset", key="learn reset", help="Back to how this stop began.", on_click=_reset)
     with right, st.container(key="learn-figure"):
-        shown = _shown(stop)
-        _draw(stop, shown)
-        _take_away(stop, shown)
-    _steps(stop, "bottom")
-    st.html(_TO_THE_TOP.replace("STOP", stop.key), unsafe_allow_javascript=True)
+        shown = _shown(lesson)
+        _show(lesson, shown)
+        _downloads(lesson, shown)
+    _steps(lesson, "bottom")
+    st.html(_TO_THE_TOP.replace("STOP", lesson.key), unsafe_allow_javascript=True)
 
 
-def _stop() -> Stop:
-    """The stop of this session; read from the address on the first visit, and when the browser's back button has changed it."""
+def _lesson_here() -> Lesson:
+    """The lesson of this session with its settings; the address decides on the first visit, and after the browser's back button."""
     query, moved = st.query_params.to_dict(), st.session_state.pop(_MOVED, False)
     gone_back = _was_here() and not moved and query != st.session_state[_ADDRESS]
     if _AT not in st.session_state or gone_back or (not _was_here() and "stop" in query):
-        stop = BY_KEY.get(query.get("stop", ""), STOPS[0])
-        st.session_state[_AT] = stop.key
-        st.session_state.setdefault(_KNOBS, {})[stop.key] = from_query(stop.knobs, query)
-    return BY_KEY[st.session_state[_AT]]
+        kind = BY_KEY.get(query.get("stop", ""), LESSONS[0])
+        st.session_state[_AT] = kind.key
+        st.session_state.setdefault(_SETTINGS, {})[kind.key] = from_query(kind, query)
+    kind = BY_KEY[st.session_state[_AT]]
+    lesson: Lesson = st.session_state[_SETTINGS].setdefault(kind.key, kind())
+    return lesson
 
 
 def _was_here() -> bool:
@@ -73,36 +80,38 @@ def _was_here() -> bool:
     return _CONTENTS in st.session_state and _ADDRESS in st.session_state
 
 
-def knobs_of(stop: Stop) -> Any:
-    """The settings of a stop in this session."""
-    return st.session_state[_KNOBS].setdefault(stop.key, stop.knobs())
-
-
-def _change(stop: Stop, **updates: Any) -> None:
+def _change(**settings: Any) -> None:
+    """Show the lesson with other settings."""
+    key = st.session_state[_AT]
     st.session_state[_MOVED] = True
-    st.session_state[_KNOBS][stop.key] = replace(knobs_of(stop), **updates)
+    st.session_state[_SETTINGS][key] = replace(st.session_state[_SETTINGS][key], **settings)
 
 
-def _reset(stop: Stop) -> None:
+def _reset() -> None:
     st.session_state[_MOVED] = True
-    st.session_state[_KNOBS].pop(stop.key, None)
+    st.session_state[_SETTINGS].pop(st.session_state[_AT], None)
 
 
 def _go(key: str) -> None:
     st.session_state[_AT], st.session_state[_MOVED] = key, True
 
 
-def _write_address(stop: Stop, *, plain: bool) -> None:
-    """Name the stop and its settings in the address; `plain`: an empty one, gone back to, stays, or one could not go back past it."""
-    query = {"stop": stop.key, **knobs_of(stop).to_query()}
+def _write_address(lesson: Lesson, *, plain: bool) -> None:
+    """Write the lesson and its settings into the address.
+
+    Args:
+        lesson: the one that is shown.
+        plain: leave an empty address as it is: the back button has led to it, and could not lead past it otherwise.
+    """
+    query = {"stop": lesson.key, **lesson.to_query()}
     if st.query_params.to_dict() != query and not plain:
         st.query_params.from_dict(query)
     st.session_state[_ADDRESS] = st.query_params.to_dict()
 
 
-def _contents(stop: Stop) -> None:
-    """The list of stops."""
-    st.session_state[_CONTENTS] = stop.key
+def _contents(lesson: Lesson) -> None:
+    """The list of lessons."""
+    st.session_state[_CONTENTS] = lesson.key
     st.radio(
         "The walk",
         list(BY_KEY),
@@ -113,34 +122,107 @@ def _contents(stop: Stop) -> None:
     st.caption("All data here are made up and all noise is seeded: nothing is private, and nothing is spent.")
 
 
-def _steps(stop: Stop, where: str) -> None:
-    """To the stop before and the stop after."""
-    place = STOPS.index(stop)
-    before, after = STOPS[max(place - 1, 0)], STOPS[min(place + 1, len(STOPS) - 1)]
+def _steps(lesson: Lesson, where: str) -> None:
+    """Buttons to the lesson before and the lesson after; the title between them at the top."""
+    index, last = list(BY_KEY).index(lesson.key), len(LESSONS) - 1
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key=f"learn-steps-{where}"):
-        _step("Previous", before, where, disabled=place == 0, icon=":material/arrow_back:")
+        _step("Previous", LESSONS[max(index - 1, 0)], where, disabled=index == 0, icon=":material/arrow_back:")
         if where == "top":
-            st.header(f"{place + 1}. {stop.title}", anchor=False, width="content")
-        _step("Next", after, where, disabled=stop is after, icon=":material/arrow_forward:", icon_position="right")
+            st.header(f"{index + 1}. {lesson.title}", anchor=False, width="content")
+        following = LESSONS[min(index + 1, last)]
+        _step("Next", following, where, disabled=index == last, icon=":material/arrow_forward:", icon_position="right")
 
 
-def _step(label: str, to: Stop, where: str, **looks: Any) -> None:
+def _step(label: str, to: type[Lesson], where: str, **looks: Any) -> None:
     st.button(label, key=f"learn {label.lower()} {where}", on_click=_go, args=(to.key,), help=to.title, **looks)
 
 
-def _shown(stop: Stop) -> Shown:
-    """What the stop shows; made once per settings, so that going back and forth draws nothing."""
-    made: dict[str, tuple[Any, Shown]] = st.session_state.setdefault(_SHOWN, {})
-    knobs = knobs_of(stop)
-    if stop.key not in made or made[stop.key][0] != knobs:
-        made[stop.key] = knobs, stop.show(knobs)
-    return made[stop.key][1]
+def _controls(lesson: Lesson) -> None:
+    """One widget per setting that matters."""
+    values = lesson.chosen()
+    for rule in lesson.rules():
+        if rule.name != _DRAW and not isinstance(rule.default, tuple) and rule.matters(values):
+            _widget(lesson, rule, values[rule.name])
+    if lesson.share_bar is not None:
+        _shares(lesson.share_bar, values[lesson.share_bar.setting])
 
 
-def _draw(stop: Stop, shown: Shown) -> None:
-    for above, row in enumerate(shown.rows):
-        for place, (column, chart) in enumerate(zip(st.columns(len(row)), row, strict=True)):
-            column.altair_chart(chart, width="stretch", key=f"learn {stop.key} chart {above} {place}")
+def _widget(lesson: Lesson, rule: Rule, value: Any) -> None:
+    key = f"learn {lesson.key} {rule.name}"
+    st.session_state[key] = value
+    common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _change(**{rule.name: st.session_state[key]})}
+    if isinstance(rule.default, bool):
+        st.toggle(rule.label, **common)
+    elif rule.choices and isinstance(rule.default, str):
+        if fits_buttons(rule.choices):
+            st.segmented_control(rule.label, rule.choices, required=True, **common)
+        else:
+            st.selectbox(rule.label, rule.choices, **common)
+    elif rule.choices:
+        st.select_slider(rule.label, rule.choices, format_func=lambda each: f"{each:g}", **common)
+    else:
+        kind = type(rule.default)
+        st.slider(rule.label, kind(rule.low), kind(rule.high), **common)
+
+
+def _shares(bar: ShareBar, shares: tuple[float, ...]) -> None:
+    """Presets, the bar to drag, and the shares to type."""
+    key = "learn split preset"
+    st.session_state[key] = bar.preset_of(shares)
+    st.selectbox(
+        "Preset",
+        list(bar.presets),
+        key=key,
+        index=None,
+        placeholder="your own",
+        format_func=lambda name: name[:1].upper() + name[1:],
+        on_change=lambda: _use_preset(bar, st.session_state[key]),
+        help=bar.presets_help,
+    )
+    st.caption(bar.caption)
+    use = partial(_use_shares, bar)
+    split_bar(list(bar.parts), list(shares), locked=[False] * len(shares), key="learn split bar", on_change=use)
+    with st.expander("Type the shares"):
+        parts = [share / sum(shares) for share in shares]
+        for index, (name, share) in enumerate(zip(bar.parts, parts, strict=True)):
+            field = share_field(f"learn share {index}", f"{name}, %", share, partial(_use_share, bar, parts, index))
+            field.show(st.number_input, value=None, step=1.0, format="%.2f")
+
+
+def _use_preset(bar: ShareBar, name: str | None) -> None:
+    if name is not None:
+        _change(**{bar.setting: bar.presets[name]})
+
+
+def _use_shares(bar: ShareBar, shares: Sequence[float]) -> None:
+    _change(**{bar.setting: tuple(round(share, 4) for share in shares)})
+
+
+def _use_share(bar: ShareBar, shares: list[float], index: int, share: float) -> None:
+    """Set one share; the others give or take in proportion."""
+    _use_shares(bar, redistribute(shares, [False] * len(shares), index, share))
+
+
+def _draw_button(lesson: Lesson) -> None:
+    """A button for the next seeded draw, where a lesson draws noise."""
+    values = lesson.chosen()
+    if _DRAW in values:
+        following = values[_DRAW] % MOST_DRAWS + 1
+        st.button("Draw again", key="learn draw", help="Seeded noise on made-up data: free.", on_click=lambda: _change(draw=following))
+
+
+def _shown(lesson: Lesson) -> Shown:
+    """What the lesson shows; computed once per settings, so that going back and forth computes nothing."""
+    kept: dict[str, tuple[Lesson, Shown]] = st.session_state.setdefault(_SHOWN, {})
+    if lesson.key not in kept or kept[lesson.key][0] != lesson:
+        kept[lesson.key] = lesson, lesson.show()
+    return kept[lesson.key][1]
+
+
+def _show(lesson: Lesson, shown: Shown) -> None:
+    for row_index, row in enumerate(shown.rows):
+        for index, (column, chart) in enumerate(zip(st.columns(len(row)), row, strict=True)):
+            column.altair_chart(chart, width="stretch", key=f"learn {lesson.key} chart {row_index} {index}")
     if shown.figures:
         with st.container(horizontal=True, key="learn-figures"):
             for figure in shown.figures:
@@ -151,15 +233,15 @@ def _draw(stop: Stop, shown: Shown) -> None:
         st.caption(f"Source: {shown.source}")
 
 
-def _take_away(stop: Stop, shown: Shown) -> None:
-    """The figure as a file, made when asked for."""
-    about, dark = _about(stop, knobs_of(stop)), st.context.theme.type == "dark"
+def _downloads(lesson: Lesson, shown: Shown) -> None:
+    """The charts as a file, made when its button is pressed."""
+    about, dark = describe(lesson), st.context.theme.type == "dark"
     with st.container(horizontal=True, key="learn-take"):
         for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
             st.download_button(
                 f"Picture ({kind.upper()})",
-                partial(picture, shown.charts, stop.title, about, kind, dark=dark),
-                file_name=f"dpviz-learn-{stop.key}.{kind}",
+                partial(picture, shown.charts, lesson.title, about, kind, dark=dark),
+                file_name=f"dpviz-learn-{lesson.key}.{kind}",
                 mime=mime,
                 on_click="ignore",
                 key=f"learn picture {kind}",
@@ -167,11 +249,10 @@ def _take_away(stop: Stop, shown: Shown) -> None:
             )
 
 
-def _about(stop: Stop, knobs: Any) -> str:
-    """What stands under the picture: the settings, and that it is no release."""
-    values = knobs.chosen()
-    parts = [f"{rule.label}: {_short(values[rule.name])}" for rule in stop.knobs.rules() if rule.matters(values)]
-    return "; ".join(parts)
+def describe(lesson: Lesson) -> str:
+    """The settings that matter in one line, for a picture of the lesson."""
+    values = lesson.chosen()
+    return "; ".join(f"{rule.label}: {_short(values[rule.name])}" for rule in lesson.rules() if rule.matters(values))
 
 
 def _short(value: Any) -> str:

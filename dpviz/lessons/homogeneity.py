@@ -1,20 +1,158 @@
-"""Where HTF's private choice of a split falls, over many draws."""
+"""Lesson: how even both sides of a split are, and where HTF's private choice of it falls over many draws."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, ClassVar
 
+import altair as alt
 import numpy as np
 import pandas as pd
 
 from dpviz.data.points import PointCounts
-from dpviz.evaluation.split_objective import FORM, ObjectiveCurve, objectives
+from dpviz.evaluation.split_objective import FORM, ObjectiveCurve, objective_curve, objectives
+from dpviz.lessons.charts import AMBER, GREEN, apart, band, level
+from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting
+from dpviz.lessons.maps import Cells, cell_map
+from dpviz.lessons.town import TOWNS, TWO, town
+from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS, candidates
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.selection import permute_and_flip
+from dpviz.view.charts import AXIS, FORMAT, GREY, finish, readable, told_by, tooltip, with_texts
+from dpviz.view.colors import ACCENT
 
 REPEATS = 200
+ORDER, PEOPLE, ZOOM = 5, 20_000, 5
+EPSILONS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
+COLUMNS, ROWS = "left and right", "lower and upper"
+TRIED, BEST = "tried line", "best of all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Homogeneity(Lesson):
+    """The unevenness of every possible line, the town with the best one, and where private choices fall."""
+
+    key: ClassVar[str] = "homogeneity"
+    title: ClassVar[str] = "Homogeneity"
+    text: ClassVar[str] = (
+        "The count of an evenly filled part says all there is, so HTF looks for the split that makes both parts as even as possible: the"
+        " least sum of all cells' distances from the mean of their part. One person changes that sum by at most 2, so noise of a known size"
+        " makes the choice private, and where the noise is larger than the dip the choice is mostly chance."
+    )
+    task: ClassVar[str] = "lower ε to 0.001 and find out which town's best line survives the noise longest."
+
+    town: str = setting(TWO, "Town", choices=TOWNS, help=f"{PEOPLE:,} made-up people.")
+    parts: str = setting(COLUMNS, "Split into", choices=(COLUMNS, ROWS), help="Which way the line runs.")
+    epsilon: float = setting(0.01, "ε for this split", choices=EPSILONS, help="HTF spends little on each split: the paper 0.0005 or 0.001.")
+    draw: int = draw_setting()
+
+    def show(self) -> Shown:
+        """Compute the figures for these settings."""
+        points, across = town(ORDER, PEOPLE, self.town), self.parts == COLUMNS
+        curve = objective_curve(points, PureBudget(self.epsilon), across=across)
+        picked = chosen_lines(points, self.epsilon, self.draw, across=across)
+        gain = 100 * (1 - curve.least / curve.unsplit)
+        return Shown(
+            rows=((_map(self, curve), split_curve(curve, curve_axis(across))), (chosen(picked, curve_axis(across)),)),
+            figures=(
+                Figure(label="Best line", value=f"{curve.best} of {points.domain.side}", help="Where unevenness is least, without noise."),
+                Figure(label="It takes away", value=f"{gain:.1f} %", help="Of the unevenness without a split."),
+                Figure(
+                    label="Noise of the choice",
+                    value=f"± {curve.choice_noise:,.0f}",
+                    help="The choice is as if exponential noise of this standard deviation, 4/ε people, were on each line that is tried.",
+                ),
+                Figure(
+                    label="Good choices",
+                    value=f"{near_best(curve, picked):.0f} %",
+                    help="Draws at least half as good as the best tried line.",
+                ),
+            ),
+            note="Unevenness: how far each cell is from the mean of its part, added up. Grey band: the noise of the choice. Bars: where"
+            f" permute-and-flip, the default, falls among the few evenly spaced lines that it tries, in {REPEATS} seeded draws.",
+            source="Shaham et al., HTF: Homogeneous Tree Framework for Differentially-Private Release of Location Data, SIGSPATIAL 2021,"
+            " Equation 5.",
+        )
+
+
+def curve_axis(across: bool) -> str:
+    """What a line's place is called."""
+    return f"{'x' if across else 'y'} of the line"
+
+
+def _map(lesson: Homogeneity, curve: ObjectiveCurve) -> object:
+    side = 1 << ORDER
+    width = side >> ZOOM
+    blocks = town(ORDER, PEOPLE, lesson.town).blocks(ZOOM)
+    row, column = (width * part.ravel() for part in np.indices(blocks.shape))
+    cells = pd.DataFrame({"x": column, "y": row, "x2": column + width, "y2": row + width, "value": blocks.ravel()})
+    best = curve.best
+    left, right = ((0, 0, best, side), (best, 0, side, side)) if curve.across else ((0, 0, side, best), (0, best, side, side))
+    parts = pd.DataFrame([left, right], columns=["x", "y", "x2", "y2"])
+    look = Cells(
+        table=cells[cells["value"] > 0],
+        title="The town, and the best line",
+        value="people per cell",
+        low=0.0,
+        high=max(float(blocks.max()), 1.0),
+        told=f"The best line is at {curve_axis(curve.across)[0]} = {best} of {side}.",
+    )
+    return cell_map(look, outlines=parts, strong=True)
+
+
+def split_curve(curve: ObjectiveCurve, where: str, *, height: int = 380) -> alt.LayerChart:
+    """How unevenly both parts are filled, by where the line is; the band is one standard deviation of the choice's noise.
+
+    Args:
+        curve: of a made-up town.
+        where: title of the axis along.
+        height: of the whole chart, in pixels.
+    """
+    names = {"kind": "mark", "x": where, "y": "unevenness (people)"}
+    rows = pd.DataFrame({"x": curve.lines, "y": curve.objective, "kind": "any line"})
+    rows = rows.assign(low=rows["y"] - curve.choice_noise, high=rows["y"] + curve.choice_noise)
+    marked = pd.DataFrame({"x": [*curve.tried, curve.best], "y": [*curve.tried_objective, curve.least]})
+    marked["kind"] = [TRIED] * len(curve.tried) + [BEST]
+    x = alt.X(field="x", type="quantitative", title=where, scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=6))
+    y = alt.Y(field="y", type="quantitative", title=names["y"], scale=alt.Scale(zero=False), axis=alt.Axis(format=FORMAT, tickCount=5))
+    line = alt.Chart(with_texts(rows, list(names))).mark_line(color=ACCENT, strokeWidth=2.5).encode(x=x, y=y, tooltip=tooltip(names))
+    marks = alt.Chart(with_texts(marked, list(names))).mark_point(filled=True, size=110, opacity=1)
+    marks = marks.encode(x=x, y=y, tooltip=tooltip(names), **_kinds())
+    told = f"Unevenness without a split: {readable(curve.unsplit)}. At the lines that are tried: {told_by(marked[:-1], 'x', 'y')}."
+    told += f" Best of all: {readable(curve.best)}, with {readable(curve.least)}. Noise: {readable(curve.choice_noise)} up and down."
+    whole = level(curve.unsplit, "without a split")
+    return finish(alt.layer(band(rows), whole, line, marks), "How uneven are both parts?", told, height)
+
+
+def _kinds() -> dict[str, Any]:
+    kinds = (TRIED, BEST)
+    return {
+        "color": apart(alt.Color, "kind", kinds, (AMBER, GREEN), "circle"),
+        "shape": apart(alt.Shape, "kind", kinds, ("triangle-up", "cross"), "circle"),
+    }
+
+
+def chosen(table: pd.DataFrame, where: str, *, height: int = 220) -> alt.LayerChart:
+    """How often each line was chosen.
+
+    Args:
+        table: place, times (percent).
+        where: title of the axis.
+        height: of the whole chart, in pixels.
+    """
+    names = {"place": where, "times": "chosen (%)"}
+    rows = table.assign(place=table["place"].astype(int).astype(str))
+    base = alt.Chart(with_texts(rows, list(names))).encode(
+        x=alt.X(field="place", type="ordinal", sort=None, title=where, axis=alt.Axis(labelAngle=0)),
+        y=alt.Y(field="times", type="quantitative", title="chosen (%)", scale=alt.Scale(domain=[0, 110]), axis=AXIS),
+        tooltip=tooltip(names),
+    )
+    bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2, size=26)
+    texts = base.mark_text(color=GREY, dy=-8, aria=False).encode(text=alt.Text(field="times shown", type="nominal"))
+    return finish(alt.layer(bars, texts), "Where private choices fall", f"Chosen (%): {told_by(rows, 'place', 'times')}.", height)
 
 
 def chosen_lines(points: PointCounts, epsilon: float, draw: int, *, across: bool) -> pd.DataFrame:

@@ -1,20 +1,28 @@
-"""A hundred releases of one town, each with the interval that it states for one area: how many hold the true count."""
+"""Lesson: a hundred releases of one town, each with the interval that it states for one area; how many contain the true count."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
+import altair as alt
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 from dpviz.evaluation.metrics import true_answers
+from dpviz.lessons.charts import RED, apart
+from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.town import TWO, town
+from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import INTERVAL_WIDTH
+from dpviz.view.charts import FORMAT, GREY, finish, readable, signed, tooltip, with_texts
+from dpviz.view.colors import ACCENT
 
 ORDER, PEOPLE, REPEATS = 6, 5000, 100
 BLOCK, CUTS, SMALL = "a block of partitions", "cuts through partitions", "inside one partition"
@@ -24,6 +32,87 @@ AREAS: dict[str, tuple[float, float, float, float]] = {
     SMALL: (10.0, 40.0, 13.0, 43.0),
 }
 HELD, MISSED = "holds the true count", "misses it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval(Lesson):
+    """A hundred intervals for one area, and how many of them contain the true count."""
+
+    key: ClassVar[str] = "interval"
+    title: ClassVar[str] = "Reading an interval"
+    text: ClassVar[str] = (
+        "The 95 % is about the procedure: of many releases of the same data, at least 95 in 100 on average state an interval that holds"
+        " the true count; one interval holds it or does not. It covers the noise only: where an area cuts through partitions, assuming that"
+        " people are spread evenly in them adds a bias that no interval shows."
+    )
+    task: ClassVar[str] = (
+        "choose the area that cuts through partitions, then make the tree higher: what happens to bias, noise and the number that hold?"
+    )
+
+    area: str = setting(BLOCK, "Area", choices=tuple(AREAS), help="What is asked of every release.")
+    epsilon: float = epsilon_setting(0.5)
+    height: int = setting(4, "Height of the tree", low=3, high=5, help="Higher: smaller partitions, less bias, more noise on each.")
+    draw: int = draw_setting()
+
+    def show(self) -> Shown:
+        """Compute the figures for these settings."""
+        found = intervals(self.area, self.epsilon, self.height, self.draw)
+        low, high = usual_range()
+        width = (1 << ORDER) >> self.height
+        return Shown(
+            rows=((interval_rows(found.table, found.truth, (HELD, MISSED)),),),
+            figures=(
+                Figure(
+                    label="Hold the true count",
+                    value=f"{found.held} of {REPEATS}",
+                    help=f"At exactly 95 %, {low} to {high} would be usual.",
+                ),
+                Figure(label="Noise, as stated", value=f"± {found.stddev:.3g}", help="Standard deviation, known without the truth."),
+                Figure(
+                    label="Bias",
+                    value=signed(round(found.bias, 1)) if round(found.bias, 1) else "0",
+                    help="Of assuming that partitions are evenly filled; in no interval.",
+                ),
+                Figure(label="True count", value=f"{found.truth:,.0f}", help="Shown here because the town is made up."),
+            ),
+            note=f"Partitions are {width} × {width} cells. Intervals reach 2.12 standard deviations to both sides and are rounded outwards:"
+            " exact for one Laplace count, cautious for sums of many.",
+        )
+
+
+def interval_rows(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, height: int = 380) -> alt.LayerChart:
+    """Intervals side by side, coloured by whether they hold the truth.
+
+    Args:
+        table: release, estimate, low, high, series (one of `kinds`).
+        truth: the true count.
+        kinds: holding, missing.
+        height: of the whole chart, in pixels.
+    """
+    names = {"release": "release", "estimate": "estimate", "low": "from", "high": "to", "series": "interval"}
+    x = alt.X(
+        field="release",
+        type="quantitative",
+        title="release",
+        scale=alt.Scale(nice=False, domain=[0, len(table) + 1]),
+        axis=alt.Axis(tickCount=10),
+    )
+    title = "people in the area"
+    base = alt.Chart(with_texts(table, list(names))).encode(x=x, tooltip=tooltip(names))
+    color = apart(alt.Color, "series", kinds, (ACCENT, RED), "circle")
+    scale, axis = alt.Scale(zero=False), alt.Axis(format=FORMAT, tickCount=5)
+    bars = base.mark_rule(strokeWidth=1.6).encode(
+        y=alt.Y(field="low", type="quantitative", title=title, scale=scale, axis=axis), y2=alt.Y2(field="high"), color=color
+    )
+    shape = apart(alt.Shape, "series", kinds, ("circle", "cross"), "circle")
+    dots = base.mark_point(filled=True, size=34, opacity=1).encode(
+        y=alt.Y(field="estimate", type="quantitative", scale=scale), color=color, shape=shape
+    )
+    line = alt.Chart(pd.DataFrame({"y": [truth], "what": ["true count"]})).mark_rule(color=GREY, strokeWidth=2)
+    line = line.encode(y=alt.Y(field="y", type="quantitative"), tooltip=[alt.Tooltip(field="what", type="nominal", title="line")])
+    number = table["series"].value_counts()
+    told = f"True count {readable(truth)}. {', '.join(f'{int(number.get(kind, 0))} {kind}' for kind in kinds)}."
+    return finish(alt.layer(bars, dots, line), "A hundred intervals; line: the true count", told, height)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

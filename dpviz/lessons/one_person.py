@@ -1,15 +1,22 @@
-"""What one person changes in a released count, and what an attacker concludes from it: exact laws, no noise drawn."""
+"""Lesson: what one person changes in a released count, and what an attacker concludes from it; exact probabilities, no draws."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
+import altair as alt
 import numpy as np
+import pandas as pd
 
 from dpviz.arrays import Floats, Integers
+from dpviz.lessons.charts import COLORS, RED, Look, apart, band, curves, level, told_of, upright, x_axis, y_axis
+from dpviz.lessons.lesson import Figure, Lesson, Shown, epsilon_setting
+from dpviz.mechanisms.base import setting
 from dpviz.privacy.budget import ApproxBudget
+from dpviz.view.charts import finish, readable, tooltip, with_texts
 
 OTHERS = 20
 DELTA = 1e-6
@@ -17,6 +24,118 @@ LAPLACE, GAUSSIAN = "discrete Laplace", "discrete Gaussian"
 NOISES = (LAPLACE, GAUSSIAN)
 _MOST_SHOWN = 80
 _TAIL = 40
+OUT, IN = "without the person", "with the person"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnePerson(Lesson):
+    """A count with noise, with and without one person, and what an attacker believes after seeing it."""
+
+    key: ClassVar[str] = "one_person"
+    title: ClassVar[str] = "One person more or less"
+    text: ClassVar[str] = (
+        "A noisy count follows one law if a person is in the data and another if not, and ε-differential privacy keeps the ratio of the"
+        " two between $e^{-ε}$ and $e^{ε}$ at every output. So whatever is released, and whatever else an attacker knows of the others, the"
+        " odds that this person is in change by at most a factor $e^{ε}$; how sure the attacker ends up depends on the belief before."
+    )
+    task: ClassVar[str] = "set ε to 0.1 and then to 5: when can one release make a 50 % guess nearly certain?"
+
+    epsilon: float = epsilon_setting()
+    prior: int = setting(50, "Belief before, %", low=1, high=99, help="How sure the attacker is beforehand that the person is in the data.")
+    seen: int = setting(23, "Released count that is seen", low=0, high=40, help="The attacker knows the 20 others; the person makes it 21.")
+    noise: str = setting(LAPLACE, "Noise", choices=NOISES, help="Laplace keeps the bound for every output, Gaussian except for δ = 1e-6.")
+
+    def show(self) -> Shown:
+        """Compute the figures for these settings."""
+        noise = Noise(kind=self.noise, epsilon=self.epsilon)
+        counts = shown_counts(noise, self.seen)
+        laws = pd.concat(
+            [
+                pd.DataFrame({"x": counts, "y": 100 * noise.law(counts - at), "series": name})
+                for at, name in ((OTHERS, OUT), (OTHERS + 1, IN))
+            ]
+        )
+        prior = self.prior / 100
+        low, high = (100 * float(posterior(prior, sign * self.epsilon)) for sign in (-1, 1))
+        belief = pd.DataFrame({"x": counts, "y": 100 * posterior(prior, noise.log_odds(counts)), "low": low, "high": high})
+        belief["series"] = "belief after seeing a count"
+        gain = float(noise.log_odds(np.array([self.seen]))[0])
+        after = 100 * float(posterior(prior, gain))
+        charts = (two_laws(laws, self.seen), beliefs(belief, (self.prior, after, high), self.seen))
+        return Shown(rows=(charts,), figures=_figures(self, (gain, after, low, high)), note=_note(noise, self))
+
+
+def _figures(lesson: OnePerson, found: tuple[float, float, float, float]) -> tuple[Figure, ...]:
+    gain, after, low, high = found
+    bound = math.exp(lesson.epsilon)
+    return (
+        Figure(label="Odds change at most", value=f"× {bound:.3g}", help="$e^{ε}$, up or down; with Gaussian noise except for δ."),
+        Figure(label=f"Seeing {lesson.seen} changes them", value=f"× {math.exp(gain):.3g}", help="P(seen | in) / P(seen | out)."),
+        Figure(label="Belief", value=f"{lesson.prior} % → {after:.1f} %", help="Bayes' theorem: prior odds times that ratio."),
+        Figure(label="Allowed by $e^{ε}$", value=f"{low:.1f} to {high:.1f} %", help="The grey band, for this belief before."),
+    )
+
+
+def _note(noise: Noise, lesson: OnePerson) -> str:
+    if noise.kind != GAUSSIAN:
+        return "Grey: what $e^{ε}$ allows. With discrete Laplace noise every output changes the odds by exactly that: never more."
+    passed, least = beyond(noise)
+    return (
+        f"Grey: what $e^{{ε}}$ allows. Gaussian noise for (ε, δ) = ({lesson.epsilon:g}, {DELTA:g}): outputs far in the tail pass the bound."
+        f" If the person is in, that happens with probability {passed:.2g}; the δ that it takes is {least:.2g}."
+    )
+
+
+def two_laws(table: pd.DataFrame, seen: int, *, height: int = 330) -> alt.LayerChart:
+    """Probabilities of every released count with and without one person.
+
+    Args:
+        table: columns x (released count), y (probability in percent), series (`OUT` or `IN`).
+        seen: the output that is looked at.
+        height: of the whole chart, in pixels.
+    """
+    look = Look(title="Which count is released?", x="released count", y="probability (%)", order=(OUT, IN), colors=COLORS)
+    names = {"series": "law", "x": look.x, "y": look.y}
+    color = apart(alt.Color, "series", look.order, look.colors)
+    base = alt.Chart(with_texts(table, list(names))).encode(x=x_axis(look, table), color=color, tooltip=tooltip(names))
+    area = base.mark_area(opacity=0.18, interpolate="step", aria=False).encode(y=alt.Y(field="y", type="quantitative", stack=None))
+    line = base.mark_line(strokeWidth=2.2, interpolate="step").encode(
+        y=y_axis(look), strokeDash=apart(alt.StrokeDash, "series", look.order, ([1, 0], [6, 3]))
+    )
+    told = f"The output looked at is {seen}. {told_of(table)}"
+    return finish(alt.layer(area, line, upright(seen, f"seen: {seen}", left=_right_half(table, seen))), look.title, told, height)
+
+
+def beliefs(table: pd.DataFrame, bounds: tuple[float, float, float], seen: int, *, height: int = 330) -> alt.LayerChart:
+    """What the attacker believes after each output, within the bounds of differential privacy.
+
+    Args:
+        table: columns x (released count), y (percent), low, high (the bounds in percent) and series, one name.
+        bounds: the belief before, and the belief at `seen` and its upper bound, in percent.
+        seen: the output that is looked at.
+        height: of the whole chart, in pixels.
+    """
+    before, after, most = bounds
+    name = str(table["series"].iloc[0])
+    told = f"Before: {readable(before)} %. After seeing {seen}: {readable(round(after, 2))} %. Bound: {readable(round(most, 2))} %."
+    look = Look(
+        title="What does the attacker believe?",
+        x="released count",
+        y="belief that the person is in (%)",
+        order=(name,),
+        step=True,
+        top=100,
+        height=height,
+        told=told,
+    )
+    mark = alt.Chart(pd.DataFrame({"x": [seen], "y": [after]})).mark_point(size=130, filled=True, color=RED, opacity=1)
+    mark = mark.encode(x=alt.X(field="x", type="quantitative"), y=alt.Y(field="y", type="quantitative"))
+    line = upright(seen, f"seen: {seen}", left=_right_half(table, seen))
+    return curves(table, look, under=(band(table), level(before, f"before: {before:g} %"), line, mark))
+
+
+def _right_half(table: pd.DataFrame, x: float) -> bool:
+    return bool(2 * x > table["x"].min() + table["x"].max())
 
 
 @dataclass(frozen=True, kw_only=True)

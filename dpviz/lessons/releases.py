@@ -1,15 +1,21 @@
-"""One person's home and work in many releases: what all of them together allow, and what an attacker finds."""
+"""Lesson: one person's home and work in many releases: what all of them together allow, and what an attacker finds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from dpviz.arrays import Floats, Integers
+from dpviz.lessons.charts import Look, curves, upright
+from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.maps import Cells, cell_map
+from dpviz.mechanisms.base import setting
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
@@ -19,6 +25,86 @@ DELTA = 1e-6
 HOME, WORK = (2, 5), (6, 1)
 BASIC, ZCDP = "sum of ε", "zCDP, read as (ε, δ)"
 _SEED = 17
+EACH, TOGETHER = "for every table", "for all together"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Releases(Lesson):
+    """What an attacker has found after some days, and what all releases together allow."""
+
+    key: ClassVar[str] = "releases"
+    title: ClassVar[str] = "What is not protected: many releases"
+    text: ClassVar[str] = (
+        "An ε is the promise of one release: for a person whose home and work stand in two tables on each of d days the promises add up to"
+        " 2 d ε, and fresh noise every day averages out. One budget shared by all tables keeps the promise, with more noise in each; zCDP"
+        " adds"
+        " up ρ = ε²/2 instead and gives a smaller total for many releases, at the price of a δ."
+    )
+    task: ClassVar[str] = "find the day from which home and work are no secret any more; then let ε be for all tables together."
+
+    days: int = setting(30, "Days of releases", low=1, high=MOST_DAYS, help="Two tables a day: people at night, people at noon.")
+    epsilon: float = epsilon_setting(0.5, "Of every table, or of all tables together.")
+    budget: str = setting(EACH, "ε is", choices=(EACH, TOGETHER), help="Spent anew on every table, or shared between all of them.")
+    draw: int = draw_setting()
+
+    def show(self) -> Shown:
+        """Compute the figures for these settings."""
+        epsilon = self.epsilon if self.budget == EACH else self.epsilon / (TABLES * MOST_DAYS)
+        found = attack(round(epsilon, 9), self.draw)
+        home, work = found.after(self.days)
+        basic, converted = composed_at(epsilon, self.days)
+        sure = found.first_sure()
+        look = Look(
+            title="What is promised, after so many days",
+            x="days",
+            y="ε of all releases together",
+            order=(BASIC, ZCDP),
+            height=330,
+        )
+        totals = composed(round(epsilon, 9)).rename(columns={"days": "x", "epsilon": "y"})
+        return Shown(
+            rows=(
+                (_map(found.home[self.days], HOME, "Where is home?"), _map(found.work[self.days], WORK, "Where is work?")),
+                (_beliefs(found.home, found.work, self.days), curves(totals, look, under=(_day(self.days),))),
+            ),
+            figures=(
+                Figure(
+                    label="Belief: home, work",
+                    value=f"{100 * home:.3g} %, {100 * work:.3g} %",
+                    help="In the true cells, after these days; 1.6 % blind.",
+                ),
+                Figure(
+                    label="Sure of both from day",
+                    value="–" if sure is None else f"{sure}",
+                    help=f"At least 95 %, to the end of {MOST_DAYS} days.",
+                ),
+                Figure(label="Sum of ε", value=f"{basic:.3g}", help=f"{TABLES} tables a day."),
+                Figure(label="zCDP", value=f"{converted:.3g}", help=f"The ρ of all tables added up, read as (ε, δ = {DELTA:g})."),
+            ),
+            note="Ring: the truth. The attacker knows how many others are in each cell, which stays the same; each table has fresh noise."
+            " The smaller of the two totals holds: for few releases that is the sum.",
+        )
+
+
+def _day(days: int) -> object:
+    return upright(days, f"day {days}", left=2 * days > MOST_DAYS)
+
+
+def _map(belief: NDArray[np.float64], place: tuple[int, int], title: str) -> object:
+    row, column = (part.ravel() for part in np.indices((SIDE, SIDE)))
+    cells = pd.DataFrame({"x": column, "y": row, "x2": column + 1, "y2": row + 1, "value": np.maximum(100 * belief.ravel(), 1e-4)})
+    marks = pd.DataFrame({"x": [place[0] + 0.5], "y": [place[1] + 0.5], "what": ["the truth"], "shape": ["circle"]})
+    told = f"The true cell is believed with {100 * belief[place[1], place[0]]:.3g} %, the likeliest with {100 * belief.max():.3g} %."
+    return cell_map(Cells(table=cells, title=title, value="belief (%)", low=0.1, high=100.0, told=told, height=330), marks=marks)
+
+
+def _beliefs(home: NDArray[np.float64], work: NDArray[np.float64], days: int) -> object:
+    look = Look(title="Belief in the truth, day by day", x="days", y="belief (%)", order=("home", "work"), top=100, height=330)
+    parts = [
+        pd.DataFrame({"x": np.arange(len(belief)), "y": 100 * belief[:, place[1], place[0]], "series": name})
+        for name, belief, place in (("home", home, HOME), ("work", work, WORK))
+    ]
+    return curves(pd.concat(parts, ignore_index=True), look, under=(_day(days),))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

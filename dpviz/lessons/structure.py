@@ -1,16 +1,21 @@
-"""What splits cost and what they gain: a kd-tree's error by the share of epsilon that finds its splits."""
+"""Lesson: what splits cost and what they gain: a kd-tree's error by the share of epsilon that finds its splits."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from dpviz.arrays import Floats
 from dpviz.evaluation.metrics import true_answers
-from dpviz.lessons.town import town
+from dpviz.lessons.charts import Look, curves, upright
+from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
+from dpviz.lessons.maps import Cells, cell_map
+from dpviz.lessons.town import TIGHT, TWO, town, town_cells
+from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.points.kdtree import Kdtree
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
@@ -23,6 +28,80 @@ SHARES = (0.02, 0.05, 0.1, 0.2, 0.35, 0.55, 0.75, 0.95)
 TOTAL, NOISE, UNIFORMITY = "kd-tree", "its noise", "its uniformity"
 PARTS = (TOTAL, NOISE, UNIFORMITY)
 _SEED = 3
+QUADTREE = "quadtree"
+PERCENTS = tuple(round(100 * share) for share in SHARES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Structure(Lesson):
+    """A kd-tree's error by the share of its splits, and the partitions of one share."""
+
+    key: ClassVar[str] = "structure"
+    title: ClassVar[str] = "Structure against counts"
+    text: ClassVar[str] = (
+        "A tree that follows the data must pay for finding its splits, and what it pays is missing for its counts. With too small a share"
+        " the splits fall nearly at random and crowds are smeared over large partitions; with too large a share the counts drown in noise."
+    )
+    task: ClassVar[str] = (
+        "move the share from 2 % to 95 % and watch the partitions; then choose *two crowds*: does following the data still pay?"
+    )
+
+    share: int = setting(35, "Share of ε for splits, %", choices=PERCENTS, help="The rest counts. The map shows the tree of this share.")
+    epsilon: float = epsilon_setting(0.5)
+    town: str = setting(TIGHT, "Town", choices=(TIGHT, TWO), help=f"{PEOPLE:,} made-up people.")
+    draw: int = draw_setting()
+
+    def show(self) -> Shown:
+        """Compute the figures for these settings."""
+        table = by_share(self.town, self.epsilon, self.draw)
+        quad = of_quadtree(self.town, self.epsilon, self.draw)
+        look = Look(
+            title="Error by what the splits take",
+            x="share of ε for splits (%)",
+            y="typical error (people)",
+            order=(*PARTS, QUADTREE),
+            log_y=True,
+            height=380,
+        )
+        flat = pd.DataFrame({"share": [PERCENTS[0], PERCENTS[-1]], "series": QUADTREE, "error": quad})
+        rows = pd.concat([table, flat], ignore_index=True).rename(columns={"share": "x", "error": "y"})
+        under = (upright(self.share, f"the map: {self.share} %", left=self.share > PERCENTS[-1] / 2),)
+        errors = table[table["series"] == TOTAL].set_index("share")["error"]
+        best = float(errors.index[int(errors.argmin())])
+        return Shown(
+            rows=((curves(rows, look, under=under), _map(self)),),
+            figures=(
+                Figure(label=f"Error at {self.share} %", value=f"± {errors[float(self.share)]:.3g}", help="Typical error, in people."),
+                Figure(label="Least error", value=f"± {errors[best]:.3g}", help="Of the shares tried; it differs from draw to draw."),
+                Figure(label="at a share of", value=f"{best:.0f} %", help="Where the least error was found in these draws."),
+                Figure(label="Quadtree", value=f"± {quad:.3g}", help="Equal quarters need no data, so all of ε counts."),
+            ),
+            note=f"{QUESTIONS} random rectangles, {REPEATS} seeded draws per share, kd-trees of height {HEIGHT}. Noise and uniformity"
+            " (taking"
+            " people as evenly spread in every partition) are the two parts of the kd-tree's error. Choosing a share by looking at such a"
+            " chart"
+            " of private data would leak.",
+        )
+
+
+def _map(lesson: Structure) -> object:
+    release = released(lesson.town, lesson.share / 100, lesson.epsilon, Entropy.seeded(lesson.draw))
+    leaves = release.tree.leaves
+    boxes = pd.DataFrame(release.tree.rectangles(leaves), columns=["x", "y", "x2", "y2"])
+    area = (boxes["x2"] - boxes["x"]) * (boxes["y2"] - boxes["y"])
+    boxes["value"] = (release.count[leaves].clip(min=0) / area).astype(float)
+    column, row = town_cells(ORDER, PEOPLE, lesson.town)
+    some = slice(None, None, 8)
+    marks = pd.DataFrame({"x": column[some] + 0.5, "y": row[some] + 0.5, "what": "one person in eight", "shape": "dot"})
+    cells = Cells(
+        table=boxes,
+        title=f"Partitions at {lesson.share} %",
+        value="released people per cell",
+        low=0.0,
+        high=max(float(boxes["value"].max()), 1.0),
+        told=f"{len(boxes)} partitions; {'small' if area.median() < 16 else 'large'} ones in the middle of the range.",
+    )
+    return cell_map(cells, marks=marks, outlines=boxes)
 
 
 @lru_cache(maxsize=4)

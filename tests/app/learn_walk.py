@@ -4,11 +4,11 @@ import json
 
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app.stops import STOPS
+from dpviz.lessons import LESSONS
 from tests.app.walk import good
 
-KEYS = [stop.key for stop in STOPS]
-BY_KEY = {stop.key: stop for stop in STOPS}
+KEYS = [stop.key for stop in LESSONS]
+BY_KEY = {stop.key: stop for stop in LESSONS}
 
 
 def learn():
@@ -27,7 +27,7 @@ def at(app):
     return app.session_state["learn at"]
 
 
-def knobs(app):
+def settings(app):
     return app.session_state["learn knobs"][at(app)]
 
 
@@ -51,8 +51,8 @@ def described(app):
 def moved(app, name):
     """Move the widget of one setting somewhere else; returns what it was before."""
     stop = BY_KEY[at(app)]
-    rule = next(rule for rule in stop.knobs.rules() if rule.name == name)
-    before = getattr(knobs(app), name)
+    rule = next(rule for rule in stop.rules() if rule.name == name)
+    before = getattr(settings(app), name)
     key = f"learn {stop.key} {name}"
     if isinstance(rule.default, bool):
         app.toggle(key=key).set_value(not before)

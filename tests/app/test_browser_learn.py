@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from dpviz.app.stops import STOPS
+from dpviz.lessons import LESSONS
 from tests.app.browse import background, until, visit
 from tests.app.walk import ROOT
 
@@ -34,9 +34,9 @@ def where(page):
 
 
 def arrive(page, place):
-    page.get_by_role("heading", name=f"{place + 1}. {STOPS[place].title}").wait_for()
-    until(lambda: f"stop={STOPS[place].key}" in where(page), "the address of the stop")
-    for chart in range(sum(len(row) for row in STOPS[place].show(STOPS[place].knobs()).rows)):
+    page.get_by_role("heading", name=f"{place + 1}. {LESSONS[place].title}").wait_for()
+    until(lambda: f"stop={LESSONS[place].key}" in where(page), "the address of the stop")
+    for chart in range(sum(len(row) for row in LESSONS[place]().show().rows)):
         page.get_by_test_id("stVegaLiteChart").nth(chart).locator("canvas, svg.marks").first.wait_for()
     settled(page)
 
@@ -75,7 +75,7 @@ def operate(page, stop):
 
 def test_a_walk_through_all_stops_each_operated(chromium, address, tmp_path):
     with visit(chromium, address, "learn", scheme="light", tmp_path=tmp_path) as (page, seen):
-        for place, stop in enumerate(STOPS):
+        for place, stop in enumerate(LESSONS):
             arrive(page, place)
             begin = len(seen.sizes)
             words = told(page)
@@ -85,15 +85,15 @@ def test_a_walk_through_all_stops_each_operated(chromium, address, tmp_path):
             until(lambda url=url: where(page) == url, f"the address of {stop.key} after the reset")
             until(lambda shown=shown: figures(page) == shown, f"the first figures of {stop.key} after the reset")
             print(f"\n{stop.key}: largest message {max(seen.sizes[begin:], default=0) / 1000:.0f} kB")
-            if place + 1 < len(STOPS):
+            if place + 1 < len(LESSONS):
                 page.get_by_role("button", name="Next").last.click()
                 until(lambda: page.evaluate(SCROLLED) == 0, "the top of the next stop")
         for _ in range(5):  # the moved control and the reset have addresses too
             page.go_back()
             settled(page)
-            if f"stop={STOPS[-2].key}" in where(page):
+            if f"stop={LESSONS[-2].key}" in where(page):
                 break
-        arrive(page, len(STOPS) - 2)
+        arrive(page, len(LESSONS) - 2)
 
 
 def test_a_shared_link_in_the_dark_and_a_picture_of_it(chromium, address, tmp_path):
@@ -131,7 +131,7 @@ LEGENDS_CUT = """[...document.querySelectorAll("svg.marks")].flatMap(chart =>
 
 @pytest.mark.parametrize("place", [5, 6, 7, 8])
 def test_on_a_phone_legends_and_titles_are_whole(phone, address, place):
-    phone.goto(f"{address}/learn?stop={STOPS[place].key}")
+    phone.goto(f"{address}/learn?stop={LESSONS[place].key}")
     arrive(phone, place)
     assert phone.evaluate(LEGENDS_CUT) == []
 

@@ -1,31 +1,28 @@
 """The Learn page: every stop opens, its controls move it, its address carries it, and reset brings it back."""
 
-import re
 import time
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app.learn_page import _about
+from dpviz.app.learn_page import describe
 from dpviz.app.link import from_query
-from dpviz.app.stops import STOPS
-from dpviz.app.stops.parts import MOST_DRAWS, Knobs
-from dpviz.app.stops.split import HEIGHT, PRESETS, SOURCES
-from dpviz.errors import SettingError
-from dpviz.mechanisms.base import setting
+from dpviz.lessons import LESSONS
+from dpviz.lessons.lesson import MOST_DRAWS
+from dpviz.lessons.split import HEIGHT, PRESETS, SOURCES
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.samples.points import load_sample
 from dpviz.view.charts import STAMP, picture
-from tests.app.learn_walk import BY_KEY, KEYS, address, at, charts, described, knobs, learn_app, moved, sizes
+from tests.app.learn_walk import BY_KEY, KEYS, address, at, charts, described, learn_app, moved, settings, sizes
 from tests.app.walk import ROOT, fine, good, keys, labelled
 
 HOSTILE = ["", "nan", "inf", "-1", "1e999", "999999999", "True and", "<script>", "../../etc/passwd", "0," * 3000, "1,2", "None", "é" * 50]
 MOVABLE = [
     (stop.key, rule.name)
-    for stop in STOPS
-    for rule in stop.knobs.rules()
+    for stop in LESSONS
+    for rule in stop.rules()
     if rule.name != "draw" and not isinstance(rule.default, tuple) and rule.when is None
 ]
 LARGEST_MESSAGE = 1_500_000
@@ -37,18 +34,6 @@ def stop_of(key):
 
 
 class TestStops:
-    def test_there_are_ten_with_keys_of_their_own(self):
-        assert len(KEYS) == len(set(KEYS)) == 10
-        assert all(re.fullmatch(r"[a-z_]+", key) for key in KEYS)
-
-    @pytest.mark.parametrize("key", KEYS)
-    def test_it_says_two_sentences_and_one_thing_to_try(self, key):
-        stop = stop_of(key)
-        text = stop.says.replace("et al. ", "et al ")
-        assert len(re.findall(r"\.(?:\s|$)", text)) == 2
-        assert stop.task.endswith((".", "?"))
-        assert len(re.findall(r"[.?](?:\s|$)", stop.task)) == 1
-
     @pytest.mark.parametrize("key", KEYS)
     def test_it_opens_with_described_charts_of_modest_size(self, key):
         app = fine(learn_app(stop=key))
@@ -71,9 +56,9 @@ def test_a_stop_costs_at_most_forty_releases(capsys):
     points, stops = load_sample("la_residents"), [stop_of(key) for key in KEYS]
     unit = min(seconds(lambda: Quadtree(height=8).release(points, PureBudget(0.5), Entropy.seeded(1))) for _ in range(3))
     for stop in stops:
-        first = seconds(lambda: stop.show(stop.knobs())) / unit  # noqa: B023
-        choices = [{rule.name: rule.choices[0]} for rule in stop.knobs.rules() if rule.choices]
-        again = max((seconds(lambda: stop.show(stop.knobs(**choice))) / unit for choice in choices), default=0)  # noqa: B023
+        first = seconds(lambda: stop().show()) / unit  # noqa: B023
+        choices = [{rule.name: rule.choices[0]} for rule in stop.rules() if rule.choices]
+        again = max((seconds(lambda: stop(**choice).show()) / unit for choice in choices), default=0)  # noqa: B023
         with capsys.disabled():
             print(f"\n{stop.key}: first {first:.1f}, a control at most {again:.1f} releases")
         assert first < MOST_RELEASES
@@ -92,22 +77,22 @@ class TestControls:
         app = learn_app(stop=key)
         for name in (name for stop, name in MOVABLE if stop == key):
             before = moved(app, name)
-            assert getattr(knobs(app), name) != before
-            assert address(app)[name] == str(getattr(knobs(app), name))
+            assert getattr(settings(app), name) != before
+            assert address(app)[name] == str(getattr(settings(app), name))
             assert address(app)["stop"] == key
         other = learn_app(**address(app))
-        assert (at(other), knobs(other)) == (key, knobs(app))
+        assert (at(other), settings(other)) == (key, settings(app))
         assert [metric.value for metric in other.metric] == [metric.value for metric in app.metric]
         good(app.button(key="learn reset").click().run())
-        assert knobs(app) == stop_of(key).knobs()
+        assert settings(app) == stop_of(key)()
         assert address(app) == {"stop": key}
 
-    @pytest.mark.parametrize("key", [key for key in KEYS if any(rule.name == "draw" for rule in stop_of(key).knobs.rules())])
+    @pytest.mark.parametrize("key", [key for key in KEYS if any(rule.name == "draw" for rule in stop_of(key).rules())])
     def test_drawing_again_shows_other_noise(self, key):
         app = learn_app(stop=key)
         before = charts(app)
         good(app.button(key="learn draw").click().run())
-        assert knobs(app).draw == 2
+        assert settings(app).draw == 2
         assert address(app) == {"stop": key, "draw": "2"}
         assert charts(app) != before
         good(app.button(key="learn reset").click().run())
@@ -115,9 +100,9 @@ class TestControls:
 
     def test_the_number_of_the_draw_begins_again_at_its_end(self):
         app = learn_app(stop="sums", draw=str(MOST_DRAWS))
-        assert knobs(app).draw == MOST_DRAWS
+        assert settings(app).draw == MOST_DRAWS
         good(app.button(key="learn draw").click().run())
-        assert knobs(app).draw == 1
+        assert settings(app).draw == 1
 
 
 class TestSplit:
@@ -125,23 +110,23 @@ class TestSplit:
         app = learn_app(stop="split")
         for name, source in SOURCES.items():
             good(app.selectbox(key="learn split preset").set_value(name).run())
-            assert knobs(app).levels == PRESETS[name]
+            assert settings(app).levels == PRESETS[name]
             assert any(source in caption.value for caption in app.caption)
         good(app.selectbox(key="learn split preset").set_value("leaf").run())
-        assert knobs(app).levels == PRESETS["leaf"]
+        assert settings(app).levels == PRESETS["leaf"]
         assert not any("Source" in caption.value for caption in app.caption)
 
     def test_a_typed_share_is_taken_from_the_others(self):
         app = learn_app(stop="split", levels=",".join(["1"] * (HEIGHT + 1)))
         good(app.number_input(key="learn share 0").set_value(50.0).run())
-        assert knobs(app).levels == pytest.approx((0.5, *[0.1] * HEIGHT), abs=1e-3)
+        assert settings(app).levels == pytest.approx((0.5, *[0.1] * HEIGHT), abs=1e-3)
         assert labelled(app.number_input, "zoom 0, %").value == pytest.approx(50)
         assert app.selectbox(key="learn split preset").value is None
 
     @pytest.mark.parametrize("levels", ["0,0,0,0,0,0", "1,1,1", "nan,1,1,1,1,1", "-1,1,1,1,1,1", "2,1,1,1,1,1", "a,b"])
     def test_shares_that_are_none_are_refused(self, levels):
         app = fine(learn_app(stop="split", levels=levels))
-        assert knobs(app) == stop_of("split").knobs()
+        assert settings(app) == stop_of("split")()
 
 
 class TestAddress:
@@ -149,11 +134,11 @@ class TestAddress:
     def test_hostile_parameters_fall_back_to_the_defaults(self, key):
         stop = stop_of(key)
         for text in HOSTILE:
-            link = {rule.name: text for rule in stop.knobs.rules()}
-            found = from_query(stop.knobs, {**link, "stop": key, "other": text})
-            assert found == stop.knobs()
-        app = fine(learn_app(stop=key, **{rule.name: "<script>" for rule in stop.knobs.rules()}))
-        assert knobs(app) == stop.knobs()
+            link = {rule.name: text for rule in stop.rules()}
+            found = from_query(stop, {**link, "stop": key, "other": text})
+            assert found == stop()
+        app = fine(learn_app(stop=key, **{rule.name: "<script>" for rule in stop.rules()}))
+        assert settings(app) == stop()
         assert address(app) == {"stop": key}
 
     @pytest.mark.parametrize("stop", [*HOSTILE, "ONE_PERSON", "split&draw=2"])
@@ -162,7 +147,7 @@ class TestAddress:
 
     def test_settings_of_other_stops_do_not_matter(self):
         app = learn_app(stop="leak", prior="3", person="7")
-        assert knobs(app).person == 7
+        assert settings(app).person == 7
         assert address(app) == {"stop": "leak", "person": "7"}
 
 
@@ -181,14 +166,14 @@ class TestWalk:
         good(app.radio(key="learn contents").set_value("releases").run())
         assert address(app) == {"stop": "releases"}
         good(app.radio(key="learn contents").set_value("one_person").run())
-        assert knobs(app).prior == 90
+        assert settings(app).prior == 90
         assert address(app) == {"stop": "one_person", "prior": "90"}
 
     def test_going_back_makes_nothing_again(self, monkeypatch):
         made = []
-        for stop in STOPS[:2]:
+        for stop in LESSONS[:2]:
             show = stop.show
-            monkeypatch.setitem(stop.__dict__, "show", lambda knobs, show=show, key=stop.key: made.append(key) or show(knobs))
+            monkeypatch.setattr(stop, "show", lambda self, show=show: made.append(self.key) or show(self))
         app = learn_app()
         good(app.button(key="learn next top").click().run())
         good(app.button(key="learn previous top").click().run())
@@ -202,33 +187,11 @@ class TestWalk:
         assert "learn reset" in keys(app.button)
 
 
-class TestKnobs:
-    def test_settings_are_checked_as_those_of_mechanisms_are(self):
-        class Odd(Knobs):
-            pass
-
-        assert Odd().to_query() == {}
-        with pytest.raises(SettingError, match="from 1 to 40"):
-            stop_of("leak").knobs(person=41)
-        with pytest.raises(SettingError, match="6 numbers"):
-            stop_of("split").knobs(levels=(1.0,))
-        assert setting(1, "A", help="b").default == 1
-
-    @pytest.mark.parametrize("key", KEYS)
-    def test_what_is_written_is_read_back(self, key):
-        kind = stop_of(key).knobs
-        for rule in kind.rules():
-            for value in rule.choices or ((rule.low, rule.high) if isinstance(rule.default, int) and rule.high is not None else ()):
-                value = bool(value) if isinstance(rule.default, bool) else value  # noqa: PLW2901
-                one = kind(**{rule.name: value})
-                assert from_query(kind, one.to_query()) == one
-
-
 class TestPictures:
     @pytest.mark.parametrize("key", KEYS)
     def test_every_stop_has_one_that_says_what_it_is(self, key):
         stop = stop_of(key)
-        shown = stop.show(stop.knobs())
+        shown = stop().show()
         text = picture(shown.charts, stop.title, "ε: 1", "svg").decode()
         assert text.startswith("<svg")
         assert STAMP in text
@@ -237,11 +200,11 @@ class TestPictures:
 
     def test_png_is_one(self):
         stop = stop_of("interval")
-        assert picture(stop.show(stop.knobs()).charts, stop.title, "ε: 1", "png").startswith(b"\x89PNG")
+        assert picture(stop().show().charts, stop.title, "ε: 1", "png").startswith(b"\x89PNG")
 
     def test_a_dark_page_gives_a_dark_one(self):
         stop = stop_of("interval")
-        shown = stop.show(stop.knobs())
+        shown = stop().show()
         light, dark = (picture(shown.charts, stop.title, "x", "svg", dark=dark).decode() for dark in (False, True))
         assert 'fill="#ffffff"' in light[:600]
         assert 'fill="#101518"' in dark[:600]
@@ -249,7 +212,7 @@ class TestPictures:
 
     def test_charts_on_screen_stay_as_they_were(self):
         stop = stop_of("one_person")
-        shown = stop.show(stop.knobs())
+        shown = stop().show()
         before = [chart.to_dict() for chart in shown.charts]
         picture(shown.charts, stop.title, "x", "svg")
         assert [chart.to_dict() for chart in shown.charts] == before
@@ -257,6 +220,6 @@ class TestPictures:
     def test_the_buttons_are_there_and_the_settings_are_named(self):
         app = learn_app(stop="split")
         assert {"learn picture svg", "learn picture png"} <= keys(app.get("download_button"))
-        about = _about(stop_of("split"), knobs(app))
+        about = describe(settings(app))
         assert "Privacy budget ε: 0.5" in about
         assert "0.25, 0, 0.25" in about

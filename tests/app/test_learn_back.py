@@ -2,7 +2,7 @@
 
 from streamlit.testing.v1 import AppTest
 
-from tests.app.learn_walk import BY_KEY, KEYS, address, at, knobs, learn_app, moved
+from tests.app.learn_walk import BY_KEY, KEYS, address, at, learn_app, moved, settings
 from tests.app.walk import good
 
 
@@ -27,12 +27,12 @@ class TestGoingBack:
     def test_the_stop_and_its_settings_follow_the_address(self):
         app = learn_app(stop="leak")
         moved(app, "person")
-        person = knobs(app).person
+        person = settings(app).person
         good(app.button(key="learn next top").click().run())
         self.gone(app, stop="leak", person=str(person))
-        assert (at(app), knobs(app).person) == ("leak", person)
+        assert (at(app), settings(app).person) == ("leak", person)
         self.gone(app, stop="leak")
-        assert (at(app), knobs(app).person) == ("leak", BY_KEY["leak"].knobs().person)
+        assert (at(app), settings(app).person) == ("leak", BY_KEY["leak"]().person)
 
     def test_back_to_the_bare_address_is_the_first_stop_and_leaves_the_address_alone(self):
         app = learn_app(stop="sums")
@@ -60,5 +60,5 @@ class TestGoingBack:
         self.gone(app)
         app.session_state["elsewhere"] = False
         self.gone(app)
-        assert (at(app), knobs(app).person) == ("leak", 7)
+        assert (at(app), settings(app).person) == ("leak", 7)
         assert address(app) == {"stop": "leak", "person": "7"}

@@ -11,9 +11,9 @@ from dpviz.app.compare_state import JOB, CompareConfig
 from dpviz.app.compare_tabs import NAMES as COMPARE_TABS
 from dpviz.app.points_state import CURATE, Config
 from dpviz.app.points_tabs import NAMES as POINTS_TABS
-from dpviz.app.stops import STOPS
 from dpviz.app.study_job import DONE
 from dpviz.app.trips_tabs import NAMES as TRIPS_TABS
+from dpviz.lessons import LESSONS
 from dpviz.privacy.entropy import Entropy
 from tests.app.browse import LARGEST_MESSAGE, canvas, colours, until, visit
 from tests.app.walk import ROOT, entries, good, press_draw
@@ -202,11 +202,11 @@ def compare_page(words):
 def learn_page(words):
     """Every stop, first all of its controls, then gone to once more."""
     costs, app = Costs("learn"), opened("learn")
-    for stop in STOPS:
+    for stop in LESSONS:
         costs.take(f"to {stop.key}", run(app, partial(app.radio[0].set_value, stop.key)), everything(app))
         moved(app, costs)
     before = len(words)
-    for stop in STOPS:
+    for stop in LESSONS:
         costs.take(f"to {stop.key}", run(app, partial(app.radio[0].set_value, stop.key)), everything(app))
     costs.words = len(words) - before
     return costs

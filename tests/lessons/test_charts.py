@@ -2,15 +2,15 @@
 
 import itertools
 
-import altair as alt
 import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.app.stops import STOPS
-from dpviz.lessons.charts import _FITS, _OFF, AMBER, COLORS, GREEN, RED, Look, columns_for, curves
-from dpviz.lessons.maps import FALSE_N, FALSE_P, FILL, FILLS, PLAIN, family_table, judged
-from dpviz.lessons.topdown import CHEBYSHEV, EUCLIDEAN, family
+from dpviz.lessons import LESSONS
+from dpviz.lessons.charts import AMBER, COLORS, GREEN, RED, Look, columns_for, curves
+from dpviz.lessons.consistency import _FITS, _OFF
+from dpviz.lessons.maps import FILL
+from dpviz.lessons.topdown import FILLS
 from dpviz.view.colors import ACCENT
 from dpviz.view.figure_charts import DASHES
 
@@ -87,10 +87,10 @@ def encodings(spec):
             yield from encodings(part)
 
 
-@pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.key)
+@pytest.mark.parametrize("stop", LESSONS, ids=lambda stop: stop.key)
 def test_every_series_of_every_stop_has_a_checked_colour_and_a_second_look(stop):
     checked = {frozenset(colors) for colors in (BARE | LINES | FORMS).values()}
-    for chart in stop.show(stop.knobs()).charts:
+    for chart in stop().show().charts:
         for encoding in encodings(chart.to_dict()):
             ranges = encoding.get("color", {}).get("scale", {}).get("range")
             if ranges and len(ranges) > 1:
@@ -113,31 +113,3 @@ class TestLegends:
         legends = [each[name]["legend"] for each in encodings(chart) for name in ("color", "strokeDash") if name in each]
         assert legends
         assert all(legend["symbolSize"] >= 400 and legend["columns"] == 2 for legend in legends)
-
-
-class TestFamily:
-    TABLE = pd.DataFrame(
-        [(child, name, count) for name, row in {"true": (5, 0, 3), "noisy": (4, 2, -1), "a": (8, 0, 0), "b": (6, 1, 1)}.items()
-         for child, count in enumerate(row, 1)],
-        columns=["child", "series", "count"],
-    )  # fmt: skip
-
-    def test_what_is_wrong_about_presence_is_judged_but_not_in_the_noisy_row(self):
-        rows = judged(self.TABLE, ("true", "noisy", "a", "b")).set_index(["series", "child"])
-        wrong = rows[rows["kind"] != PLAIN]["kind"].to_dict()
-        assert wrong == {("a", "3"): FALSE_N, ("b", "2"): FALSE_P}
-        assert rows.loc[("noisy", "3"), "label"] == "−1"
-        assert [rows.loc[(name, "sum"), "count"] for name in ("true", "noisy", "a", "b")] == [8, 5, 8, 8]
-
-    def test_intopt_never_has_more_false_positives_than_least_squares_in_the_first_draws(self):
-        number = []
-        for draw in range(1, 41):
-            rows = judged(family(12.8**2, draw), ("true", "noisy", CHEBYSHEV, EUCLIDEAN))
-            number.append([int(((rows["series"] == name) & (rows["kind"] == FALSE_P)).sum()) for name in (CHEBYSHEV, EUCLIDEAN)])
-        assert all(first <= second for first, second in number)
-        assert sum(first for first, _ in number) < 0.75 * sum(second for _, second in number)
-
-    def test_the_chart_reads_every_number(self):
-        chart = family_table(self.TABLE, ("true", "noisy", "a", "b"), "One family")
-        assert isinstance(chart, alt.LayerChart)
-        assert "b: 1: 6, 2: 1, 3: 1, sum: 8" in chart.to_dict()["description"]

@@ -1,19 +1,26 @@
+import altair as alt
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.lessons.topdown import (
     CHEBYSHEV,
     EUCLIDEAN,
+    FALSE_N,
+    FALSE_P,
     FAMILY,
     KINDS,
     OPTIMISERS,
+    PLAIN,
     REPEATS,
     STAGES,
     country,
     empty_pairs,
     false_by_stage,
     family,
+    family_table,
+    judged,
     released,
     stage_pairs,
 )
@@ -44,7 +51,7 @@ def test_false_positives_are_means_over_draws():
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 5.0])
 def test_chebyshev_leaves_fewer_false_positives_on_this_country(epsilon):
-    mean = false_by_stage(epsilon, 1).pivot(index="stage", columns="series", values="mean")
+    mean = false_by_stage(epsilon, 1).pivot_table(index="stage", columns="series", values="mean")
     assert mean[CHEBYSHEV][0] == mean[EUCLIDEAN][0] == 0
     assert mean[CHEBYSHEV][4] < 0.85 * mean[EUCLIDEAN][4]
 
@@ -57,7 +64,7 @@ def test_chebyshev_sets_more_small_true_counts_to_0():
 
 
 def test_a_family_adds_up_and_is_never_negative():
-    table = family(100.0, 2).pivot(index="child", columns="series", values="count")
+    table = family(100.0, 2).pivot_table(index="child", columns="series", values="count")
     assert table["true"].tolist() == list(FAMILY)
     for name in OPTIMISERS:
         assert table[name].sum() == sum(FAMILY)
@@ -65,3 +72,31 @@ def test_a_family_adds_up_and_is_never_negative():
     change = {name: (table[name] - table["noisy"]).abs() for name in OPTIMISERS}
     assert change[CHEBYSHEV].max() <= change[EUCLIDEAN].max()
     assert (change[CHEBYSHEV] ** 2).sum() >= (change[EUCLIDEAN] ** 2).sum()
+
+
+class TestFamily:
+    TABLE = pd.DataFrame(
+        [(child, name, count) for name, row in {"true": (5, 0, 3), "noisy": (4, 2, -1), "a": (8, 0, 0), "b": (6, 1, 1)}.items()
+         for child, count in enumerate(row, 1)],
+        columns=["child", "series", "count"],
+    )  # fmt: skip
+
+    def test_what_is_wrong_about_presence_is_judged_but_not_in_the_noisy_row(self):
+        rows = judged(self.TABLE, ("true", "noisy", "a", "b")).set_index(["series", "child"])
+        wrong = rows[rows["kind"] != PLAIN]["kind"].to_dict()
+        assert wrong == {("a", "3"): FALSE_N, ("b", "2"): FALSE_P}
+        assert rows.loc[("noisy", "3"), "label"] == "−1"
+        assert [rows.loc[(name, "sum"), "count"] for name in ("true", "noisy", "a", "b")] == [8, 5, 8, 8]
+
+    def test_intopt_never_has_more_false_positives_than_least_squares_in_the_first_draws(self):
+        number = []
+        for draw in range(1, 41):
+            rows = judged(family(12.8**2, draw), ("true", "noisy", CHEBYSHEV, EUCLIDEAN))
+            number.append([int(((rows["series"] == name) & (rows["kind"] == FALSE_P)).sum()) for name in (CHEBYSHEV, EUCLIDEAN)])
+        assert all(first <= second for first, second in number)
+        assert sum(first for first, _ in number) < 0.75 * sum(second for _, second in number)
+
+    def test_the_chart_reads_every_number(self):
+        chart = family_table(self.TABLE, ("true", "noisy", "a", "b"), "One family")
+        assert isinstance(chart, alt.LayerChart)
+        assert "b: 1: 6, 2: 1, 3: 1, sum: 8" in chart.to_dict()["description"]

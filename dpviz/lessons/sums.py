@@ -1,12 +1,12 @@
-"""Stop: flat noise against trees."""
+"""Lesson: flat noise adds up in sums over many cells; the noise of a tree hardly does."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pandas as pd
 
-from dpviz.app.stops.parts import Figure, Knobs, Shown, Stop, draw_setting, epsilon_setting
 from dpviz.lessons.charts import Look, band, curves
 from dpviz.lessons.errors import (
     ALIGNED,
@@ -19,29 +19,40 @@ from dpviz.lessons.errors import (
     running_errors,
     stated_errors,
 )
+from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
 
 SIDES = {"16 × 16": 4, "32 × 32": 5, "64 × 64": 6}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sums(Knobs):
-    """Settings of the stop."""
+class Sums(Lesson):
+    """The error of a growing sum, and errors by size of the square."""
+
+    key: ClassVar[str] = "sums"
+    title: ClassVar[str] = "Flat noise against trees"
+    text: ClassVar[str] = (
+        "If every cell gets its own noise of standard deviation σ, the sum over n cells is typically off by √n · σ: what is little for a"
+        " cell adds up over large areas. A tree spends part of the same ε on counts of large areas, so single cells get noisier, and the"
+        " error of sums grows far more slowly with their size."
+    )
+    task: ClassVar[str] = (
+        "press *Draw again* a few times and watch where the walk of flat noise ends; then ask for squares that are nodes of the tree."
+    )
 
     epsilon: float = epsilon_setting(0.5)
     town: str = setting("64 × 64", "Cells", choices=tuple(SIDES), help="How finely the town is cut; the tree goes down to single cells.")
     squares: str = setting(ANYWHERE, "Squares", choices=PLACEMENTS, help="Anywhere in the town, or blocks that the tree itself counts.")
     draw: int = draw_setting()
 
-
-def show(knobs: Sums) -> Shown:
-    """Running sums, and errors by size."""
-    order = SIDES[knobs.town]
-    releases = flat_and_tree(order, knobs.epsilon, knobs.draw)
-    walk = running_errors(releases, order, knobs.epsilon)
-    theory = {name: stated_errors(each, order, knobs.squares) for name, each in releases.items()}
-    drawn = {name: drawn_errors([each], order, knobs.squares) for name, each in releases.items()}
-    return Shown(rows=((_walk(walk), _by_size(theory, drawn)),), figures=_figures(theory), note=_note(knobs))
+    def show(self) -> Shown:
+        """Compute the figures for these settings."""
+        order = SIDES[self.town]
+        releases = flat_and_tree(order, self.epsilon, self.draw)
+        walk = running_errors(releases, order, self.epsilon)
+        theory = {name: stated_errors(each, order, self.squares) for name, each in releases.items()}
+        drawn = {name: drawn_errors([each], order, self.squares) for name, each in releases.items()}
+        return Shown(rows=((_walk(walk), _by_size(theory, drawn)),), figures=_figures(theory), note=_note(self))
 
 
 def _walk(walk: pd.DataFrame) -> object:
@@ -87,21 +98,9 @@ def _figures(theory: dict[str, pd.DataFrame]) -> tuple[Figure, ...]:
     )
 
 
-def _note(knobs: Sums) -> str:
-    where = "placed anywhere" if knobs.squares != ALIGNED else "that are nodes of the tree"
+def _note(lesson: Sums) -> str:
+    where = "placed anywhere" if lesson.squares != ALIGNED else "that are nodes of the tree"
     return (
         f"Lines: typical error (root mean square) by theory for squares {where}. Dots: this draw. Left: the grey band holds 95 % of the"
         " sums of flat noise. The tree is a quadtree with a geometric split and least squares."
     )
-
-
-SUMS = Stop(
-    key="sums",
-    title="Flat noise against trees",
-    says="If every cell gets its own noise of standard deviation σ, the sum over n cells is typically off by √n · σ: what is little for a"
-    " cell adds up over large areas. A tree spends part of the same ε on counts of large areas, so single cells get noisier, and the"
-    " error of sums grows far more slowly with their size.",
-    task="press *Draw again* a few times and watch where the walk of flat noise ends; then ask for squares that are nodes of the tree.",
-    knobs=Sums,
-    show=show,
-)

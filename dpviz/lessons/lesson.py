@@ -1,0 +1,139 @@
+"""What every lesson of the Learn page is: settings that a link can carry, a text, and a function from the settings to figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from dpviz.mechanisms.base import Rule, Settings, setting
+from dpviz.space.domain import Domain
+
+EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
+MOST_DRAWS = 999
+SAME_SHARE = 1e-4
+"""Shares that differ by less are one: a link rounds them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A number worth reading, with what it means."""
+
+    label: str
+    value: str
+    help: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Shown:
+    """What a lesson shows for some settings.
+
+    Attributes:
+        rows: rows of Altair charts; on a narrow screen all stand one above the other.
+        figures: at most four.
+        note: what to notice, in a line or two.
+        source: of what is quoted, empty if nothing is.
+    """
+
+    rows: tuple[tuple[Any, ...], ...]
+    figures: tuple[Figure, ...] = ()
+    note: str = ""
+    source: str = ""
+
+    @property
+    def charts(self) -> tuple[Any, ...]:
+        """All charts in order."""
+        return tuple(chart for row in self.rows for chart in row)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareBar:
+    """How a setting that holds shares is set: by a preset, by dragging a bar, or by typing each share.
+
+    Attributes:
+        setting: its name.
+        caption: what the shares are of.
+        parts: a name per share.
+        presets: shares by name.
+        presets_help: a sentence on the presets.
+    """
+
+    setting: str
+    caption: str
+    parts: Sequence[str]
+    presets: Mapping[str, tuple[float, ...]]
+    presets_help: str
+
+    def preset_of(self, shares: Sequence[float]) -> str | None:
+        """The name of the preset with these shares up to their sum; None if there is none."""
+        return next((name for name, preset in self.presets.items() if _same_split(preset, shares)), None)
+
+
+def _same_split(first: Sequence[float], second: Sequence[float]) -> bool:
+    return all(abs(a / sum(first) - b / sum(second)) < SAME_SHARE for a, b in zip(first, second, strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson(Settings[Domain]):
+    """Base of every lesson: its fields are its settings, declared as those of mechanisms are, and checked on creation.
+
+    The range check, the widgets and the link all read the declaration. A setting named `draw` numbers the seeded draw and gets the button
+    *Draw again*.
+
+    Class attributes:
+        key: its name in links.
+        title: a question or a statement.
+        text: two sentences, as Markdown.
+        task: one thing to try.
+        share_bar: for a setting that holds shares, how the page shows it.
+    """
+
+    text: ClassVar[str]
+    task: ClassVar[str]
+    share_bar: ClassVar[ShareBar | None] = None
+
+    def show(self) -> Shown:
+        """Compute the figures for these settings; the same settings always give the same ones."""
+        raise NotImplementedError
+
+    @classmethod
+    def readers(cls) -> dict[str, Callable[[str], Any]]:
+        """How each parameter of a link is read; ranges are checked when the lesson is made."""
+        return {rule.name: _reader(rule) for rule in cls.rules()}
+
+    def built(self) -> Self:
+        """The lesson itself: its settings were checked on creation. Readers of links call this on whatever they read."""
+        return self
+
+    def to_query(self) -> dict[str, str]:
+        """Parameters of a link; defaults are left out."""
+        values = self.chosen()
+        return {rule.name: _text(values[rule.name]) for rule in self.rules() if values[rule.name] != rule.default}
+
+
+def _reader(rule: Rule) -> Callable[[str], Any]:
+    if isinstance(rule.default, bool):
+        return _read_switch
+    if isinstance(rule.default, tuple):
+        return lambda text: tuple(float(part) for part in text.split(","))
+    return type(rule.default)
+
+
+def _read_switch(text: str) -> bool:
+    if text not in ("True", "False"):
+        raise ValueError(text)
+    return text == "True"
+
+
+def _text(value: Any) -> str:
+    return ",".join(f"{part:.6g}" for part in value) if isinstance(value, tuple) else str(value)
+
+
+def epsilon_setting(default: float = 1.0, help: str = "Smaller is more private and noisier.") -> Any:  # noqa: A002
+    """Declare the privacy budget of a lesson."""
+    return setting(default, "Privacy budget ε", choices=EPSILONS, help=help)
+
+
+def draw_setting() -> Any:
+    """Declare which seeded draw is shown; the button *Draw again* goes to the next one."""
+    return setting(1, "Draw", low=1, high=MOST_DRAWS, help="Seeded noise on made-up data: drawing again is free.")

@@ -1,0 +1,120 @@
+"""Lesson: how the error of large and small squares depends on the levels' shares of the budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from dpviz.errors import SettingError
+from dpviz.lessons.charts import COLORS, RED, Look, curves
+from dpviz.lessons.errors import ANYWHERE, PLACEMENTS, split_draws, split_theory, with_leaves
+from dpviz.lessons.lesson import Figure, Lesson, ShareBar, Shown, draw_setting, epsilon_setting
+from dpviz.mechanisms.base import setting
+from dpviz.privacy.allocation import PUBLISHED, level_weights
+
+HEIGHT, REPEATS = 5, 20
+SIMPLE = ("uniform", "geometric", "leaf")
+YOURS = "your split"
+
+
+def _preset(weights: list[float]) -> tuple[float, ...]:
+    return tuple(round(share, 6) for share in with_leaves(weights))
+
+
+PRESETS = {name: _preset(level_weights(name, HEIGHT)) for name in SIMPLE} | {
+    each.title: _preset(each.weights(HEIGHT)) for each in PUBLISHED
+}
+_WHERE = {
+    "Google mobility reports": "arXiv:2004.04145",
+    "US Census 2020 (persons)": "The document is 2021-06-08-privacy-loss_budgetallocation.pdf on www2.census.gov, to which the Bureau's"
+    " published code (DAS_2020_Redistricting_Production_Code) refers; its block groups are made for the algorithm",
+}
+SOURCES = {each.title: f"{each.source}. {_WHERE[each.title]}." for each in PUBLISHED}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split(Lesson):
+    """Expected errors of the simple splits and of a chosen one, and draws of that one."""
+
+    key: ClassVar[str] = "split"
+    title: ClassVar[str] = "Where the budget goes in a tree"
+    text: ClassVar[str] = (
+        "A person is counted once on every level of a tree, so the levels share ε: what one level gets, the others lose. More near the"
+        " root makes large sums more accurate, more near the leaves small ones."
+    )
+    task: ClassVar[str] = (
+        "choose the preset *Leaf*, then drag a little back to the upper levels: how little does it take to bring the large squares down?"
+    )
+
+    share_bar: ClassVar[ShareBar] = ShareBar(
+        setting="levels",
+        caption="Share of ε per zoom level, whole town first: drag, or use the arrow keys.",
+        parts=[f"zoom {depth}" for depth in range(HEIGHT + 1)],
+        presets=PRESETS,
+        presets_help="Published ones are spread over the five steps of this tree.",
+    )
+
+    levels: tuple[float, ...] = setting(
+        PRESETS[PUBLISHED[0].title], "Shares", low=0, high=1, help="Share of ε per level, whole town first."
+    )
+    epsilon: float = epsilon_setting(0.5)
+    squares: str = setting(ANYWHERE, "Squares", choices=PLACEMENTS, help="Anywhere in the town, or blocks that the tree itself counts.")
+    least_squares: bool = setting(True, "Least squares", help="Make the levels agree in the most accurate way; free post-processing.")
+    draw: int = draw_setting()
+
+    def __post_init__(self) -> None:
+        """Shares are checked beyond their range: one per level, and something in them."""
+        super().__post_init__()
+        if len(self.levels) != HEIGHT + 1 or not sum(self.levels) > 0:
+            raise SettingError(f"Shares must be {HEIGHT + 1} numbers from 0 to 1, one of them greater than 0.")
+
+    def show(self) -> Shown:
+        """Compute the figures for these settings."""
+        shares, how = with_leaves(self.levels), {"least_squares": self.least_squares, "placement": self.squares}
+        lines = {name: _theory(PRESETS[name], self) for name in SIMPLE} | {YOURS: _theory(shares, self)}
+        dots = split_draws(shares, self.epsilon, how, self.draw, REPEATS).assign(series=YOURS)
+        look = Look(
+            title="Expected error by size of the question",
+            x="cells in the square",
+            y="typical error (people)",
+            order=(YOURS, *SIMPLE),
+            colors=(RED, *COLORS[:1], *COLORS[2:]),
+            log_x=True,
+            log_y=True,
+            height=400,
+            told=f"Lines are theory, dots {REPEATS} draws of your split.",
+        )
+        table = pd.concat([rows.assign(series=name) for name, rows in lines.items()], ignore_index=True)
+        chart = curves(_renamed(table), look, dots=_renamed(dots))
+        return Shown(
+            rows=((chart,),),
+            figures=_figures(lines),
+            note=f"Lines: theory. Dots: {REPEATS} seeded draws of your split. The finest level keeps at least 1 %: below what is measured,"
+            " a"
+            " tree knows nothing. Only noise is in these errors. Geometric shares grow by the cube root of 2 from level to level: without"
+            " least squares the best for the published bound on the error of any range query (Cormode et al. 2012, Lemma 3).",
+            source=SOURCES.get(self.share_bar.preset_of(self.levels) or "", ""),
+        )
+
+
+def _theory(shares: tuple[float, ...], lesson: Split) -> pd.DataFrame:
+    return split_theory(shares, lesson.epsilon, lesson.least_squares, lesson.squares)
+
+
+def _renamed(table: pd.DataFrame) -> pd.DataFrame:
+    return table.rename(columns={"cells": "x", "error": "y"})
+
+
+def _figures(lines: dict[str, Any]) -> tuple[Figure, ...]:
+    mine, best = lines[YOURS], lines["geometric"]
+    sizes = (("One cell", 0), (f"{mine['cells'].iloc[3]:,} cells", 3), ("Whole town", -1))
+    return tuple(
+        Figure(
+            label=name,
+            value=f"± {mine['error'].iloc[place]:.3g}",
+            help=f"Typical error of your split, in people; the geometric split has {best['error'].iloc[place]:.3g}.",
+        )
+        for name, place in sizes
+    )

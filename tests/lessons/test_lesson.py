@@ -1,0 +1,69 @@
+"""Every lesson: its words, its settings and the link that carries them."""
+
+import re
+
+import pytest
+
+from dpviz.app.link import from_query
+from dpviz.errors import SettingError
+from dpviz.lessons import LESSONS
+from dpviz.lessons.lesson import Lesson, ShareBar
+from dpviz.lessons.split import Split
+
+LINKED = ["one_person", "sums", "split", "consistency", "leak", "structure", "homogeneity", "topdown", "interval", "releases"]
+"""Keys that links out there carry."""
+lessons = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.key)
+
+
+def test_old_links_lead_to_their_lessons_and_each_has_a_key_of_its_own():
+    keys = [lesson.key for lesson in LESSONS]
+    assert set(LINKED) <= set(keys)
+    assert len(keys) == len(set(keys))
+    assert all(re.fullmatch(r"[a-z_]+", key) for key in keys)
+
+
+@lessons
+def test_it_says_two_sentences_and_one_thing_to_try(lesson):
+    text = lesson.text.replace("et al. ", "et al ")
+    assert len(re.findall(r"\.(?:\s|$)", text)) == 2
+    assert lesson.task.endswith((".", "?"))
+    assert len(re.findall(r"[.?](?:\s|$)", lesson.task)) == 1
+
+
+@lessons
+def test_a_link_is_read_back_as_it_was_written(lesson):
+    for rule in lesson.rules():
+        for value in rule.choices or ((rule.low, rule.high) if isinstance(rule.default, int) and rule.high is not None else ()):
+            value = bool(value) if isinstance(rule.default, bool) else value  # noqa: PLW2901
+            one = lesson(**{rule.name: value})
+            assert from_query(lesson, one.to_query()) == one
+
+
+@lessons
+def test_a_share_bar_has_a_setting_of_as_many_shares(lesson):
+    if lesson.share_bar is None:
+        return
+    values = lesson().chosen()[lesson.share_bar.setting]
+    assert len(values) == len(lesson.share_bar.parts)
+    assert all(len(preset) == len(values) for preset in lesson.share_bar.presets.values())
+
+
+def test_settings_are_checked_as_those_of_mechanisms_are():
+    by_key = {lesson.key: lesson for lesson in LESSONS}
+    assert Lesson().to_query() == {}
+    with pytest.raises(SettingError, match="from 1 to 40"):
+        by_key["leak"](person=41)
+    with pytest.raises(SettingError, match="6 numbers"):
+        Split(levels=(1.0,))
+
+
+def test_a_lesson_without_figures_is_no_lesson():
+    with pytest.raises(NotImplementedError):
+        Lesson().show()
+
+
+def test_a_preset_is_known_by_its_shares_whatever_they_add_up_to():
+    bar = ShareBar(setting="shares", caption="c", parts=("a", "b"), presets={"even": (0.5, 0.5), "low": (0.1, 0.9)}, presets_help="h")
+    assert bar.preset_of((3.0, 3.0)) == "even"
+    assert bar.preset_of((1.0, 9.0)) == "low"
+    assert bar.preset_of((1.0, 2.0)) is None
