@@ -10,9 +10,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dpviz.view.charts import AXIS, FORMAT, GREY, finish, legend, told_by, tooltip, with_texts
+from dpviz.view.charts import AXIS, DASHES, FORMAT, GREY, finish, legend, told_by, tooltip, with_texts
 from dpviz.view.colors import ACCENT
-from dpviz.view.figure_charts import DASHES
 
 HEIGHT = 330
 AMBER, RED, GREEN = "#c67f00", "#d55e00", "#009e73"

@@ -30,6 +30,10 @@ AXIS = alt.Axis(format=FORMAT, tickCount=5)
 _LEGEND_ENTRY, _LETTER, _SYMBOL = 155, 6, 45  # pixels of an entry, more or less, of its letters, and of what else is in it
 LEAST_SHARE = 1e-6  # of the largest value: what is less is drawn at the lower end of a log axis
 POINT = alt.OverlayMarkDef(size=55, filled=True)
+COLORS = (ACCENT, "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8800ff", "#994433")
+DASHES = ([1, 0], [7, 3], [2, 2], [7, 2, 2, 2], [12, 3], [4, 4], [1, 3], [9, 2, 1, 2])
+MARKS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
+"""How series of a chart are told apart, in their order: by colour, and by dashes or marks."""
 
 
 def finish(chart: Any, title: str, told: str, height: int) -> alt.LayerChart:

@@ -11,10 +11,13 @@ import pandas as pd
 
 from dpviz.view.charts import (
     AXIS,
+    COLORS,
+    DASHES,
     FORMAT,
     FRAME,
     GREY,
     LEAST_SHARE,
+    MARKS,
     ROW,
     entry_width,
     finish,
@@ -28,7 +31,6 @@ from dpviz.view.charts import (
     with_texts,
 )
 from dpviz.view.colors import ACCENT
-from dpviz.view.figure_charts import COLORS, DASHES, MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,8 +11,8 @@ from dpviz.lessons.charts import AMBER, COLORS, GREEN, RED, Look, columns_for, c
 from dpviz.lessons.consistency import _FITS, _OFF
 from dpviz.lessons.maps import FILL
 from dpviz.lessons.topdown import FILLS
+from dpviz.view.charts import DASHES
 from dpviz.view.colors import ACCENT
-from dpviz.view.figure_charts import DASHES
 
 PAGES = {"light": "#ffffff", "dark": "#101518"}
 SIGHTS = {

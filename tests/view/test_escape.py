@@ -35,7 +35,6 @@ UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud80
 PICTURES = ("alt.LayerChart", "CompactDeck", "PointsMap", "TripsMap", "bytes")
 # Modules whose charts have no text from outside, and why.
 OWN = {
-    "figure_charts": "figures of papers",
     "charts": "points have no names, the unit is a sample's or ours; and what charts are made of",
     "deck": "what maps are made of",
 }

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpviz.view.charts import GREY, hex_of
+from dpviz.view.charts import COLORS, DASHES, GREY, MARKS, hex_of
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE, Scale
-from dpviz.view.figure_charts import COLORS, DASHES, MARKS
 from dpviz.view.study_charts import MORE_COLORS, MORE_DASHES
 from dpviz.view.trips_map import arriving_color, leaving_color
 

@@ -1,4 +1,4 @@
-"""The figures of the paper on private spatial decompositions as charts, one function per figure; tables come from the studies."""
+"""The figures of the paper on private spatial decompositions as charts, one function per figure; `psd` computes their tables."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import pandas as pd
 
 from dpviz.view.charts import (
     AXIS,
+    COLORS,
+    DASHES,
     FORMAT,
     FRAME,
     GREY,
+    MARKS,
     POINT,
     ROW,
     finish,
@@ -28,9 +31,6 @@ from dpviz.view.colors import ACCENT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-COLORS = (ACCENT, "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8800ff", "#994433")
-DASHES = ([1, 0], [7, 3], [2, 2], [7, 2, 2, 2], [12, 3], [4, 4], [1, 3], [9, 2, 1, 2])
-MARKS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-left", "triangle-right")
 MEDIANS = {"error": "rank error (% of n/2)", "seconds": "time per level (s)"}
 MATCHING = {"reduction": "pairs that need not be compared (%)", "recall": "matches that are found (%)"}
 

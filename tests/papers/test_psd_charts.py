@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpviz.papers import psd_charts
 from dpviz.papers.psd import figure_2
-from dpviz.view import figure_charts
+from dpviz.view.charts import COLORS, DASHES, MARKS
 
 SHAPES = ((1, 1), (10, 10), (15, 0.2))
 EPSILONS = (0.1, 0.5)
@@ -42,15 +43,15 @@ def matching():
 
 KD = ["kd-standard", "kd-hybrid", "kd-cell", "kd-noisymean", "kd-noisymean, middle", "kd-smooth", "kd-true", "kd-pure"]
 CHARTS = {
-    "2": lambda: figure_charts.figure_2(figure_2()),
-    "3": lambda: figure_charts.figure_3(errors(["quad-baseline", "quad-opt"]), 0.1),
-    "4 error": lambda: figure_charts.figure_4(medians()),
-    "4 seconds": lambda: figure_charts.figure_4(medians(), "seconds"),
-    "5": lambda: figure_charts.figure_5(errors(KD), 0.5),
-    "6": lambda: figure_charts.figure_6(by_height(), (15, 0.2)),
-    "7a": lambda: figure_charts.figure_7a(builds()),
-    "7b reduction": lambda: figure_charts.figure_7b(matching(), 3),
-    "7b recall": lambda: figure_charts.figure_7b(matching(), 3, "recall"),
+    "2": lambda: psd_charts.figure_2(figure_2()),
+    "3": lambda: psd_charts.figure_3(errors(["quad-baseline", "quad-opt"]), 0.1),
+    "4 error": lambda: psd_charts.figure_4(medians()),
+    "4 seconds": lambda: psd_charts.figure_4(medians(), "seconds"),
+    "5": lambda: psd_charts.figure_5(errors(KD), 0.5),
+    "6": lambda: psd_charts.figure_6(by_height(), (15, 0.2)),
+    "7a": lambda: psd_charts.figure_7a(builds()),
+    "7b reduction": lambda: psd_charts.figure_7b(matching(), 3),
+    "7b recall": lambda: psd_charts.figure_7b(matching(), 3, "recall"),
 }
 
 
@@ -101,7 +102,7 @@ def test_series_are_told_apart_by_colour_and_by_form(name):
         assert len(scale["domain"]) == len(scale["range"]) == len({json.dumps(each) for each in scale["range"]})
 
 
-@pytest.mark.parametrize("ways", [figure_charts.COLORS, figure_charts.DASHES, figure_charts.MARKS])
+@pytest.mark.parametrize("ways", [COLORS, DASHES, MARKS])
 def test_there_are_looks_for_all_kd_trees(ways):
     assert len(ways) == len({json.dumps(way) for way in ways}) >= len(KD)
 
@@ -114,7 +115,7 @@ def test_worst_cases_are_the_paper_s():
 
 
 def test_one_epsilon_is_shown_with_shapes_in_order_and_spreads_that_stay_on_the_axis():
-    chart = figure_charts.figure_3(errors(["quad-baseline", "quad-opt"], spread=1e6), 0.1).to_dict()
+    chart = psd_charts.figure_3(errors(["quad-baseline", "quad-opt"], spread=1e6), 0.1).to_dict()
     assert [row["shape"] for row in rows(chart)] == ["1 × 1", "10 × 10", "15 × 0.2"] * 2
     assert {row["epsilon"] for row in rows(chart)} == {0.1}
     assert all(0 < row["low drawn"] <= row["error drawn"] <= row["high drawn"] for row in rows(chart))
@@ -122,7 +123,7 @@ def test_one_epsilon_is_shown_with_shapes_in_order_and_spreads_that_stay_on_the_
 
 
 def test_a_single_run_has_no_spread():
-    chart = figure_charts.figure_3(errors(["quad-opt"], spread=np.nan), 0.5).to_dict()
+    chart = psd_charts.figure_3(errors(["quad-opt"], spread=np.nan), 0.5).to_dict()
     assert all(row["low"] == row["error"] == row["high"] for row in rows(chart))
     assert {row["spread shown"] for row in rows(chart)} == {"–"}
 
