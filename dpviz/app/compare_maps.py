@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpviz.app.compare_state import COMPARE, MOST_PICKED, CompareData, Pick, pickable, picks
 from dpviz.app.compare_words import of_points, pick_words
-from dpviz.app.presses import refusal
+from dpviz.app.session import refusal
 from dpviz.app.study_job import StudyJob
 from dpviz.data.flows import Flows
 from dpviz.errors import DpvizError

@@ -16,7 +16,7 @@ from dpviz.app.compare_words import usual_workload, workload_words
 from dpviz.app.fields import start_checks, stopped
 from dpviz.app.forget import forget_button, forgotten
 from dpviz.app.ledger import note_teach_look
-from dpviz.app.presses import refusal, said, serve, settle
+from dpviz.app.session import refusal, said, serve, settle
 from dpviz.app.study_job import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.errors import DpvizError
 from dpviz.evaluation.study import Study

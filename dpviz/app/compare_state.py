@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.app.link import Reader, number, one_of, settings
 from dpviz.app.points_state import CHOICES, LARGEST_DELTA, LARGEST_EPSILON, POINTS, SMALLEST_DELTA, SMALLEST_EPSILON, Desk
+from dpviz.app.session import Reader, number, one_of, settings
 from dpviz.app.study_job import StudyJob
 from dpviz.app.trips_state import TRIPS
 from dpviz.data.flows import Flows

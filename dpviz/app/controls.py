@@ -11,8 +11,8 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.fields import Field, in_range, refused_by
-from dpviz.app.link import amount_in
 from dpviz.app.points_state import LARGEST_EPSILON, SMALLEST_EPSILON, Desk
+from dpviz.app.session import amount_in
 from dpviz.app.split_bar import split_bar
 from dpviz.mechanisms.base import Rule, Share
 from dpviz.privacy.allocation import PUBLISHED

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.app.fields import at_most, check, in_range, refused_by
 from dpviz.app.ledger import Draws, Loaded, Purse, in_currency
-from dpviz.app.presses import refusal
+from dpviz.app.session import refusal
 from dpviz.app.words import amount_words, budget_words
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.noisy_flows import BOUNDED

@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.presses import refusal
+from dpviz.app.session import refusal
 from dpviz.errors import DpvizError
 
 REFUSED, STOPS = "refused fields", "stops"

@@ -11,7 +11,7 @@ import streamlit as st
 
 from dpviz.app import cached
 from dpviz.app.counting_job import FAILED, RUNNING, STOPPED, CountingJob, Counts
-from dpviz.app.presses import refusal
+from dpviz.app.session import refusal
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, engine_for
 from dpviz.data.counting.scheduler import ADDRESS_VARIABLE, Scheduler, scheduler_of_app
 from dpviz.data.reading.safety import Limits, refuse_share

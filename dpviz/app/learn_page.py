@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.controls import fits_buttons, share_field
-from dpviz.app.link import from_query
+from dpviz.app.session import from_query
 from dpviz.app.split_bar import split_bar
 from dpviz.lessons import LESSONS
 from dpviz.lessons.lesson import MOST_DRAWS, Lesson, ShareBar, Shown

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 
 import streamlit as st
 
-from dpviz.app.presses import refusal
-from dpviz.app.shelves import shelf
+from dpviz.app.session import refusal, shelf
 from dpviz.errors import RefusedError
 from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget

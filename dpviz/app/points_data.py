@@ -13,7 +13,7 @@ from dpviz.app.fields import Field, in_range
 from dpviz.app.files import counted, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.points_state import CURATE, LARGEST_ORDER, POINTS, SOURCES, Data, config
-from dpviz.app.presses import refusal
+from dpviz.app.session import refusal
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.reading.inspect import found_points

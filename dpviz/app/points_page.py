@@ -23,8 +23,8 @@ from dpviz.app.points_state import (
     truth_of,
 )
 from dpviz.app.points_tabs import tabs
-from dpviz.app.presses import refusal, said, serve, settle
 from dpviz.app.saved_config import save_button
+from dpviz.app.session import refusal, said, serve, settle
 from dpviz.app.verdict_row import verdict_row
 from dpviz.app.words import in_words
 from dpviz.errors import BudgetError, DpvizError, SettingError

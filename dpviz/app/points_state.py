@@ -10,8 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.ledger import Loaded, Purse, Source, may_look, note_teach_look, order_of, pay_and_draw, till
-from dpviz.app.link import Reader, amount, from_query, number, one_of, settings, to_query
-from dpviz.app.shelves import newest, shelf
+from dpviz.app.session import Reader, amount, from_query, newest, number, one_of, settings, shelf, to_query
 from dpviz.data.points import PointCounts
 from dpviz.errors import RefusedError, SettingError
 from dpviz.evaluation.metrics import Evaluation, evaluate

@@ -13,10 +13,9 @@ from dpviz.app.forget import forget_button, forgotten
 from dpviz.app.ledger import Kept, Loaded, Purse, in_currency, kept, order_of, till
 from dpviz.app.outcome import Outcome, publish_kept, publish_new, show_outcome
 from dpviz.app.points_state import POINTS, Desk
-from dpviz.app.presses import said, serve, settle
 from dpviz.app.release_parts import dry_run_block, words_form
 from dpviz.app.saved_config import save_button
-from dpviz.app.shelves import newest, shelf
+from dpviz.app.session import newest, said, serve, settle, shelf
 from dpviz.app.trips_state import TRIPS
 from dpviz.app.verdict_row import verdict_row
 from dpviz.app.words import budget_words

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dpviz.app.fields import at_most, check
 from dpviz.app.ledger import Loaded
-from dpviz.app.presses import refusal
+from dpviz.app.session import refusal
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.dry_run import Expected, expected

@@ -13,8 +13,8 @@ from dpviz.app.forget import forgotten
 from dpviz.app.ledger import Purse
 from dpviz.app.mode_row import NO_EXPORT, WATERMARK, mode_row, truth_switch
 from dpviz.app.points_state import CURATE
-from dpviz.app.presses import refusal, said, serve, settle
 from dpviz.app.saved_config import save_button
+from dpviz.app.session import refusal, said, serve, settle
 from dpviz.app.trips_data import frame_text, trips_controls
 from dpviz.app.trips_state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, truths_of
 from dpviz.app.trips_tabs import ask_for_pair, trips_tabs

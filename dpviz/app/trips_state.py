@@ -10,7 +10,6 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.ledger import Purse, Source, Till, order_of, pay_and_draw, till
-from dpviz.app.link import Reader, amount, number, one_of, settings
 from dpviz.app.points_state import (
     CURATE,
     LARGEST_DELTA,
@@ -21,7 +20,7 @@ from dpviz.app.points_state import (
     Desk,
     truth_allowed,
 )
-from dpviz.app.shelves import newest, shelf
+from dpviz.app.session import Reader, amount, newest, number, one_of, settings, shelf
 from dpviz.data.flows import Flows
 from dpviz.evaluation.flow_metrics import FlowEvaluation, evaluate_flows
 from dpviz.mechanisms import FLOW_MECHANISMS

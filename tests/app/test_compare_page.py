@@ -13,8 +13,8 @@ from dpviz.app.compare_inverse import FOUND
 from dpviz.app.compare_page import pick
 from dpviz.app.compare_state import COMPARE, JOB, CompareConfig, pickable
 from dpviz.app.compare_tabs import NAMES
-from dpviz.app.link import from_query, to_query
 from dpviz.app.points_state import Config
+from dpviz.app.session import from_query, to_query
 from dpviz.app.study_job import DONE, RUNNING, STOPPED, StudyJob
 from dpviz.errors import SettingError
 from dpviz.mechanisms import Identity, Quadtree

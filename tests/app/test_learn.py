@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.app.learn_page import describe
-from dpviz.app.link import from_query
+from dpviz.app.session import from_query
 from dpviz.lessons import LESSONS
 from dpviz.lessons.lesson import MOST_DRAWS
 from dpviz.lessons.split import HEIGHT, PRESETS, SOURCES

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app.presses import Press
+from dpviz.app.session import Press
 from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.ledger import Ledger

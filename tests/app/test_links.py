@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dpviz.app.compare_state import CompareConfig
-from dpviz.app.link import from_query
 from dpviz.app.points_state import Config
+from dpviz.app.session import from_query
 from dpviz.app.trips_state import TripsConfig
 
 LINKS = json.loads((Path(__file__).parents[1] / "golden" / "links.json").read_text("utf-8"))  # never written again

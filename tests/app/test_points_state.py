@@ -6,7 +6,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpviz.app.link import from_query, to_query
 from dpviz.app.points_state import (
     CHOICES,
     LARGEST_DELTA,
@@ -17,6 +16,7 @@ from dpviz.app.points_state import (
     SOURCES,
     Config,
 )
+from dpviz.app.session import from_query, to_query
 from dpviz.mechanisms import Quadtree
 from dpviz.mechanisms.base import Settings
 from dpviz.samples.points import SAMPLES

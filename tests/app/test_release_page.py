@@ -5,8 +5,8 @@ import pytest
 
 from dpviz.app import outcome
 from dpviz.app import points_state as state
-from dpviz.app.presses import Press
 from dpviz.app.release_parts import checked_words
+from dpviz.app.session import Press
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import noisy_counts as measure
 from dpviz.privacy.ledger import Ledger

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dpviz.app import cached, trips_state
-from dpviz.app.link import from_query
+from dpviz.app.session import from_query
 from dpviz.app.trips_tabs import NAMES
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import FLOW_MECHANISMS

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dpviz.app.link import from_query
+from dpviz.app.session import from_query
 from dpviz.errors import SettingError
 from dpviz.lessons import LESSONS
 from dpviz.lessons.lesson import Lesson, ShareBar

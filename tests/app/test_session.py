@@ -6,8 +6,7 @@ import pytest
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
 from dpviz.app.points_state import POINTS
-from dpviz.app.presses import Press
-from dpviz.app.shelves import shelf
+from dpviz.app.session import Press, shelf
 from dpviz.app.trips_state import TRIPS
 from dpviz.errors import DpvizError
 from dpviz.privacy.entropy import Entropy
@@ -112,7 +111,7 @@ class TestPress:
 
 def test_a_shelf_holds_the_last(monkeypatch):
     state = {}
-    monkeypatch.setattr("dpviz.app.shelves.st.session_state", state)
+    monkeypatch.setattr("dpviz.app.session.st.session_state", state)
     place = shelf("some", 2)
     place.extend("abc")
     assert shelf("some", 2) is place

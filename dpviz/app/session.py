@@ -1,0 +1,200 @@
+"""What pages keep between two runs: results that must not be lost, a press that counts once, and settings as parameters of a link.
+
+A click while a release is made ends the run that makes it, at that run's next call into Streamlit; a look into the session state is such
+a call. So a run takes its result slot out of the session state first, and once something is spent it only appends to the slot.
+
+A second click of a double click comes while the first is still served, in a new run. So after a press no other is accepted until the page
+was drawn to its end.
+
+A link is text that a stranger may have written: whatever is unknown, malformed or out of range falls back to the default.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Any
+
+import streamlit as st
+
+from dpviz.errors import DpvizError, SettingError
+from dpviz.privacy.budget import exact
+from dpviz.view.escape import markdown
+
+LONGEST_TEXT = 4000
+Reader = Callable[[str], Any]
+"""Reads one parameter of a link; raises ValueError, TypeError or OverflowError if it cannot."""
+
+
+def shelf(key: str, most: int = 1) -> deque[Any]:
+    """The slot of this session with that name: a plain deque, so appending to it does not touch the session state.
+
+    Args:
+        key: in session state.
+        most: how many results it keeps; the oldest is dropped first.
+    """
+    if key not in st.session_state:
+        st.session_state[key] = deque(maxlen=most)
+    return st.session_state[key]  # type: ignore[no-any-return]
+
+
+def newest(key: str) -> Any:
+    """The last result in a slot; None if there is none."""
+    found = tuple(st.session_state.get(key, ()))
+    return found[-1] if found else None
+
+
+@dataclass
+class Press:
+    """What became of the last press; a plain object, so writing to it does not touch the session state.
+
+    Attributes:
+        taken: a press is being served; no other is accepted until the page was drawn to its end.
+        busy: its action has not ended yet.
+        refused: why the action was refused, empty if it was not.
+    """
+
+    taken: bool = False
+    busy: bool = False
+    refused: str = ""
+
+    def serve(self, action: Callable[[], object]) -> None:
+        """Run the action unless a press is being served already; keep the text of a refusal."""
+        if self.taken:
+            return
+        self.taken = self.busy = True
+        try:
+            action()
+        except DpvizError as error:
+            self.refused = str(error)
+        finally:
+            self.busy = False
+
+
+def serve(page: str, action: Callable[[], object], waiting: str) -> None:
+    """Run the action of a press once, and draw the page again; `said` shows a refusal then.
+
+    Args:
+        page: of the button.
+        action: keeps its result in a slot, without a call into Streamlit once something is spent.
+        waiting: shown meanwhile.
+    """
+    press: Press = st.session_state.setdefault(f"press {page}", Press())
+    if press.taken:
+        return
+    with st.spinner(waiting):
+        press.serve(action)
+    st.rerun()
+
+
+def said(page: str) -> None:
+    """Show why the last press was refused. The text may quote a dataset's name, so it is not read as Markdown."""
+    press: Press | None = st.session_state.get(f"press {page}")
+    if press is None:
+        return
+    if press.busy:
+        st.info("Still at work on the last press. What comes of it is kept, and shown after the next click.")
+    if press.refused:
+        refusal(press.refused)
+
+
+def settle(page: str) -> None:
+    """Accept the next press: the page has been drawn to its end. Nothing changes while the last one is still served."""
+    press: Press | None = st.session_state.get(f"press {page}")
+    if press is not None and not press.busy:
+        st.session_state.pop(f"press {page}", None)
+
+
+def refusal(text: str) -> None:
+    """Show an error; its text is not read as Markdown."""
+    st.error(markdown(text))
+
+
+def to_query(config: Any) -> dict[str, str]:
+    """The parameters of a link to a configuration; defaults and the source of the data are left out."""
+    plain = type(config)()
+    changed = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != getattr(plain, f.name)}
+    changed.pop("source", None)
+    return {
+        name: json.dumps(value, separators=(",", ":")) if isinstance(value, dict | tuple) else str(value) for name, value in changed.items()
+    }
+
+
+def from_query(kind: type[Any], query: Mapping[str, str]) -> Any:
+    """Read a configuration from a link.
+
+    Args:
+        kind: the configuration's class: its `readers()` read single parameters, its `built()` refuses settings that do not fit.
+        query: the parameters.
+    """
+    config = kind()
+    for name, read in kind.readers().items():
+        if name in query and len(query[name]) <= LONGEST_TEXT:
+            try:
+                config = replace(config, **{name: read(query[name])})
+            except (ValueError, TypeError, OverflowError, RecursionError):
+                continue
+    try:
+        config.built()
+    except (DpvizError, TypeError, OverflowError):
+        return replace(config, settings={})
+    return config
+
+
+def one_of(*allowed: str) -> Reader:
+    """A reader that takes only these texts."""
+
+    def read(text: str) -> str:
+        if text not in allowed:
+            raise ValueError
+        return text
+
+    return read
+
+
+def number(low: float, high: float, kind: type) -> Reader:
+    """A reader of numbers of a kind within a range."""
+
+    def read(text: str) -> Any:
+        found = kind(text)
+        if not (math.isfinite(found) and low <= found <= high):
+            raise ValueError
+        return found
+
+    return read
+
+
+def amount(low: float, high: float) -> Reader:
+    """A reader of exact numbers within a range, such as 0.1 or 1/3."""
+    return lambda text: amount_in(text, "The number", low, high)
+
+
+def amount_in(text: object, label: str, low: float, high: float) -> float | Fraction:
+    """A number as a person types it, exact: 0.1, 1e-3 or 1/3; a fraction only where no decimal number is the same.
+
+    >>> amount_in("1e-3", "ε", 0.001, 100), amount_in(" 1/3 ", "ε", 0.001, 100), amount_in("1/2", "ε", 0.001, 100)
+    (0.001, Fraction(1, 3), 0.5)
+
+    Raises:
+        SettingError: no number, or one outside the range.
+    """
+    wrong = SettingError(f"{label} must be a number from {low:g} to {high:g}, such as 0.1, 1e-3 or 1/3.")
+    try:
+        number = exact(str(text).replace(" ", ""), label)
+    except DpvizError:
+        raise wrong from None
+    if not exact(low, label) <= number <= exact(high, label):
+        raise wrong
+    return float(number) if exact(float(number), label) == number else number
+
+
+def settings(text: str) -> dict[str, Any]:
+    """Settings by name, from their JSON text."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise TypeError
+    return {str(name): tuple(value) if isinstance(value, list) else value for name, value in found.items()}
