@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.data.bounding import People, bound_of, bounded, people
+from dpviz.data.counting.files import read_points
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.points import read_points
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 from tests.data.reading.files import text

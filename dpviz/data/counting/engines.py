@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyproj import CRS
@@ -19,6 +19,8 @@ from dpviz.data.reading.sources import TABLES
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dpviz.data.bounding import Bound
     from dpviz.data.counted import Counted
     from dpviz.data.counting.job import CountingPass, Watch
@@ -75,15 +77,51 @@ def installed(engine: str) -> bool:
     return all(find_spec(name) is not None for name in _NEEDS[engine])
 
 
-def run(engine: str, asked: CountingPass, scheduler: Scheduler | None, watch: Watch) -> Counted:
+class OnlyNumpyError(InputError):
+    """Files that the engine "numpy" can read, and no other."""
+
+
+class Plan(NamedTuple):
+    """The engine that counts, and what it counts; no job where "numpy" reads the files itself."""
+
+    engine: str
+    job: CountingPass | None
+
+
+def planned(found: FoundFiles, engine: str, scheduler: Scheduler | None, limits: Limits, job: Callable[[], CountingPass]) -> Plan:
+    """The engine for some files, and its job.
+
+    Args:
+        found: the files.
+        engine: as for `engine_for`. With "auto", files that only "numpy" can read go to it if they are within the limits.
+        scheduler: of Dask, that runs already.
+        limits: the most that a file may hold that is read into memory.
+        job: makes the job of an engine other than "numpy".
+
+    Raises:
+        InputError: as `engine_for`; the engine cannot read the files, which says what to do.
+    """
+    chosen = engine_for(found, engine, scheduler, limits)
+    if chosen == NUMPY:
+        return Plan(NUMPY, None)
+    try:
+        return Plan(chosen, job())
+    except OnlyNumpyError:
+        if engine != AUTO or scheduler is not None or not found.within(limits):
+            raise
+    return Plan(NUMPY, None)
+
+
+def run(plan: Plan, scheduler: Scheduler | None, watch: Watch) -> Counted:
     """Let an engine other than "numpy" count."""
-    if engine == DUCKDB:
+    assert plan.job is not None  # noqa: S101  (for the type checker: "numpy" is not run here)
+    if plan.engine == DUCKDB:
         from dpviz.data.counting.duckdb import count_with_duckdb  # noqa: PLC0415  (DuckDB is an extra)
 
-        return count_with_duckdb(asked, watch)
+        return count_with_duckdb(plan.job, watch)
     from dpviz.data.counting.dask import DaskCluster, count_with_dask  # noqa: PLC0415  (Dask is an extra)
 
-    return count_with_dask(asked, watch, DaskCluster(scheduler=scheduler))
+    return count_with_dask(plan.job, watch, DaskCluster(scheduler=scheduler))
 
 
 _OTHER_CRS = (
@@ -128,7 +166,7 @@ def flows_pass(found: FoundFiles, question: FlowsQuestion, bound: Bound | None) 
     """
     names = _schema(found).names
     if is_matrix(names, question.columns, question.sides):
-        raise InputError(_MATRIX)
+        raise OnlyNumpyError(_MATRIX)
     columns = found_columns(names, question.columns)
     sides = []
     for name, side in zip((str(columns.origin), str(columns.destination)), question.sides, strict=True):
@@ -161,7 +199,7 @@ def _pass(found: FoundFiles, placing: Placing, rest: tuple[str | None, str | Non
     if any(pa.types.is_nested(_kind(found, name)) for name in plain):
         raise InputError(_NESTED)
     if person is not None and not any(test(_kind(found, person)) for test in _PERSONS):
-        raise InputError(_NO_PERSON.format(name=person))
+        raise OnlyNumpyError(_NO_PERSON.format(name=person))
     return CountingPass(
         files=found.paths,
         format=found.format,
@@ -195,4 +233,4 @@ def _declared(geo: dict[str, Any] | None) -> CRS | None:
 
 def _refuse_other_crs(frame: CRS | None, target: object, what: str) -> None:
     if frame is not None and target is not None and not same_crs(frame, CRS.from_user_input(target)):
-        raise InputError(_OTHER_CRS.format(frame=what))
+        raise OnlyNumpyError(_OTHER_CRS.format(frame=what))

@@ -16,7 +16,6 @@ from dpviz.data.flows import (
     BLOCK_CODE,
     REMEDY,
     Counts,
-    Flows,
     Ids,
     Trips,
     any_lost_zeros,
@@ -26,7 +25,7 @@ from dpviz.data.flows import (
     leaf_places,
     refuse_missing,
 )
-from dpviz.data.reading.safety import Limits, Source, checked_bytes
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, checked_bytes
 from dpviz.data.reading.tables import Cells, OpenTable, open_table
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import InputError
@@ -83,7 +82,7 @@ class FlowsQuestion:
     sides: tuple[Regions, Regions]
     columns: FlowColumns
     bad_rows: str = "refuse"
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = DEFAULT_LIMITS
     quoted_newlines: bool = False
 
     def __post_init__(self) -> None:
@@ -253,9 +252,6 @@ def _agree(key: Integers, word: Integers, count: Integers, parts: tuple[Mask, Ma
     return bool((np.bincount(place, weights=count[total], minlength=len(said)) == actual[said // width]).all())
 
 
-DEFAULT_LIMITS = Limits()
-
-
 @dataclass(frozen=True, kw_only=True)
 class FlowsFile:
     """What a file of trips says about itself, for the curator who has to say the rest. Not for release.
@@ -331,82 +327,6 @@ def _looks_like_matrix(opened: OpenTable) -> bool:
     known = {text.strip() for text in ids.texts}
     alike = sum(name.strip() in known or any(sign.isdigit() for sign in name) for name in opened.names[1:])
     return 2 * alike > len(opened.names) - 1
-
-
-def read_flows(
-    source: Source,
-    *,
-    regions: Regions,
-    destinations: Regions | None = None,
-    origin: str | None = None,
-    destination: str | None = None,
-    count: str | None = None,
-    person: str | None = None,
-    contributions: int = 1,
-    distinct: bool = False,
-    exactly: bool = False,
-    bad_rows: str = "refuse",
-    quoted_newlines: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
-    key: bytes | None = None,
-) -> Flows:
-    r"""Add up a file's trips per pair of leaf regions.
-
-    Formats: CSV and TSV (UTF-8, a header) and Parquet, as a table with the columns that are named here, or as a matrix: ids of
-    origins in the first column, ids of destinations in the header, counts in the cells, blank where there are none. Ids are
-    compared as text, zeros in front included. Rows and columns whose id is a word for a total ("total", "all", "sum") and no
-    region are left out, and the result's `notes` say so.
-
-    Args:
-        source: a path, or an open binary file (an upload) with a `name`; its ending tells the format. Never a URL.
-        regions: the public frame; where trips begin.
-        destinations: where they end, a hierarchy of the same depth; `regions` if None.
-        origin: column of ids of leaf regions; found by its name if None (origin, from, source, home, h_geocode, ...).
-            Block codes of 15 characters in columns called h_geocode or w_geocode (LODES) are cut to the length of the leaves' ids.
-        destination: likewise (destination, to, target, work, w_geocode, ...).
-        count: column of trips per row, whole and >= 0; found by its name if None (count, flow, trips, S000, ...); each row is
-            one trip if there is none. Survey weights are refused.
-        person: column that says who a row belongs to; each person then keeps at most `contributions` trips.
-        contributions: m >= 1; above 1 without `person`, the curator vouches that nobody has more.
-        distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
-        exactly: declare that every person has exactly m trips; see `Flows.from_table`.
-        bad_rows: "refuse" raises on an unknown id, a missing or malformed cell, and on totals that contradict the rest; "drop"
-            leaves them out (the result's `dropped` counts trips, and one for each unreadable row or cell), and totals unchecked.
-            Under "drop" no single row raises, only what concerns a whole file or column: see `Flows.from_table`.
-        quoted_newlines: as for `read_points`.
-        limits: the most that the file may hold.
-        key: bytes that decide which trips a person keeps; fresh from the operating system if None.
-
-    Raises:
-        InputError: the file or a column cannot be used, a row is bad under "refuse"; says the column and the rule,
-            never a cell's value.
-
-    >>> import io
-    >>> from dpviz.space.regions import Regions
-    >>> regions = Regions.from_prefixes(["36001", "36003", "50001"], lengths=[2, 5], levels=["state", "county"])
-    >>> upload = io.BytesIO(b"from,to,trips\n36001,50001,7\n36003,36003,2\n36001,50001,1\n")
-    >>> upload.name = "trips.csv"
-    >>> flows = read_flows(upload, regions=regions)
-    >>> flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist()
-    ([0, 1], [2, 1], [8, 2])
-    """
-    question = FlowsQuestion(
-        sides=(regions, destinations or regions),
-        columns=FlowColumns(origin=origin, destination=destination, count=count, person=person),
-        bad_rows=bad_rows,
-        limits=limits,
-        quoted_newlines=quoted_newlines,
-    )
-    return Flows.from_trips(
-        read_trips(source, question),
-        regions=regions,
-        destinations=destinations or regions,
-        contributions=contributions,
-        distinct=distinct,
-        exactly=exactly,
-        bad_rows=bad_rows,
-        key=key,
-    )
 
 
 def read_trips(source: Source, question: FlowsQuestion) -> Trips:

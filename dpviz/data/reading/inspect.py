@@ -20,9 +20,19 @@ from pyproj import CRS
 
 from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, folded, only_candidate
 from dpviz.data.reading.flows import HEADLESS, FlowsFile, headless, inspect_flows, may_be_matrix, proposed
-from dpviz.data.reading.points import DEFAULT_LIMITS, PointsFile, inspect_points
-from dpviz.data.reading.safety import Limits, Source, attempt, checked_bytes, checked_geopackage, guarded, repacked_shapefile
-from dpviz.data.reading.sources import FoundFiles, is_path
+from dpviz.data.reading.points import PointsFile, inspect_points
+from dpviz.data.reading.safety import (
+    DEFAULT_LIMITS,
+    Limits,
+    Source,
+    attempt,
+    checked_bytes,
+    checked_geopackage,
+    guarded,
+    is_path,
+    repacked_shapefile,
+)
+from dpviz.data.reading.sources import FoundFiles
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import InputError
@@ -107,7 +117,6 @@ _TIMES = (
     r"|^\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?$"
 )
 _NAMED = re.compile(r"(id|nr|no|key|hash)$")
-_LIMITS = Limits()
 _Columns = dict[str, pa.Array | pa.ChunkedArray]
 
 
@@ -145,7 +154,7 @@ class RepeatedColumn:
         return f"{values}, {rows}: publishing by record would not hide {hidden}"
 
 
-def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Limits = _LIMITS) -> tuple[RepeatedColumn, ...] | None:
+def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Limits = DEFAULT_LIMITS) -> tuple[RepeatedColumn, ...] | None:
     """Columns of texts or whole numbers whose values repeat, likely ids first.
 
     What is decided by content: dates, times and fractions are no ids, and values that hardly repeat are no persons with several records.

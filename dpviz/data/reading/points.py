@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpviz.arrays import Floats
-from dpviz.data.bounding import bound_of, refuse_unenforced
 from dpviz.data.cells import cells_of, whole_counts
 from dpviz.data.columns import (
     COUNT_NAMES,
@@ -26,7 +25,7 @@ from dpviz.data.columns import (
 from dpviz.data.counted import counted_rows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import frame_of, on_a_map, open_format, reprojected
-from dpviz.data.reading.safety import Limits, Source, checked_bytes, guarded, too_many_rows
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, checked_bytes, guarded, too_many_rows
 from dpviz.data.reading.tables import CLEAN
 from dpviz.errors import InputError
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from dpviz.data.bounding import Bound
     from dpviz.space.domain import Domain
 
-DEFAULT_LIMITS = Limits()
 _LONGITUDES = ("lon", "lng", "long", "longitude")
 
 
@@ -106,76 +104,6 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
         crs=None if opened.crs is None else opened.crs.to_string(),
         rows=opened.rows,
     )
-
-
-def read_points(
-    source: Source,
-    *,
-    domain: Domain,
-    x: str | None = None,
-    y: str | None = None,
-    crs: object = None,
-    count: str | None = None,
-    person: str | None = None,
-    contributions: int = 1,
-    distinct: bool = False,
-    bad_rows: str = "refuse",
-    quoted_newlines: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
-    key: bytes | None = None,
-) -> PointCounts:
-    r"""Count a file's points on the lattice of a public domain.
-
-    Formats: CSV and TSV (UTF-8, a header, decimal points), GeoJSON, GeoPackage, GeoParquet, Parquet with x and y
-    columns, zipped Shapefile. Only the columns that are named here are read.
-
-    Args:
-        source: a path, or an open binary file (an upload) with a `name`; its ending tells the format. Never a URL.
-        domain: the public frame; points are reprojected to its CRS, and dropped where they lie outside.
-        x: column of easting or longitude; found by its name if None (lon, lng, long, longitude, x, easting, in any case).
-        y: column of northing or latitude, likewise.
-        crs: of the file's coordinates, if the file does not say (tables never do); not needed on a plain plane.
-        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused. A cell
-            of the lattice holds at most a thousand million records (less on very fine lattices), and more are cut to that.
-        person: column that says who a row belongs to; each person then keeps at most `contributions` records.
-            Blank cells, and NA, null or NaN in text tables, are missing.
-        contributions: m >= 1.
-        distinct: whether each person counts once in each cell, and keeps at most m distinct cells.
-        bad_rows: "refuse" raises on a row with a missing or malformed cell, "drop" leaves it out; the result's `dropped`
-            says how many. Under "drop" no single row raises; what concerns a whole file or column still does: damage, limits,
-            CRS, a column of which not one cell is a number, geometries of which not one is a point, a counts column
-            without a whole number. The syntax of a GeoJSON file is that of the whole file: it is one text of JSON.
-        quoted_newlines: declares that cells of a text table may hold line ends between quotation marks. Without it a row is one
-            line; with it one malformed row can take all that follow with it, so that releases do not read such files.
-        limits: the most that the file may hold.
-        key: bytes that decide which records a person keeps; fresh from the operating system if None.
-
-    Returns:
-        The private counts. No number, name or cell of the file is in their repr.
-
-    Raises:
-        InputError: the file or a column cannot be used, a row is bad under "refuse"; says the column and the rule,
-            never a cell's value.
-
-    >>> import io
-    >>> upload = io.BytesIO(b"Lon,Lat,note\n-100.1,40.2,here\n-80.5,30.0,there\n")
-    >>> upload.name = "places.csv"
-    >>> from dpviz.space.domain import Domain
-    >>> domain = Domain(bounds=(-125.0, 25.0, -65.5, 50.0), crs="EPSG:4326")
-    >>> read_points(upload, domain=domain, crs="EPSG:4326").count.sum()
-    np.int64(2)
-    """
-    question = PointsQuestion(
-        target=domain.crs,
-        columns=PointColumns(x=x, y=y, count=count, person=person),
-        crs=crs,
-        bad_rows=bad_rows,
-        limits=limits,
-        quoted_newlines=quoted_newlines,
-    )
-    refuse_unenforced(person, contributions, distinct=distinct)
-    bound = None if person is None else bound_of(contributions, key, distinct=distinct)
-    return points_of(read_rows(source, question), domain, bound)
 
 
 @dataclass(frozen=True, kw_only=True)

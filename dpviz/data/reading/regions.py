@@ -14,7 +14,7 @@ from pyproj import CRS
 
 from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, folded
 from dpviz.data.reading.geometries import OpenShapes, open_shapes
-from dpviz.data.reading.safety import Limits, Source, attempt, checked_bytes, guarded
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, attempt, checked_bytes, guarded
 from dpviz.errors import DomainError
 from dpviz.space.region_tables import ID, LEVEL, NAME, PARENT
 from dpviz.space.regions import DEGREES, Regions
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from dpviz.data.reading.geometries import Shapes
 
-DEFAULT_LIMITS = Limits()
 ID_NAMES = (ID, "id", "geoid", "fips", "tile_id", "code", "region", "region_code", "zone", "zone_id", "area_id")
 PARENT_NAMES = (PARENT, "parent", "parent_region", "parent_region_id", "parent_code", "parent_geoid")
 LEVEL_NAMES = (LEVEL, "level_name", "lvl", "admin_level")

@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpviz.data.reading.safety import Limits, Source, attempt, format_of, guarded, refuse_url
+from dpviz.data.reading.safety import Limits, Source, attempt, format_of, guarded, is_path, name_of, refuse_url
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_END, SEPARATORS
 from dpviz.errors import InputError
@@ -78,11 +78,6 @@ class FoundFiles:
         return self.within(limits) and self.size <= LARGE_SHARE * memory_bytes()
 
 
-def is_path(source: object) -> TypeGuard[str | os.PathLike[str]]:
-    """Whether a source is a path, not an upload."""
-    return isinstance(source, str | os.PathLike)
-
-
 def found_files(source: Sources) -> FoundFiles:
     """What a source stands for.
 
@@ -131,32 +126,30 @@ def _expanded(source: Source) -> list[Source]:
         format_of(text)
         if attempt(path.exists) and not path.is_file():  # a pipe would be waited for
             raise InputError(f"The path {path.name!r} is not a file.")
-        return [guarded(f"The file {path.name!r} cannot be read: does it exist, and may you read it?", lambda: path.resolve(strict=True))]
+        return [guarded(f"The file {path.name!r} cannot be read: does it exist, and may you read it?", lambda: _real(path))]
     found = guarded("The pattern cannot be read.", lambda: glob.glob(text, recursive=True))  # noqa: PTH207  (patterns may be absolute)
     files = sorted(each for each in map(Path, found) if each.is_file())
     if not files:
         raise InputError(f"No file fits the pattern {path.name!r}: look at its folder, and at upper and lower case.")
-    return [each.resolve() for each in files]
+    return [_real(each) for each in files]
 
 
 def _in_folder(folder: Path) -> list[Path]:
     inside = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in _PARQUET_ENDINGS and path.is_file()]
-    files = [path.resolve() for path in inside if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)]
+    files = [_real(path) for path in inside if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)]
     if not files:
         raise InputError(f"The folder {folder.name!r} holds no Parquet file; name other files by a pattern, such as '*.csv'.")
     return files
 
 
-def name_of(source: Source) -> str:
-    """A path, or the name that an upload has.
+def _real(path: Path) -> Path:
+    """The file that a path leads to; a link whose target has another ending stays, because its own ending tells the format.
 
     Raises:
-        InputError: it is neither a path nor an open file with a name.
+        OSError: the file does not exist.
     """
-    name = os.fspath(source) if is_path(source) else getattr(source, "name", None)
-    if not isinstance(name, str):
-        raise InputError("A source must be a path, or an open binary file that has a name.")
-    return name
+    real = path.resolve(strict=True)
+    return real if real.suffix.lower() == path.suffix.lower() else path.absolute()
 
 
 def _once_each(sources: Sequence[Source]) -> list[Source]:

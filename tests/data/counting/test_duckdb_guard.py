@@ -79,8 +79,8 @@ def test_texts_that_are_no_utf8(tmp_path):
     path = tmp_path / "points.csv"
     path.write_bytes(b"x,y\n" + CELL.encode() + b",\xff\n1,2\n")
     with pytest.raises(dv.InputError, match="UTF-8"):
-        dv.count_points(path, domain=DOMAIN, engine="duckdb")
-    assert dv.count_points(path, domain=DOMAIN, engine="duckdb", bad_rows="drop").bad == 1
+        dv.read_points(path, domain=DOMAIN, engine="duckdb")
+    assert dv.read_points(path, domain=DOMAIN, engine="duckdb", bad_rows="drop").bad == 1
 
 
 def test_a_row_that_never_ends(tmp_path):
@@ -220,7 +220,7 @@ def test_counts_that_are_no_longer_exact_are_cut(tmp_path):
     table = {"x": [1.0, 1.0], "y": [1.0, 1.0], "n": [2**53, 1]}
     pq.write_table(pa.table(table), tmp_path / "many.parquet")
     for engine in ("numpy", "duckdb"):
-        found = dv.count_points(tmp_path / "many.parquet", domain=DOMAIN, engine=engine, count="n")
+        found = dv.read_points(tmp_path / "many.parquet", domain=DOMAIN, engine=engine, count="n")
         assert (found.count.tolist(), found.over) == ([10**9], 2**53 - 10**9)
 
 

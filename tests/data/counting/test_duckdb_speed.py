@@ -130,7 +130,7 @@ def test_ten_million_points_are_those_of_memory(tmp_path, options):
     x, y = rng.normal(-95, 12, rows).astype(np.float32), rng.normal(38, 5, rows).astype(np.float32)
     pq.write_table(pa.table({"lon": x, "lat": y, "who": rng.integers(0, 800_000, rows)}), tmp_path / "points.parquet")
     found = [
-        dv.count_points(tmp_path / "points.parquet", domain=DOMAIN, crs="EPSG:4326", engine=engine, **options)
+        dv.read_points(tmp_path / "points.parquet", domain=DOMAIN, crs="EPSG:4326", engine=engine, **options)
         for engine in ("numpy", "duckdb")
     ]
     for name in ("row", "column", "count"):
@@ -147,7 +147,7 @@ def test_five_million_trips_are_those_of_memory(tmp_path, options):
     rng, rows = np.random.default_rng(8), 5_000_000
     start, end = (pa.array(ids).take(pa.array((rng.pareto(0.5, rows) * 20).astype(np.int64) % len(ids))) for _ in range(2))
     pq.write_table(pa.table({"from": start, "to": end, "who": rng.integers(0, 900_000, rows)}), tmp_path / "trips.parquet")
-    found = [dv.count_flows(tmp_path / "trips.parquet", regions=regions, engine=engine, **options) for engine in ("numpy", "duckdb")]
+    found = [dv.read_flows(tmp_path / "trips.parquet", regions=regions, engine=engine, **options) for engine in ("numpy", "duckdb")]
     for name in ("origin", "destination", "count"):
         assert np.array_equal(*(getattr(flows, name) for flows in found))
     assert found[0].over == found[1].over

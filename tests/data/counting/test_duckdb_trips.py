@@ -24,7 +24,7 @@ def same_flows(source, regions, **options):
     results = []
     for engine in ("numpy", "duckdb"):
         try:
-            found = dv.count_flows(source, regions=regions, engine=engine, **options)
+            found = dv.read_flows(source, regions=regions, engine=engine, **options)
             lists = [found.origin.tolist(), found.destination.tolist(), found.count.tolist()]
             results.append((lists, found.outside, found.bad, found.over))
         except dv.DpvizError as error:
@@ -53,7 +53,7 @@ def test_coordinates_come_in_pairs(tmp_path, regions):
     (tmp_path / "trips.csv").write_text("a,b,c,d,e\n1,2,3,4,5\n")
     for engine in dv.ENGINES:
         with pytest.raises(dv.InputError, match="pair of columns"):
-            dv.count_flows(
+            dv.read_flows(
                 tmp_path / "trips.csv", regions=regions, origin=("a", "b", "c"), destination=("d", "e"), crs="EPSG:4326", engine=engine
             )
 

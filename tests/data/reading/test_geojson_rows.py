@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dpviz.data.reading.points import read_points
+from dpviz.data.counting.files import read_points
 from dpviz.data.reading.tables import flattened
 from tests.data.reading.files import PLANE, text
 

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pyogrio
 import pytest
 
-from dpviz.data.reading.points import Limits, read_points
+from dpviz.data.counting.files import read_points
+from dpviz.data.reading.points import Limits
 from dpviz.errors import SettingError
 from tests.data.reading.files import GEOMETRIES, PLANE, TABLES, WORLD, declared, frame, refusal, shapefile, stored, text, upload, zipped
 

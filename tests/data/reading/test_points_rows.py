@@ -17,7 +17,8 @@ import shapely
 
 from dpviz.data.bounding import people
 from dpviz.data.columns import PointColumns, RawPoints
-from dpviz.data.reading.points import PointsQuestion, read_points, read_rows
+from dpviz.data.counting.files import read_points
+from dpviz.data.reading.points import PointsQuestion, read_rows
 from tests.data.reading.files import PLANE, WORLD, X, Y, frame, left_out, refusal, shapefile, stored, text, upload, zipped
 
 
