@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers, Places
 from dpviz.data.bounding import KEEP, People, bound_of, people, refuse_unenforced
+from dpviz.data.cell_counts import Counted, counted_rows
 from dpviz.data.cells import BAD, MOST_RECORDS, clipped, frozen, pairs_of, too_many
 from dpviz.data.columns import WEIGHTS_REFUSED, owners
-from dpviz.data.counted import Counted, counted_rows
 from dpviz.data.reading.safety import guarded
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions

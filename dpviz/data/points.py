@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers
 from dpviz.data.bounding import Bound, People, bound_of, people, refuse_unenforced
+from dpviz.data.cell_counts import Counted, counted_rows
 from dpviz.data.cells import BAD, array_of, cells_of, coordinates, frozen, most_per_place, too_many, whole_counts
-from dpviz.data.counted import Counted, counted_rows
 from dpviz.data.reading.safety import guarded
 from dpviz.errors import DomainError, InputError
 from dpviz.space.domain import Domain

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Integers
 from dpviz.data.bounding import DROP, FEWER, REFUSE, Bound, priorities
+from dpviz.data.cell_counts import Counted
 from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, most_per_place, total_of
 from dpviz.data.columns import is_text
-from dpviz.data.counted import Counted
 from dpviz.data.counting.duckdb_session import DuckDBSettings, Session, UnreadableError, connected, quoted_list
 from dpviz.data.counting.duckdb_sql import BAD_COUNT, NOBODY, Expressions, Function, ParquetRows, TextRows
 from dpviz.data.counting.job import CountingPass, Faults, Watch, plain_type

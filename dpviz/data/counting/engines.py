@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpviz.data.bounding import Bound
-    from dpviz.data.counted import Counted
+    from dpviz.data.cell_counts import Counted
     from dpviz.data.counting.job import CountingPass, Watch
     from dpviz.data.counting.scheduler import Scheduler
     from dpviz.data.reading.flows import FlowsQuestion

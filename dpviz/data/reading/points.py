@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpviz.arrays import Floats
+from dpviz.data.cell_counts import counted_rows
 from dpviz.data.cells import cells_of, whole_counts
 from dpviz.data.columns import (
     COUNT_NAMES,
@@ -22,7 +23,6 @@ from dpviz.data.columns import (
     only_candidate,
     resolved,
 )
-from dpviz.data.counted import counted_rows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import frame_of, on_a_map, open_format, reprojected
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, checked_bytes, guarded, too_many_rows

@@ -9,8 +9,8 @@ import pytest
 import dpviz as dv
 from dpviz.data import cells as arrays
 from dpviz.data.bounding import bound_of
+from dpviz.data.cell_counts import counted_rows
 from dpviz.data.cells import MOST_RECORDS, most_per_place, total_of
-from dpviz.data.counted import counted_rows
 from dpviz.mechanisms.trips.top_down import TopDown
 from dpviz.space.regions import Regions
 from tests.data.reading.files import PLANE, left_out, text

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import shapely
 
-from dpviz.data.counted import Counted
+from dpviz.data.cell_counts import Counted
 from dpviz.data.counting.engines import ENGINES
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.reading.safety import Limits

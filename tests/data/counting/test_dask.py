@@ -14,10 +14,10 @@ import shapely
 from distributed import Client, LocalCluster
 
 from dpviz.data.bounding import People, bound_of
-from dpviz.data.counted import counted_rows
+from dpviz.data.cell_counts import counted_rows
 from dpviz.data.counting import dask as count_dask
+from dpviz.data.counting import dask_cluster as count_dask_cluster
 from dpviz.data.counting import dask_tables as count_dask_parts
-from dpviz.data.counting import dask_watch as count_dask_watch
 from dpviz.data.counting.dask import DaskCluster, count_with_dask
 from dpviz.data.counting.job import CountingPass, GeometryCells, IdPairs, LeafIds, Watch, XyCells, XyPairs
 from dpviz.data.counting.scheduler import Scheduler
@@ -281,12 +281,12 @@ def test_an_address_that_refuses_is_one_line(file, monkeypatch):
 
 
 def test_a_worker_without_dpviz_is_refused(where, file, monkeypatch):
-    monkeypatch.setattr(count_dask_watch, "find_spec", lambda _name: None)
+    monkeypatch.setattr(count_dask_cluster, "find_spec", lambda _name: None)
     with pytest.raises(InputError, match="A Dask worker has no dpviz"):
         count_with_dask(asked_of(file), cluster=where)
 
 
 def test_a_worker_with_other_code_is_refused(where, file, monkeypatch):
-    monkeypatch.setattr(count_dask_watch, "_own_digest", lambda: "other")
+    monkeypatch.setattr(count_dask_cluster, "_own_digest", lambda: "other")
     with pytest.raises(InputError, match="another version of dpviz"):
         count_with_dask(asked_of(file), cluster=where)

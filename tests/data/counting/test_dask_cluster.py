@@ -18,7 +18,6 @@ from distributed import LocalCluster
 
 from dpviz.data.counting import dask as count_dask
 from dpviz.data.counting import dask_cluster as count_dask_cluster
-from dpviz.data.counting import dask_watch as count_dask_watch
 from dpviz.data.counting.dask import DaskCluster, count_with_dask, counted_by
 from dpviz.data.counting.dask_cluster import connected
 from dpviz.data.counting.job import CountingPass, Watch, XyCells
@@ -84,7 +83,7 @@ def test_own_workers_are_shut_off_and_a_lost_scheduler_is_one_line_that_leaves_n
 
 
 def test_a_scheduler_without_workers_is_one_line(asked, monkeypatch):
-    monkeypatch.setattr(count_dask_watch, "SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(count_dask_cluster, "SILENT_SECONDS", 0.5)
     options = {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}, "silence_logs": logging.CRITICAL}
     with (
         LocalCluster(n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", **options) as cluster,
@@ -129,7 +128,7 @@ def test_a_scheduler_that_falls_silent_is_one_line(asked, monkeypatch):
     with connected(DaskCluster(workers=1)) as client:
         scheduler = client.run_on_scheduler(os.getpid)
         counted_by(client, asked, Watch())
-        monkeypatch.setattr(count_dask_watch, "SILENT_SECONDS", 5.0)
+        monkeypatch.setattr(count_dask_cluster, "SILENT_SECONDS", 5.0)
         try:
             with pytest.raises(InputError, match="connection to the Dask scheduler was lost"):
                 counted_by(client, asked, Watch(progress=lambda done: os.kill(scheduler, signal.SIGSTOP)))

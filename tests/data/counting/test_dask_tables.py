@@ -8,6 +8,7 @@ import pytest
 from dpviz.data.bounding import People, bound_of, bounded
 from dpviz.data.counting import dask_tables as count_dask_parts
 from dpviz.data.counting import dask_tables as count_dask_tables
+from dpviz.data.counting.dask import count_part, part_frame, people_of_part
 from dpviz.data.counting.dask_tables import (
     EMPTY,
     NOBODY,
@@ -25,7 +26,6 @@ from dpviz.data.counting.dask_tables import (
     tallies,
     text_parts,
 )
-from dpviz.data.counting.dask_work import count_part, part_frame, people_of_part
 from dpviz.data.counting.job import CountingPass, XyCells
 from dpviz.space.domain import Domain
 
