@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers
-from dpviz.data.cells import MOST_PER_PLACE
+from dpviz.data.cells import MOST_PER_CELL
 from dpviz.errors import InputError
 
 Words = NDArray[np.uint64]
@@ -69,7 +69,7 @@ class Bound:
     @property
     def cap(self) -> int:
         """The most records of one row that take part: m, or what a place holds where that is less."""
-        return min(int(self.most), MOST_PER_PLACE)
+        return min(int(self.most), MOST_PER_CELL)
 
 
 def bound_of(most: int, key: bytes | None, *, distinct: bool = False, fewer: str = KEEP) -> Bound:
@@ -117,7 +117,7 @@ def people(values: ArrayLike | People) -> People:
     raise InputError("The person column must be one column of texts or numbers.")
 
 
-def canonical(value: Any) -> bytes:
+def canonical_text(value: Any) -> bytes:
     """A person's text, the same for 7, 7.0, np.int64(7) and "7": a column's type, which may hang on somebody else's cell, is left out."""
     if isinstance(value, bool | float | np.floating | np.integer) and value == value // 1:
         value = int(value)
@@ -133,12 +133,12 @@ def person_hashes(texts: Texts, key: bytes) -> Words:
     return np.asarray(pd.util.hash_array(cells, hash_key=_secret(key)[:8].hex(), categorize=False))
 
 
-def mixed_priorities(hashes: Words, places: Integers, numbers: Integers, key: bytes) -> Words:
+def priorities_of_hashes(hashes: Words, places: Integers, numbers: Integers, key: bytes) -> Words:
     """(n,) priorities of records from their people's hashes, their places and their numbers in the place: rounds of splitmix64."""
     before, between, after = np.frombuffer(_secret(key)[8:], np.uint64)
-    words = _mixed(hashes + (places.astype(np.uint64) ^ before) * _GOLDEN)
-    words = _mixed(words + (numbers.astype(np.uint64) ^ between) * _SILVER)
-    return _mixed(words ^ after)
+    words = _mix(hashes + (places.astype(np.uint64) ^ before) * _GOLDEN)
+    words = _mix(words + (numbers.astype(np.uint64) ^ between) * _SILVER)
+    return _mix(words ^ after)
 
 
 def priorities(texts: Texts, places: Integers, numbers: Integers, key: bytes) -> Words:
@@ -153,7 +153,7 @@ def priorities(texts: Texts, places: Integers, numbers: Integers, key: bytes) ->
         key: decides the choice.
     """
     codes, distinct = pd.factorize(np.asarray(texts, object)) if not isinstance(texts, pa.Array | pa.ChunkedArray) else _encoded(texts)
-    return mixed_priorities(person_hashes(distinct, key)[codes], places, numbers, key)
+    return priorities_of_hashes(person_hashes(distinct, key)[codes], places, numbers, key)
 
 
 def _encoded(texts: pa.Array | pa.ChunkedArray) -> tuple[Integers, pa.Array]:
@@ -172,7 +172,7 @@ def bounded(owners: People, places: Integers, records: Integers, bound: Bound) -
         bound: how many are kept, and by which key.
     """
     held = holdings(owners, places, records, bound)
-    kept = kept_of(held, bound)
+    kept = records_kept(held, bound)
     some = kept > 0
     return Holdings(codes=held.codes[some], texts=held.texts, places=held.places[some], records=kept[some])
 
@@ -212,13 +212,13 @@ def _starts(groups: Integers) -> Integers:
 
 def _by_text(owners: People) -> tuple[Integers, list[bytes]]:
     """(n,) codes of people by their canonical texts, -1 where missing, and the texts."""
-    texts = [canonical(value) for value in owners.distinct]
+    texts = [canonical_text(value) for value in owners.distinct]
     known: dict[bytes, int] = {}
     merged = np.array([known.setdefault(text, len(known)) for text in texts] + [-1], np.int64)
     return (owners.codes if len(known) == len(texts) else merged[owners.codes]), list(known)
 
 
-def kept_of(held: Holdings, bound: Bound) -> Integers:
+def records_kept(held: Holdings, bound: Bound) -> Integers:
     """(g,) records that are kept of each holding, at most m of each person.
 
     A person's records in a place bear the numbers 0, 1, 2, ...; those with the smallest (priority, place, number) are kept.
@@ -249,7 +249,7 @@ def _by_priority(rows: Integers, held: Holdings, key: bytes) -> Integers:
     Sorts by the person and the priority's first bits in one word; only where two of those are the same by all of them.
     """
     person, place, number = held.codes[rows], held.places[rows], _number_within(rows)
-    priority = mixed_priorities(person_hashes(held.texts, key)[person], place, number, key)
+    priority = priorities_of_hashes(person_hashes(held.texts, key)[person], place, number, key)
     bits = np.uint64(len(held.texts).bit_length())
     word = (person.astype(np.uint64) << (np.uint64(64) - bits)) | (priority >> bits)
     order = np.argsort(word)
@@ -269,7 +269,7 @@ def _secret(key: bytes) -> bytes:
     return hashlib.blake2b(key, digest_size=32, person=b"dpviz bounding").digest()
 
 
-def _mixed(words: Words) -> Words:
+def _mix(words: Words) -> Words:
     """The finaliser of splitmix64, modulo 2**64."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

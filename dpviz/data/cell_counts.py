@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Integers
 from dpviz.data.bounding import Bound, People, bounded
-from dpviz.data.cells import BAD, OUTSIDE, most_per_place, total_of
+from dpviz.data.cells import BAD, OUTSIDE, most_per_cell, total_of
 
-_DENSE_PLACES = 2**22
+_DENSE_CELLS = 2**22
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Counted:
+class CellCounts:
     """Records per place. PRIVATE.
 
     Attributes:
         places: (k,) those with records, ascending, none twice.
-        counts: (k,) records in each, at least 1, cut to `most_per_place`.
+        counts: (k,) records in each, at least 1, cut to `most_per_cell`.
         outside: records of good rows outside the domain or the regions.
         bad: records of rows with a bad cell; one for a row whose count is bad or that cannot be cut into cells.
         over: records of good rows inside that are not in `counts`: the bound left them out, or their place holds too many.
@@ -35,7 +35,7 @@ class Counted:
     beyond: int = field(default=0, repr=False)
 
 
-def counted_rows(places: Integers, weight: Integers | None, owners: People | None, bound: Bound | None, size: int) -> Counted:
+def count_rows(places: Integers, weight: Integers | None, owners: People | None, bound: Bound | None, size: int) -> CellCounts:
     """Bound each person's records and add up those of each place.
 
     Args:
@@ -50,7 +50,7 @@ def counted_rows(places: Integers, weight: Integers | None, owners: People | Non
         some, counts = _summed(places if inside.all() else places[inside], None, size)
         bad, here = int(np.count_nonzero(places == BAD)), int(np.count_nonzero(inside))
         beyond = here - total_of(counts)
-        return Counted(places=some, counts=counts, bad=bad, outside=len(places) - here - bad, over=beyond, beyond=beyond)
+        return CellCounts(places=some, counts=counts, bad=bad, outside=len(places) - here - bad, over=beyond, beyond=beyond)
     amount = np.ones(len(places), np.int64) if weight is None else np.abs(weight)
     faulty = _faulty(places, weight, owners)
     inside = ~faulty & (places >= 0)
@@ -63,7 +63,7 @@ def counted_rows(places: Integers, weight: Integers | None, owners: People | Non
     bad, outside = total_of(amount[faulty]), total_of(amount[~faulty & (places == OUTSIDE)])
     left = total_of(counts)
     over, beyond = total_of(amount[inside]) - left, total_of(records) - left
-    return Counted(places=some, counts=counts, outside=outside, bad=bad, over=over, beyond=beyond)
+    return CellCounts(places=some, counts=counts, outside=outside, bad=bad, over=over, beyond=beyond)
 
 
 def _faulty(places: Integers, weight: Integers | None, owners: People | None) -> NDArray[np.bool_]:
@@ -78,8 +78,8 @@ def _faulty(places: Integers, weight: Integers | None, owners: People | None) ->
 
 def _summed(places: Integers, weight: Integers | None, size: int) -> tuple[Integers, Integers]:
     """Distinct places with records, ascending, and the records of each, cut; float64 holds every total up to 2**53."""
-    most = most_per_place(size)
-    if size <= max(_DENSE_PLACES, 4 * len(places)):
+    most = most_per_cell(size)
+    if size <= max(_DENSE_CELLS, 4 * len(places)):
         total = np.minimum(np.bincount(places, weights=weight, minlength=size), most).astype(np.int64, copy=False)
         some = np.flatnonzero(total)
         return some, total[some]

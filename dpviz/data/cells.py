@@ -18,7 +18,7 @@ from dpviz.space.leaf_lookup import BAD, OUTSIDE
 __all__ = ["BAD", "OUTSIDE", "cells_of", "pairs_of", "xy_of"]
 
 MOST_RECORDS = 2**53
-MOST_PER_PLACE = 10**9
+MOST_PER_CELL = 10**9
 _MOST_OCCUPIED = 2**33
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
 
@@ -72,7 +72,7 @@ def whole_counts(values: ArrayLike, length: int, bad_rows: str) -> Integers:
     if array.dtype.kind not in "iuf":
         raise InputError("The counts column must hold whole numbers.")
     hidden, array = np.ma.getmask(array), np.ma.getdata(array)
-    counts, whole = clipped(array)
+    counts, whole = clip_counts(array)
     bad = ~whole | hidden
     if bad_rows == "refuse" and bad.any():
         raise InputError(
@@ -82,7 +82,7 @@ def whole_counts(values: ArrayLike, length: int, bad_rows: str) -> Integers:
     return np.where(bad, -1, counts)
 
 
-def clipped(values: NDArray[Any]) -> tuple[Integers, NDArray[np.bool_]]:
+def clip_counts(values: NDArray[Any]) -> tuple[Integers, NDArray[np.bool_]]:
     """(n,) numbers cut to 2**53, 0 where they are no finite whole number >= 0; and where they are one."""
     whole = values >= 0
     if values.dtype.kind == "f":
@@ -91,7 +91,7 @@ def clipped(values: NDArray[Any]) -> tuple[Integers, NDArray[np.bool_]]:
     return np.where(whole, np.minimum(wide, wide.dtype.type(MOST_RECORDS)), 0).astype(np.int64), whole
 
 
-def most_per_place(size: int) -> int:
+def most_per_cell(size: int) -> int:
     """The most records that a cell or pair holds; more are cut to it.
 
     It depends on the public frame alone. Cut counts add up to at most 2**53 in all (as no machine holds 2**33 occupied places), so that
@@ -105,7 +105,7 @@ def most_per_place(size: int) -> int:
     Args:
         size: how many places the frame has.
     """
-    return min(MOST_PER_PLACE, MOST_RECORDS // min(max(size, 1), _MOST_OCCUPIED))
+    return min(MOST_PER_CELL, MOST_RECORDS // min(max(size, 1), _MOST_OCCUPIED))
 
 
 def total_of(counts: Integers) -> int:
@@ -118,7 +118,7 @@ def too_many(counts: Integers) -> bool:
     return bool(counts.sum(dtype=np.float64) > MOST_RECORDS or counts.sum() > MOST_RECORDS)
 
 
-def frozen(values: Any, dtype: type[np.signedinteger[Any]], name: str) -> NDArray[Any]:
+def freeze(values: Any, dtype: type[np.signedinteger[Any]], name: str) -> NDArray[Any]:
     """(k,) whole numbers that nobody can change: a copy, unless the array is its own and read-only already.
 
     Raises:

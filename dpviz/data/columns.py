@@ -65,7 +65,7 @@ class RawPoints:
         count: (n,) NaN where a cell is no number; None without a counts column.
         person: who each row belongs to; None without a person column.
         ragged: further rows of a text table that have more or fewer cells than the header.
-        has_strangers: some geometries are not points.
+        has_other_shapes: some geometries are not points.
     """
 
     x: Floats = field(repr=False)
@@ -73,7 +73,7 @@ class RawPoints:
     count: Floats | None = field(repr=False)
     person: People | None = field(repr=False)
     ragged: int = field(default=0, repr=False)
-    has_strangers: bool = field(default=False, repr=False)
+    has_other_shapes: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

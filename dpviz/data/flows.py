@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers, Places
 from dpviz.data.bounding import KEEP, People, bound_of, people, refuse_unenforced
-from dpviz.data.cell_counts import Counted, counted_rows
-from dpviz.data.cells import BAD, MOST_RECORDS, clipped, frozen, pairs_of, too_many
+from dpviz.data.cell_counts import CellCounts, count_rows
+from dpviz.data.cells import BAD, MOST_RECORDS, clip_counts, freeze, pairs_of, too_many
 from dpviz.data.columns import WEIGHTS_REFUSED, owners
 from dpviz.data.reading.safety import guarded
 from dpviz.errors import InputError
@@ -112,7 +112,7 @@ def refuse_missing(ids: Ids) -> None:
         raise InputError(f"{ids.source} has an id that is missing, or is neither a text nor a whole number. {REMEDY}")
 
 
-def leaf_places(ids: Ids, side: Regions, bad_rows: str) -> Places:
+def leaf_indexes(ids: Ids, side: Regions, bad_rows: str) -> Places:
     """(n,) places of ids among the leaves, found once per distinct id; where a row is to be left out, OUTSIDE, or BAD without an id.
 
     Raises:
@@ -212,7 +212,7 @@ def _checked(values: NDArray[Any], missing: NDArray[np.bool_]) -> tuple[Integers
         fault[np.isinf(values)] = _STRANGE
     fault[(values < 0) & (fault == _FINE)] = _NEGATIVE
     fault[missing] = _BLANK
-    return np.where(fault == _FINE, clipped(values)[0], 0), fault
+    return np.where(fault == _FINE, clip_counts(values)[0], 0), fault
 
 
 def _by_cell(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integers, NDArray[np.int8]]:
@@ -241,7 +241,7 @@ def _whole(value: object, texts: bool = False) -> tuple[int, int]:
     return (min(int(value), MOST_RECORDS), _FINE) if value == math.floor(value) else (0, _FRACTION)
 
 
-def checked_counts(counts: Counts, bad_rows: str) -> Integers:
+def check_counts(counts: Counts, bad_rows: str) -> Integers:
     """(n,) trips per row; -1 where a row is to be left out.
 
     Raises:
@@ -283,7 +283,7 @@ class Flows:
         outside: those of them outside the regions.
         bad: those of rows with a bad cell; one for a row whose count is bad or that cannot be cut into cells.
         over: those over the bound, and `beyond`.
-        beyond: trips beyond the most that a pair holds, which are in no `count`; see `most_per_place`.
+        beyond: trips beyond the most that a pair holds, which are in no `count`; see `most_per_cell`.
         notes: what a reader left out on purpose, such as totals; for the curator only.
 
     Raises:
@@ -312,7 +312,7 @@ class Flows:
         if self.destinations is None:
             object.__setattr__(self, "destinations", self.regions)
         for name, kind in (("origin", np.int32), ("destination", np.int32), ("count", np.int64)):
-            object.__setattr__(self, name, frozen(getattr(self, name), kind, name))
+            object.__setattr__(self, name, freeze(getattr(self, name), kind, name))
         object.__setattr__(self, "contributions", _most(self.contributions))
         if not isinstance(self.exactly, bool | np.bool_):
             raise InputError("exactly must be True or False: it is a declaration.")
@@ -323,7 +323,7 @@ class Flows:
         self._check_pairs()
 
     def _check_pairs(self) -> None:
-        matched(self.regions, self.ends)
+        match_depths(self.regions, self.ends)
         if not len(self.origin) == len(self.destination) == len(self.count):
             raise InputError("origin, destination and count must have the same length.")
         if not len(self.count):
@@ -390,10 +390,10 @@ class Flows:
         check_rule(bad_rows)
         ends = destinations or regions
         sides = ((_column(table, "origin"), regions), (_column(table, "destination"), ends))
-        origin, destination = (leaf_places(ids_of(cells, f"Column {cells.name!r}"), side, bad_rows) for cells, side in sides)
+        origin, destination = (leaf_indexes(ids_of(cells, f"Column {cells.name!r}"), side, bad_rows) for cells, side in sides)
         count = np.ones(len(table), np.int64)
         if "count" in table.columns:
-            count = checked_counts(counts_of(_column(table, "count"), "Column 'count'"), bad_rows)
+            count = check_counts(counts_of(_column(table, "count"), "Column 'count'"), bad_rows)
         owner = _column(table, person) if isinstance(person, str) else person
         return cls.from_trips(
             Trips(origin=origin, destination=destination, count=count, person=owner),
@@ -426,7 +426,7 @@ class Flows:
         fewer = KEEP if not exactly else bad_rows
         bound = None if trips.person is None else bound_of(most, key, distinct=distinct, fewer=fewer)
         owners = None if trips.person is None else _owners(trips.person, len(pair), bad_rows)
-        counted = counted_rows(pair, trips.count, owners, bound, regions.size(regions.depth) * destinations.size(destinations.depth))
+        counted = count_rows(pair, trips.count, owners, bound, regions.size(regions.depth) * destinations.size(destinations.depth))
         return cls.from_counted(
             replace(counted, bad=counted.bad + trips.ragged),
             regions=regions,
@@ -438,7 +438,7 @@ class Flows:
         )
 
     @classmethod
-    def from_counted(cls, counted: Counted, *, regions: Regions, destinations: Regions, **held: Any) -> Flows:
+    def from_counted(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **held: Any) -> Flows:
         """Take the trips per pair that a pass counted; `held` says to which bound, and who vouches for it."""
         origin, destination = np.divmod(counted.places, destinations.size(destinations.depth))
         return cls(
@@ -457,7 +457,7 @@ class Flows:
         )
 
 
-def matched(regions: Regions, destinations: Regions) -> tuple[Regions, Regions]:
+def match_depths(regions: Regions, destinations: Regions) -> tuple[Regions, Regions]:
     """Both hierarchies, if they are of one depth."""
     if regions.depth != destinations.depth:
         raise InputError("Origins and destinations need hierarchies of the same depth.")

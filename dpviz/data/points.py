@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers
 from dpviz.data.bounding import Bound, People, bound_of, people, refuse_unenforced
-from dpviz.data.cell_counts import Counted, counted_rows
-from dpviz.data.cells import BAD, array_of, cells_of, coordinates, frozen, most_per_place, too_many, whole_counts
+from dpviz.data.cell_counts import CellCounts, count_rows
+from dpviz.data.cells import BAD, array_of, cells_of, coordinates, freeze, most_per_cell, too_many, whole_counts
 from dpviz.data.reading.safety import guarded
 from dpviz.errors import DomainError, InputError
 from dpviz.space.domain import Domain
@@ -36,7 +36,7 @@ class PointCounts:
         dropped: records left out; for the curator only, never released.
         outside: those of them outside the domain.
         bad: those of rows with a bad cell; one for a row whose count is bad or that cannot be cut into cells.
-        over: those over the bound, or beyond the most that a cell holds (`most_per_place`).
+        over: those over the bound, or beyond the most that a cell holds (`most_per_cell`).
 
     Raises:
         InputError: arrays that are not of one length, cells outside the lattice or out of order, counts under 1 or beyond
@@ -56,7 +56,7 @@ class PointCounts:
 
     def __post_init__(self) -> None:
         for name, kind in (("column", np.int32), ("row", np.int32), ("count", np.int64)):
-            object.__setattr__(self, name, frozen(getattr(self, name), kind, name))
+            object.__setattr__(self, name, freeze(getattr(self, name), kind, name))
         for name, least in (("contributions", 1), ("dropped", 0), ("outside", 0), ("bad", 0), ("over", 0)):
             object.__setattr__(self, name, _whole(getattr(self, name), name, least))
         if self.outside + self.bad + self.over not in (0, self.dropped):
@@ -126,10 +126,10 @@ class PointCounts:
         refuse_unenforced(person, contributions, distinct=distinct)
         bound = None if person is None else bound_of(contributions, key, distinct=distinct)
         owners = None if person is None else _owners(person, len(x), bad_rows)
-        return cls.from_counted(counted_rows(cells, weight, owners, bound, domain.side**2), domain, bound)
+        return cls.from_counted(count_rows(cells, weight, owners, bound, domain.side**2), domain, bound)
 
     @classmethod
-    def from_counted(cls, counted: Counted, domain: Domain, bound: Bound | None) -> PointCounts:
+    def from_counted(cls, counted: CellCounts, domain: Domain, bound: Bound | None) -> PointCounts:
         """Take the records per cell that a pass counted, with each person held to `bound`; the unit is a record without."""
         rest = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
         held = {} if bound is None else {"contributions": bound.most, "unit": "person"}
@@ -175,7 +175,7 @@ class PointCounts:
             domain = Domain(bounds=(0.0, 0.0, float(side), float(side)), crs=None, order=side.bit_length() - 1)
         if domain.side != side:
             raise DomainError("The matrix and the domain's lattice must have the same side.")
-        counts = np.minimum(whole_counts(table.ravel(), table.size, "refuse"), most_per_place(table.size))
+        counts = np.minimum(whole_counts(table.ravel(), table.size, "refuse"), most_per_cell(table.size))
         occupied = np.flatnonzero(counts)
         return cls._from_cells(occupied, counts[occupied], domain)
 

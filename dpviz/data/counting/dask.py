@@ -16,11 +16,11 @@ import pandas as pd
 from dask.delayed import delayed
 
 from dpviz.data.bounding import FEWER
-from dpviz.data.cell_counts import Counted
-from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, most_per_place, total_of
+from dpviz.data.cell_counts import CellCounts
+from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, most_per_cell, total_of
 from dpviz.data.counting.dask_cluster import FAILED, NO_MEMORY, DaskCluster, check_workers, connected, result_of
 from dpviz.data.counting.dask_tables import (
-    DENSE_PLACES,
+    DENSE_CELLS,
     EMPTY,
     NOBODY,
     OTHER_COLUMNS,
@@ -66,7 +66,7 @@ _REASONS = {
 }
 
 
-def count_with_dask(asked: CountingPass, watch: Watch | None = None, cluster: DaskCluster | None = None) -> Counted:
+def count_with_dask(asked: CountingPass, watch: Watch | None = None, cluster: DaskCluster | None = None) -> CellCounts:
     """Count records per place with the workers of a Dask cluster.
 
     Args:
@@ -84,10 +84,10 @@ def count_with_dask(asked: CountingPass, watch: Watch | None = None, cluster: Da
     watch = watch or Watch()
     watch.at(0.0)
     with connected(cluster or DaskCluster()) as client:
-        return counted_by(client, asked, watch)
+        return count_with_client(client, asked, watch)
 
 
-def counted_by(client: Client, asked: CountingPass, watch: Watch) -> Counted:
+def count_with_client(client: Client, asked: CountingPass, watch: Watch) -> CellCounts:
     """Count records per place with the workers of a client; otherwise as `count_with_dask`."""
     threads = check_workers(client, watch)
     parts, rows = _parts(asked, threads)
@@ -109,8 +109,8 @@ def _planned(asked: CountingPass, parts: list[Part], spread: int) -> Any:
     else:
         people = frame.map_partitions(people_of_part, task, meta=NOBODY, enforce_metadata=False)
         apart = people.shuffle(on="hash", npartitions=max(spread, 1), shuffle_method="p2p", ignore_index=True)
-        tables = apart.map_partitions(keep_bounded, asked.bound, asked.placing.size, meta=EMPTY, enforce_metadata=False)
-    return _added_up(tables.to_delayed(), asked.placing.size)
+        tables = apart.map_partitions(keep_bounded, asked.bound, asked.finder.size, meta=EMPTY, enforce_metadata=False)
+    return _added_up(tables.to_delayed(), asked.finder.size)
 
 
 def _added_up(tables: list[Any], size: int) -> Any:
@@ -133,7 +133,7 @@ def _parts(asked: CountingPass, threads: int) -> tuple[list[Part], int]:
     return [part for path, held in zip(asked.files, groups, strict=True) for part in parquet_parts(path, held, rows)], total
 
 
-def _counted(found: pd.DataFrame, asked: CountingPass) -> Counted:
+def _counted(found: pd.DataFrame, asked: CountingPass) -> CellCounts:
     """The sums, unless a counter says that they cannot be had."""
     places, counts = found["place"].to_numpy(), found["count"].to_numpy()
     some = places >= 0
@@ -151,16 +151,16 @@ def _counted(found: pd.DataFrame, asked: CountingPass) -> Counted:
     Faults(
         rows=tally.get(Tally.ROWS, 0),
         lines=lines,
-        place=tally.get(Tally.PLACE_ROWS, 0),
+        place=tally.get(Tally.CELL_ROWS, 0),
         count=tally.get(Tally.COUNT_ROWS, 0),
         person=tally.get(Tally.PERSON_ROWS, 0),
         outside=tally.get(Tally.OUTSIDE_ROWS, 0),
     ).refuse(asked)
     if Tally.FEWER in tally:
         raise InputError(FEWER)
-    kept = np.minimum(counts[some], most_per_place(asked.placing.size))
+    kept = np.minimum(counts[some], most_per_cell(asked.finder.size))
     left, inside = total_of(kept), tally.get(Tally.INSIDE, 0)
-    return Counted(
+    return CellCounts(
         places=places[some],
         counts=kept,
         outside=tally.get(Tally.OUTSIDE, 0),
@@ -180,7 +180,7 @@ def part_frame(part: Part) -> pd.DataFrame:
 
 def count_part(frame: pd.DataFrame, asked: CountingPass) -> pd.DataFrame:
     """Records per place of the parts that a frame names, and counters. PRIVATE."""
-    return _safely(lambda: _sums(_tables(frame, asked), asked.placing.size))
+    return _safely(lambda: _sums(_tables(frame, asked), asked.finder.size))
 
 
 def people_of_part(frame: pd.DataFrame, asked: CountingPass) -> pd.DataFrame:
@@ -237,7 +237,7 @@ def _tables(frame: pd.DataFrame, asked: CountingPass) -> Iterator[pd.DataFrame |
 def _sums(tables: Iterable[pd.DataFrame | Integers], size: int) -> pd.DataFrame:
     """One table of the sums of tables and of plain places, which are put down where they belong if there is room for all."""
     held: list[pd.DataFrame] = []
-    dense = np.zeros(size if size <= DENSE_PLACES else 0, np.int64)
+    dense = np.zeros(size if size <= DENSE_CELLS else 0, np.int64)
     for each in tables:
         if not isinstance(each, pd.DataFrame):
             if len(dense):
@@ -263,7 +263,7 @@ def _put_down(each: pd.DataFrame, dense: Integers) -> pd.DataFrame:
 
 def _counted_batch(batch: Batch, asked: CountingPass) -> tuple[pd.DataFrame | Integers, pd.DataFrame]:
     """Records of the good rows inside, a place for each, per place or per person and place; and the counters."""
-    places = asked.placing.places(batch.columns)
+    places = asked.finder.places(batch.columns)
     if asked.count is None and asked.person is None and not batch.bad.total and len(places) and places.min() >= 0:
         return places, tallies({Tally.INSIDE: len(places), Tally.ROWS: len(places)})
     weight = np.ones(len(places), np.int64) if asked.count is None else asked.weights(batch.columns[asked.count])
@@ -282,12 +282,12 @@ def _counted_batch(batch: Batch, asked: CountingPass) -> tuple[pd.DataFrame | In
             Tally.NOT_UTF8_LINES: batch.bad.not_utf8,
             Tally.MARKED_LINES: batch.bad.marks,
             Tally.RAGGED_LINES: batch.bad.cells,
-            Tally.PLACE_ROWS: int(unplaced.sum()),
+            Tally.CELL_ROWS: int(unplaced.sum()),
             Tally.COUNT_ROWS: int((~unplaced & miscounted).sum()),
             Tally.PERSON_ROWS: int((~unplaced & ~miscounted & nobody).sum()),
             Tally.OUTSIDE_ROWS: int(outside.sum()),
         }
     )
     if owners is None or asked.bound is None:
-        return places[inside] if asked.count is None else counted(places[inside], weight[inside], asked.placing.size), left
+        return places[inside] if asked.count is None else counted(places[inside], weight[inside], asked.finder.size), left
     return by_person(owners.combine_chunks().filter(inside), places[inside], amount[inside], asked.bound), left

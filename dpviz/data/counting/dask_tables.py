@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpviz.arrays import Integers
-from dpviz.data.bounding import KEEP, REFUSE, Bound, Holdings, kept_of, person_hashes
+from dpviz.data.bounding import KEEP, REFUSE, Bound, Holdings, person_hashes, records_kept
 from dpviz.data.cells import MOST_RECORDS, total_of
 from dpviz.data.columns import is_number, readable_texts
 from dpviz.data.counting.job import CountingPass
@@ -26,7 +26,7 @@ from dpviz.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-DENSE_PLACES = 2**22
+DENSE_CELLS = 2**22
 _AT_ONCE = 2**22
 
 
@@ -38,7 +38,7 @@ class Tally(IntEnum):
     INSIDE = -3  # before the bound
     KEPT = -4  # after it
     ROWS = -10  # read; bad lines left out
-    PLACE_ROWS = -12
+    CELL_ROWS = -12
     COUNT_ROWS = -13
     PERSON_ROWS = -14
     OUTSIDE_ROWS = -15
@@ -81,7 +81,7 @@ def counted(places: Integers, weight: Integers | None, size: int) -> pd.DataFram
     """
     if weight is not None:
         return summed(table(places, weight))
-    if size <= max(DENSE_PLACES, 4 * len(places)):
+    if size <= max(DENSE_CELLS, 4 * len(places)):
         total = np.bincount(places, minlength=size)
         some = np.flatnonzero(total)
         return table(some, total[some])
@@ -100,7 +100,7 @@ def summed(frame: pd.DataFrame) -> pd.DataFrame:
         return EMPTY
     if (places[1:] > places[:-1]).all() and counts.min() > 0:
         return frame
-    if 0 < places.max() < max(DENSE_PLACES, len(places)):
+    if 0 < places.max() < max(DENSE_CELLS, len(places)):
         return _summed_densely(places, counts)
     order = np.argsort(places, kind="stable")  # merges what is in order already
     places = places[order]
@@ -156,7 +156,7 @@ def kept(frame: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
     for part in _slices(people, np.where(total[people] > bound.most, records, 1)):
         start, stop = people[part.start], people[part.stop - 1] + 1
         held = Holdings(codes=people[part] - start, texts=texts[start:stop], places=places[part], records=records[part])
-        left[part] = kept_of(held, lenient)
+        left[part] = records_kept(held, lenient)
     some = left > 0
     left_in = tallies({Tally.KEPT: total_of(left), Tally.FEWER: fewer})
     tables = (counted(places[some], left[some], size), frame.loc[~good, ["place", "count"]], left_in)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Integers
 from dpviz.data.bounding import DROP, FEWER, REFUSE, Bound, priorities
-from dpviz.data.cell_counts import Counted
-from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, most_per_place, total_of
+from dpviz.data.cell_counts import CellCounts
+from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, most_per_cell, total_of
 from dpviz.data.columns import is_text
-from dpviz.data.counting.duckdb_session import DuckDBSettings, Session, UnreadableError, connected, quoted_list
+from dpviz.data.counting.duckdb_session import DuckDBSettings, Session, UnreadableError, connected, quote_list
 from dpviz.data.counting.duckdb_sql import BAD_COUNT, NOBODY, Expressions, Function, ParquetRows, TextRows
 from dpviz.data.counting.job import CountingPass, Faults, Watch, plain_type
 from dpviz.data.reading.safety import private_folder
@@ -97,10 +97,10 @@ Fed: TypeAlias = TextRows | ParquetRows
 DEFAULT_SETTINGS = DuckDBSettings()
 _DAMAGED = "The files cannot be read as Parquet: one is damaged or cut short, or was changed while it was read."
 _FED = "fed"
-_DENSE_PLACES, _SPARSE = 2**22, 4
+_DENSE_CELLS, _SPARSE = 2**22, 4
 
 
-def count_with_duckdb(asked: CountingPass, watch: Watch, settings: DuckDBSettings = DEFAULT_SETTINGS) -> Counted:
+def count_with_duckdb(asked: CountingPass, watch: Watch, settings: DuckDBSettings = DEFAULT_SETTINGS) -> CellCounts:
     """Count all rows of some files; what is spilled to disk on the way is removed, however it ends.
 
     Args:
@@ -119,7 +119,7 @@ def count_with_duckdb(asked: CountingPass, watch: Watch, settings: DuckDBSetting
     return found
 
 
-def _count_parquet(asked: CountingPass, watch: Watch, settings: DuckDBSettings) -> Counted:
+def _count_parquet(asked: CountingPass, watch: Watch, settings: DuckDBSettings) -> CellCounts:
     """By DuckDB's own reader, which refuses a file for one text that is not UTF-8; then by Arrow, for which that cell is missing."""
     if any(is_text(plain_type(asked.schema.field(name).type)) for name in asked.columns):
         with suppress(UnreadableError):
@@ -128,7 +128,7 @@ def _count_parquet(asked: CountingPass, watch: Watch, settings: DuckDBSettings) 
     return _count(asked, watch, settings, None)
 
 
-def _count(asked: CountingPass, watch: Watch, settings: DuckDBSettings, fed: Fed | None) -> Counted:
+def _count(asked: CountingPass, watch: Watch, settings: DuckDBSettings, fed: Fed | None) -> CellCounts:
     """Count rows that DuckDB is fed with, or those that it reads itself."""
     with private_folder(settings.folder) as folder, connected(asked, folder, settings) as connection:
         damaged, share = NOT_CUT if asked.is_text else _DAMAGED, None if fed is None else lambda: fed.share
@@ -136,7 +136,7 @@ def _count(asked: CountingPass, watch: Watch, settings: DuckDBSettings, fed: Fed
         return _counted(asked, session, fed)
 
 
-def _counted(asked: CountingPass, session: Session, fed: Fed | None) -> Counted:
+def _counted(asked: CountingPass, session: Session, fed: Fed | None) -> CellCounts:
     rows, weighted = _rows(asked, session, fed), asked.count is not None
     if asked.person is None or asked.bound is None:
         amount = SATURATED.format("amount") if weighted else "count(*)"
@@ -184,20 +184,20 @@ def _refuse(asked: CountingPass, found: _Places, lines: BadLines) -> None:
 _FAULTS = {"place": BAD, "count": BAD_COUNT, "person": NOBODY, "outside": OUTSIDE}
 
 
-def _result(asked: CountingPass, found: _Places, kept: _Places, lines: BadLines) -> Counted:
+def _result(asked: CountingPass, found: _Places, kept: _Places, lines: BadLines) -> CellCounts:
     """The records that are kept, and the curator's counters of all that were found."""
     _refuse(asked, found, lines)
-    places, counts = _ordered(kept, asked.placing.size)
+    places, counts = _ordered(kept, asked.finder.size)
     bad = total_of(np.array([found.at(fault)[0] for fault in (BAD, BAD_COUNT, NOBODY)]))
     left = total_of(counts)
     over, beyond = total_of(found.inside().records) - left, total_of(kept.records) - left
-    return Counted(places=places, counts=counts, outside=found.at(OUTSIDE)[0], bad=bad + lines.total, over=over, beyond=beyond)
+    return CellCounts(places=places, counts=counts, outside=found.at(OUTSIDE)[0], bad=bad + lines.total, over=over, beyond=beyond)
 
 
 def _ordered(kept: _Places, size: int) -> tuple[Integers, Integers]:
     """Places with records, ascending, and the records of each, cut to what a place holds."""
-    kept = kept._replace(records=np.minimum(kept.records, most_per_place(size)))
-    if size <= max(_DENSE_PLACES, _SPARSE * len(kept.place)):
+    kept = kept._replace(records=np.minimum(kept.records, most_per_cell(size)))
+    if size <= max(_DENSE_CELLS, _SPARSE * len(kept.place)):
         total = np.zeros(size, np.int64)
         total[kept.place] = kept.records
         places = np.flatnonzero(total)
@@ -230,7 +230,7 @@ def _parquet(asked: CountingPass) -> str:
     names = asked.schema.names
     renamed = ", ".join(f"f{place}" for place in range(len(names)))
     columns = ", ".join(f"f{names.index(name)} AS c{number}" for number, name in enumerate(asked.columns))
-    files = quoted_list([glob.escape(str(path)) for path in asked.files])
+    files = quote_list([glob.escape(str(path)) for path in asked.files])
     return f"(SELECT {columns} FROM read_parquet({files}, hive_partitioning = false) AS files({renamed}))"  # noqa: S608
 
 

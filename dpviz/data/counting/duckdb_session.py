@@ -173,7 +173,7 @@ def connected(asked: CountingPass, folder: Path, settings: DuckDBSettings) -> It
     connection = None
     with suppress(duckdb.Error):
         connection = duckdb.connect(":memory:", config=_options(folder, settings))
-        for option in (*_LATER, f"allowed_paths = {quoted_list(allowed(asked))}", "enable_external_access = false"):
+        for option in (*_LATER, f"allowed_paths = {quote_list(allowed(asked))}", "enable_external_access = false"):
             connection.execute(f"SET {option}")
         connection.execute("SET lock_configuration = true")
     if connection is None:
@@ -197,11 +197,11 @@ def allowed(asked: CountingPass) -> list[str]:
     return [text for path in asked.files for text in (str(path), glob.escape(str(path)))]
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def quoted_list(texts: list[str]) -> str:
+def quote_list(texts: list[str]) -> str:
     """A list of texts as SQL writes it."""
-    return f"[{', '.join(map(quoted, texts))}]"
+    return f"[{', '.join(map(quote, texts))}]"

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from dpviz.arrays import Floats
 from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, cells_of
 from dpviz.data.columns import is_text, readable_numbers, readable_texts
-from dpviz.data.counting.duckdb_session import quoted, quoted_list
-from dpviz.data.counting.job import GeometryCells, IdPairs, LeafIds, Placing, XyCells, XyPairs
+from dpviz.data.counting.duckdb_session import quote, quote_list
+from dpviz.data.counting.job import CellFinder, GeometryCells, IdPairs, LeafIds, XyCells, XyPairs
 from dpviz.data.reading.safety import guarded
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, NOT_CUT, SEPARATORS, BadLines, TextLayout, cut_lines, read_lines
@@ -89,17 +89,17 @@ class Expressions:
 
     def _read(self, scan: str) -> str:
         """The scan with the coordinates as numbers, each computed once."""
-        placing = self.asked.placing
-        if not isinstance(placing, XyCells | GeometryCells) or _is_wkb(placing):
+        finder = self.asked.finder
+        if not isinstance(finder, XyCells | GeometryCells) or _is_wkb(finder):
             return f"SELECT * FROM {scan}"  # noqa: S608
-        x, y = self._axes(placing)
+        x, y = self._axes(finder)
         return f"SELECT *, {x} AS x, {y} AS y FROM {scan}"  # noqa: S608
 
-    def _axes(self, placing: XyCells | GeometryCells) -> tuple[str, str]:
-        if isinstance(placing, GeometryCells):
-            cell = self._cell(placing.geometry)
+    def _axes(self, finder: XyCells | GeometryCells) -> tuple[str, str]:
+        if isinstance(finder, GeometryCells):
+            cell = self._cell(finder.geometry)
             return f"CAST({cell}.x AS DOUBLE)", f"CAST({cell}.y AS DOUBLE)"
-        return self.number(placing.x), self.number(placing.y)
+        return self.number(finder.x), self.number(finder.y)
 
     def number(self, name: str) -> str:
         """SQL for a column's cells as numbers, as `readable_numbers` reads them."""
@@ -113,35 +113,35 @@ class Expressions:
         return self._call(f"number_{cell}", lambda column: pa.array(readable_numbers(column)), (name,), "DOUBLE")
 
     def _place(self) -> str:
-        placing = self.asked.placing
-        if isinstance(placing, XyCells | GeometryCells) and not _is_wkb(placing):
-            return cell_sql(placing.domain, placing.size)
-        if isinstance(placing, IdPairs):
-            return self._id_pairs(placing)
-        if isinstance(placing, XyPairs):
-            return self._xy_pairs(placing)
-        return self._call("places", self._placed, placing.columns, "BIGINT")
+        finder = self.asked.finder
+        if isinstance(finder, XyCells | GeometryCells) and not _is_wkb(finder):
+            return cell_sql(finder.domain, finder.size)
+        if isinstance(finder, IdPairs):
+            return self._id_pairs(finder)
+        if isinstance(finder, XyPairs):
+            return self._xy_pairs(finder)
+        return self._call("places", self._placed, finder.columns, "BIGINT")
 
     def _placed(self, *columns: pa.ChunkedArray) -> pa.Array:
-        placing = self.asked.placing
-        points = plain_points(columns[0]) if isinstance(placing, GeometryCells) else None
-        if points is not None and isinstance(placing, GeometryCells):
-            return pa.array(cells_of(*points, placing.domain))
-        return pa.array(self.asked.placing.places(dict(zip(self.asked.placing.columns, columns, strict=True))))
+        finder = self.asked.finder
+        points = plain_points(columns[0]) if isinstance(finder, GeometryCells) else None
+        if points is not None and isinstance(finder, GeometryCells):
+            return pa.array(cells_of(*points, finder.domain))
+        return pa.array(self.asked.finder.places(dict(zip(self.asked.finder.columns, columns, strict=True))))
 
-    def _xy_pairs(self, placing: XyPairs) -> str:
+    def _xy_pairs(self, finder: XyPairs) -> str:
         """Coordinates are read as numbers by SQL; the look-up of regions takes them as they are."""
 
         def work(*columns: pa.ChunkedArray) -> pa.Array:
-            return pa.array(placing.places(dict(zip(placing.columns, columns, strict=True))))
+            return pa.array(finder.places(dict(zip(finder.columns, columns, strict=True))))
 
         self.functions["places"] = Function(work=work, inputs=("DOUBLE",) * 4, output="BIGINT", of_columns=False)
-        return f"places({', '.join(map(self.number, placing.columns))})"
+        return f"places({', '.join(map(self.number, finder.columns))})"
 
-    def _id_pairs(self, placing: IdPairs) -> str:
-        start = self._leaf("starts", placing.origin, placing.starts)
-        end = self._leaf("ends", placing.destination, placing.ends)
-        pair = f"CAST({start} AS BIGINT) * {len(placing.ends.texts)} + {end}"
+    def _id_pairs(self, finder: IdPairs) -> str:
+        start = self._leaf("starts", finder.origin, finder.starts)
+        end = self._leaf("ends", finder.destination, finder.ends)
+        pair = f"CAST({start} AS BIGINT) * {len(finder.ends.texts)} + {end}"
         return f"CASE WHEN least({start}, {end}) < 0 THEN least({start}, {end}) ELSE {pair} END"
 
     def _leaf(self, table: str, name: str, ids: LeafIds) -> str:
@@ -155,9 +155,9 @@ class Expressions:
 
     def _id(self, table: str) -> str:
         """The text of an id's cell that is joined."""
-        placing = self.asked.placing
-        assert isinstance(placing, IdPairs)  # noqa: S101  (for the type checker: no others have tables)
-        name, ids = (placing.origin, placing.starts) if table == "starts" else (placing.destination, placing.ends)
+        finder = self.asked.finder
+        assert isinstance(finder, IdPairs)  # noqa: S101  (for the type checker: no others have tables)
+        name, ids = (finder.origin, finder.starts) if table == "starts" else (finder.destination, finder.ends)
         text = f"CAST({self._cell(name)} AS VARCHAR)"
         return text if ids.cut is None else f"CASE WHEN length({text}) = 15 THEN left({text}, {ids.cut}) ELSE {text} END"
 
@@ -166,7 +166,7 @@ class Expressions:
         if name is None:
             return None
         cell, kind = self._cell(name), self._kind(name)
-        if isinstance(self.asked.placing, XyCells | GeometryCells):
+        if isinstance(self.asked.finder, XyCells | GeometryCells):
             return _whole(self.number(name))
         if _is_plain(kind):
             return _whole(cell if pa.types.is_integer(kind) else f"CAST({cell} AS DOUBLE)")
@@ -186,7 +186,7 @@ class Expressions:
         asked = self._call("persons", lambda column: self.asked.persons(column).cast(pa.string()).combine_chunks(), (name,), "VARCHAR")
         if not is_text(kind):
             return asked
-        words = f" AND {cell} NOT IN ({quoted_list(_MISSING_WORDS)[1:-1]})" if self.asked.is_text else ""
+        words = f" AND {cell} NOT IN ({quote_list(_MISSING_WORDS)[1:-1]})" if self.asked.is_text else ""
         return f"CASE WHEN {cell} IS NULL THEN NULL WHEN {cell} >= '!' AND {cell} < chr(127){words} THEN {cell} ELSE {asked} END"
 
     def _call(self, function: str, work: Work, names: tuple[str, ...], output: str) -> str:
@@ -260,7 +260,7 @@ def _floor(axis: str, low: float, high: float, side: int) -> str:
 
 def _double(value: float) -> str:
     """A number as it is: without the cast, SQL would read a decimal."""
-    return f"CAST({quoted(repr(float(value)))} AS DOUBLE)"
+    return f"CAST({quote(repr(float(value)))} AS DOUBLE)"
 
 
 def _whole(number: str) -> str:
@@ -273,8 +273,8 @@ def _is_plain(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _is_wkb(placing: Placing) -> bool:
-    return isinstance(placing, GeometryCells) and placing.encoding != "point"
+def _is_wkb(finder: CellFinder) -> bool:
+    return isinstance(finder, GeometryCells) and finder.encoding != "point"
 
 
 @dataclass(kw_only=True)

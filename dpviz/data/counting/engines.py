@@ -10,10 +10,10 @@ import pyarrow as pa
 from pyproj import CRS
 
 from dpviz.data.columns import NOT_POINTS, PointColumns, is_number, is_text, no_number, resolved
-from dpviz.data.counting.job import CountingPass, GeometryCells, IdPairs, LeafIds, Placing, XyCells, XyPairs
+from dpviz.data.counting.job import CellFinder, CountingPass, GeometryCells, IdPairs, LeafIds, XyCells, XyPairs
 from dpviz.data.flows import refuse_lost_zeros
-from dpviz.data.reading.flows import cut_of, found_columns, is_matrix
-from dpviz.data.reading.geometries import frame_of, same_crs
+from dpviz.data.reading.flows import cut_length, found_columns, is_matrix
+from dpviz.data.reading.geometries import crs_of_file, same_crs
 from dpviz.data.reading.safety import guarded
 from dpviz.data.reading.sources import TABLES
 from dpviz.errors import InputError
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpviz.data.bounding import Bound
-    from dpviz.data.cell_counts import Counted
+    from dpviz.data.cell_counts import CellCounts
     from dpviz.data.counting.job import CountingPass, Watch
     from dpviz.data.counting.scheduler import Scheduler
-    from dpviz.data.reading.flows import FlowsQuestion
-    from dpviz.data.reading.points import PointsQuestion
+    from dpviz.data.reading.flows import FlowsRequest
+    from dpviz.data.reading.points import PointsRequest
     from dpviz.data.reading.safety import Limits
     from dpviz.data.reading.sources import FoundFiles
     from dpviz.space.domain import Domain
@@ -61,7 +61,7 @@ def engine_for(found: FoundFiles, engine: str, scheduler: Scheduler | None, limi
         raise InputError(
             f"Engine {engine!r} reads Parquet, CSV and TSV files by their paths; choose engine='numpy' for others and for uploads."
         )
-    if not installed(engine):
+    if not is_installed(engine):
         raise InputError(_SCALE.format(engine=engine))
     return engine
 
@@ -69,10 +69,10 @@ def engine_for(found: FoundFiles, engine: str, scheduler: Scheduler | None, limi
 def _by_size(found: FoundFiles, limits: Limits, tables: bool) -> str:
     if not tables or found.fits(limits):
         return NUMPY
-    return NUMPY if found.within(limits) and not installed(DUCKDB) else DUCKDB
+    return NUMPY if found.within(limits) and not is_installed(DUCKDB) else DUCKDB
 
 
-def installed(engine: str) -> bool:
+def is_installed(engine: str) -> bool:
     """Whether what an engine needs is installed."""
     return all(find_spec(name) is not None for name in _NEEDS[engine])
 
@@ -88,7 +88,7 @@ class Plan(NamedTuple):
     job: CountingPass | None
 
 
-def planned(found: FoundFiles, engine: str, scheduler: Scheduler | None, limits: Limits, job: Callable[[], CountingPass]) -> Plan:
+def make_plan(found: FoundFiles, engine: str, scheduler: Scheduler | None, limits: Limits, job: Callable[[], CountingPass]) -> Plan:
     """The engine for some files, and its job.
 
     Args:
@@ -112,7 +112,7 @@ def planned(found: FoundFiles, engine: str, scheduler: Scheduler | None, limits:
     return Plan(NUMPY, None)
 
 
-def run(plan: Plan, scheduler: Scheduler | None, watch: Watch) -> Counted:
+def run(plan: Plan, scheduler: Scheduler | None, watch: Watch) -> CellCounts:
     """Let an engine other than "numpy" count."""
     assert plan.job is not None  # noqa: S101  (for the type checker: "numpy" is not run here)
     if plan.engine == DUCKDB:
@@ -137,7 +137,7 @@ _PERSONS = (
 _NESTED = "A column that is needed holds lists or records; store one text or number per cell."
 
 
-def points_pass(found: FoundFiles, question: PointsQuestion, domain: Domain, bound: Bound | None) -> CountingPass:
+def points_pass(found: FoundFiles, question: PointsRequest, domain: Domain, bound: Bound | None) -> CountingPass:
     """A pass over tables of points.
 
     Raises:
@@ -148,17 +148,17 @@ def points_pass(found: FoundFiles, question: PointsQuestion, domain: Domain, bou
     names = [name for name in schema.names if geo is None or name not in geo["columns"]]
     columns = resolved(names, question.columns, has_geometry=geo is not None)
     kind = found.format if geo is None else "GeoParquet"
-    _refuse_other_crs(frame_of(kind, _declared(geo), question.crs, question.target), domain.crs, "domain")
+    _refuse_other_crs(crs_of_file(kind, _declared(geo), question.crs, question.target), domain.crs, "domain")
     if geo is None:
-        placing: Placing = XyCells(x=str(columns.x), y=str(columns.y), domain=domain)
+        finder: CellFinder = XyCells(x=str(columns.x), y=str(columns.y), domain=domain)
     elif geo["points"] and geo["encoding"] in ("WKB", "point"):
-        placing = GeometryCells(geometry=geo["primary"], encoding=geo["encoding"], domain=domain)
+        finder = GeometryCells(geometry=geo["primary"], encoding=geo["encoding"], domain=domain)
     else:
         raise InputError(NOT_POINTS)
-    return _pass(found, placing, (columns.count, columns.person), bound, drop=question.bad_rows == "drop")
+    return _pass(found, finder, (columns.count, columns.person), bound, drop=question.bad_rows == "drop")
 
 
-def flows_pass(found: FoundFiles, question: FlowsQuestion, bound: Bound | None) -> CountingPass:
+def flows_pass(found: FoundFiles, question: FlowsRequest, bound: Bound | None) -> CountingPass:
     """A pass over tables of trips between leaf regions by their ids.
 
     Raises:
@@ -172,30 +172,30 @@ def flows_pass(found: FoundFiles, question: FlowsQuestion, bound: Bound | None) 
     for name, side in zip((str(columns.origin), str(columns.destination)), question.sides, strict=True):
         if question.bad_rows == "drop" and is_number(_kind(found, name)):
             refuse_lost_zeros(f"Column {name!r}", side)
-        sides.append(LeafIds.of(side, cut_of(name, side)))
-    placing = IdPairs(origin=str(columns.origin), destination=str(columns.destination), starts=sides[0], ends=sides[1])
-    return _pass(found, placing, (columns.count, columns.person), bound, drop=question.bad_rows == "drop")
+        sides.append(LeafIds.of(side, cut_length(name, side)))
+    finder = IdPairs(origin=str(columns.origin), destination=str(columns.destination), starts=sides[0], ends=sides[1])
+    return _pass(found, finder, (columns.count, columns.person), bound, drop=question.bad_rows == "drop")
 
 
-def pairs_pass(found: FoundFiles, placing: XyPairs, question: PointsQuestion, bound: Bound | None) -> CountingPass:
+def pairs_pass(found: FoundFiles, finder: XyPairs, question: PointsRequest, bound: Bound | None) -> CountingPass:
     """A pass over tables of trips between coordinates; as `points_pass`."""
     names, asked = _schema(found).names, question.columns
-    starts = resolved(names, replace(asked, x=placing.origin[0], y=placing.origin[1]), has_geometry=False)
-    ends = resolved(names, PointColumns(x=placing.destination[0], y=placing.destination[1]), has_geometry=False)
-    placing = replace(placing, origin=(str(starts.x), str(starts.y)), destination=(str(ends.x), str(ends.y)))
-    _refuse_other_crs(frame_of(found.format, None, question.crs, question.target), question.target, "frame of regions")
-    return _pass(found, placing, (starts.count, starts.person), bound, drop=question.bad_rows == "drop")
+    starts = resolved(names, replace(asked, x=finder.origin[0], y=finder.origin[1]), has_geometry=False)
+    ends = resolved(names, PointColumns(x=finder.destination[0], y=finder.destination[1]), has_geometry=False)
+    finder = replace(finder, origin=(str(starts.x), str(starts.y)), destination=(str(ends.x), str(ends.y)))
+    _refuse_other_crs(crs_of_file(found.format, None, question.crs, question.target), question.target, "frame of regions")
+    return _pass(found, finder, (starts.count, starts.person), bound, drop=question.bad_rows == "drop")
 
 
-def _pass(found: FoundFiles, placing: Placing, rest: tuple[str | None, str | None], bound: Bound | None, *, drop: bool) -> CountingPass:
+def _pass(found: FoundFiles, finder: CellFinder, rest: tuple[str | None, str | None], bound: Bound | None, *, drop: bool) -> CountingPass:
     count, person = rest
-    by_id = isinstance(placing, IdPairs)
-    numbers = [name for name in (*(() if by_id or isinstance(placing, GeometryCells) else placing.columns), count) if name is not None]
+    by_id = isinstance(finder, IdPairs)
+    numbers = [name for name in (*(() if by_id or isinstance(finder, GeometryCells) else finder.columns), count) if name is not None]
     for name in numbers:
         kind = _kind(found, name)
         if not (is_number(kind) or is_text(kind) or pa.types.is_null(kind)):
             raise no_number(name)
-    plain = [name for name in (*(placing.columns if by_id else ()), person) if name is not None]
+    plain = [name for name in (*(finder.columns if by_id else ()), person) if name is not None]
     if any(pa.types.is_nested(_kind(found, name)) for name in plain):
         raise InputError(_NESTED)
     if person is not None and not any(test(_kind(found, person)) for test in _PERSONS):
@@ -204,7 +204,7 @@ def _pass(found: FoundFiles, placing: Placing, rest: tuple[str | None, str | Non
         files=found.paths,
         format=found.format,
         schema=_schema(found),
-        placing=placing,
+        finder=finder,
         count=count,
         person=person,
         bound=bound,

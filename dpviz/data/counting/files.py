@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_unenforced
 from dpviz.data.columns import PointColumns
-from dpviz.data.counting.engines import AUTO, NUMPY, flows_pass, pairs_pass, planned, points_pass, run
-from dpviz.data.counting.in_memory import coordinate_trips_of, rows_of, trips_of
+from dpviz.data.counting.engines import AUTO, NUMPY, flows_pass, make_plan, pairs_pass, points_pass, run
+from dpviz.data.counting.in_memory import read_all_points, read_all_trips, read_coordinate_trips
 from dpviz.data.counting.job import Watch, XyPairs
 from dpviz.data.counting.scheduler import scheduler_at
-from dpviz.data.flows import Flows, Trips, check_rule, matched
+from dpviz.data.flows import Flows, Trips, check_rule, match_depths
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.flows import FlowColumns, FlowsQuestion
+from dpviz.data.reading.flows import FlowColumns, FlowsRequest
 from dpviz.data.reading.geometries import same_crs
-from dpviz.data.reading.points import PointsQuestion, points_of
+from dpviz.data.reading.points import PointsRequest, points_of
 from dpviz.data.reading.safety import DEFAULT_LIMITS
 from dpviz.data.reading.sources import FoundFiles, Sources, found_files, refuse_copies
 from dpviz.errors import InputError
@@ -120,14 +120,12 @@ def read_points(
     refuse_unenforced(person, contributions, distinct=distinct)
     bound = None if person is None else bound_of(contributions, key, distinct=distinct)
     columns = PointColumns(x=x, y=y, count=count, person=person)
-    question = PointsQuestion(
-        target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines
-    )
+    question = PointsRequest(target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines)
     found, watch = _found(source, bad_rows), Watch(progress=progress, cancel=cancel)
-    plan = planned(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: points_pass(found, question, domain, bound))
+    plan = make_plan(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: points_pass(found, question, domain, bound))
     if plan.job is not None:
         return PointCounts.from_counted(run(plan, scheduler, watch), domain, bound)
-    return points_of(rows_of(found.sources, question, watch), domain, bound)
+    return points_of(read_all_points(found.sources, question, watch), domain, bound)
 
 
 def read_flows(
@@ -207,21 +205,21 @@ def read_flows(
     scheduler = scheduler_at(address, insecure=insecure_address)
     refuse_unenforced(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
-    sides = matched(regions, destinations or regions)
+    sides = match_depths(regions, destinations or regions)
     if isinstance(origin, tuple) and isinstance(destination, tuple):
-        placing, columns = _between(origin, destination, sides), PointColumns(count=count, person=person)
+        finder, columns = _between(origin, destination, sides), PointColumns(count=count, person=person)
         ways = _by_coordinates(
-            placing,
-            PointsQuestion(target=placing.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines),
+            finder,
+            PointsRequest(target=finder.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines),
         )
     elif isinstance(origin, tuple) or isinstance(destination, tuple) or crs is not None:
         raise InputError(_MIXED)
     else:
         named = FlowColumns(origin=origin, destination=destination, count=count, person=person)
-        ways = _by_ids(FlowsQuestion(sides=sides, columns=named, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines))
+        ways = _by_ids(FlowsRequest(sides=sides, columns=named, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines))
     found, watch = _found(source, bad_rows), Watch(progress=progress, cancel=cancel)
     enforced = bound if person is not None else None
-    plan = planned(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: ways.job(found, enforced))
+    plan = make_plan(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: ways.job(found, enforced))
     if plan.job is None:
         return Flows.from_trips(
             ways.read(found, watch),
@@ -270,17 +268,17 @@ class _Ways(NamedTuple):
     job: Callable[[FoundFiles, Bound | None], CountingPass]
 
 
-def _by_ids(question: FlowsQuestion) -> _Ways:
+def _by_ids(question: FlowsRequest) -> _Ways:
     return _Ways(
-        lambda found, watch: trips_of(found.sources, question, watch),
+        lambda found, watch: read_all_trips(found.sources, question, watch),
         lambda found, bound: flows_pass(found, question, bound),
     )
 
 
-def _by_coordinates(placing: XyPairs, question: PointsQuestion) -> _Ways:
+def _by_coordinates(finder: XyPairs, question: PointsRequest) -> _Ways:
     return _Ways(
-        lambda found, watch: coordinate_trips_of(found.sources, placing, question, watch),
-        lambda found, bound: pairs_pass(found, placing, question, bound),
+        lambda found, watch: read_coordinate_trips(found.sources, finder, question, watch),
+        lambda found, bound: pairs_pass(found, finder, question, bound),
     )
 
 

@@ -14,8 +14,8 @@ from dpviz.data.cells import whole_counts
 from dpviz.data.columns import PointColumns, RawPoints
 from dpviz.data.counting.job import Watch, XyPairs
 from dpviz.data.flows import Trips
-from dpviz.data.reading.flows import FlowsQuestion, read_trips
-from dpviz.data.reading.points import PointsQuestion, read_rows
+from dpviz.data.reading.flows import FlowsRequest, read_trips
+from dpviz.data.reading.points import PointsRequest, read_rows
 
 if TYPE_CHECKING:
     from dpviz.data.reading.safety import Source
@@ -23,40 +23,40 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def rows_of(sources: Sequence[Source], question: PointsQuestion, watch: Watch) -> RawPoints:
+def read_all_points(sources: Sequence[Source], question: PointsRequest, watch: Watch) -> RawPoints:
     """The rows of all files of points, as one; people of one text are one person in whatever files."""
-    return joined_points(_each(sources, lambda source: read_rows(source, question), watch))
+    return join_points(_each(sources, lambda source: read_rows(source, question), watch))
 
 
-def trips_of(sources: Sequence[Source], question: FlowsQuestion, watch: Watch) -> Trips:
+def read_all_trips(sources: Sequence[Source], question: FlowsRequest, watch: Watch) -> Trips:
     """The trips of all files, as one."""
-    return joined_trips(_each(sources, lambda source: read_trips(source, question), watch))
+    return join_trips(_each(sources, lambda source: read_trips(source, question), watch))
 
 
-def coordinate_trips_of(sources: Sequence[Source], placing: XyPairs, question: PointsQuestion, watch: Watch) -> Trips:
+def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, question: PointsRequest, watch: Watch) -> Trips:
     """The trips between coordinates of all files, as one.
 
     Args:
         sources: tables.
-        placing: the columns, and the look-up of leaf regions.
+        finder: the columns, and the look-up of leaf regions.
         question: names the columns of counts and people; x and y are those of `job`.
         watch: who follows.
     """
 
     def read(source: Source) -> Trips:
-        (x, y), (x_end, y_end) = placing.origin, placing.destination
+        (x, y), (x_end, y_end) = finder.origin, finder.destination
         starts = read_rows(source, replace(question, columns=replace(question.columns, x=x, y=y)))
         ends = read_rows(source, replace(question, columns=PointColumns(x=x_end, y=y_end)))
         length = len(starts.x)
         return Trips(
-            origin=placing.starts.places(starts.x, starts.y).astype(np.int32),
-            destination=placing.ends.places(ends.x, ends.y).astype(np.int32),
+            origin=finder.starts.places(starts.x, starts.y).astype(np.int32),
+            destination=finder.ends.places(ends.x, ends.y).astype(np.int32),
             count=np.ones(length, np.int64) if starts.count is None else whole_counts(starts.count, length, "drop"),
             person=starts.person,
             ragged=starts.ragged,
         )
 
-    return joined_trips(_each(sources, read, watch))
+    return join_trips(_each(sources, read, watch))
 
 
 def _each(sources: Sequence[Source], read: Callable[[Source], T], watch: Watch) -> list[T]:
@@ -68,7 +68,7 @@ def _each(sources: Sequence[Source], read: Callable[[Source], T], watch: Watch) 
     return parts
 
 
-def joined_points(parts: Sequence[RawPoints]) -> RawPoints:
+def join_points(parts: Sequence[RawPoints]) -> RawPoints:
     """Rows one after the other."""
     if len(parts) == 1:
         return parts[0]
@@ -76,12 +76,12 @@ def joined_points(parts: Sequence[RawPoints]) -> RawPoints:
         x=np.concatenate([part.x for part in parts]),
         y=np.concatenate([part.y for part in parts]),
         count=_joined([part.count for part in parts]),
-        person=joined_people([part.person for part in parts]),
+        person=join_people([part.person for part in parts]),
         ragged=sum(part.ragged for part in parts),
     )
 
 
-def joined_trips(parts: Sequence[Trips]) -> Trips:
+def join_trips(parts: Sequence[Trips]) -> Trips:
     """Rows one after the other."""
     if len(parts) == 1:
         return parts[0]
@@ -89,7 +89,7 @@ def joined_trips(parts: Sequence[Trips]) -> Trips:
         origin=np.concatenate([part.origin for part in parts]),
         destination=np.concatenate([part.destination for part in parts]),
         count=np.concatenate([part.count for part in parts]),
-        person=joined_people([part.person for part in parts]),
+        person=join_people([part.person for part in parts]),
         ragged=sum(part.ragged for part in parts),
         notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )
@@ -100,7 +100,7 @@ def _joined(columns: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
     return np.concatenate(some) if some else None
 
 
-def joined_people(parts: Sequence[People | None]) -> People | None:
+def join_people(parts: Sequence[People | None]) -> People | None:
     """Whom the rows of all parts belong to; a person may have a value in each part, of one text."""
     some = [part for part in parts if part is not None]
     if not some:

@@ -22,8 +22,8 @@ import shapely
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers
-from dpviz.data.bounding import Bound, canonical
-from dpviz.data.cells import BAD, cells_of, clipped, pairs_of, xy_of
+from dpviz.data.bounding import Bound, canonical_text
+from dpviz.data.cells import BAD, cells_of, clip_counts, pairs_of, xy_of
 from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, readable_numbers
 from dpviz.data.flows import BLOCK_CODE, counts_of, ids_of
 from dpviz.data.reading.text_rows import NO_BAD_LINES, BadLines
@@ -46,7 +46,7 @@ class CountingPass:
         files: real paths, in any order; the result does not hang on it.
         format: CSV, TSV or Parquet (GeoParquet is that with `GeometryCells`).
         schema: of every file. All columns of text tables are texts.
-        placing: how a row becomes a place.
+        finder: how a row becomes a place.
         count: column of records per row; None where each row is one record.
         person: column that says who a row belongs to; None where the unit is one record.
         bound: of each person's records; None without `person`.
@@ -58,7 +58,7 @@ class CountingPass:
     files: tuple[Path, ...] = field(repr=False)
     format: str
     schema: pa.Schema
-    placing: Placing
+    finder: CellFinder
     count: str | None = None
     person: str | None = None
     bound: Bound | None = None
@@ -69,7 +69,7 @@ class CountingPass:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns to read, none twice."""
-        return tuple(dict.fromkeys(name for name in (*self.placing.columns, self.count, self.person) if name is not None))
+        return tuple(dict.fromkeys(name for name in (*self.finder.columns, self.count, self.person) if name is not None))
 
     @property
     def is_text(self) -> bool:
@@ -78,10 +78,10 @@ class CountingPass:
 
     def weights(self, column: pa.ChunkedArray) -> Integers:
         """(n,) records that each row stands for, cut to 2**53; -1 where the cell is no whole number, at least 0."""
-        if isinstance(self.placing, IdPairs):
+        if isinstance(self.finder, IdPairs):
             counts = counts_of(column, "", texts=True)
             return np.where(counts.fault != 0, -1, counts.trips)
-        records, whole = clipped(readable_numbers(column))
+        records, whole = clip_counts(readable_numbers(column))
         return np.where(whole, records, -1)
 
     def persons(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -102,7 +102,9 @@ def person_texts(column: pa.ChunkedArray, *, words: bool) -> pa.ChunkedArray:
         return column.cast(pa.large_string())
     encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
     missing = encoded.dictionary.is_null(nan_is_null=True).to_pylist()
-    known = [None if absent else canonical(value).decode() for value, absent in zip(encoded.dictionary.to_pylist(), missing, strict=True)]
+    known = [
+        None if absent else canonical_text(value).decode() for value, absent in zip(encoded.dictionary.to_pylist(), missing, strict=True)
+    ]
     return pa.chunked_array([pa.array(known, pa.large_string()).take(encoded.indices)])
 
 
@@ -137,19 +139,19 @@ class Faults:
             return
         self.lines.refuse(_REMEDY)
         if self.place:
-            raise InputError(f"{_place_fault(asked.placing)} {_REMEDY}")
+            raise InputError(f"{_cell_fault(asked.finder)} {_REMEDY}")
         if self.count:
             raise InputError(f"Column {asked.count!r} has a cell that is not a whole number, at least 0. {WEIGHTS_REFUSED} {_REMEDY}")
         if self.person:
             raise InputError(f"Column {asked.person!r} has a missing cell: every row must say whom it belongs to. {_REMEDY}")
         if self.outside and asked.unknown_refused:
-            listed = " or ".join(map(repr, asked.placing.columns))
+            listed = " or ".join(map(repr, asked.finder.columns))
             raise InputError(f"Column {listed} has an id that is no leaf region; ids are compared letter by letter. {_REMEDY}")
 
     def _refuse_hopeless(self, asked: CountingPass) -> None:
         """Refuse columns of texts without a single number, and counts without a whole one."""
-        texts = [name for name in asked.placing.columns if is_text(plain_type(asked.schema.field(name).type))]
-        if self.rows and self.place == self.rows and texts and not isinstance(asked.placing, IdPairs):
+        texts = [name for name in asked.finder.columns if is_text(plain_type(asked.schema.field(name).type))]
+        if self.rows and self.place == self.rows and texts and not isinstance(asked.finder, IdPairs):
             raise no_number(*texts)
         if self.rows and self.count == self.rows:
             raise InputError(f"Column {asked.count!r} holds no whole number. {WEIGHTS_REFUSED}")
@@ -160,11 +162,11 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _place_fault(placing: Placing) -> str:
-    if isinstance(placing, GeometryCells):
+def _cell_fault(finder: CellFinder) -> str:
+    if isinstance(finder, GeometryCells):
         return "A geometry is missing, empty, no point or not finite."
-    listed = " or ".join(map(repr, placing.columns))
-    if not isinstance(placing, IdPairs):
+    listed = " or ".join(map(repr, finder.columns))
+    if not isinstance(finder, IdPairs):
         return f"Column {listed} has a cell that is no finite number."
     return f"Column {listed} has an id that is missing, or is neither a text nor a whole number."
 
@@ -206,7 +208,7 @@ def cancelled() -> DpvizError:
 Columns = Mapping[str, pa.ChunkedArray]
 
 
-class Placing(Protocol):
+class CellFinder(Protocol):
     """What every engine asks: which columns, how many places there are, and the place of each row."""
 
     @property
@@ -224,7 +226,7 @@ class Placing(Protocol):
         ...
 
 
-class LeafPlaces(Protocol):
+class LeafLookup(Protocol):
     """The leaf region of a coordinate pair: OUTSIDE where it lies in none, BAD where it is not finite."""
 
     def places(self, x: Floats, y: Floats) -> NDArray[np.int32] | Integers:
@@ -372,8 +374,8 @@ class XyPairs:
 
     origin: tuple[str, str]
     destination: tuple[str, str]
-    starts: LeafPlaces = field(repr=False)
-    ends: LeafPlaces = field(repr=False)
+    starts: LeafLookup = field(repr=False)
+    ends: LeafLookup = field(repr=False)
     leaves: tuple[int, int]
     crs: str
 

@@ -19,10 +19,10 @@ from dpviz.data.flows import (
     Ids,
     Trips,
     any_lost_zeros,
-    checked_counts,
+    check_counts,
     counts_of,
     ids_of,
-    leaf_places,
+    leaf_indexes,
     refuse_missing,
 )
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, checked_bytes
@@ -47,7 +47,7 @@ DESTINATION_NAMES = (
     *("end", "end_id", "work", "work_id", "workplace", LODES_NAMES[1]),
 )
 TRIP_NAMES = ("count", "counts", "flow", "flows", "trips", "s000", "commuters", "journeys", "passengers")
-HEADLESS = "The first line must hold the names of the columns (of a matrix, the ids of the destinations); this one starts with data."
+NO_HEADER = "The first line must hold the names of the columns (of a matrix, the ids of the destinations); this one starts with data."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class FlowColumns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowsQuestion:
+class FlowsRequest:
     """What is asked of each file of trips.
 
     Attributes:
@@ -90,7 +90,7 @@ class FlowsQuestion:
             raise InputError("bad_rows must be 'refuse' or 'drop'.")
 
 
-def proposed(names: Sequence[str]) -> FlowColumns:
+def propose_columns(names: Sequence[str]) -> FlowColumns:
     """The columns that are called as their kind is; None where none is, or several are."""
     return FlowColumns(
         origin=only_candidate(names, ORIGIN_NAMES),
@@ -158,8 +158,8 @@ def is_matrix(names: Sequence[str], asked: FlowColumns, sides: tuple[Regions, Re
         if any_lost_zeros([name for name in ids if name.isdecimal()], ends):
             raise InputError("The header holds ids without the leading zeros that those of the regions have; write them as text.")
         return False
-    if headless(names) or starts.find([names[0].strip()], starts.depth)[0] >= 0:
-        raise InputError(HEADLESS)
+    if starts_with_data(names) or starts.find([names[0].strip()], starts.depth)[0] >= 0:
+        raise InputError(NO_HEADER)
     if len(set(ids)) < len(ids):
         raise InputError("The header names a destination twice; add up or rename its columns.")
     if asked.count is not None or asked.person is not None:
@@ -167,12 +167,12 @@ def is_matrix(names: Sequence[str], asked: FlowColumns, sides: tuple[Regions, Re
     return True
 
 
-def headless(names: Sequence[str]) -> bool:
+def starts_with_data(names: Sequence[str]) -> bool:
     """Whether a header starts with a number, as only data does; the header of a matrix starts with a word or a blank."""
     return bool(names) and folded(names[0]).replace(".", "", 1).lstrip("+-").isdecimal()
 
 
-def cut_of(name: str, side: Regions) -> int | None:
+def cut_length(name: str, side: Regions) -> int | None:
     """The letters to which a column's block codes are cut: the length of the leaves' ids; None where LODES does not call it so."""
     lengths = {len(text) for text in side.ids_of(side.depth)}
     return lengths.pop() if folded(name) in LODES_NAMES and len(lengths) == 1 else None
@@ -290,9 +290,9 @@ def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEF
         InputError: the file cannot be opened, is too large, starts with data where column names belong, or has a bad row.
     """
     opened = _open(source, limits)
-    found = proposed(opened.names)
-    if headless(opened.names):
-        raise InputError(HEADLESS)
+    found = propose_columns(opened.names)
+    if starts_with_data(opened.names):
+        raise InputError(NO_HEADER)
     matrix = may_be_matrix(opened.names) and _looks_like_matrix(opened)
     if through and (matrix or (found.origin is not None and found.destination is not None)):
         _read_through(opened, found, matrix)
@@ -318,7 +318,7 @@ def _read_through(opened: OpenTable, found: FlowColumns, matrix: bool) -> None:
         for name, cells in zip(names[:2], read.columns, strict=False):
             refuse_missing(ids_of(cells, f"Column {name!r}"))
         for name, cells in zip(names[2:], read.columns[2:], strict=True):
-            checked_counts(counts_of(cells, f"Column {name!r}", texts=True), "refuse")
+            check_counts(counts_of(cells, f"Column {name!r}", texts=True), "refuse")
 
 
 def _looks_like_matrix(opened: OpenTable) -> bool:
@@ -329,7 +329,7 @@ def _looks_like_matrix(opened: OpenTable) -> bool:
     return 2 * alike > len(opened.names) - 1
 
 
-def read_trips(source: Source, question: FlowsQuestion) -> Trips:
+def read_trips(source: Source, question: FlowsRequest) -> Trips:
     """A file's trips with places for ids, the bad rows refused, or marked to be dropped.
 
     Raises:
@@ -375,7 +375,7 @@ def _from_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, R
     origin, destination = (_block_ids(cells[name], name, side) for name, side in zip(names[:2], sides, strict=True))
     count = np.ones(len(origin.codes), np.int64)
     if columns.count is not None and len(count):
-        count = checked_counts(counts_of(cells[columns.count], f"Column {columns.count!r}", texts=True), bad_rows)
+        count = check_counts(counts_of(cells[columns.count], f"Column {columns.count!r}", texts=True), bad_rows)
     person = None
     if columns.person is not None:
         whose = cells[columns.person]
@@ -385,7 +385,7 @@ def _from_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, R
 
 def _block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
     """The ids in a column; Census block codes in a column that LODES calls so are cut to the length of the leaves' ids."""
-    ids, length = ids_of(cells, f"Column {name!r}"), cut_of(name, side)
+    ids, length = ids_of(cells, f"Column {name!r}"), cut_length(name, side)
     return ids if length is None else replace(ids, texts=[text[:length] if len(text) == BLOCK_CODE else text for text in ids.texts])
 
 
@@ -402,7 +402,7 @@ def _from_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
     texts = [name.strip() for name in opened.names[1:]]
     counts = [counts_of(cells, "", texts=True, blanks=True) for cells in read.columns[1:]]
     fault = np.stack([each.fault for each in counts])
-    trips = checked_counts(Counts(trips=np.stack([each.trips for each in counts]), fault=fault, source="A column of the matrix"), bad_rows)
+    trips = check_counts(Counts(trips=np.stack([each.trips for each in counts]), fault=fault, source="A column of the matrix"), bad_rows)
     wanted = trips != 0
     wanted |= total_words(texts)[:-1, None] | total_words(origin.texts)[origin.codes]
     column, row = np.nonzero(wanted)
@@ -426,8 +426,8 @@ def _placed(rows: _Rows, sides: tuple[Regions, Regions], bad_rows: str) -> Trips
         pairs = pairs.chosen(~total)
         notes.append(CHECKED if bad_rows == "refuse" else UNCHECKED)
     return Trips(
-        origin=leaf_places(pairs.origin, sides[0], bad_rows),
-        destination=leaf_places(pairs.destination, sides[1], bad_rows),
+        origin=leaf_indexes(pairs.origin, sides[0], bad_rows),
+        destination=leaf_indexes(pairs.destination, sides[1], bad_rows),
         count=pairs.trips,
         person=rows.person,
         ragged=rows.ragged,

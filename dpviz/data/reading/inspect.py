@@ -19,18 +19,18 @@ import pyogrio  # type: ignore[import-untyped]
 from pyproj import CRS
 
 from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, folded, only_candidate
-from dpviz.data.reading.flows import HEADLESS, FlowsFile, headless, inspect_flows, may_be_matrix, proposed
+from dpviz.data.reading.flows import NO_HEADER, FlowsFile, inspect_flows, may_be_matrix, propose_columns, starts_with_data
 from dpviz.data.reading.points import PointsFile, inspect_points
 from dpviz.data.reading.safety import (
     DEFAULT_LIMITS,
     Limits,
     Source,
     attempt,
+    check_geopackage,
     checked_bytes,
-    checked_geopackage,
     guarded,
     is_path,
-    repacked_shapefile,
+    repack_shapefile,
 )
 from dpviz.data.reading.sources import FoundFiles
 from dpviz.data.reading.tables import open_table
@@ -51,7 +51,7 @@ def found_points(found: FoundFiles) -> PointsFile:
     geo = found.geo
     names = tuple(name for name in found.schema.names if geo is None or name not in geo["columns"])
     x, y = (None if geo is not None else only_candidate(names, aliases) for aliases in (X_NAMES, Y_NAMES))
-    if found.format != "Parquet" and x is None and y is None and any(headless([name]) for name in names):
+    if found.format != "Parquet" and x is None and y is None and any(starts_with_data([name]) for name in names):
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
     declared = None if geo is None else geo["crs"]
     crs = None if declared is None else guarded("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(declared))
@@ -77,11 +77,11 @@ def found_flows(found: FoundFiles) -> FlowsFile:
     if found.schema is None:
         return inspect_flows(found.sources[0])
     names = tuple(found.schema.names)
-    if headless(names):
-        raise InputError(HEADLESS)
+    if starts_with_data(names):
+        raise InputError(NO_HEADER)
     if may_be_matrix(names) and coordinate_columns(names) is None and found.within(DEFAULT_LIMITS):
         return inspect_flows(found.sources[0])
-    named = proposed(names)
+    named = propose_columns(names)
     return FlowsFile(
         format=found.format,
         columns=names,
@@ -251,7 +251,7 @@ def _of_geojson(data: bytes) -> _Columns:
 
 
 def _of_layer(kind: str, data: bytes, limits: Limits) -> _Columns:
-    checked = repacked_shapefile(data, limits) if kind == "Shapefile" else checked_geopackage(data)
+    checked = repack_shapefile(data, limits) if kind == "Shapefile" else check_geopackage(data)
     layer = next(name for name, geometry in pyogrio.list_layers(io.BytesIO(checked)) if geometry is not None)
     read = pyogrio.raw.read(io.BytesIO(checked), layer=layer, read_geometry=False, max_features=MOST_ROWS)
     return {name: pa.array(cells, from_pandas=True) for name, cells in zip(read[0]["fields"], read[3], strict=True)}

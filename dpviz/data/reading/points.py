@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpviz.arrays import Floats
-from dpviz.data.cell_counts import counted_rows
+from dpviz.data.cell_counts import count_rows
 from dpviz.data.cells import cells_of, whole_counts
 from dpviz.data.columns import (
     COUNT_NAMES,
@@ -24,7 +24,7 @@ from dpviz.data.columns import (
     resolved,
 )
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.geometries import frame_of, on_a_map, open_format, reprojected
+from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, checked_bytes, guarded, too_many_rows
 from dpviz.data.reading.tables import CLEAN
 from dpviz.errors import InputError
@@ -89,7 +89,7 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
     if through and not (tabular and (x is None or y is None)):
         columns = PointColumns(x=x, y=y)
-        frame = None if opened.crs is None else on_a_map(opened.crs)
+        frame = None if opened.crs is None else check_on_map(opened.crs)
         raw = _rows(opened, columns, "refuse", limits)
         _refuse_rows(raw, columns, frame)
         _refuse_no_degrees(raw, columns, frame)
@@ -107,7 +107,7 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointsQuestion:
+class PointsRequest:
     """What is asked of each file of points.
 
     Attributes:
@@ -131,7 +131,7 @@ class PointsQuestion:
             raise InputError("bad_rows must be 'refuse' or 'drop'.")
 
 
-def read_rows(source: Source, question: PointsQuestion) -> RawPoints:
+def read_rows(source: Source, question: PointsRequest) -> RawPoints:
     """A file's rows in the target CRS, the bad ones refused, or marked to be dropped.
 
     Raises:
@@ -139,19 +139,19 @@ def read_rows(source: Source, question: PointsQuestion) -> RawPoints:
     """
     opened = _open(source, question.limits, question.columns, quoted_newlines=question.quoted_newlines)
     columns = resolved(opened.names, question.columns, has_geometry=opened.has_geometry)
-    frame = frame_of(opened.format, opened.crs, question.crs, question.target)
+    frame = crs_of_file(opened.format, opened.crs, question.crs, question.target)
     raw = _rows(opened, columns, question.bad_rows, question.limits)
     _check_counts(raw, columns)
     if question.bad_rows == "refuse":
         _refuse_rows(raw, columns, frame)
-    east, north = reprojected(raw, frame, question.target)
+    east, north = reproject(raw, frame, question.target)
     return replace(raw, x=east, y=north)
 
 
 def points_of(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCounts:
     """Count rows in the domain's CRS, bad ones left out; the unit is a record without a bound."""
     weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
-    counted = counted_rows(cells_of(raw.x, raw.y, domain), weight, raw.person, bound, domain.side**2)
+    counted = count_rows(cells_of(raw.x, raw.y, domain), weight, raw.person, bound, domain.side**2)
     return PointCounts.from_counted(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
 
 
@@ -190,7 +190,7 @@ def _refuse_rows(raw: RawPoints, columns: PointColumns, frame: CRS | None) -> No
 
 
 def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
-    if raw.has_strangers:
+    if raw.has_other_shapes:
         raise InputError(f"Some geometries are not points. {CLEAN}")
     for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
         if not np.isfinite(values).all():

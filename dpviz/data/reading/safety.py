@@ -195,7 +195,7 @@ def _from_upload(upload: BinaryIO, limits: Limits) -> bytes:
     return data
 
 
-def checked_geopackage(data: bytes) -> bytes:
+def check_geopackage(data: bytes) -> bytes:
     """The same bytes, if they are a GeoPackage whose layers are plain tables.
 
     GDAL would open any of its formats under this name, network services included, and run the functions that a view calls.
@@ -234,7 +234,7 @@ def _check_schema(database: sqlite3.Connection) -> None:
         raise InputError(_VIEW_REFUSED)
 
 
-def repacked_shapefile(data: bytes, limits: Limits) -> bytes:
+def repack_shapefile(data: bytes, limits: Limits) -> bytes:
     """A fresh archive in memory with the parts of the one Shapefile in `data`, and nothing else.
 
     Raises:

@@ -98,7 +98,7 @@ def open_geojson(data: bytes, asked: PointColumns) -> OpenFile:
     The file is one text of JSON, so that its syntax is damaged as a whole or not at all; control characters within texts and
     deep nesting do no harm.
     """
-    text = flattened(data).decode("utf-8-sig", "replace")
+    text = flatten_json(data).decode("utf-8-sig", "replace")
     names: dict[str, None] = {}
     wanted = {folded(str(name)) for name in (asked.count, asked.person) if name is not None}
 
@@ -137,7 +137,7 @@ def _whole(digits: str) -> int | str:
     return int(digits) if len(digits) < 19 else digits
 
 
-def flattened(data: bytes) -> bytes:
+def flatten_json(data: bytes) -> bytes:
     """The same JSON with a 0 for what is nested deeper than 100, which the parser would give up on; a function of each value alone."""
     content = np.frombuffer(data, np.uint8)
     quotes, marks = np.flatnonzero(content == ord('"')), np.flatnonzero(content == ord("\\"))
@@ -197,7 +197,7 @@ def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints
         cells[:] = [_cell(feature.kept.get(name), name == columns.person) for feature in features]
         return cells
 
-    return raw_points(columns, get, x=x, y=y, has_strangers=strangers > 0)
+    return raw_points(columns, get, x=x, y=y, has_other_shapes=strangers > 0)
 
 
 def _cell(value: Any, as_text: bool) -> Any:

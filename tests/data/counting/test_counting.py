@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import shapely
 
-from dpviz.data.cell_counts import Counted
+from dpviz.data.cell_counts import CellCounts
 from dpviz.data.counting.engines import ENGINES
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.reading.safety import Limits
@@ -216,10 +216,10 @@ def asked(monkeypatch):
 
     def run(engine, question, scheduler, watch):
         seen.append((engine, question, scheduler and scheduler.address))
-        return Counted(places=np.array([1, 8]), counts=np.array([5, 2]), outside=1, bad=2, over=3)
+        return CellCounts(places=np.array([1, 8]), counts=np.array([5, 2]), outside=1, bad=2, over=3)
 
     monkeypatch.setattr("dpviz.data.counting.files.run", run)
-    monkeypatch.setattr("dpviz.data.counting.engines.installed", lambda engine: True)
+    monkeypatch.setattr("dpviz.data.counting.engines.is_installed", lambda engine: True)
     return seen
 
 
@@ -233,7 +233,7 @@ def test_small_files_are_counted_in_memory_and_large_ones_are_not(tmp_path, monk
     assert counters(points) == (6, 1, 2, 3)
     read_points(tmp_path, domain=PLANE, address="tcp://h:1", insecure_address=True)
     assert [(engine, address) for engine, _, address in asked] == [("duckdb", None), ("dask", "tcp://h:1")]
-    monkeypatch.setattr("dpviz.data.counting.engines.installed", lambda engine: engine != "duckdb")
+    monkeypatch.setattr("dpviz.data.counting.engines.is_installed", lambda engine: engine != "duckdb")
     read_points(tmp_path, domain=PLANE)
     assert "pip install" in refused(read_points, tmp_path, domain=PLANE, limits=Limits(rows=1))
     assert len(asked) == 2
@@ -254,7 +254,7 @@ def test_engines_are_asked_for_columns_by_the_files_own_names(tmp_path, asked):
 def test_engines_are_asked_for_trips(tmp_path, asked):
     trips_table().to_csv(tmp_path / "a.csv", index=False)
     flows = read_flows(tmp_path / "a.csv", regions=TOWNS, engine="dask", contributions=2)
-    assert (asked[0][1].columns, asked[0][1].bound, asked[0][1].placing.size) == (("origin", "destination", "count"), None, 9)
+    assert (asked[0][1].columns, asked[0][1].bound, asked[0][1].finder.size) == (("origin", "destination", "count"), None, 9)
     assert (flows.origin.tolist(), flows.destination.tolist(), flows.enforced, flows.unit) == ([0, 2], [1, 2], False, "person")
 
 

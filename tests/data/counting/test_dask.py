@@ -14,7 +14,7 @@ import shapely
 from distributed import Client, LocalCluster
 
 from dpviz.data.bounding import People, bound_of
-from dpviz.data.cell_counts import counted_rows
+from dpviz.data.cell_counts import count_rows
 from dpviz.data.counting import dask as count_dask
 from dpviz.data.counting import dask_cluster as count_dask_cluster
 from dpviz.data.counting import dask_tables as count_dask_parts
@@ -89,9 +89,9 @@ def file(table, tmp_path_factory):
     return path
 
 
-def asked_of(file, placing=XY, **options):
+def asked_of(file, finder=XY, **options):
     """A pass over one Parquet file, that drops bad rows unless told otherwise."""
-    return CountingPass(files=(file,), format="Parquet", schema=pq.read_schema(file), placing=placing, **{"drop": True} | options)
+    return CountingPass(files=(file,), format="Parquet", schema=pq.read_schema(file), finder=finder, **{"drop": True} | options)
 
 
 def in_memory(asked, table):
@@ -102,7 +102,7 @@ def in_memory(asked, table):
     if asked.person is not None:
         encoded = asked.persons(columns[asked.person]).combine_chunks().dictionary_encode()
         people = People(codes=encoded.indices.fill_null(-1).to_numpy().astype(np.int64), distinct=encoded.dictionary.to_pylist())
-    return counted_rows(asked.placing.places(columns), weight, people, asked.bound, asked.placing.size)
+    return count_rows(asked.finder.places(columns), weight, people, asked.bound, asked.finder.size)
 
 
 def assert_same(one, other):
@@ -139,12 +139,12 @@ def test_places_are_those_of_the_pass_in_memory(where, file, table, kind):
     assert_same(found, in_memory(asked, table))
     assert found.outside
     assert found.bad
-    assert repr(found) == "Counted()"
+    assert repr(found) == "CellCounts()"
 
 
 def test_coordinate_pairs_are_looked_up_by_workers(where, file, table):
-    placing = XyPairs(origin=("x", "y"), destination=("x2", "y2"), starts=Quarters(), ends=Quarters(), leaves=(4, 4), crs=None)
-    asked = asked_of(file, placing)
+    finder = XyPairs(origin=("x", "y"), destination=("x2", "y2"), starts=Quarters(), ends=Quarters(), leaves=(4, 4), crs=None)
+    asked = asked_of(file, finder)
     assert_same(count_with_dask(asked, cluster=where), in_memory(asked, table))
 
 
@@ -195,7 +195,7 @@ def test_text_tables_are_cut_at_lines(where, tmp_path, monkeypatch):
     schema = pa.schema([(name, pa.string()) for name in ("x", "y", "note, long", "who")])
     monkeypatch.setattr(count_dask_parts, "TEXT_BYTES", 5000)
     asked = CountingPass(
-        files=(tmp_path / "points.csv",), format="CSV", schema=schema, placing=XY, person="who", bound=bound_of(50, b"k"), drop=True
+        files=(tmp_path / "points.csv",), format="CSV", schema=schema, finder=XY, person="who", bound=bound_of(50, b"k"), drop=True
     )
     found = count_with_dask(asked, cluster=where)
     assert (found.counts.sum(), found.bad, found.outside, found.over) == (350, 3, 0, 1997 - 350)
@@ -207,7 +207,7 @@ def test_a_stray_quotation_mark_does_not_move_rows(where, tmp_path, monkeypatch)
     (tmp_path / "points.tsv").write_text("x,y,note\n".replace(",", "\t") + "\n".join(row.replace(",", "\t") for row in rows))
     monkeypatch.setattr(count_dask_parts, "TEXT_BYTES", 200)
     schema = pa.schema([(name, pa.string()) for name in ("x", "y", "note")])
-    asked = CountingPass(files=(tmp_path / "points.tsv",), format="TSV", schema=schema, placing=XY)
+    asked = CountingPass(files=(tmp_path / "points.tsv",), format="TSV", schema=schema, finder=XY)
     assert count_with_dask(asked, cluster=where).counts.sum() == 100
 
 
@@ -215,11 +215,11 @@ def test_a_stray_quotation_mark_does_not_move_rows(where, tmp_path, monkeypatch)
     ("options", "rule"),
     [
         ({}, "Column 'x' or 'y' has a cell that is no finite number"),
-        ({"placing": XyCells(x="x", y="x2", domain=UNIT), "count": "n"}, "Column 'n' has a cell that is not a whole number"),
-        ({"placing": XyCells(x="x", y="x2", domain=UNIT), "person": "who", "bound": bound_of(1, b"k")}, "'who' has a missing cell"),
-        ({"placing": PLACINGS["ids"], "unknown_refused": True}, "has an id that is no leaf region"),
+        ({"finder": XyCells(x="x", y="x2", domain=UNIT), "count": "n"}, "Column 'n' has a cell that is not a whole number"),
+        ({"finder": XyCells(x="x", y="x2", domain=UNIT), "person": "who", "bound": bound_of(1, b"k")}, "'who' has a missing cell"),
+        ({"finder": PLACINGS["ids"], "unknown_refused": True}, "has an id that is no leaf region"),
         (
-            {"placing": XyCells(x="x", y="x2", domain=UNIT), "person": "number", "bound": bound_of(9, b"k", fewer="refuse")},
+            {"finder": XyCells(x="x", y="x2", domain=UNIT), "person": "number", "bound": bound_of(9, b"k", fewer="refuse")},
             "Somebody has fewer trips",
         ),
     ],
@@ -238,15 +238,15 @@ def test_a_cut_file_and_one_of_another_schema_are_refused(where, file, table, tm
     cut.write_bytes(whole[: len(whole) // 2])
     asked = asked_of(file)
     with pytest.raises(InputError, match="the file is damaged"):
-        count_with_dask(CountingPass(files=(cut,), format="Parquet", schema=asked.schema, placing=XY), cluster=where)
+        count_with_dask(CountingPass(files=(cut,), format="Parquet", schema=asked.schema, finder=XY), cluster=where)
     rotten = tmp_path / "rotten.parquet"
     rotten.write_bytes(whole[:4] + b"\xff" * 4000 + whole[4004:])
     with pytest.raises(InputError, match="the file is damaged"):
-        count_with_dask(CountingPass(files=(rotten,), format="Parquet", schema=asked.schema, placing=XY, drop=True), cluster=where)
+        count_with_dask(CountingPass(files=(rotten,), format="Parquet", schema=asked.schema, finder=XY, drop=True), cluster=where)
     other = tmp_path / "other.parquet"
     pq.write_table(pa.table({"x": table.column("x"), "y": table.column("who")}), other)
     with pytest.raises(InputError, match="do not have the same columns"):
-        count_with_dask(CountingPass(files=(file, other), format="Parquet", schema=asked.schema, placing=XY, drop=True), cluster=where)
+        count_with_dask(CountingPass(files=(file, other), format="Parquet", schema=asked.schema, finder=XY, drop=True), cluster=where)
 
 
 def test_too_many_records_are_cut(where, tmp_path):

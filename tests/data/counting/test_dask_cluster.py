@@ -18,7 +18,7 @@ from distributed import LocalCluster
 
 from dpviz.data.counting import dask as count_dask
 from dpviz.data.counting import dask_cluster as count_dask_cluster
-from dpviz.data.counting.dask import DaskCluster, count_with_dask, counted_by
+from dpviz.data.counting.dask import DaskCluster, count_with_client, count_with_dask
 from dpviz.data.counting.dask_cluster import connected
 from dpviz.data.counting.job import CountingPass, Watch, XyCells
 from dpviz.data.counting.scheduler import Scheduler
@@ -35,7 +35,7 @@ def asked(tmp_path):
     path = tmp_path / "points.parquet"
     x, y = np.random.default_rng(3).uniform(0, 1, (2, 4000))
     pq.write_table(pa.table({"x": x, "y": y}), path, row_group_size=100)
-    return CountingPass(files=(path,), format="Parquet", schema=pq.read_schema(path), placing=XY)
+    return CountingPass(files=(path,), format="Parquet", schema=pq.read_schema(path), finder=XY)
 
 
 def listening(processes):
@@ -63,7 +63,7 @@ def test_own_workers_are_shut_off_and_a_lost_scheduler_is_one_line_that_leaves_n
     monkeypatch.setattr(count_dask, "_MOST_ROWS", 100)
     monkeypatch.setattr(count_dask, "_LEAST_ROWS", 100)
     with connected(DaskCluster(workers=1)) as client:
-        assert counted_by(client, asked, Watch()).counts.sum() == 4000
+        assert count_with_client(client, asked, Watch()).counts.sum() == 4000
         scheduler = client.run_on_scheduler(os.getpid)
         (worker,) = client.run(os.getpid).values()
         (spill,) = client.run(lambda dask_worker: dask_worker.local_directory).values()
@@ -71,7 +71,7 @@ def test_own_workers_are_shut_off_and_a_lost_scheduler_is_one_line_that_leaves_n
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert set(listening([scheduler, worker])) == {"127.0.0.1"}
         with pytest.raises(InputError, match="connection to the Dask scheduler was lost") as caught:
-            counted_by(client, asked, Watch(progress=lambda _done: gone(scheduler) or os.kill(scheduler, signal.SIGKILL)))
+            count_with_client(client, asked, Watch(progress=lambda _done: gone(scheduler) or os.kill(scheduler, signal.SIGKILL)))
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
     end = time.monotonic() + 10
@@ -127,11 +127,11 @@ def test_a_scheduler_that_falls_silent_is_one_line(asked, monkeypatch):
     monkeypatch.setattr(count_dask, "_LEAST_ROWS", 100)
     with connected(DaskCluster(workers=1)) as client:
         scheduler = client.run_on_scheduler(os.getpid)
-        counted_by(client, asked, Watch())
+        count_with_client(client, asked, Watch())
         monkeypatch.setattr(count_dask_cluster, "SILENT_SECONDS", 5.0)
         try:
             with pytest.raises(InputError, match="connection to the Dask scheduler was lost"):
-                counted_by(client, asked, Watch(progress=lambda done: os.kill(scheduler, signal.SIGSTOP)))
+                count_with_client(client, asked, Watch(progress=lambda done: os.kill(scheduler, signal.SIGSTOP)))
         finally:
             os.kill(scheduler, signal.SIGCONT)
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpviz.data.bounding import bound_of
-from dpviz.data.counting.dask import DaskCluster, counted_by
+from dpviz.data.counting.dask import DaskCluster, count_with_client
 from dpviz.data.counting.dask_cluster import connected
 from dpviz.data.counting.job import CountingPass, Watch, XyCells
 from dpviz.space.domain import Domain
@@ -34,7 +34,7 @@ def written(path, millions, people):
             columns = [places[:, 0], places[:, 1]] + ([rng.integers(0, people, MILLION)] if people else [])
             writer.write_table(pa.table([pa.array(column) for column in columns], schema=pa.schema(kinds)), row_group_size=MILLION)
     options = {"person": "person", "bound": bound_of(5, b"k")} if people else {}
-    return CountingPass(files=(path,), format="Parquet", schema=pq.read_schema(path), placing=PLACING, drop=True, **options)
+    return CountingPass(files=(path,), format="Parquet", schema=pq.read_schema(path), finder=PLACING, drop=True, **options)
 
 
 @pytest.mark.benchmark
@@ -50,7 +50,7 @@ def test_two_workers_count_faster_than_one(tmp_path, capsys, millions, people, l
         for run in range(RUNS + 1):
             for workers, client in clients.items():
                 started = time.perf_counter()
-                found[workers] = counted_by(client, asked, Watch())
+                found[workers] = count_with_client(client, asked, Watch())
                 if run:  # the first warms the workers up
                     seconds[workers].append(time.perf_counter() - started)
     one, two = (statistics.median(seconds[workers]) for workers in (1, 2))

@@ -60,14 +60,14 @@ def test_people_are_bounded_in_runs_as_all_at_once(monkeypatch, at_once, options
     codes, places, records = rng.zipf(1.6, 600) % 40, rng.integers(0, 30, 600), rng.integers(0, 7, 600)
     texts = pa.array([f"p{code}" for code in codes], pa.large_string())
     halves = [by_person(texts[part], places[part], records[part], bound) for part in (slice(0, 250), slice(250, 600))]
-    frame = joined_people(*halves, nobodys(tallies({Tally.BAD: 5})))
+    frame = join_people(*halves, nobodys(tallies({Tally.BAD: 5})))
     owners = People(codes=codes, distinct=[f"p{code}" for code in range(40)])
     held = bounded(owners, places, records, bound)
     expected = of(summed(table(held.places, held.records)))
     assert of(kept(frame, bound, 30)) == {Tally.BAD: 5, Tally.KEPT: sum(expected.values())} | expected
 
 
-def joined_people(*frames):
+def join_people(*frames):
     return count_dask_tables.pd.concat(frames, ignore_index=True)
 
 
@@ -84,7 +84,7 @@ def test_wherever_text_is_cut_its_rows_are_whole(tmp_path, monkeypatch, end, las
     path = tmp_path / "points.csv"
     rows = ['0.1,0.2,"a,b"', '"0.3",0.4,plain', '0.5,0.6,"he said ""no"""', "", '0.6,0.6,"open', "0.7,0.8,", '0.8,0.8,5"', "0.9,0.1,ä"]
     path.write_bytes(("\ufeff" + end + "x,y,note" + end + end.join(rows) + last).encode())
-    asked = CountingPass(files=(path,), format="CSV", schema=TEXTS, placing=XY, drop=True)
+    asked = CountingPass(files=(path,), format="CSV", schema=TEXTS, finder=XY, drop=True)
     for size in range(1, path.stat().st_size + 2):
         monkeypatch.setattr(count_dask_parts, "TEXT_BYTES", size)
         found = [batch for part in text_parts(path, asked) for batch in batches(part, asked)]
@@ -111,7 +111,7 @@ def test_what_a_worker_cannot_read_is_a_tally(tmp_path, part, content, kind):
     path = tmp_path / part
     if content is not None:
         path.write_bytes(content)
-    asked = CountingPass(files=(path,), format="CSV" if path.suffix == ".csv" else "Parquet", schema=TEXTS, placing=XY)
+    asked = CountingPass(files=(path,), format="CSV" if path.suffix == ".csv" else "Parquet", schema=TEXTS, finder=XY)
     frame = part_frame(Part(str(path), 0, path.stat().st_size if content else 9))
     assert of(count_part(frame, asked)) == {kind: 1}
     assert of(people_of_part(frame, asked)) == {kind: 1}
@@ -120,7 +120,7 @@ def test_what_a_worker_cannot_read_is_a_tally(tmp_path, part, content, kind):
 def test_what_fails_on_a_worker_is_a_tally(tmp_path, monkeypatch):
     path = tmp_path / "points.csv"
     path.write_text("x,y,note\n0.1,0.2,secret\n")
-    asked = CountingPass(files=(path,), format="CSV", schema=TEXTS, placing=XY)
+    asked = CountingPass(files=(path,), format="CSV", schema=TEXTS, finder=XY)
     for error, kind in ((MemoryError, Tally.MEMORY), (KeyError, Tally.FAILED)):
         monkeypatch.setattr(XyCells, "places", lambda *_given, error=error: (_ for _ in ()).throw(error("secret")))
         assert of(count_part(part_frame(Part(str(path), 0, 99)), asked)) == {kind: 1}

@@ -28,8 +28,8 @@ CELL = "4.2424242"
 def asked_of(path, **rest):
     schema = pq.read_schema(path) if path.suffix == ".parquet" else pa.schema([(name, pa.string()) for name in ("x", "y")])
     kind = "Parquet" if path.suffix == ".parquet" else "CSV"
-    placing = XyCells(x="x", y="y", domain=DOMAIN)
-    return CountingPass(files=(path,), format=kind, schema=schema, placing=placing, drop=True, size=path.stat().st_size, **rest)
+    finder = XyCells(x="x", y="y", domain=DOMAIN)
+    return CountingPass(files=(path,), format=kind, schema=schema, finder=finder, drop=True, size=path.stat().st_size, **rest)
 
 
 def points_in(path, rows=50_000, **columns):

@@ -46,8 +46,8 @@ def bare():
 
 def engine():
     domain = dv.Domain(bounds=tuple(bounds), crs=None, order=order)
-    placing = XyCells(x="lon", y="lat", domain=domain)
-    asked = CountingPass(files=(Path(path),), format="Parquet", schema=pq.read_schema(path), placing=placing)
+    finder = XyCells(x="lon", y="lat", domain=domain)
+    asked = CountingPass(files=(Path(path),), format="Parquet", schema=pq.read_schema(path), finder=finder)
     return int(count_with_duckdb(asked, Watch(), DuckDBSettings(memory=memory, threads=2, folder=Path(folder))).counts.sum())
 
 
