@@ -14,7 +14,7 @@ from dpviz.data.bounding import (
     Bound,
     Holdings,
     bound_of,
-    bounded,
+    bound_records,
     canonical_text,
     people,
     person_hashes,
@@ -47,8 +47,8 @@ def slow(rows, bound):
 
 def fast(rows, bound):
     person, place, weight = ([row[part] for row in rows] for part in range(3))
-    held = bounded(people(person), np.array(place, np.int64), np.array(weight, np.int64), bound)
-    found = {(held.texts[code], int(spot)): int(n) for code, spot, n in zip(held.codes, held.places, held.records, strict=True)}
+    held = bound_records(people(person), np.array(place, np.int64), np.array(weight, np.int64), bound)
+    found = {(held.texts[code], int(spot)): int(n) for code, spot, n in zip(held.codes, held.cells, held.records, strict=True)}
     assert len(found) == len(held.records)
     return found
 
@@ -146,17 +146,17 @@ def test_the_whole_bound_is_even_over_keys():
     """As `test_the_choice_is_even_over_keys`, through the sort and not by the priorities alone."""
     owners, runs, seen = people(["b", *"aaaaa"]), 4000, Counter()
     for run in range(runs):
-        held = bounded(owners, np.array([9, 0, 1, 2, 3, 4]), np.ones(6, np.int64), bound_of(2, run.to_bytes(3, "big")))
-        assert held.places.tolist().count(9) == 1
-        seen[tuple(sorted(held.places[held.places < 9]))] += 1
+        held = bound_records(owners, np.array([9, 0, 1, 2, 3, 4]), np.ones(6, np.int64), bound_of(2, run.to_bytes(3, "big")))
+        assert held.cells.tolist().count(9) == 1
+        seen[tuple(sorted(held.cells[held.cells < 9]))] += 1
     assert chi2(list(seen.values()), runs / 10) < CHI2[9]
 
 
 def test_the_choices_of_two_people_do_not_hang_together():
     owners, runs, seen = people(list("aabb")), 4000, np.zeros((2, 2))
     for run in range(runs):
-        held = bounded(owners, np.array([0, 1, 0, 1]), np.ones(4, np.int64), bound_of(1, run.to_bytes(3, "big")))
-        seen[tuple(held.places[np.argsort(held.codes)])] += 1
+        held = bound_records(owners, np.array([0, 1, 0, 1]), np.ones(4, np.int64), bound_of(1, run.to_bytes(3, "big")))
+        seen[tuple(held.cells[np.argsort(held.codes)])] += 1
     assert chi2(seen.ravel(), runs / 4) < CHI2[3]
 
 
@@ -175,9 +175,9 @@ def test_equal_priorities_are_told_apart_by_place_and_number(monkeypatch):
 def test_holdings_may_come_in_any_order():
     rng = np.random.default_rng(3)
     codes, places = (side.ravel() for side in np.meshgrid(np.arange(30), np.arange(9)))
-    held = Holdings(codes=codes, texts=[f"p{code}" for code in range(30)], places=places, records=rng.integers(1, 5, len(codes)))
+    held = Holdings(codes=codes, texts=[f"p{code}" for code in range(30)], cells=places, records=rng.integers(1, 5, len(codes)))
     order = rng.permutation(len(codes))
-    mixed = Holdings(codes=codes[order], texts=held.texts, places=places[order], records=held.records[order])
+    mixed = Holdings(codes=codes[order], texts=held.texts, cells=places[order], records=held.records[order])
     np.testing.assert_array_equal(records_kept(mixed, bound_of(6, b"k")), records_kept(held, bound_of(6, b"k"))[order])
 
 

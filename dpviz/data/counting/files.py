@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_unenforced
+from dpviz.data.cells import check_bad_rows
 from dpviz.data.columns import PointColumns
-from dpviz.data.counting.engines import AUTO, NUMPY, flows_pass, make_plan, pairs_pass, points_pass, run
+from dpviz.data.counting.engines import AUTO, NUMPY, flows_job, make_plan, pairs_job, points_job, run
 from dpviz.data.counting.in_memory import read_all_points, read_all_trips, read_coordinate_trips
 from dpviz.data.counting.job import Watch, XyPairs
 from dpviz.data.counting.scheduler import scheduler_at
-from dpviz.data.flows import Flows, Trips, check_rule, match_depths
+from dpviz.data.flows import Flows, Trips, match_depths
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import FlowColumns, FlowsRequest
 from dpviz.data.reading.geometries import same_crs
@@ -24,7 +25,7 @@ from dpviz.space.domain import refuse_degrees
 from dpviz.space.leaf_lookup import LeafLookup
 
 if TYPE_CHECKING:
-    from dpviz.data.counting.job import CountingPass
+    from dpviz.data.counting.job import Job
     from dpviz.data.reading.safety import Limits
     from dpviz.space.domain import Domain
     from dpviz.space.regions import Regions
@@ -120,12 +121,12 @@ def read_points(
     refuse_unenforced(person, contributions, distinct=distinct)
     bound = None if person is None else bound_of(contributions, key, distinct=distinct)
     columns = PointColumns(x=x, y=y, count=count, person=person)
-    question = PointsRequest(target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines)
+    request = PointsRequest(target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines)
     found, watch = _found(source, bad_rows), Watch(progress=progress, cancel=cancel)
-    plan = make_plan(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: points_pass(found, question, domain, bound))
+    plan = make_plan(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: points_job(found, request, domain, bound))
     if plan.job is not None:
         return PointCounts.from_counted(run(plan, scheduler, watch), domain, bound)
-    return points_of(read_all_points(found.sources, question, watch), domain, bound)
+    return points_of(read_all_points(found.sources, request, watch), domain, bound)
 
 
 def read_flows(
@@ -201,7 +202,7 @@ def read_flows(
     >>> flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist()
     ([0, 1], [2, 1], [8, 2])
     """
-    check_rule(bad_rows)
+    check_bad_rows(bad_rows)
     scheduler = scheduler_at(address, insecure=insecure_address)
     refuse_unenforced(person, 1, distinct=distinct)
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
@@ -265,20 +266,20 @@ class _Ways(NamedTuple):
     """How trips are read into memory, and the job for an engine that does not."""
 
     read: Callable[[FoundFiles, Watch], Trips]
-    job: Callable[[FoundFiles, Bound | None], CountingPass]
+    job: Callable[[FoundFiles, Bound | None], Job]
 
 
-def _by_ids(question: FlowsRequest) -> _Ways:
+def _by_ids(request: FlowsRequest) -> _Ways:
     return _Ways(
-        lambda found, watch: read_all_trips(found.sources, question, watch),
-        lambda found, bound: flows_pass(found, question, bound),
+        lambda found, watch: read_all_trips(found.sources, request, watch),
+        lambda found, bound: flows_job(found, request, bound),
     )
 
 
-def _by_coordinates(finder: XyPairs, question: PointsRequest) -> _Ways:
+def _by_coordinates(finder: XyPairs, request: PointsRequest) -> _Ways:
     return _Ways(
-        lambda found, watch: read_coordinate_trips(found.sources, finder, question, watch),
-        lambda found, bound: pairs_pass(found, finder, question, bound),
+        lambda found, watch: read_coordinate_trips(found.sources, finder, request, watch),
+        lambda found, bound: pairs_job(found, finder, request, bound),
     )
 
 

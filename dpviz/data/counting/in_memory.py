@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def read_all_points(sources: Sequence[Source], question: PointsRequest, watch: Watch) -> RawPoints:
+def read_all_points(sources: Sequence[Source], request: PointsRequest, watch: Watch) -> RawPoints:
     """The rows of all files of points, as one; people of one text are one person in whatever files."""
-    return join_points(_each(sources, lambda source: read_rows(source, question), watch))
+    return join_points(_each(sources, lambda source: read_rows(source, request), watch))
 
 
-def read_all_trips(sources: Sequence[Source], question: FlowsRequest, watch: Watch) -> Trips:
+def read_all_trips(sources: Sequence[Source], request: FlowsRequest, watch: Watch) -> Trips:
     """The trips of all files, as one."""
-    return join_trips(_each(sources, lambda source: read_trips(source, question), watch))
+    return join_trips(_each(sources, lambda source: read_trips(source, request), watch))
 
 
-def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, question: PointsRequest, watch: Watch) -> Trips:
+def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: PointsRequest, watch: Watch) -> Trips:
     """The trips between coordinates of all files, as one.
 
     Args:
         sources: tables.
         finder: the columns, and the look-up of leaf regions.
-        question: names the columns of counts and people; x and y are those of `job`.
+        request: names the columns of counts and people; x and y are those of `job`.
         watch: who follows.
     """
 
     def read(source: Source) -> Trips:
         (x, y), (x_end, y_end) = finder.origin, finder.destination
-        starts = read_rows(source, replace(question, columns=replace(question.columns, x=x, y=y)))
-        ends = read_rows(source, replace(question, columns=PointColumns(x=x_end, y=y_end)))
+        starts = read_rows(source, replace(request, columns=replace(request.columns, x=x, y=y)))
+        ends = read_rows(source, replace(request, columns=PointColumns(x=x_end, y=y_end)))
         length = len(starts.x)
         return Trips(
             origin=finder.starts.places(starts.x, starts.y).astype(np.int32),

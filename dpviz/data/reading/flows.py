@@ -11,10 +11,11 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from dpviz.arrays import Integers, Mask
-from dpviz.data.columns import PERSON_NAMES, PointColumns, candidates, folded, only_candidate, owners, resolved
+from dpviz.data.bounding import REMEDY
+from dpviz.data.cells import check_bad_rows
+from dpviz.data.columns import PERSON_NAMES, PointColumns, candidates, fold_name, only_candidate, people_of, resolve_columns
 from dpviz.data.flows import (
     BLOCK_CODE,
-    REMEDY,
     Counts,
     Ids,
     Trips,
@@ -86,8 +87,7 @@ class FlowsRequest:
     quoted_newlines: bool = False
 
     def __post_init__(self) -> None:
-        if self.bad_rows not in ("refuse", "drop"):
-            raise InputError("bad_rows must be 'refuse' or 'drop'.")
+        check_bad_rows(self.bad_rows)
 
 
 def propose_columns(names: Sequence[str]) -> FlowColumns:
@@ -114,7 +114,7 @@ def found_columns(names: Sequence[str], asked: FlowColumns) -> FlowColumns:
         raise InputError(f"Several columns could be count: {_listed(found)}. Say which one it is with count='...'.")
     if count is None:
         count = only_candidate(names, TRIP_NAMES)
-    rest = resolved(names, PointColumns(count=count, person=asked.person), has_geometry=True)
+    rest = resolve_columns(names, PointColumns(count=count, person=asked.person), has_geometry=True)
     columns = FlowColumns(origin=origin, destination=destination, count=rest.count, person=rest.person)
     if len({origin, destination} & {columns.count, columns.person}):
         raise InputError("count and person must be other columns than origin and destination.")
@@ -123,7 +123,7 @@ def found_columns(names: Sequence[str], asked: FlowColumns) -> FlowColumns:
 
 def _side(names: Sequence[str], asked: str | None, aliases: Sequence[str], side: str) -> str:
     if asked is not None:
-        return str(resolved(names, PointColumns(person=asked), has_geometry=True).person)
+        return str(resolve_columns(names, PointColumns(person=asked), has_geometry=True).person)
     found = candidates(names, aliases)
     if not found:
         raise InputError(
@@ -169,13 +169,13 @@ def is_matrix(names: Sequence[str], asked: FlowColumns, sides: tuple[Regions, Re
 
 def starts_with_data(names: Sequence[str]) -> bool:
     """Whether a header starts with a number, as only data does; the header of a matrix starts with a word or a blank."""
-    return bool(names) and folded(names[0]).replace(".", "", 1).lstrip("+-").isdecimal()
+    return bool(names) and fold_name(names[0]).replace(".", "", 1).lstrip("+-").isdecimal()
 
 
 def cut_length(name: str, side: Regions) -> int | None:
     """The letters to which a column's block codes are cut: the length of the leaves' ids; None where LODES does not call it so."""
     lengths = {len(text) for text in side.ids_of(side.depth)}
-    return lengths.pop() if folded(name) in LODES_NAMES and len(lengths) == 1 else None
+    return lengths.pop() if fold_name(name) in LODES_NAMES and len(lengths) == 1 else None
 
 
 TOTAL_WORDS = ("total", "totals", "all", "sum", "sums", "grand total")
@@ -221,7 +221,7 @@ def _words(ids: Ids, side: Regions) -> Mask:
 
 def total_words(texts: list[str]) -> Mask:
     """(k + 1,) whether each text is a word for a total; False at the end, for a missing one."""
-    return np.array([*(folded(text) in TOTAL_WORDS for text in texts), False])
+    return np.array([*(fold_name(text) in TOTAL_WORDS for text in texts), False])
 
 
 def check_totals(pairs: Pairs, from_total: Mask, to_total: Mask) -> None:
@@ -329,18 +329,18 @@ def _looks_like_matrix(opened: OpenTable) -> bool:
     return 2 * alike > len(opened.names) - 1
 
 
-def read_trips(source: Source, question: FlowsRequest) -> Trips:
+def read_trips(source: Source, request: FlowsRequest) -> Trips:
     """A file's trips with places for ids, the bad rows refused, or marked to be dropped.
 
     Raises:
         InputError: as `read_flows`.
     """
-    sides, bad_rows = question.sides, question.bad_rows
-    opened = _open(source, question.limits, quoted_newlines=question.quoted_newlines)
-    if is_matrix(opened.names, question.columns, sides):
+    sides, bad_rows = request.sides, request.bad_rows
+    opened = _open(source, request.limits, quoted_newlines=request.quoted_newlines)
+    if is_matrix(opened.names, request.columns, sides):
         rows = _from_matrix(opened, bad_rows)
     else:
-        rows = _from_table(opened, found_columns(opened.names, question.columns), sides, bad_rows)
+        rows = _from_table(opened, found_columns(opened.names, request.columns), sides, bad_rows)
     return _placed(rows, sides, bad_rows)
 
 
@@ -379,7 +379,7 @@ def _from_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, R
     person = None
     if columns.person is not None:
         whose = cells[columns.person]
-        person = owners(_without_words(whose) if opened.format in SEPARATORS else whose)
+        person = people_of(_without_words(whose) if opened.format in SEPARATORS else whose)
     return _Rows(pairs=Pairs(origin=origin, destination=destination, trips=count), person=person, ragged=read.bad.total)
 
 

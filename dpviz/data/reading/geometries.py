@@ -23,7 +23,7 @@ from pyproj import CRS, Transformer
 from dpviz.arrays import Floats
 from dpviz.arrow_memory import in_arrow_memory
 from dpviz.data.cells import xy_of
-from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decoded, is_text, raw_points
+from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decode_texts, is_text, raw_points
 from dpviz.data.reading.safety import Limits, attempt, check_geopackage, guarded, repack_shapefile, too_many_rows
 from dpviz.data.reading.tables import NAMED_TWICE, TWICE, OpenTable, once, open_geojson, open_parquet, open_table, open_text, read_columns
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
@@ -136,7 +136,7 @@ def _open_vector(kind: str, data: bytes) -> OpenFile:
 
 
 def _texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
-    return decoded(column, encoding) if is_text(column.type) else column
+    return decode_texts(column, encoding) if is_text(column.type) else column
 
 
 def _places(geometries: NDArray[np.object_]) -> dict[str, Any]:

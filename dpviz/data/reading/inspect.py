@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]
 from pyproj import CRS
 
-from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, folded, only_candidate
+from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, fold_name, only_candidate
 from dpviz.data.reading.flows import NO_HEADER, FlowsFile, inspect_flows, may_be_matrix, propose_columns, starts_with_data
 from dpviz.data.reading.points import PointsFile, inspect_points
 from dpviz.data.reading.safety import (
@@ -102,7 +102,7 @@ def coordinate_columns(names: Sequence[str]) -> tuple[Pair, Pair] | None:
     >>> coordinate_columns(["from", "to", "lon"]) is None
     True
     """
-    x, y = ([name for name in names if set(re.findall("[^\\W\\d_]+", folded(name))) & set(aliases)] for aliases in (X_NAMES, Y_NAMES))
+    x, y = ([name for name in names if set(re.findall("[^\\W\\d_]+", fold_name(name))) & set(aliases)] for aliases in (X_NAMES, Y_NAMES))
     return ((x[0], y[0]), (x[1], y[1])) if len(x) > 1 and len(y) > 1 else None
 
 
@@ -169,7 +169,7 @@ def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Li
         None if no column could be looked at, so that the content stayed unseen: there is none of texts or numbers, or no file can be read.
         Apart from that, whether it is None depends on names and declared types alone, for it decides what a manifest says was looked at.
     """
-    passed = {*map(folded, but), *X_NAMES, *Y_NAMES, *COUNT_NAMES}
+    passed = {*map(fold_name, but), *X_NAMES, *Y_NAMES, *COUNT_NAMES}
     looks: dict[str, list[pa.Table]] = {}
     rows: dict[str, int] = {}
     seen, looked = 0, False
@@ -177,8 +177,8 @@ def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Li
         for columns in attempt(lambda source=source: list(_columns(source, found, limits))) or ():  # type: ignore[misc]
             seen += max(map(len, columns.values()), default=0)
             for name, cells in columns.items():
-                may_be = folded(name) not in passed and _may_be_ids(cells.type)
-                looked = looked or may_be or (found.format == "GeoJSON" and folded(name) not in passed)  # which declares no types
+                may_be = fold_name(name) not in passed and _may_be_ids(cells.type)
+                looked = looked or may_be or (found.format == "GeoJSON" and fold_name(name) not in passed)  # which declares no types
                 if may_be:
                     looks.setdefault(name, []).append(_value_counts(cells))
                     rows[name] = rows.get(name, 0) + len(cells) - cells.null_count
@@ -297,4 +297,4 @@ def _are_codes(values: pa.Array) -> bool:
 
 
 def _is_named_so(name: str) -> bool:
-    return folded(name) in PERSON_NAMES or _NAMED.search(folded(name)) is not None
+    return fold_name(name) in PERSON_NAMES or _NAMED.search(fold_name(name)) is not None

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.data.cell_counts import count_rows
-from dpviz.data.cells import cells_of, whole_counts
+from dpviz.data.cells import cells_of, check_bad_rows, whole_counts
 from dpviz.data.columns import (
     COUNT_NAMES,
     PERSON_NAMES,
@@ -19,9 +19,9 @@ from dpviz.data.columns import (
     OpenFile,
     PointColumns,
     RawPoints,
-    folded,
+    fold_name,
     only_candidate,
-    resolved,
+    resolve_columns,
 )
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
@@ -127,24 +127,23 @@ class PointsRequest:
     quoted_newlines: bool = False
 
     def __post_init__(self) -> None:
-        if self.bad_rows not in ("refuse", "drop"):
-            raise InputError("bad_rows must be 'refuse' or 'drop'.")
+        check_bad_rows(self.bad_rows)
 
 
-def read_rows(source: Source, question: PointsRequest) -> RawPoints:
+def read_rows(source: Source, request: PointsRequest) -> RawPoints:
     """A file's rows in the target CRS, the bad ones refused, or marked to be dropped.
 
     Raises:
         InputError: as `read_points`.
     """
-    opened = _open(source, question.limits, question.columns, quoted_newlines=question.quoted_newlines)
-    columns = resolved(opened.names, question.columns, has_geometry=opened.has_geometry)
-    frame = crs_of_file(opened.format, opened.crs, question.crs, question.target)
-    raw = _rows(opened, columns, question.bad_rows, question.limits)
+    opened = _open(source, request.limits, request.columns, quoted_newlines=request.quoted_newlines)
+    columns = resolve_columns(opened.names, request.columns, has_geometry=opened.has_geometry)
+    frame = crs_of_file(opened.format, opened.crs, request.crs, request.target)
+    raw = _rows(opened, columns, request.bad_rows, request.limits)
     _check_counts(raw, columns)
-    if question.bad_rows == "refuse":
+    if request.bad_rows == "refuse":
         _refuse_rows(raw, columns, frame)
-    east, north = reproject(raw, frame, question.target)
+    east, north = reproject(raw, frame, request.target)
     return replace(raw, x=east, y=north)
 
 
@@ -215,7 +214,7 @@ def _refuse_bad_counts(counts: Floats, name: str | None) -> None:
 
 def _refuse_no_degrees(raw: RawPoints, columns: PointColumns, frame: CRS | None) -> None:
     """Refuse coordinates that are said to be degrees, by their CRS or by their columns' names, if not one of them is."""
-    said = frame.is_geographic if frame is not None else folded(columns.x or "") in _LONGITUDES
+    said = frame.is_geographic if frame is not None else fold_name(columns.x or "") in _LONGITUDES
     if said and len(raw.x) and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
         raise InputError(
             "Not one coordinate is a longitude and a latitude in degrees, as the CRS or the columns' names say: are they metres of a"

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pyproj import CRS
 
 from dpviz.arrow_memory import in_arrow_memory
-from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, folded, raw_points, readable_texts
+from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, fold_name, raw_points, readable_texts
 from dpviz.data.reading.safety import Limits, attempt, guarded, too_many_rows
 from dpviz.data.reading.text_rows import (
     HEAD_BYTES,
@@ -100,7 +100,7 @@ def open_geojson(data: bytes, asked: PointColumns) -> OpenFile:
     """
     text = flatten_json(data).decode("utf-8-sig", "replace")
     names: dict[str, None] = {}
-    wanted = {folded(str(name)) for name in (asked.count, asked.person) if name is not None}
+    wanted = {fold_name(str(name)) for name in (asked.count, asked.person) if name is not None}
 
     def collapse(pairs: list[tuple[str, Any]]) -> Any:
         thing = once(pairs)
@@ -111,7 +111,7 @@ def open_geojson(data: bytes, asked: PointColumns) -> OpenFile:
             return _Feature()
         properties = properties if isinstance(properties, dict) else {}
         names.update(dict.fromkeys(properties))
-        kept = {name: value for name, value in properties.items() if folded(name) in wanted} if wanted else {}
+        kept = {name: value for name, value in properties.items() if fold_name(name) in wanted} if wanted else {}
         return _feature(thing.get("geometry"), kept)
 
     top = json.loads(text, object_pairs_hook=collapse, parse_int=_whole, strict=False)

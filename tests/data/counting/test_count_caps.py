@@ -58,7 +58,7 @@ def test_one_record_more_changes_one_count_by_at_most_one(monkeypatch, most):
         owners = None if most is None else dv.data.bounding.people(["a", "b"])
         found = count_rows(np.array(places), np.array(weight), owners, bound, 2)
         whole = np.zeros(2, np.int64)
-        whole[found.places] = found.counts
+        whole[found.cells] = found.counts
         assert found.beyond == (0 if most else min(sum(weight), MOST_RECORDS) - whole.sum()) or most
         return whole
 

@@ -26,7 +26,7 @@ import dpviz as dv
 import duckdb
 from dpviz.data.counting.duckdb import count_with_duckdb
 from dpviz.data.counting.duckdb_session import DuckDBSettings
-from dpviz.data.counting.job import CountingPass, Watch
+from dpviz.data.counting.job import Job, Watch
 from dpviz.data.counting.job import XyCells
 
 which, path, folder, bounds, order, memory = json.loads(sys.argv[1])
@@ -47,8 +47,8 @@ def bare():
 def engine():
     domain = dv.Domain(bounds=tuple(bounds), crs=None, order=order)
     finder = XyCells(x="lon", y="lat", domain=domain)
-    asked = CountingPass(files=(Path(path),), format="Parquet", schema=pq.read_schema(path), finder=finder)
-    return int(count_with_duckdb(asked, Watch(), DuckDBSettings(memory=memory, threads=2, folder=Path(folder))).counts.sum())
+    job = Job(files=(Path(path),), format="Parquet", schema=pq.read_schema(path), finder=finder)
+    return int(count_with_duckdb(job, Watch(), DuckDBSettings(memory=memory, threads=2, folder=Path(folder))).counts.sum())
 
 
 wall, cpu = time.perf_counter(), time.process_time()
@@ -76,12 +76,12 @@ def write_points(path, rows, seed=1):
 
 def spent(which, path, folder):
     """Seconds of clock and of processors, records, and the most memory, of a process of its own."""
-    asked = json.dumps([which, str(path), str(folder), BOUNDS, ORDER, MEMORY])
+    job = json.dumps([which, str(path), str(folder), BOUNDS, ORDER, MEMORY])
     root = Path(dv.__file__).parents[1]
     script = folder / "run.py"  # with -c, DuckDB takes the process for a console, and draws its progress there
     script.write_text(_RUN)
     done = subprocess.run(
-        [sys.executable, str(script), asked], check=True, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(root)}
+        [sys.executable, str(script), job], check=True, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(root)}
     )
     return json.loads(done.stdout)
 

@@ -25,8 +25,8 @@ def test_people_of_all_files_keep_their_rows():
 
 def test_rows_of_all_files_follow_one_another():
     files = [text("x,y,n,who\n1,2,3,a\n", "a.csv"), text("x,y,n,who\n", "b.csv"), text("x,y,n,who\n4,5,6,b\n7,8\n", "c.csv")]
-    question = PointsRequest(target=None, columns=PointColumns(count="n", person="who"), bad_rows="drop")
-    rows = read_all_points(files, question, Watch())
+    request = PointsRequest(target=None, columns=PointColumns(count="n", person="who"), bad_rows="drop")
+    rows = read_all_points(files, request, Watch())
     assert (rows.x.tolist(), rows.y.tolist(), rows.count.tolist(), rows.ragged) == ([1, 4], [2, 5], [3, 6], 1)
     assert [rows.person.distinct[code] for code in rows.person.codes] == ["a", "b"]
     with pytest.raises(InputError, match="fewer cells"):

@@ -280,8 +280,8 @@ def undecodable(form, tmp_path):
 @pytest.mark.parametrize("form", ["gpkg", "zip"])
 def test_one_text_that_cannot_be_decoded_leaves_the_others_as_they_are(form, tmp_path):
     source = undecodable(form, tmp_path)
-    question = PointsRequest(target=None, columns=PointColumns(person="who"), bad_rows="drop")
-    rows = read_rows(source, question)
+    request = PointsRequest(target=None, columns=PointColumns(person="who"), bad_rows="drop")
+    rows = read_rows(source, request)
     names = [*map(str, rows.person.distinct), "nobody"]
     assert [names[code] for code in rows.person.codes] == ["ä", "é", "ä", "é", "nobody"]
     assert "encoding" in refusal(source, domain=PLANE, person="who")

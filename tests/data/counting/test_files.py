@@ -1,4 +1,4 @@
-"""Counting files: parts are as the whole, people are the same in all files, and engines are chosen and missed in words."""
+"""Reading files: parts count as the whole does, a person in several files is one person, the engine is chosen by the files."""
 
 import threading
 from importlib.util import find_spec
@@ -210,56 +210,56 @@ def test_a_missing_engine_names_the_extra(tmp_path, monkeypatch, engine, module)
 
 
 @pytest.fixture
-def asked(monkeypatch):
-    """Engines and what they are asked, of a count that is not made."""
+def jobs_seen(monkeypatch):
+    """The engines that are called, with their jobs and addresses; nothing is counted."""
     seen = []
 
-    def run(engine, question, scheduler, watch):
-        seen.append((engine, question, scheduler and scheduler.address))
-        return CellCounts(places=np.array([1, 8]), counts=np.array([5, 2]), outside=1, bad=2, over=3)
+    def run(plan, scheduler, watch):
+        seen.append((plan.engine, plan.job, scheduler and scheduler.address))
+        return CellCounts(cells=np.array([1, 8]), counts=np.array([5, 2]), outside=1, bad=2, over=3)
 
     monkeypatch.setattr("dpviz.data.counting.files.run", run)
     monkeypatch.setattr("dpviz.data.counting.engines.is_installed", lambda engine: True)
     return seen
 
 
-def test_small_files_are_counted_in_memory_and_large_ones_are_not(tmp_path, monkeypatch, asked):
+def test_small_files_are_counted_in_memory_and_large_ones_are_not(tmp_path, monkeypatch, jobs_seen):
     points_table().to_parquet(tmp_path / "a.parquet")
     read_points(tmp_path, domain=PLANE)
-    assert asked == []
+    assert jobs_seen == []
     monkeypatch.setattr("dpviz.data.reading.sources.memory_bytes", lambda: 1000)
     points = read_points(tmp_path, domain=PLANE)
     assert (points.column.tolist(), points.row.tolist(), points.count.tolist(), points.unit) == ([1, 0], [0, 1], [5, 2], "record")
     assert counters(points) == (6, 1, 2, 3)
     read_points(tmp_path, domain=PLANE, address="tcp://h:1", insecure_address=True)
-    assert [(engine, address) for engine, _, address in asked] == [("duckdb", None), ("dask", "tcp://h:1")]
+    assert [(engine, address) for engine, _, address in jobs_seen] == [("duckdb", None), ("dask", "tcp://h:1")]
     monkeypatch.setattr("dpviz.data.counting.engines.is_installed", lambda engine: engine != "duckdb")
     read_points(tmp_path, domain=PLANE)
     assert "pip install" in refused(read_points, tmp_path, domain=PLANE, limits=Limits(rows=1))
-    assert len(asked) == 2
+    assert len(jobs_seen) == 2
 
 
-def test_engines_are_asked_for_columns_by_the_files_own_names(tmp_path, asked):
+def test_engines_are_asked_for_columns_by_the_files_own_names(tmp_path, jobs_seen):
     points_table().rename(columns={"lon": "LON", "who": "Who"}).to_parquet(tmp_path / "a.parquet")
     options = {"person": "who", "contributions": 3, "distinct": True, "key": b"k", "bad_rows": "drop", "count": "N"}
     points = read_points(tmp_path, domain=PLANE, engine="duckdb", **options)
-    question = asked[0][1]
-    assert question.columns == ("LON", "lat", "n", "Who")
-    assert (question.bound.most, question.bound.distinct, question.bound.key, question.drop) == (3, True, b"k", True)
+    job = jobs_seen[0][1]
+    assert job.columns == ("LON", "lat", "n", "Who")
+    assert (job.bound.most, job.bound.distinct, job.bound.key, job.drop) == (3, True, b"k", True)
     assert (points.unit, points.contributions) == ("person", 3)
-    assert [path.name for path in question.files] == ["a.parquet"]
-    assert "parquet" not in repr(question)
+    assert [path.name for path in job.files] == ["a.parquet"]
+    assert "parquet" not in repr(job)
 
 
-def test_engines_are_asked_for_trips(tmp_path, asked):
+def test_engines_are_asked_for_trips(tmp_path, jobs_seen):
     trips_table().to_csv(tmp_path / "a.csv", index=False)
     flows = read_flows(tmp_path / "a.csv", regions=TOWNS, engine="dask", contributions=2)
-    assert (asked[0][1].columns, asked[0][1].bound, asked[0][1].finder.size) == (("origin", "destination", "count"), None, 9)
+    assert (jobs_seen[0][1].columns, jobs_seen[0][1].bound, jobs_seen[0][1].finder.size) == (("origin", "destination", "count"), None, 9)
     assert (flows.origin.tolist(), flows.destination.tolist(), flows.enforced, flows.unit) == ([0, 2], [1, 2], False, "person")
 
 
 @pytest.mark.parametrize("form", ["x", "wkb", "geoarrow"])
-def test_engines_do_not_reproject(tmp_path, form, asked):
+def test_engines_do_not_reproject(tmp_path, form, jobs_seen):
     table = points_table()
     frame = gpd.GeoDataFrame(table, geometry=gpd.points_from_xy(table.lon, table.lat), crs="EPSG:4326")
     frame.to_parquet(tmp_path / "a.parquet", geometry_encoding="geoarrow" if form == "geoarrow" else "WKB")
@@ -273,7 +273,35 @@ def test_engines_do_not_reproject(tmp_path, form, asked):
         assert "never guessed" in refused(read_points, tmp_path, domain=DEGREES, engine="duckdb", x="lon", y="lat")
 
 
-def test_columns_of_wrong_types_are_refused_before_any_row_is_read(tmp_path, asked):
+def test_files_that_only_numpy_reads_go_to_it_where_they_are_small_enough(tmp_path, monkeypatch, jobs_seen):
+    points_table().to_parquet(tmp_path / "points.parquet")
+    (tmp_path / "m.csv").write_text("from,a,b\na,1,2\n")
+    monkeypatch.setattr("dpviz.data.reading.sources.memory_bytes", lambda: 8)
+    mercator = {"domain": Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3), "crs": "EPSG:4326"}
+    assert read_points(tmp_path / "points.parquet", **mercator).count.sum() > 0
+    assert read_flows(tmp_path / "m.csv", regions=TOWNS).count.sum() == 3
+    assert jobs_seen == []
+    for options in ({"limits": Limits(rows=1)}, {"address": "tls://far.org:1"}, {"engine": "duckdb"}):
+        assert "engine='numpy'" in refused(read_points, tmp_path / "points.parquet", **mercator, **options)
+    assert "engine='numpy'" in refused(read_flows, tmp_path / "m.csv", regions=TOWNS, limits=Limits(file_bytes=1))
+    assert jobs_seen == []
+
+
+def test_a_link_is_read_by_its_own_ending(tmp_path):
+    (tmp_path / "0a1b2c").write_text("x,y\n1.5,1.5\n")
+    (tmp_path / "points.csv").symlink_to(tmp_path / "0a1b2c")
+    for engine in ("numpy", "duckdb"):
+        assert read_points(tmp_path / "points.csv", domain=PLANE, engine=engine).count.tolist() == [1]
+    assert read_points(str(tmp_path / "*.csv"), domain=PLANE).count.tolist() == [1]
+
+
+@pytest.mark.parametrize("table", [points_table(), [points_table()], 7, None])
+def test_a_table_in_memory_is_refused_with_what_takes_it(table):
+    assert "PointCounts.from_xy" in refused(read_points, table, domain=PLANE)
+    assert "Flows.from_table" in refused(read_flows, table, regions=TOWNS)
+
+
+def test_columns_of_wrong_types_are_refused_before_any_row_is_read(tmp_path, jobs_seen):
     table = points_table().assign(when=pd.Timestamp("2020-01-01"), tags=[["zq17"]] * 200)
     table.to_parquet(tmp_path / "a.parquet")
     for options in ({"x": "when"}, {"count": "when"}):
@@ -284,7 +312,7 @@ def test_columns_of_wrong_types_are_refused_before_any_row_is_read(tmp_path, ask
     assert "no column named 'zz'" in refused(read_points, tmp_path, domain=PLANE, engine="duckdb", person="zz")
 
 
-def test_ids_that_lost_their_zeros_and_matrices_are_refused(tmp_path, asked):
+def test_ids_that_lost_their_zeros_and_matrices_are_refused(tmp_path, jobs_seen):
     regions = Regions.from_prefixes(["01001", "36003"], lengths=[2, 5], levels=["state", "county"])
     pd.DataFrame({"origin": [1001], "destination": [36003]}).to_parquet(tmp_path / "a.parquet")
     assert "leading zeros" in refused(read_flows, tmp_path, regions=regions, engine="duckdb", bad_rows="drop")
