@@ -54,11 +54,12 @@ import sys
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit("dpviz needs Python 3.11 or newer; this is Python %d.%d." % sys.version_info[:2])  # noqa: UP031
 
-from dpviz.data.counting import ENGINES, count_flows, count_points
+from dpviz.data.counting.engines import ENGINES
+from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.flows import inspect_flows, read_flows
-from dpviz.data.reading.points import inspect_points, read_points
+from dpviz.data.reading.flows import inspect_flows
+from dpviz.data.reading.points import inspect_points
 from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import Limits
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, RefusedError, SettingError
@@ -192,8 +193,6 @@ __all__ = [
     "block",
     "cell_medians",
     "compare",
-    "count_flows",
-    "count_points",
     "describe",
     "discrete_gaussian",
     "discrete_laplace",

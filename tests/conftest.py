@@ -35,7 +35,7 @@ def address():
 
 @pytest.fixture(scope="module")
 def counted_by(address):
-    """Options of `count_points` that choose an engine."""
+    """Options of `read_points` that choose an engine."""
     return lambda engine: {"engine": engine, "address": address} if engine == "dask" else {"engine": engine}
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 from dpviz.app.counting_job import Counts
 from dpviz.app.study_job import Keeper
-from dpviz.data.counting import count_flows, count_points
+from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import FlowsFile
@@ -68,7 +68,7 @@ def inspected(digest: str, name: str, _content: bytes) -> PointsFile:  # noqa: A
 @st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the points ...")
 def counted(digest: str, name: str, _content: bytes, domain: Domain, options: Options) -> PointCounts:  # noqa: ARG001
     """A file's points on a domain; `digest` stands for the content in the key."""
-    return count_points(named(name, _content), domain=domain, **dict(options))  # type: ignore[arg-type]
+    return read_points(named(name, _content), domain=domain, **dict(options))  # type: ignore[arg-type]
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner=False)
@@ -113,7 +113,7 @@ def inspected_flows(digest: str, name: str, _content: bytes) -> FlowsFile:  # no
 def flows(digest: str, name: str, _content: bytes, frames: tuple[Frame, Frame], options: Options) -> Flows:  # noqa: ARG001
     """A file's trips from the regions of one frame to those of another."""
     origins, ends = (frame.regions for frame in frames)
-    return count_flows(named(name, _content), regions=origins, destinations=ends, **dict(options))  # type: ignore[arg-type]
+    return read_flows(named(name, _content), regions=origins, destinations=ends, **dict(options))  # type: ignore[arg-type]
 
 
 @st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.let_go)

@@ -21,7 +21,7 @@ def trips_columns(about: FlowsFile, digest: str) -> dict[str, Any]:
         digest: stands for them in the keys of widgets.
 
     Returns:
-        Options of `count_flows`; what has its default is left out.
+        Options of `read_flows`; what has its default is left out.
     """
     options: dict[str, Any] = {}
     names = [NONE, *about.columns]

@@ -1,4 +1,4 @@
-"""Who a record belongs to, and which of their records a person keeps."""
+"""People and their bound: who a record belongs to, and which of a person's records are kept."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers
-from dpviz.data.cells import MOST_PER_PLACE
+from dpviz.data.cells import MOST_PER_CELL
 from dpviz.errors import InputError
 
 Words = NDArray[np.uint64]
 Texts: TypeAlias = Sequence[bytes] | Sequence[str] | NDArray[np.object_] | pa.Array | pa.ChunkedArray
 
 KEEP, DROP, REFUSE = "keep", "drop", "refuse"
-FEWER = "Somebody has fewer trips than were declared for everybody. Correct the table, or pass bad_rows='drop' to leave such rows out."
+REMEDY = "Correct the table, or pass bad_rows='drop' to leave such rows out."
+FEWER = f"A person has fewer trips than were declared for every person. {REMEDY}"
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SILVER = np.uint64(0xD1B54A32D192ED03)
 
@@ -46,9 +47,9 @@ class Bound:
 
     Attributes:
         most: m >= 1; may be beyond 64 bits.
-        distinct: whether a person counts once in each place, so that m distinct places are kept.
-        fewer: what becomes of people with fewer than m records: "keep", "drop" or "refuse".
-        key: decides which records are kept; whoever knows it can tell which of a person's records are left.
+        distinct: whether a person counts once in each cell, so that m distinct cells are kept.
+        fewer: what is done with people who have fewer than m records: "keep", "drop" or "refuse".
+        key: decides which records are kept. It is secret: with it one can tell which of a person's records were left out.
     """
 
     most: int
@@ -68,17 +69,17 @@ class Bound:
 
     @property
     def cap(self) -> int:
-        """The most records of one row that take part: m, or what a place holds where that is less."""
-        return min(int(self.most), MOST_PER_PLACE)
+        """The most records of one row that can count: m, or the most that a cell holds where that is less."""
+        return min(int(self.most), MOST_PER_CELL)
 
 
 def bound_of(most: int, key: bytes | None, *, distinct: bool = False, fewer: str = KEEP) -> Bound:
-    """A bound by a key of the caller's, or by a fresh one from the operating system if None (or empty)."""
+    """A bound with the given key, or with a fresh one from the operating system if it is None or empty."""
     return Bound(most=most, distinct=distinct, fewer=fewer, key=secrets.token_bytes(16) if key is None or key == b"" else key)
 
 
 def refuse_unenforced(person: object, most: object, *, distinct: bool) -> None:
-    """Refuse a bound of records that nobody is known to own."""
+    """Refuse a bound on the records of a person where no column says who the persons are."""
     if person is None and (distinct or most != 1):
         raise InputError(
             "contributions above 1 and distinct need a person column to enforce them with; without one the unit is a record or trip."
@@ -87,18 +88,18 @@ def refuse_unenforced(person: object, most: object, *, distinct: bool) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Holdings:
-    """How many records each person has in each place. PRIVATE.
+    """How many records each person has in each cell. PRIVATE.
 
     Attributes:
         codes: (g,) index into `texts`.
         texts: (p,) canonical texts of people, no text twice.
-        places: (g,) where; no pair of person and place twice.
+        cells: (g,) cell numbers; no pair of person and cell twice.
         records: (g,) how many, at least 1.
     """
 
     codes: Integers = field(repr=False)
     texts: Texts = field(repr=False)
-    places: Integers = field(repr=False)
+    cells: Integers = field(repr=False)
     records: Integers = field(repr=False)
 
 
@@ -117,15 +118,37 @@ def people(values: ArrayLike | People) -> People:
     raise InputError("The person column must be one column of texts or numbers.")
 
 
-def canonical(value: Any) -> bytes:
-    """A person's text, the same for 7, 7.0, np.int64(7) and "7": a column's type, which may hang on somebody else's cell, is left out."""
+def check_people(values: ArrayLike | People, length: int, bad_rows: str) -> People:
+    """The people of a column of the caller's.
+
+    Args:
+        values: (n,) entries.
+        length: n, the number of rows.
+        bad_rows: "refuse" or "drop".
+
+    Raises:
+        InputError: as `people`; another length; a missing entry under "refuse".
+    """
+    found = people(values)
+    if found.codes.shape != (length,):
+        raise InputError("The person column must have one entry per row.")
+    if bad_rows == "refuse" and (found.codes < 0).any():
+        raise InputError(f"The person column has a missing cell: every row must say whom it belongs to. {REMEDY}")
+    return found
+
+
+def canonical_text(value: Any) -> bytes:
+    """A person's text, the same for 7, 7.0, np.int64(7) and "7".
+
+    A column's type can depend on the cells of other persons, so it must not decide who a person is.
+    """
     if isinstance(value, bool | float | np.floating | np.integer) and value == value // 1:
         value = int(value)
     return str(value).encode("utf-8", "surrogatepass")
 
 
 def person_hashes(texts: Texts, key: bytes) -> Words:
-    """(n,) keyed hashes of people's canonical texts (bytes, or texts in UTF-8): SipHash."""
+    """(n,) SipHash of people's canonical texts (bytes, or texts in UTF-8) under a key."""
     if isinstance(texts, pa.Array | pa.ChunkedArray):
         texts = texts.to_numpy(zero_copy_only=False)
     cells = np.empty(len(texts), object)
@@ -133,27 +156,27 @@ def person_hashes(texts: Texts, key: bytes) -> Words:
     return np.asarray(pd.util.hash_array(cells, hash_key=_secret(key)[:8].hex(), categorize=False))
 
 
-def mixed_priorities(hashes: Words, places: Integers, numbers: Integers, key: bytes) -> Words:
-    """(n,) priorities of records from their people's hashes, their places and their numbers in the place: rounds of splitmix64."""
+def priorities_of_hashes(hashes: Words, cells: Integers, numbers: Integers, key: bytes) -> Words:
+    """(n,) priorities of records by rounds of splitmix64, from the person's hash, the cell and the record's number in the cell."""
     before, between, after = np.frombuffer(_secret(key)[8:], np.uint64)
-    words = _mixed(hashes + (places.astype(np.uint64) ^ before) * _GOLDEN)
-    words = _mixed(words + (numbers.astype(np.uint64) ^ between) * _SILVER)
-    return _mixed(words ^ after)
+    words = _mix(hashes + (cells.astype(np.uint64) ^ before) * _GOLDEN)
+    words = _mix(words + (numbers.astype(np.uint64) ^ between) * _SILVER)
+    return _mix(words ^ after)
 
 
-def priorities(texts: Texts, places: Integers, numbers: Integers, key: bytes) -> Words:
-    """(n,) priorities of any rows: a function of a row's own person, place and number, and of the key.
+def priorities(texts: Texts, cells: Integers, numbers: Integers, key: bytes) -> Words:
+    """(n,) priorities of records: a function of a record's own person, cell and number, and of the key.
 
-    The records of a person that have the smallest (priority, place, number) are kept.
+    The records of a person that have the smallest (priority, cell, number) are kept.
 
     Args:
         texts: (n,) canonical texts of people.
-        places: (n,) where the record lies.
-        numbers: (n,) 0, 1, 2, ... among the person's records in that place.
+        cells: (n,) the cell of each record.
+        numbers: (n,) 0, 1, 2, ... among the person's records in that cell.
         key: decides the choice.
     """
     codes, distinct = pd.factorize(np.asarray(texts, object)) if not isinstance(texts, pa.Array | pa.ChunkedArray) else _encoded(texts)
-    return mixed_priorities(person_hashes(distinct, key)[codes], places, numbers, key)
+    return priorities_of_hashes(person_hashes(distinct, key)[codes], cells, numbers, key)
 
 
 def _encoded(texts: pa.Array | pa.ChunkedArray) -> tuple[Integers, pa.Array]:
@@ -162,28 +185,28 @@ def _encoded(texts: pa.Array | pa.ChunkedArray) -> tuple[Integers, pa.Array]:
     return found.indices.to_numpy(zero_copy_only=False), found.dictionary
 
 
-def bounded(owners: People, places: Integers, records: Integers, bound: Bound) -> Holdings:
-    """What people keep, at most m records each.
+def bound_records(owners: People, cells: Integers, records: Integers, bound: Bound) -> Holdings:
+    """The records that are kept, at most m of each person.
 
     Args:
-        owners: who each of n rows belongs to; rows of nobody have no records.
-        places: (n,) where; rows at negative places have no records.
-        records: (n,) how many each row stands for, at most m of which take part.
+        owners: who each of n rows belongs to; rows without a person are left out.
+        cells: (n,) the cell of each row; rows with a negative number are left out.
+        records: (n,) how many each row stands for; at most m of them can count.
         bound: how many are kept, and by which key.
     """
-    held = holdings(owners, places, records, bound)
-    kept = kept_of(held, bound)
+    held = holdings(owners, cells, records, bound)
+    kept = records_kept(held, bound)
     some = kept > 0
-    return Holdings(codes=held.codes[some], texts=held.texts, places=held.places[some], records=kept[some])
+    return Holdings(codes=held.codes[some], texts=held.texts, cells=held.cells[some], records=kept[some])
 
 
-def holdings(owners: People, places: Integers, records: Integers, bound: Bound) -> Holdings:
-    """What people have before the bound; arguments as for `bounded`."""
+def holdings(owners: People, cells: Integers, records: Integers, bound: Bound) -> Holdings:
+    """The records of each person in each cell before the bound; arguments as for `bound_records`."""
     codes, texts = _by_text(owners)
-    rows = np.flatnonzero((codes >= 0) & (places >= 0) & (records > 0))
-    where, place = _narrow(places[rows], len(texts))
-    width = np.int64(len(where) if where is not None else place.max(initial=0) + 1)
-    pair, few = codes[rows] * width + place, np.minimum(records[rows], bound.cap)
+    rows = np.flatnonzero((codes >= 0) & (cells >= 0) & (records > 0))
+    distinct, cell = _narrow(cells[rows], len(texts))
+    width = np.int64(len(distinct) if distinct is not None else cell.max(initial=0) + 1)
+    pair, few = codes[rows] * width + cell, np.minimum(records[rows], bound.cap)
     if bound.distinct or few.max(initial=1) == 1:
         pair.sort()
         first = _starts(pair)
@@ -194,15 +217,19 @@ def holdings(owners: People, places: Integers, records: Integers, bound: Bound) 
         first = _starts(pair)
         number = np.add.reduceat(few[order], first)
     person, spot = np.divmod(pair[first], width)
-    return Holdings(codes=person, texts=texts, places=spot if where is None else where[spot], records=number)
+    return Holdings(codes=person, texts=texts, cells=spot if distinct is None else distinct[spot], records=number)
 
 
-def _narrow(places: Integers, people: int) -> tuple[Integers | None, Integers]:
-    """Places that can be put beside people in 64 bits: as they are, or (n,) as indices into their distinct values."""
-    if (int(places.max(initial=0)) + 1) * max(people, 1) < 2**63:
-        return None, places
-    index, where = pd.factorize(places, sort=True)
-    return where, index
+def _narrow(cells: Integers, people: int) -> tuple[Integers | None, Integers]:
+    """Cell numbers small enough that person * width + cell fits in 64 bits.
+
+    Returns:
+        None and the cells where they are small enough; else the distinct cells, and (n,) indexes into them.
+    """
+    if (int(cells.max(initial=0)) + 1) * max(people, 1) < 2**63:
+        return None, cells
+    index, distinct = pd.factorize(cells, sort=True)
+    return distinct, index
 
 
 def _starts(groups: Integers) -> Integers:
@@ -212,22 +239,22 @@ def _starts(groups: Integers) -> Integers:
 
 def _by_text(owners: People) -> tuple[Integers, list[bytes]]:
     """(n,) codes of people by their canonical texts, -1 where missing, and the texts."""
-    texts = [canonical(value) for value in owners.distinct]
+    texts = [canonical_text(value) for value in owners.distinct]
     known: dict[bytes, int] = {}
     merged = np.array([known.setdefault(text, len(known)) for text in texts] + [-1], np.int64)
     return (owners.codes if len(known) == len(texts) else merged[owners.codes]), list(known)
 
 
-def kept_of(held: Holdings, bound: Bound) -> Integers:
+def records_kept(held: Holdings, bound: Bound) -> Integers:
     """(g,) records that are kept of each holding, at most m of each person.
 
-    A person's records in a place bear the numbers 0, 1, 2, ...; those with the smallest (priority, place, number) are kept.
-    Under one key a person's choice is thus a function of that person's own records, in whatever order and files they
-    come: adding or removing a person changes at most m of the kept records, all of them that person's. Over keys, the
-    choice is even.
+    A person's records in a cell are numbered 0, 1, 2, ...; those with the smallest (priority, cell, number) are kept.
+    With one key, which records a person keeps is thus a function of that person's own records, whatever their order and files:
+    adding or removing a person changes at most m of the kept records, all of them that person's. With a random key, each set of m
+    records is equally likely.
 
     Raises:
-        InputError: somebody has fewer than m, and such people are refused.
+        InputError: a person has fewer than m, and such people are refused.
     """
     total = np.bincount(held.codes, weights=held.records, minlength=len(held.texts))
     few = total[held.codes] < bound.most
@@ -244,17 +271,17 @@ def kept_of(held: Holdings, bound: Bound) -> Integers:
 
 
 def _by_priority(rows: Integers, held: Holdings, key: bytes) -> Integers:
-    """(n,) order of records by person, then by (priority, place, number).
+    """(n,) order of records by person, then by (priority, cell, number).
 
-    Sorts by the person and the priority's first bits in one word; only where two of those are the same by all of them.
+    Sorts by one word of the person and the priority's first bits. Where two such words are equal, it sorts by all of them.
     """
-    person, place, number = held.codes[rows], held.places[rows], _number_within(rows)
-    priority = mixed_priorities(person_hashes(held.texts, key)[person], place, number, key)
+    person, cell, number = held.codes[rows], held.cells[rows], _number_within(rows)
+    priority = priorities_of_hashes(person_hashes(held.texts, key)[person], cell, number, key)
     bits = np.uint64(len(held.texts).bit_length())
     word = (person.astype(np.uint64) << (np.uint64(64) - bits)) | (priority >> bits)
     order = np.argsort(word)
     word = word[order]
-    return order if (word[1:] != word[:-1]).all() else np.lexsort((number, place, priority, person))
+    return order if (word[1:] != word[:-1]).all() else np.lexsort((number, cell, priority, person))
 
 
 def _number_within(groups: Integers) -> Integers:
@@ -269,7 +296,7 @@ def _secret(key: bytes) -> bytes:
     return hashlib.blake2b(key, digest_size=32, person=b"dpviz bounding").digest()
 
 
-def _mixed(words: Words) -> Words:
+def _mix(words: Words) -> Words:
     """The finaliser of splitmix64, modulo 2**64."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

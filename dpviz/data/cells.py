@@ -1,4 +1,8 @@
-"""Rows of callers as numbers: counts and coordinates that are checked, lattice cells and pairs of regions; the same for every engine."""
+"""Rows as numbers, by the same rules in every engine: checked counts and coordinates, and the cell of each row.
+
+A cell is a number: row * side + column of a lattice, or origin * leaves + destination for a pair of leaf regions. OUTSIDE marks a good row
+that lies outside the domain or the regions, BAD one with an entry that is missing, not finite or unreadable.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from dpviz.space.leaf_lookup import BAD, OUTSIDE
 __all__ = ["BAD", "OUTSIDE", "cells_of", "pairs_of", "xy_of"]
 
 MOST_RECORDS = 2**53
-MOST_PER_PLACE = 10**9
+MOST_PER_CELL = 10**9
 _MOST_OCCUPIED = 2**33
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
 
@@ -27,9 +31,15 @@ def array_of(values: ArrayLike) -> NDArray[Any] | None:
     """The values as an array, a masked one with its mask; None if they are ragged."""
     if isinstance(values, np.ma.MaskedArray):
         return values
-    with suppress(Exception):  # whatever a foreign array raises may quote a cell
+    with suppress(Exception):  # the error of a foreign array may quote an entry
         return np.asarray(values)
     return None
+
+
+def check_bad_rows(bad_rows: str) -> None:
+    """Refuse a `bad_rows` that is neither "refuse" nor "drop"."""
+    if bad_rows not in ("refuse", "drop"):
+        raise InputError("bad_rows must be 'refuse' or 'drop'.")
 
 
 def coordinates(values: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -42,7 +52,7 @@ def coordinates(values: ArrayLike, name: str) -> NDArray[np.float64]:
     with suppress(TypeError, ValueError, OverflowError):
         found = None if array is None else _floats(array)
     if found is None:
-        raise InputError(f"Column {name} must hold numbers.")  # outside a handler: a context would quote the cell
+        raise InputError(f"Column {name} must hold numbers.")  # raised outside the handler, because a context would quote the entry
     if found.ndim != 1:
         raise InputError(f"Column {name} must have one dimension.")
     return found
@@ -72,7 +82,7 @@ def whole_counts(values: ArrayLike, length: int, bad_rows: str) -> Integers:
     if array.dtype.kind not in "iuf":
         raise InputError("The counts column must hold whole numbers.")
     hidden, array = np.ma.getmask(array), np.ma.getdata(array)
-    counts, whole = clipped(array)
+    counts, whole = clip_counts(array)
     bad = ~whole | hidden
     if bad_rows == "refuse" and bad.any():
         raise InputError(
@@ -82,7 +92,7 @@ def whole_counts(values: ArrayLike, length: int, bad_rows: str) -> Integers:
     return np.where(bad, -1, counts)
 
 
-def clipped(values: NDArray[Any]) -> tuple[Integers, NDArray[np.bool_]]:
+def clip_counts(values: NDArray[Any]) -> tuple[Integers, NDArray[np.bool_]]:
     """(n,) numbers cut to 2**53, 0 where they are no finite whole number >= 0; and where they are one."""
     whole = values >= 0
     if values.dtype.kind == "f":
@@ -91,35 +101,35 @@ def clipped(values: NDArray[Any]) -> tuple[Integers, NDArray[np.bool_]]:
     return np.where(whole, np.minimum(wide, wide.dtype.type(MOST_RECORDS)), 0).astype(np.int64), whole
 
 
-def most_per_place(size: int) -> int:
-    """The most records that a cell or pair holds; more are cut to it.
+def most_per_cell(size: int) -> int:
+    """The most records that a cell holds; more are cut to it.
 
-    It depends on the public frame alone. Cut counts add up to at most 2**53 in all (as no machine holds 2**33 occupied places), so that
+    It depends on the public domain or regions alone. Cut counts add up to at most 2**53 (no machine holds 2**33 occupied cells), so that
     every sum of them is exact, and no row decides whether a file can be used.
 
-    A place's count is min(s, c), s the sum of its rows' counts, each of them >= 0 and in any order, and c this number: one record more
-    raises one place's s by 1 and its count by 0 or 1, and leaves all other places as they are. m records of a person raise counts by
-    at most m in all. That rows are cut before (to 2**53) and partial sums on the way (to 2**53) changes nothing, because
-    min(min(a, d) + b, c) = min(a + b, c) for a, b >= 0 and d >= c.
+    A cell's count is min(s, c), where s is the sum of its rows' counts, each of them >= 0, and c is this number. One more record raises
+    s by 1 in one cell, its count by 0 or 1, and leaves all other cells as they are. The m records of a person raise counts by at most m
+    in all. Cutting rows and partial sums to 2**53 on the way changes nothing, because min(min(a, d) + b, c) = min(a + b, c) for
+    a, b >= 0 and d >= c.
 
     Args:
-        size: how many places the frame has.
+        size: how many cells there are.
     """
-    return min(MOST_PER_PLACE, MOST_RECORDS // min(max(size, 1), _MOST_OCCUPIED))
+    return min(MOST_PER_CELL, MOST_RECORDS // min(max(size, 1), _MOST_OCCUPIED))
 
 
 def total_of(counts: Integers) -> int:
-    """The sum of (n,) counts from 0 to 2**53, cut to 2**53; in floats, which are exact below that and never wrap around."""
+    """The sum of (n,) counts from 0 to 2**53, cut to 2**53. Floats are exact up to there, and do not wrap around as integers would."""
     return int(min(counts.sum(dtype=np.float64), MOST_RECORDS))
 
 
 def too_many(counts: Integers) -> bool:
-    """Whether (n,) counts >= 0 add up to more than 2**53; a sum of floats first, as one of integers could wrap around."""
+    """Whether (n,) counts >= 0 add up to more than 2**53. The sum of floats comes first, because one of integers could wrap around."""
     return bool(counts.sum(dtype=np.float64) > MOST_RECORDS or counts.sum() > MOST_RECORDS)
 
 
-def frozen(values: Any, dtype: type[np.signedinteger[Any]], name: str) -> NDArray[Any]:
-    """(k,) whole numbers that nobody can change: a copy, unless the array is its own and read-only already.
+def freeze(values: Any, dtype: type[np.signedinteger[Any]], name: str) -> NDArray[Any]:
+    """(k,) whole numbers as a read-only array: a copy, unless the array is read-only and owns its memory already.
 
     Raises:
         InputError: not an array of whole numbers in one dimension, or beyond the type.
@@ -136,7 +146,7 @@ def frozen(values: Any, dtype: type[np.signedinteger[Any]], name: str) -> NDArra
 
 
 _CHUNK = 1 << 16
-_NOWHERE = np.zeros(0, np.int64)
+_NO_ROWS = np.zeros(0, np.int64)
 
 
 def cells_of(x: Floats, y: Floats, domain: Domain) -> Integers:
@@ -156,24 +166,24 @@ def xy_of(shapes: NDArray[np.object_]) -> tuple[Floats, Floats]:
 
 
 def pairs_of(origin: NDArray[np.signedinteger[Any]], destination: NDArray[np.signedinteger[Any]], width: int) -> Integers:
-    """(n,) pairs of leaf places; BAD where either is, else OUTSIDE where either is."""
+    """(n,) cells of pairs of leaves, origin * width + destination; BAD where either is BAD, else OUTSIDE where either is OUTSIDE."""
     pairs = origin.astype(np.int64) * width + destination
     odd = np.minimum(origin, destination)
     return np.where(odd < 0, odd, pairs)
 
 
 def _cells(x: Floats, y: Floats, domain: Domain) -> tuple[Integers, bool]:
-    """(n,) lattice cell numbers, OUTSIDE where there is none; and whether all are inside.
+    """(n,) lattice cells, OUTSIDE where there is none; and whether all are inside.
 
-    Works in chunks that stay in cache, on floats (exact: cells are below 2**48) until the last step.
+    Works in chunks that fit the processor's cache, on floats until the last step; they are exact, because cells are below 2**48.
     """
     cells, buffers, inside = np.empty(len(x), np.int64), np.empty((2, _CHUNK)), True
     west, south, east, north = domain.bounds
     for start in range(0, len(x), _CHUNK):
         part = slice(start, start + _CHUNK)
         column, row = buffers[:, : min(_CHUNK, len(x) - start)]
-        outside = _place(x[part], west, east, domain.side, column)
-        beyond = _place(y[part], south, north, domain.side, row)
+        outside = _lattice_lines(x[part], west, east, domain.side, column)
+        beyond = _lattice_lines(y[part], south, north, domain.side, row)
         row *= domain.side
         row += column
         row[outside] = OUTSIDE
@@ -183,15 +193,15 @@ def _cells(x: Floats, y: Floats, domain: Domain) -> tuple[Integers, bool]:
     return cells, inside
 
 
-def _place(values: Floats, low: float, high: float, side: int, out: Floats) -> Integers:
-    """Write lattice places along one axis to `out`; give the indices of those outside. The upper edge is in the last place."""
+def _lattice_lines(values: Floats, low: float, high: float, side: int, out: Floats) -> Integers:
+    """Write each value's lattice column or row to `out`, and return the indexes of those outside. The upper edge is in the last one."""
     with np.errstate(over="ignore", invalid="ignore"):
         np.subtract(values, low, out=out)
         np.multiply(out, side / (high - low), out=out)
         np.floor(out, out=out)
         np.minimum(out, side - 1, out=out)
     if values.min() >= low and values.max() < high:
-        return _NOWHERE
+        return _NO_ROWS
     odd = np.flatnonzero(~((values >= low) & (values < high)))
     edge = values[odd] == high
     out[odd] = np.where(edge, side - 1, 0)

@@ -1,4 +1,4 @@
-"""Find the columns that are meant, and turn their cells into numbers or into codes for people."""
+"""Find columns by their names, and read their entries as numbers, texts or people."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ WEIGHTS_REFUSED = (
     " Leave the column out to count one per row."
 )
 
-NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # of a text without blanks around it
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"  # how a number is written, without blanks around it
 
 NOT_POINTS = "The geometries are not points. Explode multipoints, or take centroids, before loading."
 
 
 @dataclass(frozen=True, kw_only=True)
 class PointColumns:
-    """Names of the columns that make up a point record; None where there is none.
+    """Names of the columns of a file of points; None where there is none, or where it is to be found by its name.
 
     Attributes:
-        x: easting or longitude; None too if the file has geometries.
+        x: easting or longitude; None if the points are geometries.
         y: northing or latitude.
         count: records that a row stands for.
         person: who a row belongs to.
@@ -57,15 +57,15 @@ class PointColumns:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RawPoints:
-    """Rows of a file before any rule was applied to them. PRIVATE.
+    """Rows of a file before the bad ones are refused or dropped. PRIVATE.
 
     Attributes:
-        x: (n,) in the CRS of the file; NaN where a cell is no number or a geometry is no point.
+        x: (n,) in the CRS of the file; NaN where an entry is no number or a geometry is no point.
         y: (n,) likewise.
-        count: (n,) NaN where a cell is no number; None without a counts column.
+        count: (n,) NaN where an entry is no number; None without a counts column.
         person: who each row belongs to; None without a person column.
-        ragged: further rows of a text table that have more or fewer cells than the header.
-        has_strangers: some geometries are not points.
+        ragged: further lines of a text table that are no rows; see `BadLines`.
+        has_other_shapes: whether some geometries are not points.
     """
 
     x: Floats = field(repr=False)
@@ -73,12 +73,12 @@ class RawPoints:
     count: Floats | None = field(repr=False)
     person: People | None = field(repr=False)
     ragged: int = field(default=0, repr=False)
-    has_strangers: bool = field(default=False, repr=False)
+    has_other_shapes: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenFile:
-    """What a file's header or metadata says, and the way to its columns.
+    """What a file's header or metadata says, and a function that reads its columns.
 
     Attributes:
         format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
@@ -86,7 +86,7 @@ class OpenFile:
         has_geometry: whether points come from geometries, not from two columns.
         crs: as the file declares it; None if it does not.
         rows: how many, where the file says it; private.
-        take: reads the columns it is given by the file's own names; the text is the caller's rule for bad rows.
+        take: reads columns, which are given by the file's own names; its second argument is `bad_rows`.
     """
 
     format: str
@@ -97,43 +97,43 @@ class OpenFile:
     take: Callable[[PointColumns, str], RawPoints] = field(repr=False)
 
 
-def folded(name: str) -> str:
-    """The form in which names are compared: trimmed, any case alike."""
+def fold_name(name: str) -> str:
+    """A column's name in the form in which names are compared: without blanks around it and without upper case."""
     return name.strip().casefold()
 
 
 def candidates(names: Iterable[str], aliases: Sequence[str]) -> list[str]:
-    """Those of a file's column names that are one of the aliases, in any case."""
-    return [name for name in names if folded(name) in aliases]
+    """The column names that equal one of the aliases, in any case."""
+    return [name for name in names if fold_name(name) in aliases]
 
 
 def only_candidate(names: Iterable[str], aliases: Sequence[str]) -> str | None:
-    """The one column that is called by an alias; None if there is none, or several to choose from."""
+    """The one column whose name equals an alias; None if there is none, or several."""
     found = candidates(names, aliases)
     return found[0] if len(found) == 1 else None
 
 
-def resolved(names: Sequence[str], asked: PointColumns, *, has_geometry: bool) -> PointColumns:
-    """The file's own names of the columns that were asked for; x and y are detected if they were not.
+def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry: bool) -> PointColumns:
+    """The wanted columns as the file spells them; x and y are found by their names if they are None.
 
     Raises:
-        InputError: a name is not there, or two columns fit; the counts column is called a weight.
+        InputError: there is no such column, or two fit; the counts column is called a weight.
     """
-    if has_geometry and (asked.x is not None or asked.y is not None):
+    if has_geometry and (wanted.x is not None or wanted.y is not None):
         raise InputError("The file has point geometries of its own: leave x and y out.")
-    x = None if has_geometry else _coordinate(names, asked.x, X_NAMES, "x")
-    y = None if has_geometry else _coordinate(names, asked.y, Y_NAMES, "y")
+    x = None if has_geometry else _find_axis(names, wanted.x, X_NAMES, "x")
+    y = None if has_geometry else _find_axis(names, wanted.y, Y_NAMES, "y")
     if x is not None and x == y:
         raise InputError(f"x and y are the same column {x!r}; they must differ.")
-    count = None if asked.count is None else _named(names, asked.count)
-    if count is not None and _WEIGHT.search(folded(count)):
+    count = None if wanted.count is None else _find_column(names, wanted.count)
+    if count is not None and _WEIGHT.search(fold_name(count)):
         raise InputError(f"Column {count!r} is called a weight. {WEIGHTS_REFUSED}")
-    return PointColumns(x=x, y=y, count=count, person=None if asked.person is None else _named(names, asked.person))
+    return PointColumns(x=x, y=y, count=count, person=None if wanted.person is None else _find_column(names, wanted.person))
 
 
-def _coordinate(names: Sequence[str], asked: str | None, aliases: Sequence[str], axis: str) -> str:
-    if asked is not None:
-        return _named(names, asked)
+def _find_axis(names: Sequence[str], wanted: str | None, aliases: Sequence[str], axis: str) -> str:
+    if wanted is not None:
+        return _find_column(names, wanted)
     found = candidates(names, aliases)
     if not found:
         raise InputError(
@@ -145,21 +145,22 @@ def _coordinate(names: Sequence[str], asked: str | None, aliases: Sequence[str],
     return found[0]
 
 
-def _named(names: Sequence[str], asked: str) -> str:
-    exact = [name for name in names if name == asked]
-    found = exact or [name for name in names if folded(name) == folded(str(asked))]
+def _find_column(names: Sequence[str], wanted: str) -> str:
+    """The column of that very name, or else of that name in any case."""
+    exact = [name for name in names if name == wanted]
+    found = exact or [name for name in names if fold_name(name) == fold_name(str(wanted))]
     if not found:
-        raise InputError(f"There is no column named {asked!r}.")
+        raise InputError(f"There is no column named {wanted!r}.")
     if len(found) > 1:
-        raise InputError(f"Several columns answer to the name {asked!r}; rename all but one.")
+        raise InputError(f"Several columns have the name {wanted!r}, in upper or lower case; rename all but one.")
     return found[0]
 
 
-def numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> Floats:
-    """(n,) numbers of a column, NaN where a cell holds none.
+def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> Floats:
+    """(n,) numbers of a column, NaN where an entry is none.
 
     Raises:
-        InputError: the column is wholly text: it has cells, and not one is a number.
+        InputError: the column has entries, and not one is a number.
     """
     if isinstance(values, pa.ChunkedArray):
         found, filled = readable_numbers(values), _is_filled(values)
@@ -175,7 +176,7 @@ def numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> Floats:
 
 
 def no_number(*names: str) -> InputError:
-    """The error for a column that has cells, and not one is a number; or for one of several."""
+    """The error for a column that has entries, and not one is a number; or for one of several such columns."""
     return InputError(
         f"Column {' or '.join(map(repr, names))} holds no number. A number is written in digits, with a point before decimals,"
         " without thousands separators, units or degree signs."
@@ -183,7 +184,7 @@ def no_number(*names: str) -> InputError:
 
 
 def _is_filled(column: pa.ChunkedArray) -> bool:
-    """Whether a column that may hold numbers has cells that do not; one of stored numbers is never refused as a whole."""
+    """Whether a column has entries that are not stored as numbers; a column of stored numbers is never refused as a whole."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if is_number(kind):
         return False
@@ -193,34 +194,34 @@ def _is_filled(column: pa.ChunkedArray) -> bool:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether cells of an Arrow type are numbers."""
+    """Whether an Arrow type is one of numbers."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether cells of an Arrow type are texts."""
+    """Whether an Arrow type is one of texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def decoded(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
-    """The texts of a column of texts, missing where the bytes of one are not of that encoding."""
+def decode_texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
+    """The texts of a column, missing where the bytes of one are not valid in that encoding."""
     encoded = pa.concat_arrays(column.cast(pa.large_binary()).chunks or [pa.array([], pa.large_binary())]).dictionary_encode()
     texts = [attempt(lambda raw=raw: raw.decode(encoding)) for raw in encoded.dictionary.to_pylist()]  # type: ignore[misc]
     return pa.chunked_array([pa.array(texts, pa.large_string()).take(encoded.indices)])
 
 
 def readable_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of a Parquet file, missing where a text is not UTF-8, which Parquet does not check; one without texts as it is."""
+    """A column of a Parquet file, whose texts are missing where they are not UTF-8: Parquet does not check them."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not is_text(kind):
         return column
     if attempt(lambda: column.validate(full=True) or column) is None:
-        return decoded(column.cast(kind), "utf-8")
-    return column.cast(pa.large_string()) if pa.types.is_string_view(kind) else column  # for which Arrow lacks functions
+        return decode_texts(column.cast(kind), "utf-8")
+    return column.cast(pa.large_string()) if pa.types.is_string_view(kind) else column  # Arrow lacks functions for views
 
 
 def readable_numbers(column: pa.ChunkedArray) -> Floats:
-    """(n,) numbers of a column of numbers or texts, NaN where a cell holds none; each is a function of its cell alone."""
+    """(n,) numbers of a column of numbers or texts, NaN where an entry is none; each is a function of its own entry alone."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if is_number(column.type):
@@ -232,8 +233,8 @@ def readable_numbers(column: pa.ChunkedArray) -> Floats:
     return np.asarray(written.cast(pa.float64()).to_numpy(), np.float64)
 
 
-def owners(values: NDArray[np.generic] | pa.ChunkedArray) -> People:
-    """Who each cell names, nobody where it is missing or blank; text stays text ('007' is not '7')."""
+def people_of(values: NDArray[np.generic] | pa.ChunkedArray) -> People:
+    """Who each entry names, missing where it is missing or blank; text stays text ('007' is not '7')."""
     found = _arrow_people(values) if isinstance(values, pa.ChunkedArray) else people(values)
     blank = [isinstance(value, str) and not value.strip() for value in found.distinct]
     if not any(blank):
@@ -243,7 +244,7 @@ def owners(values: NDArray[np.generic] | pa.ChunkedArray) -> People:
 
 def _arrow_people(column: pa.ChunkedArray) -> People:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    column = column.cast(pa.large_string() if pa.types.is_string(kind) else kind)  # large: one chunk may pass 2 GiB
+    column = column.cast(pa.large_string() if pa.types.is_string(kind) else kind)  # large, because one chunk may pass 2 GiB
     encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy().astype(np.int64)
     missing = np.asarray(encoded.dictionary.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), bool)
@@ -251,10 +252,10 @@ def _arrow_people(column: pa.ChunkedArray) -> People:
 
 
 def raw_points(columns: PointColumns, get: Callable[[str], Any], **rest: Any) -> RawPoints:
-    """Rows from columns that can be asked for by name."""
+    """Rows from the columns that `get` reads by their names; `rest` gives x and y of geometries."""
     if "x" not in rest:
         assert columns.x is not None  # noqa: S101  (for the type checker: resolved columns have x and y, or geometry)
         assert columns.y is not None  # noqa: S101
-        rest |= {"x": numbers(get(columns.x), columns.x), "y": numbers(get(columns.y), columns.y)}
-    count = None if columns.count is None else numbers(get(columns.count), columns.count)
-    return RawPoints(count=count, person=None if columns.person is None else owners(get(columns.person)), **rest)
+        rest |= {"x": parse_numbers(get(columns.x), columns.x), "y": parse_numbers(get(columns.y), columns.y)}
+    count = None if columns.count is None else parse_numbers(get(columns.count), columns.count)
+    return RawPoints(count=count, person=None if columns.person is None else people_of(get(columns.person)), **rest)

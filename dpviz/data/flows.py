@@ -1,4 +1,4 @@
-"""Trips between pairs of leaf regions, added up from rows with their faults: the private input of every trip mechanism."""
+"""Trips between pairs of leaf regions, the private input of every trip mechanism, and how the rows of a table become trips."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers, Places
-from dpviz.data.bounding import KEEP, People, bound_of, people, refuse_unenforced
-from dpviz.data.cells import BAD, MOST_RECORDS, clipped, frozen, pairs_of, too_many
-from dpviz.data.columns import WEIGHTS_REFUSED, owners
-from dpviz.data.counted import Counted, counted_rows
+from dpviz.data.bounding import KEEP, REMEDY, bound_of, check_people, refuse_unenforced
+from dpviz.data.cell_counts import CellCounts, count_rows
+from dpviz.data.cells import BAD, MOST_RECORDS, check_bad_rows, clip_counts, freeze, pairs_of, too_many
+from dpviz.data.columns import WEIGHTS_REFUSED, people_of
 from dpviz.data.reading.safety import guarded
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions
@@ -28,12 +28,11 @@ if TYPE_CHECKING:
     from dpviz.space.regions import Regions
 
 
-REMEDY = "Correct the table, or pass bad_rows='drop' to leave such rows out."
 BLOCK_CODE = 15
-_FINE, _BLANK, _STRANGE, _NEGATIVE, _FRACTION = range(5)
+_FINE, _BLANK, _NO_NUMBER, _NEGATIVE, _FRACTION = range(5)
 _FAULTS = {
     _BLANK: "has a missing cell: every row needs its number of trips",
-    _STRANGE: "has a cell that is no number: store numbers, or in text tables digits without thousands separators or units",
+    _NO_NUMBER: "has a cell that is no number: store numbers, or in text tables digits without thousands separators or units",
     _NEGATIVE: "has a negative count: a number of trips is at least 0",
     _FRACTION: "has a count that is no whole number",
 }
@@ -49,12 +48,12 @@ class Trips:
     """Rows of trips, ready to be bounded and added up. PRIVATE.
 
     Attributes:
-        origin: (n,) places of leaf regions; OUTSIDE or BAD where a row is to be left out.
+        origin: (n,) indexes of leaf regions; OUTSIDE or BAD where a row is to be left out.
         destination: (n,) likewise.
         count: (n,) trips of each row, -1 where a row is to be left out.
-        person: (n,) who a row belongs to; None without that.
-        ragged: further rows that could not be cut into cells.
-        notes: what was left out on purpose, in words, without a private number.
+        person: (n,) who each row belongs to; None without a person column.
+        ragged: further rows that could not be cut into entries.
+        notes: what was left out on purpose, as texts without a private number.
     """
 
     origin: Places = field(repr=False)
@@ -70,10 +69,10 @@ class Ids:
     """Ids of regions in rows. PRIVATE.
 
     Attributes:
-        codes: (n,) index into `texts`, -1 where the cell is missing, blank, or neither a text nor a whole number.
+        codes: (n,) index into `texts`, -1 where the entry is missing, blank, or neither a text nor a whole number.
         texts: distinct.
-        numeric: whether the column stores numbers, which know no leading zeros.
-        source: what errors call the column, such as "Column 'from'".
+        numeric: whether the column stores numbers, which cannot have leading zeros.
+        source: the column's name in errors, such as "Column 'from'".
     """
 
     codes: Integers = field(repr=False)
@@ -83,17 +82,17 @@ class Ids:
 
 
 def ids_of(cells: pd.Series | pa.ChunkedArray, source: str) -> Ids:
-    """The ids in a column: texts as they are, whole numbers spelt out, also where gaps in the column made them decimals."""
+    """The ids in a column: texts as they are, whole numbers as digits, also where missing entries made them floats."""
     if isinstance(cells, pa.ChunkedArray):
         numeric = pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type) or pa.types.is_decimal(cells.type)
     else:
         numeric = pd.api.types.is_numeric_dtype(cells.dtype)
-        if cells.dtype == object:  # cell by cell: among objects, pandas holds True and 1 for the same
+        if cells.dtype == object:  # one by one: among objects, pandas takes True and 1 for equal
             cells = pd.Series([_id_text(value) for value in cells.to_numpy()], dtype=object)
-    found = owners(cells)
+    found = people_of(cells)
     texts = [_id_text(value) for value in found.distinct]
-    strange = np.array([text is None for text in texts] + [True])
-    codes = np.where(strange[found.codes], -1, found.codes)
+    unusable = np.array([text is None for text in texts] + [True])
+    codes = np.where(unusable[found.codes], -1, found.codes)
     return Ids(codes=codes, texts=[text or "" for text in texts], numeric=numeric, source=source)
 
 
@@ -112,34 +111,36 @@ def refuse_missing(ids: Ids) -> None:
         raise InputError(f"{ids.source} has an id that is missing, or is neither a text nor a whole number. {REMEDY}")
 
 
-def leaf_places(ids: Ids, side: Regions, bad_rows: str) -> Places:
-    """(n,) places of ids among the leaves, found once per distinct id; where a row is to be left out, OUTSIDE, or BAD without an id.
+def leaf_indexes(ids: Ids, side: Regions, bad_rows: str) -> Places:
+    """(n,) indexes of the leaf regions with these ids; OUTSIDE where no leaf has the id, BAD where it is missing.
+
+    Each distinct id is looked up once: as it is, and without blanks around it if that finds nothing.
 
     Raises:
         InputError: under "refuse", an id that is missing or no leaf region; under "drop", a column of numbers where the
-            leaves' ids have leading zeros, whatever its cells.
+            leaves' ids have leading zeros, whatever its entries.
     """
     if bad_rows == "refuse":
         refuse_missing(ids)
     known = side.find(ids.texts, side.depth)
     other = np.flatnonzero(known < 0)
-    known[other] = side.find([ids.texts[place].strip() for place in other.tolist()], side.depth)
-    places = np.append(known, np.int32(BAD))[ids.codes]
+    known[other] = side.find([ids.texts[index].strip() for index in other.tolist()], side.depth)
+    leaves = np.append(known, np.int32(BAD))[ids.codes]
     if bad_rows == "drop":
         if ids.numeric:
             refuse_lost_zeros(ids.source, side)
-        return places
-    if (unknown := np.unique(ids.codes[places < 0])).size:
-        if _zero_led(side) and any_lost_zeros([ids.texts[code] for code in unknown.tolist()], side):
-            raise InputError(f"{ids.source} {_lost_zeros(side)}")
+        return leaves
+    if (unknown := np.unique(ids.codes[leaves < 0])).size:
+        if _have_leading_zeros(side) and any_lost_zeros([ids.texts[code] for code in unknown.tolist()], side):
+            raise InputError(f"{ids.source} {_zeros_text(side)}")
         raise InputError(f"{ids.source} has an id that is no leaf region ({side.levels[-1]}); ids are compared letter by letter. {REMEDY}")
-    return places
+    return leaves
 
 
 def refuse_lost_zeros(source: str, side: Regions) -> None:
     """Refuse a column of numbers where the leaves' ids have leading zeros."""
-    if _zero_led(side):
-        raise InputError(f"{source} {_lost_zeros(side)}")
+    if _have_leading_zeros(side):
+        raise InputError(f"{source} {_zeros_text(side)}")
 
 
 def any_lost_zeros(texts: list[str], side: Regions) -> bool:
@@ -149,13 +150,13 @@ def any_lost_zeros(texts: list[str], side: Regions) -> bool:
     return bool((side.find(whole, side.depth) >= 0).any())
 
 
-def _zero_led(side: Regions) -> bool:
+def _have_leading_zeros(side: Regions) -> bool:
     """Whether the leaves' ids are numbers of one length, some with a leading zero."""
     ids = side.ids_of(side.depth)
     return len({len(text) for text in ids}) == 1 and all(text.isdecimal() for text in ids) and any(text[0] == "0" for text in ids)
 
 
-def _lost_zeros(side: Regions) -> str:
+def _zeros_text(side: Regions) -> str:
     return _LOST_ZEROS.format(example=f"{len(side.ids_of(side.depth)[0])} digits each")
 
 
@@ -165,8 +166,8 @@ class Counts:
 
     Attributes:
         trips: (n,) cut to 2**53; 0 where there is a fault.
-        fault: (n,) 0 where the cell is a whole number, at least 0, else which rule it breaks.
-        source: what errors call the column.
+        fault: (n,) 0 where the entry is a whole number, at least 0, else the number of the rule that it breaks.
+        source: the column's name in errors.
     """
 
     trips: Integers = field(repr=False)
@@ -175,13 +176,13 @@ class Counts:
 
 
 def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = False, blanks: bool = False) -> Counts:
-    """The counts in a column, exactly: no number passes through a float unless it is stored as one.
+    """The counts in a column, exactly: a number is turned into a float only if it is stored as one.
 
     Args:
-        cells: of the column.
-        source: what errors call it.
-        texts: whether texts are read as numbers, as in files; else they are none.
-        blanks: whether a missing cell is 0, as in a matrix.
+        cells: the column's entries.
+        source: its name in errors.
+        texts: whether texts are read as numbers, as in files; else a text is a fault.
+        blanks: whether a missing entry is 0, as in a matrix.
     """
     if isinstance(cells, pd.Series) and not (isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufO"):
         rule = f"{source} must hold whole numbers."
@@ -189,7 +190,7 @@ def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = 
     if isinstance(cells, pa.ChunkedArray) and pa.types.is_dictionary(cells.type):
         cells = cells.cast(cells.type.value_type)
     stored = _stored_numbers(cells)
-    trips, fault = _by_cell(cells, texts) if stored is None else _checked(*stored)
+    trips, fault = _read_each(cells, texts) if stored is None else _check_numbers(*stored)
     return Counts(trips=trips, fault=np.where(fault == _BLANK, _FINE, fault).astype(np.int8) if blanks else fault, source=source)
 
 
@@ -205,23 +206,23 @@ def _stored_numbers(cells: pd.Series | pa.ChunkedArray) -> tuple[NDArray[Any], N
     return None
 
 
-def _checked(values: NDArray[Any], missing: NDArray[np.bool_]) -> tuple[Integers, NDArray[np.int8]]:
+def _check_numbers(values: NDArray[Any], missing: NDArray[np.bool_]) -> tuple[Integers, NDArray[np.int8]]:
     fault = np.zeros(len(values), np.int8)
     if values.dtype.kind == "f":
         fault[values != np.floor(values)] = _FRACTION
-        fault[np.isinf(values)] = _STRANGE
+        fault[np.isinf(values)] = _NO_NUMBER
     fault[(values < 0) & (fault == _FINE)] = _NEGATIVE
     fault[missing] = _BLANK
-    return np.where(fault == _FINE, clipped(values)[0], 0), fault
+    return np.where(fault == _FINE, clip_counts(values)[0], 0), fault
 
 
-def _by_cell(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integers, NDArray[np.int8]]:
-    """Counts of a column of texts, decimals or mixed cells."""
+def _read_each(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integers, NDArray[np.int8]]:
+    """Counts and faults of a column of texts, decimals or mixed entries; each distinct entry of an Arrow column is read once."""
     if isinstance(cells, pd.Series):
         pairs = [(0, _BLANK) if blank else _whole(value) for value, blank in zip(cells.to_numpy(), cells.isna(), strict=True)]
         codes = np.arange(len(pairs))
     else:
-        found = owners(cells)
+        found = people_of(cells)
         pairs, codes = [_whole(value, texts) for value in found.distinct], found.codes
     number = np.array([*(pair[0] for pair in pairs), 0], np.int64)
     fault = np.array([*(pair[1] for pair in pairs), _BLANK], np.int8)
@@ -229,35 +230,35 @@ def _by_cell(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integers,
 
 
 def _whole(value: object, texts: bool = False) -> tuple[int, int]:
-    """A cell as a whole number, cut to 2**53, 0 if it is none or below; and which rule it breaks."""
+    """An entry as a whole number, cut to 2**53, 0 if there is a fault; and the fault."""
     if isinstance(value, str) and texts and _NUMBER.fullmatch(value.strip()):
         value = Decimal(value.strip())
     elif isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating | Decimal):
-        return 0, _STRANGE
+        return 0, _NO_NUMBER
     if not (value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)):
-        return 0, _STRANGE
+        return 0, _NO_NUMBER
     if value < 0:
         return 0, _NEGATIVE
     return (min(int(value), MOST_RECORDS), _FINE) if value == math.floor(value) else (0, _FRACTION)
 
 
-def checked_counts(counts: Counts, bad_rows: str) -> Integers:
+def check_counts(counts: Counts, bad_rows: str) -> Integers:
     """(n,) trips per row; -1 where a row is to be left out.
 
     Raises:
-        InputError: a bad count under "refuse"; a column whose cells hold no whole number at all.
+        InputError: a bad count under "refuse"; a column without one whole number.
     """
     bad = counts.fault != _FINE
     if bad_rows == "refuse" and bad.any():
-        raise InputError(_text(counts, counts.fault))
+        raise InputError(_fault_text(counts, counts.fault))
     filled = counts.fault[counts.fault != _BLANK]
     if len(filled) and filled.all():
-        raise InputError(f"{counts.source} holds no whole number. {_text(counts, filled)}")
+        raise InputError(f"{counts.source} holds no whole number. {_fault_text(counts, filled)}")
     return np.where(bad, -1, counts.trips)
 
 
-def _text(counts: Counts, fault: NDArray[np.int8]) -> str:
-    """What is wrong with the first kind of fault that occurs."""
+def _fault_text(counts: Counts, fault: NDArray[np.int8]) -> str:
+    """The error text for the kind of fault with the smallest number among those that occur."""
     kind = int(fault[fault != _FINE].min())
     return f"{counts.source} {_FAULTS[kind]}. {WEIGHTS_REFUSED if kind == _FRACTION else REMEDY}"
 
@@ -271,8 +272,8 @@ class Flows:
 
     Attributes:
         regions: where trips begin.
-        origin: (k,) places of leaf regions of `regions`.
-        destination: (k,) places of leaf regions of `destinations`; pairs are distinct, ordered by origin, then destination.
+        origin: (k,) indexes of leaf regions of `regions`.
+        destination: (k,) indexes of leaf regions of `destinations`; pairs are distinct, ordered by origin, then destination.
         count: (k,) trips of each pair, at least 1.
         destinations: where trips end; None where that is `regions` too.
         contributions: m, the most trips of one protected unit.
@@ -281,13 +282,13 @@ class Flows:
         enforced: whether the bound was enforced with a person column; else the curator vouches for it.
         dropped: trips left out; for the curator only, never released.
         outside: those of them outside the regions.
-        bad: those of rows with a bad cell; one for a row whose count is bad or that cannot be cut into cells.
+        bad: those of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
         over: those over the bound, and `beyond`.
-        beyond: trips beyond the most that a pair holds, which are in no `count`; see `most_per_place`.
+        beyond: trips beyond the most that a pair holds, which are in no `count`; see `most_per_cell`.
         notes: what a reader left out on purpose, such as totals; for the curator only.
 
     Raises:
-        InputError: arrays of different lengths, places outside the regions, pairs out of order or twice, counts under 1
+        InputError: arrays of different lengths, indexes outside the regions, pairs out of order or twice, counts under 1
             or beyond 2**53 in all, a depth or unit that does not fit.
     """
 
@@ -312,7 +313,7 @@ class Flows:
         if self.destinations is None:
             object.__setattr__(self, "destinations", self.regions)
         for name, kind in (("origin", np.int32), ("destination", np.int32), ("count", np.int64)):
-            object.__setattr__(self, name, frozen(getattr(self, name), kind, name))
+            object.__setattr__(self, name, freeze(getattr(self, name), kind, name))
         object.__setattr__(self, "contributions", _most(self.contributions))
         if not isinstance(self.exactly, bool | np.bool_):
             raise InputError("exactly must be True or False: it is a declaration.")
@@ -323,14 +324,14 @@ class Flows:
         self._check_pairs()
 
     def _check_pairs(self) -> None:
-        matched(self.regions, self.ends)
+        match_depths(self.regions, self.ends)
         if not len(self.origin) == len(self.destination) == len(self.count):
             raise InputError("origin, destination and count must have the same length.")
         if not len(self.count):
             return
         inside = self.origin.min() >= 0 and self.origin.max() < self.regions.size(self.regions.depth)
         if not inside or self.destination.min() < 0 or self.destination.max() >= self.ends.size(self.ends.depth):
-            raise InputError("origin and destination must be places of leaf regions.")
+            raise InputError("origin and destination must be indexes of leaf regions.")
         pair = self.origin * np.int64(self.ends.size(self.ends.depth)) + self.destination
         if (pair[1:] <= pair[:-1]).any():
             raise InputError("Pairs must be distinct and ordered by origin, then destination.")
@@ -344,7 +345,7 @@ class Flows:
 
     @property
     def total(self) -> int:
-        """All trips that are counted, `beyond` included, cut to 2**53: the same however they are spread over the pairs."""
+        """All trips that are counted, `beyond` included, cut to 2**53; it does not depend on how they are spread over the pairs."""
         return int(self.count.sum()) + self.beyond
 
     def __repr__(self) -> str:
@@ -368,7 +369,7 @@ class Flows:
         """Add up trips per pair of leaf regions.
 
         Args:
-            table: columns origin, destination (ids of leaf regions: texts, or whole numbers, which are spelt out) and count
+            table: columns origin, destination (ids of leaf regions: texts, or whole numbers, which stand for their digits) and count
                 (whole numbers, >= 0; each row is one trip without it).
             regions: where trips begin.
             destinations: where they end, a hierarchy of the same depth; `regions` if None.
@@ -383,20 +384,20 @@ class Flows:
             key: bytes that decide which trips a person keeps; fresh from the operating system if None.
 
         Raises:
-            InputError: a missing column, or a bad row under "refuse"; names the column and the rule, never a cell. Under
+            InputError: a missing column, or a bad row under "refuse"; names the column and the rule, never an entry. Under
                 "drop" only what concerns a whole column raises: counts of which not one is a whole number, ids that are stored
                 as numbers where those of the regions have leading zeros.
         """
-        check_rule(bad_rows)
+        check_bad_rows(bad_rows)
         ends = destinations or regions
         sides = ((_column(table, "origin"), regions), (_column(table, "destination"), ends))
-        origin, destination = (leaf_places(ids_of(cells, f"Column {cells.name!r}"), side, bad_rows) for cells, side in sides)
+        origin, destination = (leaf_indexes(ids_of(cells, f"Column {cells.name!r}"), side, bad_rows) for cells, side in sides)
         count = np.ones(len(table), np.int64)
         if "count" in table.columns:
-            count = checked_counts(counts_of(_column(table, "count"), "Column 'count'"), bad_rows)
-        owner = _column(table, person) if isinstance(person, str) else person
+            count = check_counts(counts_of(_column(table, "count"), "Column 'count'"), bad_rows)
+        people = _column(table, person) if isinstance(person, str) else person
         return cls.from_trips(
-            Trips(origin=origin, destination=destination, count=count, person=owner),
+            Trips(origin=origin, destination=destination, count=count, person=people),
             regions=regions,
             destinations=ends,
             contributions=contributions,
@@ -419,14 +420,14 @@ class Flows:
         bad_rows: str = "refuse",
         key: bytes | None = None,
     ) -> Flows:
-        """Bound each person's trips and add up those of each pair; as `from_table`, from places instead of ids."""
+        """Bound each person's trips and add up those of each pair; as `from_table`, from indexes of leaf regions instead of ids."""
         most = _most(contributions)
         refuse_unenforced(trips.person, 1, distinct=distinct)
         pair = pairs_of(trips.origin, trips.destination, destinations.size(destinations.depth))
         fewer = KEEP if not exactly else bad_rows
         bound = None if trips.person is None else bound_of(most, key, distinct=distinct, fewer=fewer)
-        owners = None if trips.person is None else _owners(trips.person, len(pair), bad_rows)
-        counted = counted_rows(pair, trips.count, owners, bound, regions.size(regions.depth) * destinations.size(destinations.depth))
+        owners = None if trips.person is None else check_people(trips.person, len(pair), bad_rows)
+        counted = count_rows(pair, trips.count, owners, bound, regions.size(regions.depth) * destinations.size(destinations.depth))
         return cls.from_counted(
             replace(counted, bad=counted.bad + trips.ragged),
             regions=regions,
@@ -438,36 +439,30 @@ class Flows:
         )
 
     @classmethod
-    def from_counted(cls, counted: Counted, *, regions: Regions, destinations: Regions, **held: Any) -> Flows:
-        """Take the trips per pair that a pass counted; `held` says to which bound, and who vouches for it."""
-        origin, destination = np.divmod(counted.places, destinations.size(destinations.depth))
+    def from_counted(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **bound: Any) -> Flows:
+        """Take the trips per pair that an engine counted; `bound` gives contributions, exactly, enforced and notes."""
+        origin, destination = np.divmod(counted.cells, destinations.size(destinations.depth))
         return cls(
             regions,
             origin.astype(np.int32),
             destination.astype(np.int32),
             counted.counts,
             destinations=destinations,
-            unit=PERSON if held["enforced"] or held["contributions"] > 1 else TRIP,
+            unit=PERSON if bound["enforced"] or bound["contributions"] > 1 else TRIP,
             dropped=counted.outside + counted.bad + counted.over,
             outside=counted.outside,
             bad=counted.bad,
             over=counted.over,
             beyond=counted.beyond,
-            **held,
+            **bound,
         )
 
 
-def matched(regions: Regions, destinations: Regions) -> tuple[Regions, Regions]:
+def match_depths(regions: Regions, destinations: Regions) -> tuple[Regions, Regions]:
     """Both hierarchies, if they are of one depth."""
     if regions.depth != destinations.depth:
         raise InputError("Origins and destinations need hierarchies of the same depth.")
     return regions, destinations
-
-
-def check_rule(bad_rows: str) -> None:
-    """Refuse a rule for bad rows that is not known."""
-    if bad_rows not in ("refuse", "drop"):
-        raise InputError("bad_rows must be 'refuse' or 'drop'.")
 
 
 def _most(contributions: object) -> int:
@@ -479,18 +474,9 @@ def _most(contributions: object) -> int:
 def _column(table: pd.DataFrame, name: str) -> pd.Series:
     if not isinstance(table, pd.DataFrame):
         raise InputError("The table of trips must be a DataFrame.")
-    found = [place for place, column in enumerate(table.columns) if column == name]
+    found = [index for index, column in enumerate(table.columns) if column == name]
     if not found:
         raise InputError(f"The table of trips has no column {name!r}.")
     if len(found) > 1:
         raise InputError(f"The table of trips has several columns {name!r}; rename all but one.")
     return table.iloc[:, found[0]]
-
-
-def _owners(person: ArrayLike | People, length: int, bad_rows: str) -> People:
-    owners = people(person)
-    if owners.codes.shape != (length,):
-        raise InputError("The person column must have one entry per row.")
-    if bad_rows == "refuse" and (owners.codes < 0).any():
-        raise InputError(f"The person column has a missing cell: every row must say whom it belongs to. {REMEDY}")
-    return owners

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers
-from dpviz.data.bounding import Bound, People, bound_of, people, refuse_unenforced
-from dpviz.data.cells import BAD, array_of, cells_of, coordinates, frozen, most_per_place, too_many, whole_counts
-from dpviz.data.counted import Counted, counted_rows
+from dpviz.data.bounding import Bound, People, bound_of, check_people, refuse_unenforced
+from dpviz.data.cell_counts import CellCounts, count_rows
+from dpviz.data.cells import BAD, array_of, cells_of, check_bad_rows, coordinates, freeze, most_per_cell, too_many, whole_counts
 from dpviz.data.reading.safety import guarded
 from dpviz.errors import DomainError, InputError
 from dpviz.space.domain import Domain
@@ -35,8 +35,8 @@ class PointCounts:
         unit: "record", or "person" when a person column was given and the bound was enforced with it.
         dropped: records left out; for the curator only, never released.
         outside: those of them outside the domain.
-        bad: those of rows with a bad cell; one for a row whose count is bad or that cannot be cut into cells.
-        over: those over the bound, or beyond the most that a cell holds (`most_per_place`).
+        bad: those of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
+        over: those over the bound, or beyond the most that a cell holds (`most_per_cell`).
 
     Raises:
         InputError: arrays that are not of one length, cells outside the lattice or out of order, counts under 1 or beyond
@@ -56,7 +56,7 @@ class PointCounts:
 
     def __post_init__(self) -> None:
         for name, kind in (("column", np.int32), ("row", np.int32), ("count", np.int64)):
-            object.__setattr__(self, name, frozen(getattr(self, name), kind, name))
+            object.__setattr__(self, name, freeze(getattr(self, name), kind, name))
         for name, least in (("contributions", 1), ("dropped", 0), ("outside", 0), ("bad", 0), ("over", 0)):
             object.__setattr__(self, name, _whole(getattr(self, name), name, least))
         if self.outside + self.bad + self.over not in (0, self.dropped):
@@ -72,8 +72,8 @@ class PointCounts:
             return
         if min(self.column.min(), self.row.min()) < 0 or max(self.column.max(), self.row.max()) >= self.domain.side:
             raise InputError("column and row must lie on the domain's lattice.")
-        place = self.row * np.int64(self.domain.side) + self.column
-        if (place[1:] <= place[:-1]).any():
+        cell = self.row * np.int64(self.domain.side) + self.column
+        if (cell[1:] <= cell[:-1]).any():
             raise InputError("Cells must be distinct and ordered by row, then column.")
         if self.count.min() < 1 or too_many(self.count):
             raise InputError("Counts must be at least 1 and add up to at most 2**53.")
@@ -117,23 +117,22 @@ class PointCounts:
         if x.shape != y.shape:
             raise InputError("x and y must have the same length.")
         contributions = _whole(contributions, "contributions", 1)
-        if bad_rows not in ("refuse", "drop"):
-            raise InputError("bad_rows must be 'refuse' or 'drop'.")
+        check_bad_rows(bad_rows)
         weight = None if count is None else whole_counts(count, len(x), bad_rows)
         cells = cells_of(x, y, domain)
         if bad_rows == "refuse" and (cells == BAD).any():
             raise InputError(_NOT_FINITE)
         refuse_unenforced(person, contributions, distinct=distinct)
         bound = None if person is None else bound_of(contributions, key, distinct=distinct)
-        owners = None if person is None else _owners(person, len(x), bad_rows)
-        return cls.from_counted(counted_rows(cells, weight, owners, bound, domain.side**2), domain, bound)
+        owners = None if person is None else check_people(person, len(x), bad_rows)
+        return cls.from_counted(count_rows(cells, weight, owners, bound, domain.side**2), domain, bound)
 
     @classmethod
-    def from_counted(cls, counted: Counted, domain: Domain, bound: Bound | None) -> PointCounts:
-        """Take the records per cell that a pass counted, with each person held to `bound`; the unit is a record without."""
+    def from_counted(cls, counted: CellCounts, domain: Domain, bound: Bound | None) -> PointCounts:
+        """Take the records per cell that an engine counted with this `bound`; without one the unit is a record."""
         rest = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
-        held = {} if bound is None else {"contributions": bound.most, "unit": "person"}
-        return cls._from_cells(counted.places, counted.counts, domain, dropped=sum(rest.values()), **rest, **held)
+        unit = {} if bound is None else {"contributions": bound.most, "unit": "person"}
+        return cls._from_cells(counted.cells, counted.counts, domain, dropped=sum(rest.values()), **rest, **unit)
 
     @classmethod
     def from_geodataframe(cls, frame: geopandas.GeoDataFrame, *, domain: Domain, **options: Any) -> PointCounts:
@@ -161,7 +160,7 @@ class PointCounts:
 
         Args:
             matrix: (side, side) whole counts, [row, column], row 0 in the south; side a power of two, at least 2.
-            domain: a frame of one's own with the same side; else bounds (0, 0, side, side) on a plain plane.
+            domain: a domain of the same side; if None, bounds (0, 0, side, side) on a plain plane.
 
         Raises:
             InputError: not square, side no power of two, counts that are negative or not whole.
@@ -175,7 +174,7 @@ class PointCounts:
             domain = Domain(bounds=(0.0, 0.0, float(side), float(side)), crs=None, order=side.bit_length() - 1)
         if domain.side != side:
             raise DomainError("The matrix and the domain's lattice must have the same side.")
-        counts = np.minimum(whole_counts(table.ravel(), table.size, "refuse"), most_per_place(table.size))
+        counts = np.minimum(whole_counts(table.ravel(), table.size, "refuse"), most_per_cell(table.size))
         occupied = np.flatnonzero(counts)
         return cls._from_cells(occupied, counts[occupied], domain)
 
@@ -183,31 +182,22 @@ class PointCounts:
     def _from_cells(cls, occupied: Integers, counts: Integers, domain: Domain, **rest: Any) -> PointCounts:
         row, column = (occupied >> domain.order).astype(np.int32), (occupied & (domain.side - 1)).astype(np.int32)
         for own in (column, row, counts):
-            own.flags.writeable = False  # the constructor takes arrays that nobody can change without a copy
+            own.flags.writeable = False  # the constructor takes read-only arrays without a copy
         return cls(domain=domain, column=column, row=row, count=counts, **rest)
 
     def blocks(self, zoom: int) -> Integers:
         """(2**zoom, 2**zoom) true counts of equal blocks of the domain, [row, column], row 0 in the south."""
         shift, side = self.domain.order - zoom, 1 << zoom
-        place = (self.row >> shift).astype(np.int64) * side + (self.column >> shift)
-        return _sums(place, self.count, side * side).reshape(side, side)
+        block = (self.row >> shift).astype(np.int64) * side + (self.column >> shift)
+        return _sums(block, self.count, side * side).reshape(side, side)
 
 
-def _sums(place: Integers, counts: Integers, size: int) -> Integers:
-    """(size,) exact integer sums of `counts` by `place`; float64 holds every total up to 2**53."""
-    return np.bincount(place, weights=counts, minlength=size).astype(np.int64)
+def _sums(block: Integers, counts: Integers, size: int) -> Integers:
+    """(size,) exact integer sums of the counts in each block; float64 holds every total up to 2**53."""
+    return np.bincount(block, weights=counts, minlength=size).astype(np.int64)
 
 
 def _whole(value: object, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(f"{name} must be a whole number, at least {least}.")
     return int(value)
-
-
-def _owners(person: ArrayLike | People, length: int, bad_rows: str) -> People:
-    owners = people(person)
-    if owners.codes.shape != (length,):
-        raise InputError("The person column must have one entry per row.")
-    if bad_rows == "refuse" and (owners.codes < 0).any():
-        raise InputError("The person column has missing entries. Clean it, or pass bad_rows='drop'.")
-    return owners

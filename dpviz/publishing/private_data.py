@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.data.counting import count_flows, count_points
 from dpviz.data.counting.engines import AUTO, engine_for
+from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.counting.job import Watch
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.flows import Flows
@@ -150,7 +150,7 @@ class Asked:
 
     Attributes:
         frame: the public one.
-        options: of `count_points` or `count_flows`: columns, bound and rules.
+        options: of `read_points` or `read_flows`: columns, bound and rules.
         engine: "auto", or one of ENGINES.
         scheduler: of Dask, that runs already; None for workers of this machine.
         may_be_empty: whether not one record may be there, as `refuse_nothing` says.
@@ -262,9 +262,9 @@ def count_files(found: FoundFiles, asked: Asked, watch: Watch = UNWATCHED) -> Op
         told |= {"address": asked.scheduler.address, "insecure_address": asked.scheduler.insecure}
     told |= {"progress": _stretch(watch, _MARKS_SHARE, 1.0), "cancel": watch.cancel}
     if isinstance(asked.frame, tuple):
-        data: PrivateData = count_flows(sources, regions=asked.frame[0], destinations=asked.frame[1], **told)
+        data: PrivateData = read_flows(sources, regions=asked.frame[0], destinations=asked.frame[1], **told)
     else:
-        data = count_points(sources, domain=asked.frame, **told)
+        data = read_points(sources, domain=asked.frame, **told)
     if stamps_of(paths) != before:
         raise InputError("A file was changed while it was read: nothing of it was kept. Try again once nobody writes to it.")
     if not asked.may_be_empty:

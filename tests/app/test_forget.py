@@ -116,13 +116,13 @@ def test_pages_start_afresh():
 
 
 def test_a_file_is_read_again_afterwards(monkeypatch):
-    reads, real = [], cached.count_points
+    reads, real = [], cached.read_points
 
     def counted(*args, **options):
         reads.append(1)
         return real(*args, **options)
 
-    monkeypatch.setattr(cached, "count_points", counted)
+    monkeypatch.setattr(cached, "read_points", counted)
 
     def load(app):
         app.segmented_control(key="mode").set_value("Curate").run()

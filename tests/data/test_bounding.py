@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.bounding import People, bound_of, bounded, people
+from dpviz.data.bounding import People, bound_of, bound_records, people
+from dpviz.data.counting.files import read_points
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.points import read_points
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 from tests.data.reading.files import text
@@ -170,7 +170,7 @@ def test_nobody_is_named_in_a_repr():
     assert "zq17" not in repr(people(["zq17"]))
     assert people(people(["a"])).distinct == ["a"]
     nobody = People(codes=np.zeros(0, np.int64), distinct=[])
-    held = bounded(nobody, np.zeros(0, np.int64), np.zeros(0, np.int64), bound_of(1, b"k"))
+    held = bound_records(nobody, np.zeros(0, np.int64), np.zeros(0, np.int64), bound_of(1, b"k"))
     assert held.records.tolist() == []
     assert "zq17" not in repr(held) + repr(bound_of(1, b"zq17"))
 

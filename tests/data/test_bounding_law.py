@@ -14,13 +14,13 @@ from dpviz.data.bounding import (
     Bound,
     Holdings,
     bound_of,
-    bounded,
-    canonical,
-    kept_of,
-    mixed_priorities,
+    bound_records,
+    canonical_text,
     people,
     person_hashes,
     priorities,
+    priorities_of_hashes,
+    records_kept,
     refuse_unenforced,
 )
 from dpviz.errors import InputError
@@ -34,7 +34,7 @@ def slow(rows, bound):
     had, kept = Counter(), Counter()
     for person, place, weight in rows:
         if person is not None and place >= 0 and weight > 0:
-            had[canonical(person), place] = 1 if bound.distinct else had[canonical(person), place] + min(weight, bound.most)
+            had[canonical_text(person), place] = 1 if bound.distinct else had[canonical_text(person), place] + min(weight, bound.most)
     for text in {person for person, _ in had}:
         own = [(place, number) for (person, place), size in had.items() if person == text for number in range(size)]
         if bound.fewer == "drop" and len(own) < bound.most:
@@ -47,8 +47,8 @@ def slow(rows, bound):
 
 def fast(rows, bound):
     person, place, weight = ([row[part] for row in rows] for part in range(3))
-    held = bounded(people(person), np.array(place, np.int64), np.array(weight, np.int64), bound)
-    found = {(held.texts[code], int(spot)): int(n) for code, spot, n in zip(held.codes, held.places, held.records, strict=True)}
+    held = bound_records(people(person), np.array(place, np.int64), np.array(weight, np.int64), bound)
+    found = {(held.texts[code], int(spot)): int(n) for code, spot, n in zip(held.codes, held.cells, held.records, strict=True)}
     assert len(found) == len(held.records)
     return found
 
@@ -71,8 +71,8 @@ def test_neighbours_differ_by_at_most_the_bound_in_one_persons_records(rows, bou
     rows = list(rows)
     random.shuffle(rows)
     whole = fast(rows, bound)
-    for text in {canonical(person) for person, _, _ in rows if person is not None}:
-        without = fast([row for row in rows if row[0] is None or canonical(row[0]) != text] or [(None, 0, 1)], bound)
+    for text in {canonical_text(person) for person, _, _ in rows if person is not None}:
+        without = fast([row for row in rows if row[0] is None or canonical_text(row[0]) != text] or [(None, 0, 1)], bound)
         own = {pair: number for pair, number in whole.items() if pair[0] == text}
         assert without == {pair: number for pair, number in whole.items() if pair[0] != text}
         assert sum(own.values()) <= bound.most
@@ -146,17 +146,17 @@ def test_the_whole_bound_is_even_over_keys():
     """As `test_the_choice_is_even_over_keys`, through the sort and not by the priorities alone."""
     owners, runs, seen = people(["b", *"aaaaa"]), 4000, Counter()
     for run in range(runs):
-        held = bounded(owners, np.array([9, 0, 1, 2, 3, 4]), np.ones(6, np.int64), bound_of(2, run.to_bytes(3, "big")))
-        assert held.places.tolist().count(9) == 1
-        seen[tuple(sorted(held.places[held.places < 9]))] += 1
+        held = bound_records(owners, np.array([9, 0, 1, 2, 3, 4]), np.ones(6, np.int64), bound_of(2, run.to_bytes(3, "big")))
+        assert held.cells.tolist().count(9) == 1
+        seen[tuple(sorted(held.cells[held.cells < 9]))] += 1
     assert chi2(list(seen.values()), runs / 10) < CHI2[9]
 
 
 def test_the_choices_of_two_people_do_not_hang_together():
     owners, runs, seen = people(list("aabb")), 4000, np.zeros((2, 2))
     for run in range(runs):
-        held = bounded(owners, np.array([0, 1, 0, 1]), np.ones(4, np.int64), bound_of(1, run.to_bytes(3, "big")))
-        seen[tuple(held.places[np.argsort(held.codes)])] += 1
+        held = bound_records(owners, np.array([0, 1, 0, 1]), np.ones(4, np.int64), bound_of(1, run.to_bytes(3, "big")))
+        seen[tuple(held.cells[np.argsort(held.codes)])] += 1
     assert chi2(seen.ravel(), runs / 4) < CHI2[3]
 
 
@@ -167,7 +167,7 @@ def test_people_whose_hashes_collide_keep_bounds_of_their_own(monkeypatch):
 
 
 def test_equal_priorities_are_told_apart_by_place_and_number(monkeypatch):
-    monkeypatch.setattr(dpviz.data.bounding, "mixed_priorities", lambda hashes, places, numbers, key: np.zeros(len(places), np.uint64))
+    monkeypatch.setattr(dpviz.data.bounding, "priorities_of_hashes", lambda hashes, places, numbers, key: np.zeros(len(places), np.uint64))
     rows = [("a", place, weight) for place, weight in ((3, 1), (1, 2), (2, 1))] + [("b", 5, 1)]
     assert fast(rows, bound_of(3, b"k")) == {(b"a", 1): 2, (b"a", 2): 1, (b"b", 5): 1}
 
@@ -175,10 +175,10 @@ def test_equal_priorities_are_told_apart_by_place_and_number(monkeypatch):
 def test_holdings_may_come_in_any_order():
     rng = np.random.default_rng(3)
     codes, places = (side.ravel() for side in np.meshgrid(np.arange(30), np.arange(9)))
-    held = Holdings(codes=codes, texts=[f"p{code}" for code in range(30)], places=places, records=rng.integers(1, 5, len(codes)))
+    held = Holdings(codes=codes, texts=[f"p{code}" for code in range(30)], cells=places, records=rng.integers(1, 5, len(codes)))
     order = rng.permutation(len(codes))
-    mixed = Holdings(codes=codes[order], texts=held.texts, places=places[order], records=held.records[order])
-    np.testing.assert_array_equal(kept_of(mixed, bound_of(6, b"k")), kept_of(held, bound_of(6, b"k"))[order])
+    mixed = Holdings(codes=codes[order], texts=held.texts, cells=places[order], records=held.records[order])
+    np.testing.assert_array_equal(records_kept(mixed, bound_of(6, b"k")), records_kept(held, bound_of(6, b"k"))[order])
 
 
 def test_places_too_many_for_one_word_are_counted_all_the_same():
@@ -203,7 +203,7 @@ def test_priorities_are_those_of_every_chunk_and_container():
         part = slice(row, row + 1)
         np.testing.assert_array_equal(priorities(texts[part], places[part], numbers[part], b"key"), whole[part])
     hashes = person_hashes(pa.array(texts), b"key")
-    np.testing.assert_array_equal(mixed_priorities(hashes, places, numbers, b"key"), whole)
+    np.testing.assert_array_equal(priorities_of_hashes(hashes, places, numbers, b"key"), whole)
 
 
 def test_priorities_do_not_change_from_version_to_version():

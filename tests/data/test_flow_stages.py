@@ -64,12 +64,12 @@ def test_stages_are_those_of_a_groupby(flows, first):
 def test_so_they_are_where_the_way_down_does_not_fit_63_bits(flows, first):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(flow_stages, "_BITS", -1)
-        patch.setattr(flow_stages.np, "lexsort", counted := Counted(np.lexsort))
+        patch.setattr(flow_stages.np, "lexsort", counted := CellCounts(np.lexsort))
         check(flows, first)
     assert counted.calls == 1
 
 
-class Counted:
+class CellCounts:
     """A function that knows how often it was called."""
 
     def __init__(self, function):
@@ -96,7 +96,7 @@ def test_deep_and_wide_trees(name, packed, first, monkeypatch):
     leaves = regions.size(regions.depth)
     found = {(int(a), int(b)): int(n) for a, b, n in zip(*rng.integers(0, leaves, (2, 200)), rng.integers(1, 99, 200), strict=True)}
     found |= {(leaves - 1, leaves - 1): 7, (0, 0): 3}
-    monkeypatch.setattr(flow_stages.np, "lexsort", counted := Counted(np.lexsort))
+    monkeypatch.setattr(flow_stages.np, "lexsort", counted := CellCounts(np.lexsort))
     tree = PairTree(origins=regions, destinations=regions, first=first)
     flows = flows_of(regions, found)
     true_stages(flows, tree)

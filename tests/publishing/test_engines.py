@@ -199,12 +199,12 @@ class TestMarks:
     def test_a_file_that_is_written_meanwhile_is_refused(self, tmp_path, monkeypatch):
         folder = parts(tmp_path, "csv")
 
-        def count_points(*given, counted=opening.count_points, **options):
+        def read_points(*given, counted=opening.read_points, **options):
             with (folder / "1.csv").open("a") as file:
                 file.write("1,1,1\n")
             return counted(*given, **options)
 
-        monkeypatch.setattr(opening, "count_points", count_points)
+        monkeypatch.setattr(opening, "read_points", read_points)
         with pytest.raises(InputError, match="changed while it was read"):
             opened(tmp_path, {"points": "parts/*.csv"})
 

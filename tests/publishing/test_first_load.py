@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from dpviz.cli.check import check
-from dpviz.data.counting import count_points
+from dpviz.data.counting.files import read_points
 from dpviz.errors import DomainError, InputError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables, read_config
@@ -94,7 +94,7 @@ def test_bounds_in_degrees_do_not_go_with_a_crs_in_metres(tmp_path, crs):
     with pytest.raises(DomainError, match="look like degrees"):
         from_tables(changed(POINTS, "domain", {"bounds": bounds, "crs": crs}))
     with pytest.raises(DomainError, match="look like degrees"):
-        count_points(str(tmp_path / "never read.csv"), domain=Domain(bounds=bounds, crs=crs), crs=crs)
+        read_points(str(tmp_path / "never read.csv"), domain=Domain(bounds=bounds, crs=crs), crs=crs)
     metres = {"bounds": [380000, 3700000, 400000, 3800000], "crs": "EPSG:32611"}
     assert from_tables(changed(POINTS, "domain", metres)).domain.domain().order == 10
 

@@ -1,27 +1,36 @@
-"""Where Dask works: worker processes of this machine that end with the pass, or a cluster that runs at an address."""
+"""The cluster of a Dask job: worker processes of this machine, which end with the job, or a cluster at an address; and the wait for it."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future as ThreadFuture
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dask
-from distributed import Client, LocalCluster
+from distributed import Client, Future, KilledWorker, LocalCluster
+from distributed.diagnostics.progressbar import ProgressBar
 from distributed.security import Security
 from distributed.utils import silence_logging_cmgr
 
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.reading.safety import private_folder
 from dpviz.errors import InputError
+
+if TYPE_CHECKING:
+    from dpviz.data.counting.job import Watch
 
 CONNECT_SECONDS = 10
 START_SECONDS = 60
@@ -42,7 +51,7 @@ class DaskCluster:
     """Which workers count.
 
     Attributes:
-        scheduler: that runs already; None for workers of this machine.
+        scheduler: one that runs already; None for workers of this machine.
         workers: processes of this machine, of one thread each; as many as it has processors if None.
 
     Raises:
@@ -63,12 +72,12 @@ class DaskCluster:
 
 @contextmanager
 def connected(cluster: DaskCluster) -> Iterator[Client]:
-    """A client of the cluster, whose workers all have this version of dpviz; nothing is left of it afterwards.
+    """Open a client of the cluster, and end it and all that it started afterwards.
 
     Raises:
-        InputError: it does not start, or answer within CONNECT_SECONDS; a worker has another dpviz or none.
+        InputError: the cluster does not start, or does not answer within CONNECT_SECONDS.
     """
-    with silence_logging_cmgr("CRITICAL"):  # its texts quote addresses, keys and what tasks were called with
+    with silence_logging_cmgr("CRITICAL"):  # log texts quote addresses, keys and the arguments of tasks
         if cluster.scheduler is not None:
             with _client(cluster.scheduler.address, None) as client:
                 yield client
@@ -96,12 +105,12 @@ def _client(address: str, security: Security | None) -> Iterator[Client]:
 
 @contextmanager
 def _own_cluster(workers: int) -> Iterator[tuple[str, Security]]:
-    """Address and credentials of workers that a process of ours starts, and ends with us however we end.
+    """Start workers in a process of their own; give their address and credentials. They end with this process, however it ends.
 
-    A process between keeps the callers' main module, their log and their signals apart from the workers.
+    The process in between keeps the caller's main module, log and signals away from the workers.
     """
     with private_folder() as folder:
-        process = _started(folder, workers)
+        process = _start_process(folder, workers)
         try:
             facts = _first_line(process)
             if facts is None:
@@ -111,23 +120,23 @@ def _own_cluster(workers: int) -> Iterator[tuple[str, Security]]:
             _end(process)
 
 
-def _started(folder: Path, workers: int) -> subprocess.Popen[str]:
+def _start_process(folder: Path, workers: int) -> subprocess.Popen[str]:
     paths = os.pathsep.join(dict.fromkeys([str(Path(__file__).parents[3]), *filter(None, sys.path)]))
     with suppress(OSError):
-        return subprocess.Popen(  # noqa: S603  (this very file, with our own arguments)
+        return subprocess.Popen(  # noqa: S603  (this file, with our own arguments)
             [sys.executable, "-m", __name__, str(folder), str(workers)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            start_new_session=True,  # a signal to our group leaves it the time to clean up after us
+            start_new_session=True,  # a signal to our group does not reach it, so that it can clean up
             env=os.environ | {"PYTHONPATH": paths},
         )
     raise InputError(NOT_STARTED)
 
 
 def _first_line(process: subprocess.Popen[str]) -> dict[str, Any] | None:
-    """What the process says once the workers are there; None if it ended, or took more than START_SECONDS."""
+    """What the process prints once the workers run; None if it ended, or took more than START_SECONDS."""
     assert process.stdout is not None  # noqa: S101  (for the type checker: it is a pipe)
     late = threading.Timer(START_SECONDS, process.kill)
     late.start()
@@ -147,19 +156,19 @@ def _end(process: subprocess.Popen[str]) -> None:
     try:
         process.wait(_END_SECONDS)
     except subprocess.TimeoutExpired:
-        process.kill()  # the workers watch it, and end too
+        process.kill()  # the workers end when it does
         process.wait()
     process.stdout.close()
 
 
 def _serve(folder: str, workers: int) -> None:
-    """Start workers, say where, and end them when standard input ends."""
+    """Start workers, print their address, and end them when standard input ends."""
     quiet: dict[str, Any] = {
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
         "distributed.worker.profile.enabled": False,
         "distributed.nanny.pre-spawn-environ": _KEEP_MEMORY,
-        "distributed.comm.timeouts.connect": START_SECONDS,  # a worker that was killed may take long to come back on a busy machine
+        "distributed.comm.timeouts.connect": START_SECONDS,  # on a busy machine a killed worker may take long to restart
     }
     with dask.config.set(quiet):
         security = _credentials()
@@ -181,12 +190,205 @@ def _serve(folder: str, workers: int) -> None:
 
 
 def _credentials() -> Security:
-    """Fresh certificates, so that nobody else on this machine can speak to the workers, which run what they are sent."""
+    """Fresh certificates: workers run what they are sent, so no other process of this machine may connect to them."""
     return Security.temporary()  # type: ignore[no-untyped-call,no-any-return]
 
 
 def _shown(security: Security) -> dict[str, str]:
     return {name: str(getattr(security, name)) for name in ("tls_ca_file", "tls_client_key", "tls_client_cert")}
+
+
+SILENT_SECONDS = 60
+_LOOK_SECONDS = 0.05
+_BEAT_SECONDS = 2.0
+LOST = "The connection to the Dask scheduler was lost, and nothing was kept: check the cluster, then count again."
+NO_WORKERS = f"The Dask cluster has had no worker for {SILENT_SECONDS} seconds: start workers, then count again."
+_DIED = "Workers of the Dask cluster ended over one part of the data, several times: give each of them more memory."
+_NO_DISK = "A Dask worker has no room left on its disk for intermediate data: free some, or give the workers another folder."
+NO_MEMORY = "A Dask worker has too little memory for its part of the data: give each worker more, or start fewer of them."
+_NO_DPVIZ = "A Dask worker has no dpviz: install the version that is installed here, with its extra 'scale', on every worker."
+_OTHER_DPVIZ = "A Dask worker has another version of dpviz: install the one that is installed here on every worker."
+FAILED = "A Dask worker failed at its part of the data. Are Dask, pandas, pyarrow and dpviz of one version everywhere?"
+
+
+def check_workers(client: Client, watch: Watch) -> int:
+    """Wait for a worker, check that all have the same code as this process, and return how many threads they have.
+
+    Raises:
+        InputError: no worker came within SILENT_SECONDS, or one has another dpviz or none.
+        DpvizError: the count was cancelled.
+    """
+    end = time.monotonic() + SILENT_SECONDS
+    while not (threads := _answer_of(client, _threads(client))):
+        watch.at(0.0)
+        if time.monotonic() > end:
+            raise InputError(NO_WORKERS)
+        time.sleep(_LOOK_SECONDS)
+    there = _answer_of(client, _everywhere(client, find_spec, "dpviz"))
+    if not all(there.values()):
+        raise InputError(_NO_DPVIZ)
+    code, own = _answer_of(client, _everywhere(client, code_digest)), _own_digest()
+    if any(digest != own for digest in code.values()):
+        raise InputError(_OTHER_DPVIZ)
+    return sum(threads.values())
+
+
+def code_digest() -> str:
+    """A digest of the code that decides what is counted."""
+    rooms = Path(__file__).parents[2]
+    texts = [path.read_bytes() for room in ("data", "space") for path in sorted((rooms / room).rglob("*.py"))]
+    return hashlib.blake2b(b"\0".join(texts), digest_size=16).hexdigest()
+
+
+_own_digest = code_digest  # workers look up `code_digest` by its name; a test can change this one alone
+
+
+def _answer_of(client: Client, question: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+    """The result of a coroutine on the client's loop.
+
+    Raises:
+        InputError: there is none within SILENT_SECONDS.
+    """
+    answer = _start(client, question)
+    with suppress(Exception):
+        found: dict[str, Any] = answer.result(SILENT_SECONDS)
+        return found
+    answer.cancel()
+    raise InputError(LOST)
+
+
+def _start(client: Client, question: Coroutine[Any, Any, Any]) -> ThreadFuture[Any]:
+    """Start a coroutine on the client's loop, which runs in a thread of its own."""
+    loop: Any = client.loop
+    return asyncio.run_coroutine_threadsafe(question, loop.asyncio_loop)
+
+
+def _scheduler(client: Client) -> Any:
+    """The scheduler, on which coroutines can be called."""
+    return client.scheduler
+
+
+async def _everywhere(client: Client, question: Callable[..., Any], *given: Any) -> dict[str, Any]:
+    """The results of a function on all workers; None where it failed."""
+    found = await client.run(question, *given, on_error="return")
+    return {worker: None if isinstance(answer, BaseException) else answer for worker, answer in found.items()}
+
+
+def result_of(client: Client, work: Future[Any], watch: Watch, share: float = 1.0) -> Any:
+    """Wait for the result of a future.
+
+    Args:
+        client: of the cluster.
+        work: the future.
+        watch: reports progress, and can cancel.
+        share: the part of the whole job that this work is.
+
+    Raises:
+        InputError: the work failed; the scheduler is lost, at once where the connection broke, after SILENT_SECONDS where it is
+            silent; there was no worker for SILENT_SECONDS.
+        DpvizError: the count was cancelled.
+    """
+    pulse = _Pulse(client)
+    try:
+        with _bar(client, work) as bar:
+            while work.status == "pending":
+                pulse.check()
+                watch.at(share * bar.done)
+                time.sleep(_LOOK_SECONDS)
+        return _outcome(client, work)
+    finally:
+        pulse.stop()
+        with suppress(Exception):
+            work.release()  # type: ignore[no-untyped-call]
+
+
+def _outcome(client: Client, work: Future[Any]) -> Any:
+    error: BaseException | None = None
+    if work.status in ("finished", "error"):
+        try:
+            return work.result(timeout=SILENT_SECONDS)
+        except Exception as found:  # noqa: BLE001  (errors of workers have no common root; their texts could quote an entry)
+            error = found
+    raise InputError(_reason(client, error))
+
+
+def _reason(client: Client, error: BaseException | None) -> str:
+    if client.status != "running" or error is None or type(error).__name__.endswith("CancelledError"):
+        return LOST
+    if isinstance(error, KilledWorker):
+        return _DIED
+    if isinstance(error, MemoryError):
+        return NO_MEMORY
+    return _NO_DISK if isinstance(error, OSError) else FAILED
+
+
+class _Bar(ProgressBar):
+    """Dask's progress bar, which keeps the part of all tasks that is done instead of drawing it."""
+
+    done = 0.0
+
+    def _draw_bar(self, remaining: int, all: int, **_rest: Any) -> None:  # noqa: A002  (the caller's name)
+        self.done = max(self.done, 1 - remaining / all if all else 0.0)
+
+
+@contextmanager
+def _bar(client: Client, work: Future[Any]) -> Iterator[_Bar]:
+    bar = _Bar([work], scheduler=_scheduler(client).address)  # type: ignore[no-untyped-call]
+    listening = _start(client, _quiet(bar))
+    try:
+        yield bar
+    finally:
+        listening.cancel()
+
+
+async def _quiet(bar: _Bar) -> None:
+    try:
+        with suppress(Exception):
+            await bar.listen()  # type: ignore[no-untyped-call]
+    finally:
+        with suppress(AttributeError):
+            bar.comm.abort()
+
+
+class _Pulse:
+    """Asks the scheduler every few seconds how many threads its workers have."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._request: ThreadFuture[Any] | None = None
+        self._heard = self._staffed = self._sent = time.monotonic()
+
+    def check(self) -> None:
+        """Read the last answer, and ask again if it is time.
+
+        Raises:
+            InputError: no answer or no worker for too long, or the connection is lost.
+        """
+        now = time.monotonic()
+        if self._client.status != "running":
+            raise InputError(LOST)
+        if self._request is not None and self._request.done():
+            with suppress(Exception):
+                self._heard, workers = now, self._request.result()
+                self._staffed = now if workers else self._staffed
+            self._request = None
+        if self._request is None and now - self._sent > _BEAT_SECONDS:
+            self._sent = now
+            self._request = _start(self._client, _threads(self._client))
+        if now - self._heard > SILENT_SECONDS:
+            raise InputError(LOST)
+        if now - self._staffed > SILENT_SECONDS:
+            raise InputError(NO_WORKERS)
+
+    def stop(self) -> None:
+        """Ask no more."""
+        if self._request is not None:
+            self._request.cancel()
+
+
+async def _threads(client: Client) -> dict[str, int]:
+    found: dict[str, int] = await _scheduler(client).ncores(workers=None)
+    return found
 
 
 if __name__ == "__main__":

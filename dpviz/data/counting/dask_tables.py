@@ -1,4 +1,4 @@
-"""Parts of files and the tables that Dask's workers make of them: cut at whole rows, counted, added up."""
+"""Parts of files for Dask's workers, and the tables of records per cell that workers count, bound and add up."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpviz.arrays import Integers
-from dpviz.data.bounding import KEEP, REFUSE, Bound, Holdings, kept_of, person_hashes
+from dpviz.data.bounding import KEEP, REFUSE, Bound, Holdings, person_hashes, records_kept
 from dpviz.data.cells import MOST_RECORDS, total_of
 from dpviz.data.columns import is_number, readable_texts
-from dpviz.data.counting.job import CountingPass
+from dpviz.data.counting.job import Job
 from dpviz.data.reading.safety import guarded
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, SEPARATORS, BadLines, TextLayout, cut_lines, line_begins, read_lines
@@ -26,19 +26,22 @@ from dpviz.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-DENSE_PLACES = 2**22
+DENSE_CELLS = 2**22
 _AT_ONCE = 2**22
 
 
 class Tally(IntEnum):
-    """What a row of a table counts where its place is none: numbers of the curator's, and faults that the client raises."""
+    """Counters and faults in the column of cells of a table; all are below 0, and cells are not.
+
+    Counters are for the curator. Faults are raised by the client.
+    """
 
     OUTSIDE = -1  # records
     BAD = -2
     INSIDE = -3  # before the bound
     KEPT = -4  # after it
     ROWS = -10  # read; bad lines left out
-    PLACE_ROWS = -12
+    CELL_ROWS = -12
     COUNT_ROWS = -13
     PERSON_ROWS = -14
     OUTSIDE_ROWS = -15
@@ -46,7 +49,7 @@ class Tally(IntEnum):
     NOT_UTF8_LINES = -17
     MARKED_LINES = -18
     RAGGED_LINES = -19
-    FEWER = -21  # people with fewer records than were declared
+    FEWER = -21  # people with fewer records than was declared for every person
     ABSENT = -31  # parts of files
     DAMAGED = -32
     DIFFERENT = -33
@@ -57,9 +60,9 @@ class Tally(IntEnum):
 _TEXT = pd.ArrowDtype(pa.large_string())
 
 
-def table(places: Integers, counts: Integers) -> pd.DataFrame:
+def table(cells: Integers, counts: Integers) -> pd.DataFrame:
     """Places and the records of each, as Dask's frames hold them. PRIVATE."""
-    return pd.DataFrame({"place": places.astype(np.int64, copy=False), "count": counts.astype(np.int64, copy=False)})
+    return pd.DataFrame({"cell": cells.astype(np.int64, copy=False), "count": counts.astype(np.int64, copy=False)})
 
 
 EMPTY = table(np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -71,111 +74,111 @@ def tallies(numbers: Mapping[Tally, int]) -> pd.DataFrame:
     return table(np.fromiter(some.keys(), np.int64, len(some)), np.fromiter(some.values(), np.int64, len(some)))
 
 
-def counted(places: Integers, weight: Integers | None, size: int) -> pd.DataFrame:
-    """A table of (n,) places, ascending, and of the records in each.
+def count_cells(cells: Integers, weight: Integers | None, size: int) -> pd.DataFrame:
+    """A table of (n,) cells, ascending, and of the records in each.
 
     Args:
-        places: (n,) at least 0.
+        cells: (n,) at least 0.
         weight: (n,) records of each row; 1 each if None.
-        size: how many places there are.
+        size: how many cells there are.
     """
     if weight is not None:
-        return summed(table(places, weight))
-    if size <= max(DENSE_PLACES, 4 * len(places)):
-        total = np.bincount(places, minlength=size)
+        return sum_tables(table(cells, weight))
+    if size <= max(DENSE_CELLS, 4 * len(cells)):
+        total = np.bincount(cells, minlength=size)
         some = np.flatnonzero(total)
         return table(some, total[some])
-    return table(*np.unique(places, return_counts=True))
+    return table(*np.unique(cells, return_counts=True))
 
 
-def joined(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """One table of the same rows as several."""
+def join_tables(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of several tables, one after the other."""
     return pd.concat([EMPTY, *tables], ignore_index=True)
 
 
-def summed(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table with each place once, ascending; sums are cut to 2**53, in floats, which never wrap around."""
-    places, counts = frame["place"].to_numpy(), frame["count"].to_numpy()
-    if not len(places):
+def sum_tables(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same table with each cell once, ascending; sums are cut to 2**53, in floats, because integers could wrap around."""
+    cells, counts = frame["cell"].to_numpy(), frame["count"].to_numpy()
+    if not len(cells):
         return EMPTY
-    if (places[1:] > places[:-1]).all() and counts.min() > 0:
+    if (cells[1:] > cells[:-1]).all() and counts.min() > 0:
         return frame
-    if 0 < places.max() < max(DENSE_PLACES, len(places)):
-        return _summed_densely(places, counts)
-    order = np.argsort(places, kind="stable")  # merges what is in order already
-    places = places[order]
-    first = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
+    if 0 < cells.max() < max(DENSE_CELLS, len(cells)):
+        return _sum_densely(cells, counts)
+    order = np.argsort(cells, kind="stable")  # a stable sort is fast where parts are in order already
+    cells = cells[order]
+    first = np.flatnonzero(np.r_[True, cells[1:] != cells[:-1]])
     totals = np.minimum(np.add.reduceat(counts[order].astype(np.float64), first), MOST_RECORDS).astype(np.int64)
-    return table(places[first][totals > 0], totals[totals > 0])
+    return table(cells[first][totals > 0], totals[totals > 0])
 
 
-def _summed_densely(places: Integers, counts: Integers) -> pd.DataFrame:
-    """Sums of places that are few."""
-    good = places >= 0
-    total = np.minimum(np.bincount(places[good], weights=counts[good]), MOST_RECORDS).astype(np.int64)
+def _sum_densely(cells: Integers, counts: Integers) -> pd.DataFrame:
+    """As `sum_tables`, by one array of all cells where they are few."""
+    good = cells >= 0
+    total = np.minimum(np.bincount(cells[good], weights=counts[good]), MOST_RECORDS).astype(np.int64)
     some = np.flatnonzero(total)
-    return joined([summed(table(places[~good], counts[~good])), table(some, total[some])])
+    return join_tables([sum_tables(table(cells[~good], counts[~good])), table(some, total[some])])
 
 
-def by_person(owners: pa.Array, places: Integers, records: Integers, bound: Bound) -> pd.DataFrame:
-    """Records of each person in each place, with the keyed hash by which people are brought together. PRIVATE.
+def by_person(owners: pa.Array, cells: Integers, records: Integers, bound: Bound) -> pd.DataFrame:
+    """Records of each person in each cell, with the keyed hash by which Dask brings people together. PRIVATE.
 
     Args:
         owners: (n,) canonical texts, none missing.
-        places: (n,) at least 0.
-        records: (n,) how many each row stands for, at most m of which take part.
-        bound: whether several in one place count once, and by which key people are brought together.
+        cells: (n,) at least 0.
+        records: (n,) how many each row stands for; at most m of them can count.
+        bound: whether several records in one cell count once, and the key of the hash.
     """
     encoded = owners.dictionary_encode()
     few = np.minimum(records, bound.cap)
     rows = few > 0
-    codes, places, few = _grouped(encoded.indices.to_numpy()[rows], places[rows], few[rows], bound)
+    codes, cells, few = _group(encoded.indices.to_numpy()[rows], cells[rows], few[rows], bound)
     hashes = person_hashes(encoded.dictionary, bound.key)
     texts = pd.Series(pd.arrays.ArrowExtensionArray(encoded.dictionary.take(pa.array(codes))))
-    return pd.DataFrame({"person": texts, "hash": hashes[codes], "place": places, "count": few})
+    return pd.DataFrame({"person": texts, "hash": hashes[codes], "cell": cells, "count": few})
 
 
-def nobodys(numbers: pd.DataFrame) -> pd.DataFrame:
-    """Counters as rows of nobody, to go along with records of people."""
+def without_person(numbers: pd.DataFrame) -> pd.DataFrame:
+    """Counters as rows without a person, in the columns of `by_person`."""
     blank = pd.Series([""] * len(numbers), dtype=_TEXT)
-    return pd.DataFrame({"person": blank, "hash": np.zeros(len(numbers), np.uint64), "place": numbers["place"], "count": numbers["count"]})
+    return pd.DataFrame({"person": blank, "hash": np.zeros(len(numbers), np.uint64), "cell": numbers["cell"], "count": numbers["count"]})
 
 
-NOBODY = nobodys(EMPTY)
+NO_PEOPLE = without_person(EMPTY)
 
 
-def kept(frame: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
-    """What the bound leaves of people's records, all of which are in the frame: a table, with the counters that came along."""
-    good = frame["place"].to_numpy() >= 0
+def bound_table(frame: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
+    """The records per cell that people keep, and the counters in the frame; all records of its people are in it."""
+    good = frame["cell"].to_numpy() >= 0
     codes, texts = pd.factorize(frame["person"][good].to_numpy(dtype=object))
-    people, places, records = _grouped(codes.astype(np.int64), frame["place"].to_numpy()[good], frame["count"].to_numpy()[good], bound)
+    people, cells, records = _group(codes.astype(np.int64), frame["cell"].to_numpy()[good], frame["count"].to_numpy()[good], bound)
     total = np.bincount(people, weights=records, minlength=len(texts))
     fewer = int((total < bound.most).sum()) if bound.fewer == REFUSE else 0
     lenient = replace(bound, fewer=KEEP) if bound.fewer == REFUSE else bound
     left = np.zeros(len(people), np.int64)
-    for part in _slices(people, np.where(total[people] > bound.most, records, 1)):
+    for part in _slice_people(people, np.where(total[people] > bound.most, records, 1)):
         start, stop = people[part.start], people[part.stop - 1] + 1
-        held = Holdings(codes=people[part] - start, texts=texts[start:stop], places=places[part], records=records[part])
-        left[part] = kept_of(held, lenient)
+        held = Holdings(codes=people[part] - start, texts=texts[start:stop], cells=cells[part], records=records[part])
+        left[part] = records_kept(held, lenient)
     some = left > 0
     left_in = tallies({Tally.KEPT: total_of(left), Tally.FEWER: fewer})
-    tables = (counted(places[some], left[some], size), frame.loc[~good, ["place", "count"]], left_in)
-    return summed(joined(tables))
+    tables = (count_cells(cells[some], left[some], size), frame.loc[~good, ["cell", "count"]], left_in)
+    return sum_tables(join_tables(tables))
 
 
-def _grouped(codes: Integers, places: Integers, records: Integers, bound: Bound) -> tuple[Integers, Integers, Integers]:
-    """Distinct pairs of person and place, ordered by person, then place, and the records of each."""
+def _group(codes: Integers, cells: Integers, records: Integers, bound: Bound) -> tuple[Integers, Integers, Integers]:
+    """Distinct pairs of person and cell, ordered by person, then cell, and the records of each."""
     if not len(codes):
-        return codes, places, records
-    order = np.lexsort((places, codes))
-    codes, places = codes[order], places[order]
-    first = np.flatnonzero(np.r_[True, (codes[1:] != codes[:-1]) | (places[1:] != places[:-1])])
+        return codes, cells, records
+    order = np.lexsort((cells, codes))
+    codes, cells = codes[order], cells[order]
+    first = np.flatnonzero(np.r_[True, (codes[1:] != codes[:-1]) | (cells[1:] != cells[:-1])])
     number = np.ones(len(first), np.int64) if bound.distinct else np.add.reduceat(records[order], first)
-    return codes[first], places[first], number
+    return codes[first], cells[first], number
 
 
-def _slices(people: Integers, weight: Integers) -> Iterable[slice]:
-    """Runs of whole people, ordered by person, of about as many records as are bounded at once."""
+def _slice_people(people: Integers, weight: Integers) -> Iterable[slice]:
+    """Slices of whole people, who are in order, with about `_AT_ONCE` records each."""
     ends = np.r_[np.flatnonzero(people[1:] != people[:-1]) + 1, len(people)][: len(people) and None]
     share = np.cumsum(weight)[ends - 1] // _AT_ONCE if len(people) else ends
     last = ends[np.r_[share[1:] != share[:-1], True]] if len(people) else ends[:0]
@@ -183,7 +186,7 @@ def _slices(people: Integers, weight: Integers) -> Iterable[slice]:
 
 
 TEXT_BYTES = 2**26
-_NUMBERS_AT_ONCE, _CELLS_AT_ONCE = 2**21, 2**20  # rows of numbers alone, and of texts or geometries
+_NUMBERS_AT_ONCE, _CELLS_AT_ONCE = 2**21, 2**20  # rows of numbers alone, and rows with texts or geometries
 OTHER_COLUMNS = "The files do not have the same columns, with the same types: save them again with one schema, or count them apart."
 
 
@@ -202,10 +205,10 @@ class Part(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Rows that are counted at once. PRIVATE.
+    """Some rows of a file. PRIVATE.
 
     Attributes:
-        columns: those that the pass reads.
+        columns: those that the job reads, by name.
         rows: how many.
         bad: further lines of a text table that are no rows.
     """
@@ -217,18 +220,18 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Fault(Exception):  # noqa: N818  (it never leaves a worker)
-    """A part cannot be read."""
+    """Why a part cannot be read."""
 
     kind: Tally
 
 
-def batches(part: Part, asked: CountingPass) -> Iterator[Batch]:
+def batches(part: Part, job: Job) -> Iterator[Batch]:
     """The rows of a part.
 
     Raises:
-        Fault: the file is not there, damaged, or unlike the others.
+        Fault: the file does not exist, is damaged, or has other columns than the others.
     """
-    read = _text_batches(part, asked) if asked.is_text else _parquet_batches(part, asked)
+    read = _text_batches(part, job) if job.is_text else _parquet_batches(part, job)
     while batch := _read(part, read):
         yield batch
 
@@ -244,10 +247,10 @@ def _read(part: Part, read: Iterator[Batch]) -> Batch | None:
     raise Fault(Tally.DAMAGED if Path(part.path).is_file() else Tally.ABSENT)
 
 
-def _parquet_batches(part: Part, asked: CountingPass) -> Iterator[Batch]:
+def _parquet_batches(part: Part, job: Job) -> Iterator[Batch]:
     with pq.ParquetFile(part.path, page_checksum_verification=True) as file:
-        stored, names = file.schema_arrow, list(asked.columns)
-        if any(name not in stored.names or stored.field(name).type != asked.schema.field(name).type for name in names):
+        stored, names = file.schema_arrow, list(job.columns)
+        if any(name not in stored.names or stored.field(name).type != job.schema.field(name).type for name in names):
             raise Fault(Tally.DIFFERENT)
         groups = list(range(part.first, part.last))
         rows = _NUMBERS_AT_ONCE if all(is_number(stored.field(name).type) for name in names) else _CELLS_AT_ONCE
@@ -267,7 +270,7 @@ def row_groups(path: Path) -> list[int]:
 
 
 def parquet_parts(path: Path, groups: list[int], rows: int) -> Iterator[Part]:
-    """Whole row groups of a file, together of at most `rows` rows where they are small."""
+    """Parts of a file of whole row groups: several with at most `rows` rows together, or one."""
     first, held = 0, 0
     for group, more in enumerate(groups):
         if held and held + more > rows:
@@ -278,15 +281,15 @@ def parquet_parts(path: Path, groups: list[int], rows: int) -> Iterator[Part]:
         yield Part(str(path), first, len(groups))
 
 
-def text_parts(path: Path, asked: CountingPass) -> list[Part]:
-    """Parts of a text table: the rows that begin in a stretch of its lines.
+def text_parts(path: Path, job: Job) -> list[Part]:
+    """Parts of a text table: the rows that begin in each stretch of `TEXT_BYTES`.
 
     Raises:
-        InputError: the file cannot be read, or has other columns than the pass.
+        InputError: the file cannot be read, or has other columns than the job.
     """
     head, size = guarded("The file cannot be read: does it exist, and may you read it?", lambda: (_head(path), path.stat().st_size))
-    header = open_header(asked.format, head)
-    if header.names != tuple(asked.schema.names):
+    header = open_header(job.format, head)
+    if header.names != tuple(job.schema.names):
         raise InputError(OTHER_COLUMNS)
     return [Part(str(path), first, min(first + TEXT_BYTES, size)) for first in range(header.end, size, TEXT_BYTES)]
 
@@ -296,11 +299,11 @@ def _head(path: Path) -> bytes:
         return file.read(HEAD_BYTES)
 
 
-def _text_batches(part: Part, asked: CountingPass) -> Iterator[Batch]:
-    names = asked.schema.names
-    wanted = {name: names.index(name) for name in asked.columns}
+def _text_batches(part: Part, job: Job) -> Iterator[Batch]:
+    names = job.schema.names
+    wanted = {name: names.index(name) for name in job.columns}
     layout = TextLayout(
-        separator=SEPARATORS[asked.format],
+        separator=SEPARATORS[job.format],
         width=len(names),
         types=dict.fromkeys(wanted.values(), pa.string()),
         missing=("",),
@@ -308,4 +311,4 @@ def _text_batches(part: Part, asked: CountingPass) -> Iterator[Batch]:
     with Path(part.path).open("rb") as file:
         for lines in read_lines(file, line_begins(file, part.first), line_begins(file, part.last)):
             table, bad = cut_lines(lines, layout)
-            yield Batch({name: table.column(str(place)) for name, place in wanted.items()}, table.num_rows, bad)
+            yield Batch({name: table.column(str(cell)) for name, cell in wanted.items()}, table.num_rows, bad)

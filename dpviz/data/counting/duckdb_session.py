@@ -1,4 +1,4 @@
-"""A DuckDB of one counting pass: shut off from the network and from other files, watched, and gone afterwards with all it spilled."""
+"""A DuckDB for one counting job: without network and other files, cancellable, and removed afterwards with all that it spilled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from dpviz.data.counting.job import CountingPass, Watch, cancelled
+from dpviz.data.counting.job import Job, Watch, cancelled
 from dpviz.data.reading.sources import memory_bytes
 from dpviz.errors import DpvizError, InputError
 
@@ -43,7 +43,7 @@ class UnreadableError(InputError):
 
 @dataclass(frozen=True, kw_only=True)
 class DuckDBSettings:
-    """What DuckDB may take of the machine.
+    """What DuckDB may use of the machine.
 
     Attributes:
         memory: bytes, before it spills to disk; 2 GiB if None, or a quarter of the machine's memory where that is less.
@@ -58,15 +58,15 @@ class DuckDBSettings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Session:
-    """An open DuckDB, and who follows it.
+    """An open DuckDB.
 
     Attributes:
-        connection: shut off from all but the pass's files and the folder.
+        connection: may open the job's files and the folder, and nothing else.
         folder: where it spills; private data.
-        watch: who follows.
-        errors: ours, raised within functions that DuckDB calls: it would hand on their text alone.
-        damaged: what is said of files that cannot be read.
-        read_share: the part of a file table that was read, where DuckDB does not read itself.
+        watch: reports progress, and can cancel.
+        damaged: the error text for files that cannot be read.
+        errors: our own errors, raised in functions that DuckDB calls; DuckDB itself would pass on only their texts.
+        read_share: the part of the files that was read, where DuckDB does not read them itself.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -77,20 +77,25 @@ class Session:
     read_share: Callable[[], float] | None = None
 
     def run(self, query: str, part: tuple[float, float]) -> None:
-        """Run a statement without result, which is a part of the pass from 0 to 1."""
-        self._followed(lambda: self.connection.execute(query) and None, part)
+        """Run a statement without a result.
+
+        Args:
+            query: SQL.
+            part: where the progress of the whole job is before and after it, from 0 to 1.
+        """
+        self._follow(lambda: self.connection.execute(query) and None, part)
 
     def columns(self, query: str, part: tuple[float, float]) -> dict[str, Any]:
-        """Column -> (n,) NumPy array of a query's result."""
-        return self._followed(lambda: self.connection.execute(query).fetchnumpy(), part)
+        """The result of a query: column -> (n,) NumPy array; arguments as for `run`."""
+        return self._follow(lambda: self.connection.execute(query).fetchnumpy(), part)
 
     def row(self, query: str, part: tuple[float, float]) -> tuple[Any, ...]:
-        """The first row of a query's result; all of it None where there is none."""
-        found = self._followed(lambda: self.connection.execute(query).fetchone(), part)
+        """The first row of a query's result, () where there is none; arguments as for `run`."""
+        found = self._follow(lambda: self.connection.execute(query).fetchone(), part)
         return () if found is None else tuple(found)
 
     def caught(self, work: Callable[..., T]) -> Callable[..., T]:
-        """The same function, whose own errors are kept for the caller."""
+        """The same function; errors of ours that it raises are kept in `errors`."""
 
         def run(*columns: Any) -> T:
             try:
@@ -102,13 +107,13 @@ class Session:
         return run
 
     def define(self, name: str, work: Callable[..., Any], inputs: Sequence[str], output: str) -> None:
-        """Give SQL a function of whole Arrow columns, which sees missing cells too.
+        """Define a function of SQL by one of whole Arrow columns, which gets missing entries, too.
 
         Args:
-            name: how SQL calls it.
-            work: (n,) columns to one of the same length.
-            inputs: their types in SQL.
-            output: its type.
+            name: in SQL.
+            work: takes columns of (n,) entries and returns one of (n,).
+            inputs: the types of its arguments in SQL.
+            output: the type of its result.
         """
         run: Any = self.caught(work)
         run.__signature__ = inspect.Signature(
@@ -117,8 +122,8 @@ class Session:
         create: Any = self.connection.create_function
         create(name, run, list(inputs), output, type="arrow", null_handling="special")
 
-    def _followed(self, work: Callable[[], T], part: tuple[float, float]) -> T:
-        """What `work` gives, in a thread of its own; progress is told, and the end asked for, in the caller's.
+    def _follow(self, work: Callable[[], T], part: tuple[float, float]) -> T:
+        """What `work` gives, in a thread of its own; progress is told, and the end job for, in the caller's.
 
         Raises:
             InputError: DuckDB failed: in words of ours, without a cause, because its own may quote cells.
@@ -131,11 +136,11 @@ class Session:
                 while not wait([future], _TICK).done:
                     self.watch.at(part[0] + (part[1] - part[0]) * self._done())
             except BaseException:
-                self._end(future)
+                self._interrupt(future)
                 raise
         failed = future.exception()
         if failed is not None:
-            raise self._told(failed)
+            raise self._error_of(failed)
         return future.result()
 
     def _done(self) -> float:
@@ -146,12 +151,12 @@ class Session:
             done = self.connection.query_progress() / 100
         return min(max(done, 0.0), 1.0)
 
-    def _end(self, future: Future[T]) -> None:
-        while not wait([future], _TICK / 2).done:  # an interrupt between two statements is lost
+    def _interrupt(self, future: Future[T]) -> None:
+        while not wait([future], _TICK / 2).done:  # again and again, because an interrupt between two statements is lost
             self.connection.interrupt()
 
-    def _told(self, failed: BaseException) -> DpvizError:
-
+    def _error_of(self, failed: BaseException) -> DpvizError:
+        """Our error for one of DuckDB's."""
         if self.errors:
             return type(self.errors[0])(*self.errors[0].args)
         if isinstance(failed, duckdb.InterruptException):
@@ -164,8 +169,8 @@ class Session:
 
 
 @contextmanager
-def connected(asked: CountingPass, folder: Path, settings: DuckDBSettings) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB in memory that may read the pass's files and spill to a folder, and nothing else.
+def connected(job: Job, folder: Path, settings: DuckDBSettings) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a DuckDB in memory that may read the job's files and spill to a folder, and open nothing else.
 
     Raises:
         InputError: the folder cannot be used.
@@ -173,7 +178,7 @@ def connected(asked: CountingPass, folder: Path, settings: DuckDBSettings) -> It
     connection = None
     with suppress(duckdb.Error):
         connection = duckdb.connect(":memory:", config=_options(folder, settings))
-        for option in (*_LATER, f"allowed_paths = {quoted_list(allowed(asked))}", "enable_external_access = false"):
+        for option in (*_LATER, f"allowed_paths = {quote_list(allowed_paths(job))}", "enable_external_access = false"):
             connection.execute(f"SET {option}")
         connection.execute("SET lock_configuration = true")
     if connection is None:
@@ -190,18 +195,18 @@ def _options(folder: Path, settings: DuckDBSettings) -> dict[str, Any]:
     return _SHUT | threads | {"memory_limit": f"{memory // 1024} KiB", "temp_directory": str(folder)}
 
 
-def allowed(asked: CountingPass) -> list[str]:
-    """Paths that DuckDB opens itself: the files of a pass, also as the patterns that stand for each of them alone."""
-    if asked.is_text:
+def allowed_paths(job: Job) -> list[str]:
+    """Paths that DuckDB may open: the job's files, also as the patterns that match each of them alone."""
+    if job.is_text:
         return []
-    return [text for path in asked.files for text in (str(path), glob.escape(str(path)))]
+    return [text for path in job.files for text in (str(path), glob.escape(str(path)))]
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def quoted_list(texts: list[str]) -> str:
+def quote_list(texts: list[str]) -> str:
     """A list of texts as SQL writes it."""
-    return f"[{', '.join(map(quoted, texts))}]"
+    return f"[{', '.join(map(quote, texts))}]"

@@ -1,4 +1,4 @@
-"""The pass in SQL, and tables as streams into it: what a row's cells mean, by the same rules and arithmetic as in NumPy."""
+"""A counting job as SQL, by the same rules and arithmetic as in NumPy, and streams of rows from files into DuckDB."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from dpviz.arrays import Floats
 from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, cells_of
 from dpviz.data.columns import is_text, readable_numbers, readable_texts
-from dpviz.data.counting.duckdb_session import quoted, quoted_list
-from dpviz.data.counting.job import GeometryCells, IdPairs, LeafIds, Placing, XyCells, XyPairs
+from dpviz.data.counting.duckdb_session import quote, quote_list
+from dpviz.data.counting.job import CellFinder, GeometryCells, IdPairs, LeafIds, XyCells, XyPairs
 from dpviz.data.reading.safety import guarded
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, NOT_CUT, SEPARATORS, BadLines, TextLayout, cut_lines, read_lines
@@ -24,10 +24,10 @@ from dpviz.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dpviz.data.counting.job import CountingPass
+    from dpviz.data.counting.job import Job
     from dpviz.space.domain import Domain
 
-BAD_COUNT, NOBODY = -3, -4
+BAD_COUNT, NO_PERSON = -3, -4
 _INT32 = 2**31
 _MISSING_WORDS = list(pyarrow.csv.ConvertOptions().null_values)
 
@@ -42,9 +42,10 @@ class Function:
     """A function of Arrow columns that SQL calls by its name.
 
     Attributes:
-        work: (n,) arrays to one of the same length, without missing cells handled for it.
-        inputs: columns of the files by their own names, or types of SQL.
-        output: its type of SQL.
+        work: takes arrays of (n,) entries, missing ones among them, and returns one of (n,).
+        inputs: names of the files' columns, or types of SQL.
+        output: the type of the result in SQL.
+        of_columns: whether `inputs` are names of columns.
     """
 
     work: Work
@@ -55,154 +56,156 @@ class Function:
 
 @dataclass(kw_only=True)
 class Expressions:
-    """SQL for the cells of a pass, whose columns are called c0, c1, ... in the order of `asked.columns`.
+    """SQL for a job, whose columns are called c0, c1, ... in the order of `job.columns`.
 
     Attributes:
-        asked: the pass.
+        job: what is counted.
         functions: those that the expressions call, by name; filled on the way.
         tables: Arrow tables that they join, by name; likewise.
     """
 
-    asked: CountingPass
+    job: Job
     functions: dict[str, Function] = field(default_factory=dict)
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
     def rows(self, scan: str) -> str:
-        """A query of place, weight and person of every row; place may be a fault, weight and person are left out where not asked for."""
-        names = [self._place(), self._weight(), self._person()]
-        listed = ", ".join(f"{text} AS {name}" for name, text in zip(("place", "weight", "person"), names, strict=True) if text)
+        """A query of the cell (or fault), amount and person of every row; amount and person only if the job has such a column."""
+        names = [self._row_cell(), self._weight(), self._person()]
+        listed = ", ".join(f"{text} AS {name}" for name, text in zip(("cell", "weight", "person"), names, strict=True) if text)
         joins = " ".join(f"LEFT JOIN {name} ON {name}.id = {self._id(name)}" for name in self.tables)
-        inner = f"SELECT {listed} FROM ({self._read(scan)}) AS cells {joins}"  # noqa: S608  (names are ours, texts quoted)
+        inner = f"SELECT {listed} FROM ({self._read(scan)}) AS entries {joins}"  # noqa: S608  (names are ours, texts quoted)
         return f"SELECT {self._coded()} FROM ({inner})"  # noqa: S608
 
     def _coded(self) -> str:
-        """The place or the first fault of a row, its records, and whom it belongs to."""
-        faults = [f"WHEN place = {BAD} THEN {BAD}"]
-        if self.asked.count is not None:
+        """The selected columns: the cell or the first fault of a row, its records, and its person."""
+        faults = [f"WHEN cell = {BAD} THEN {BAD}"]
+        if self.job.count is not None:
             faults.append(f"WHEN weight < 0 THEN {BAD_COUNT}")
-        if self.asked.person is not None:
-            faults.append(f"WHEN person IS NULL THEN {NOBODY}")
-        place = "place" if len(faults) == 1 else f"CASE {' '.join(faults)} ELSE place END AS place"
-        amount = [] if self.asked.count is None else ["CASE WHEN weight < 0 THEN 1 ELSE weight END AS amount"]
-        person = [] if self.asked.person is None else ["person"]
-        return ", ".join([place, *amount, *person])
+        if self.job.person is not None:
+            faults.append(f"WHEN person IS NULL THEN {NO_PERSON}")
+        cell = "cell" if len(faults) == 1 else f"CASE {' '.join(faults)} ELSE cell END AS cell"
+        amount = [] if self.job.count is None else ["CASE WHEN weight < 0 THEN 1 ELSE weight END AS amount"]
+        person = [] if self.job.person is None else ["person"]
+        return ", ".join([cell, *amount, *person])
 
     def _read(self, scan: str) -> str:
-        """The scan with the coordinates as numbers, each computed once."""
-        placing = self.asked.placing
-        if not isinstance(placing, XyCells | GeometryCells) or _is_wkb(placing):
+        """The scan with the coordinates as the columns x and y, so that each is computed once."""
+        finder = self.job.finder
+        if not isinstance(finder, XyCells | GeometryCells) or _is_wkb(finder):
             return f"SELECT * FROM {scan}"  # noqa: S608
-        x, y = self._axes(placing)
+        x, y = self._axes(finder)
         return f"SELECT *, {x} AS x, {y} AS y FROM {scan}"  # noqa: S608
 
-    def _axes(self, placing: XyCells | GeometryCells) -> tuple[str, str]:
-        if isinstance(placing, GeometryCells):
-            cell = self._cell(placing.geometry)
-            return f"CAST({cell}.x AS DOUBLE)", f"CAST({cell}.y AS DOUBLE)"
-        return self.number(placing.x), self.number(placing.y)
+    def _axes(self, finder: XyCells | GeometryCells) -> tuple[str, str]:
+        if isinstance(finder, GeometryCells):
+            column = self._column(finder.geometry)
+            return f"CAST({column}.x AS DOUBLE)", f"CAST({column}.y AS DOUBLE)"
+        return self.number(finder.x), self.number(finder.y)
 
     def number(self, name: str) -> str:
-        """SQL for a column's cells as numbers, as `readable_numbers` reads them."""
-        cell, kind = self._cell(name), self._kind(name)
+        """SQL for a column's entries as numbers, as `readable_numbers` reads them."""
+        column, kind = self._column(name), self._kind(name)
         if _is_plain(kind):
-            return f"CAST({cell} AS DOUBLE)"
+            return f"CAST({column} AS DOUBLE)"
         if is_text(kind):
-            return f"CASE WHEN contains({cell}, '_') OR contains({cell}, '+-') THEN NULL ELSE TRY_CAST({cell} AS DOUBLE) END"
+            return f"CASE WHEN contains({column}, '_') OR contains({column}, '+-') THEN NULL ELSE TRY_CAST({column} AS DOUBLE) END"
         if not pa.types.is_decimal(kind):
             return "CAST(NULL AS DOUBLE)"
-        return self._call(f"number_{cell}", lambda column: pa.array(readable_numbers(column)), (name,), "DOUBLE")
+        return self._call(f"number_{column}", lambda entries: pa.array(readable_numbers(entries)), (name,), "DOUBLE")
 
-    def _place(self) -> str:
-        placing = self.asked.placing
-        if isinstance(placing, XyCells | GeometryCells) and not _is_wkb(placing):
-            return cell_sql(placing.domain, placing.size)
-        if isinstance(placing, IdPairs):
-            return self._id_pairs(placing)
-        if isinstance(placing, XyPairs):
-            return self._xy_pairs(placing)
-        return self._call("places", self._placed, placing.columns, "BIGINT")
+    def _row_cell(self) -> str:
+        finder = self.job.finder
+        if isinstance(finder, XyCells | GeometryCells) and not _is_wkb(finder):
+            return cell_sql(finder.domain, finder.size)
+        if isinstance(finder, IdPairs):
+            return self._id_pairs(finder)
+        if isinstance(finder, XyPairs):
+            return self._xy_pairs(finder)
+        return self._call("cells", self._find_cells, finder.columns, "BIGINT")
 
-    def _placed(self, *columns: pa.ChunkedArray) -> pa.Array:
-        placing = self.asked.placing
-        points = plain_points(columns[0]) if isinstance(placing, GeometryCells) else None
-        if points is not None and isinstance(placing, GeometryCells):
-            return pa.array(cells_of(*points, placing.domain))
-        return pa.array(self.asked.placing.places(dict(zip(self.asked.placing.columns, columns, strict=True))))
+    def _find_cells(self, *columns: pa.ChunkedArray) -> pa.Array:
+        finder = self.job.finder
+        points = plain_points(columns[0]) if isinstance(finder, GeometryCells) else None
+        if points is not None and isinstance(finder, GeometryCells):
+            return pa.array(cells_of(*points, finder.domain))
+        return pa.array(self.job.finder.cells(dict(zip(self.job.finder.columns, columns, strict=True))))
 
-    def _xy_pairs(self, placing: XyPairs) -> str:
-        """Coordinates are read as numbers by SQL; the look-up of regions takes them as they are."""
+    def _xy_pairs(self, finder: XyPairs) -> str:
+        """SQL reads the coordinates as numbers; the look-up of regions is called with them."""
 
         def work(*columns: pa.ChunkedArray) -> pa.Array:
-            return pa.array(placing.places(dict(zip(placing.columns, columns, strict=True))))
+            return pa.array(finder.cells(dict(zip(finder.columns, columns, strict=True))))
 
-        self.functions["places"] = Function(work=work, inputs=("DOUBLE",) * 4, output="BIGINT", of_columns=False)
-        return f"places({', '.join(map(self.number, placing.columns))})"
+        self.functions["cells"] = Function(work=work, inputs=("DOUBLE",) * 4, output="BIGINT", of_columns=False)
+        return f"cells({', '.join(map(self.number, finder.columns))})"
 
-    def _id_pairs(self, placing: IdPairs) -> str:
-        start = self._leaf("starts", placing.origin, placing.starts)
-        end = self._leaf("ends", placing.destination, placing.ends)
-        pair = f"CAST({start} AS BIGINT) * {len(placing.ends.texts)} + {end}"
+    def _id_pairs(self, finder: IdPairs) -> str:
+        start = self._leaf("starts", finder.origin, finder.starts)
+        end = self._leaf("ends", finder.destination, finder.ends)
+        pair = f"CAST({start} AS BIGINT) * {len(finder.ends.texts)} + {end}"
         return f"CASE WHEN least({start}, {end}) < 0 THEN least({start}, {end}) ELSE {pair} END"
 
     def _leaf(self, table: str, name: str, ids: LeafIds) -> str:
-        """An id's place: joined where it is written as the regions write it, else asked for."""
+        """The leaf of an id: by a join where it is written as the regions write it, else by a call of Python."""
         kind = self._kind(name)
-        asked = self._call(f"{table}_of", lambda column: pa.array(ids.places(column)), (name,), "BIGINT")
+        called = self._call(f"{table}_of", lambda entries: pa.array(ids.leaves(entries)), (name,), "BIGINT")
         if not (is_text(kind) or pa.types.is_integer(kind)):
-            return asked
-        self.tables[table] = pa.table({"id": pa.array(ids.texts, pa.string()), "place": np.arange(len(ids.texts))})
-        return f"CASE WHEN {table}.place IS NULL THEN {asked} ELSE {table}.place END"
+            return called
+        self.tables[table] = pa.table({"id": pa.array(ids.texts, pa.string()), "leaf": np.arange(len(ids.texts))})
+        return f"CASE WHEN {table}.leaf IS NULL THEN {called} ELSE {table}.leaf END"
 
     def _id(self, table: str) -> str:
-        """The text of an id's cell that is joined."""
-        placing = self.asked.placing
-        assert isinstance(placing, IdPairs)  # noqa: S101  (for the type checker: no others have tables)
-        name, ids = (placing.origin, placing.starts) if table == "starts" else (placing.destination, placing.ends)
-        text = f"CAST({self._cell(name)} AS VARCHAR)"
+        """The text of an id that is joined."""
+        finder = self.job.finder
+        assert isinstance(finder, IdPairs)  # noqa: S101  (for the type checker: only this one has tables)
+        name, ids = (finder.origin, finder.starts) if table == "starts" else (finder.destination, finder.ends)
+        text = f"CAST({self._column(name)} AS VARCHAR)"
         return text if ids.cut is None else f"CASE WHEN length({text}) = 15 THEN left({text}, {ids.cut}) ELSE {text} END"
 
     def _weight(self) -> str | None:
-        name = self.asked.count
+        name = self.job.count
         if name is None:
             return None
-        cell, kind = self._cell(name), self._kind(name)
-        if isinstance(self.asked.placing, XyCells | GeometryCells):
+        column, kind = self._column(name), self._kind(name)
+        if isinstance(self.job.finder, XyCells | GeometryCells):
             return _whole(self.number(name))
         if _is_plain(kind):
-            return _whole(cell if pa.types.is_integer(kind) else f"CAST({cell} AS DOUBLE)")
-        asked = self._call("weights", lambda column: pa.array(self.asked.weights(column)), (name,), "BIGINT")
+            return _whole(column if pa.types.is_integer(kind) else f"CAST({column} AS DOUBLE)")
+        called = self._call("weights", lambda entries: pa.array(self.job.weights(entries)), (name,), "BIGINT")
         return (
-            f"CASE WHEN regexp_full_match({cell}, '[0-9]{{1,15}}') THEN CAST({cell} AS BIGINT) ELSE {asked} END" if is_text(kind) else asked
+            f"CASE WHEN regexp_full_match({column}, '[0-9]{{1,15}}') THEN CAST({column} AS BIGINT) ELSE {called} END"
+            if is_text(kind)
+            else called
         )
 
     def _person(self) -> str | None:
-        """Whom a row belongs to: whole numbers as they are stored, which stand for their texts; else canonical texts."""
-        name = self.asked.person
+        """The person of a row: whole numbers as they are stored, which stand for their texts; else canonical texts."""
+        name = self.job.person
         if name is None:
             return None
-        cell, kind = self._cell(name), self._kind(name)
+        column, kind = self._column(name), self._kind(name)
         if pa.types.is_integer(kind):
-            return cell
-        asked = self._call("persons", lambda column: self.asked.persons(column).cast(pa.string()).combine_chunks(), (name,), "VARCHAR")
+            return column
+        called = self._call("persons", lambda entries: self.job.persons(entries).cast(pa.string()).combine_chunks(), (name,), "VARCHAR")
         if not is_text(kind):
-            return asked
-        words = f" AND {cell} NOT IN ({quoted_list(_MISSING_WORDS)[1:-1]})" if self.asked.is_text else ""
-        return f"CASE WHEN {cell} IS NULL THEN NULL WHEN {cell} >= '!' AND {cell} < chr(127){words} THEN {cell} ELSE {asked} END"
+            return called
+        words = f" AND {column} NOT IN ({quote_list(_MISSING_WORDS)[1:-1]})" if self.job.is_text else ""
+        return f"CASE WHEN {column} IS NULL THEN NULL WHEN {column} >= '!' AND {column} < chr(127){words} THEN {column} ELSE {called} END"
 
     def _call(self, function: str, work: Work, names: tuple[str, ...], output: str) -> str:
         self.functions[function] = Function(work=work, inputs=names, output=output)
-        return f"{function}({', '.join(map(self._cell, names))})"
+        return f"{function}({', '.join(map(self._column, names))})"
 
-    def _cell(self, name: str) -> str:
-        return f"c{self.asked.columns.index(name)}"
+    def _column(self, name: str) -> str:
+        return f"c{self.job.columns.index(name)}"
 
     def _kind(self, name: str) -> pa.DataType:
-        kind = self.asked.schema.field(self.asked.schema.names.index(name)).type
+        kind = self.job.schema.field(self.job.schema.names.index(name)).type
         return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def plain_points(cells: pa.ChunkedArray) -> tuple[Floats, Floats] | None:
-    """(n,) x and y of geometries in WKB that all are little-endian points in two dimensions, as most files have them; else None."""
+    """(n,) x and y of geometries in WKB; None unless all are little-endian points in two dimensions, as in most files."""
     whole = pa.concat_arrays(cells.chunks or [pa.array([], cells.type)])
     if not pa.types.is_binary(whole.type) or whole.null_count or not len(whole):
         return None
@@ -220,8 +223,8 @@ def plain_points(cells: pa.ChunkedArray) -> tuple[Floats, Floats] | None:
 def cell_sql(domain: Domain, size: int) -> str:
     """SQL for the lattice cell of doubles x and y, with the arithmetic of `cells.cells_of`.
 
-    NaN is asked for first: a Parquet file's largest and smallest values leave it out, and DuckDB leaves out comparisons
-    that they answer.
+    NaN is checked first: the smallest and largest values that a Parquet file states do not include it, and DuckDB skips comparisons that
+    follow from them.
     """
     west, south, east, north = domain.bounds
     kind = "INTEGER" if size < _INT32 else "BIGINT"
@@ -236,12 +239,12 @@ def cell_sql(domain: Domain, size: int) -> str:
 
 
 def _short_of(low: float, high: float) -> float:
-    """A bound so little under the upper one that no place before it rounds up to the next one after the last."""
+    """A bound slightly below the upper one: the column of a coordinate below it cannot round up to one beyond the last."""
     return high - (high - low) * _MARGIN
 
 
 def _on_edge(domain: Domain, kind: str) -> str:
-    """The cell of a point on or next to the east or north edge: on it, it is in the last column or row."""
+    """The cell of a point on the east or north edge, or next to it; a point on it is in the last column or row."""
     west, south, east, north = domain.bounds
     column, row = (
         f"CASE WHEN {axis} = {_double(high)} THEN {_double(domain.side - 1)} ELSE {_axis(axis, low, high, domain.side)} END"
@@ -259,12 +262,12 @@ def _floor(axis: str, low: float, high: float, side: int) -> str:
 
 
 def _double(value: float) -> str:
-    """A number as it is: without the cast, SQL would read a decimal."""
-    return f"CAST({quoted(repr(float(value)))} AS DOUBLE)"
+    """A number as a double: without the cast, SQL would read a decimal."""
+    return f"CAST({quote(repr(float(value)))} AS DOUBLE)"
 
 
 def _whole(number: str) -> str:
-    """A whole count, cut to 2**53, else -1; as `cell_sql`, NaN is asked for first."""
+    """A whole count, cut to 2**53, else -1. NaN is checked first, as in `cell_sql`."""
     whole = f"CASE WHEN {number} >= 0 AND {number} = floor({number}) THEN CAST(least({number}, {MOST_RECORDS}) AS BIGINT) ELSE -1 END"
     return f"CASE WHEN isfinite(CAST({number} AS DOUBLE)) THEN {whole} ELSE -1 END"
 
@@ -273,40 +276,40 @@ def _is_plain(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _is_wkb(placing: Placing) -> bool:
-    return isinstance(placing, GeometryCells) and placing.encoding != "point"
+def _is_wkb(finder: CellFinder) -> bool:
+    return isinstance(finder, GeometryCells) and finder.encoding != "point"
 
 
 @dataclass(kw_only=True)
 class TextRows:
-    """The rows of text tables, one file after the other. It is read once.
+    """A stream of the rows of text tables, one file after the other. It can be read once.
 
     Attributes:
-        asked: the pass.
-        bad: lines left out so far, which are no rows; private.
+        job: what is counted.
+        bad: lines left out so far, because they are no rows; private.
         read: bytes so far.
     """
 
-    asked: CountingPass
+    job: Job
     bad: BadLines = field(default=NO_BAD_LINES, repr=False)
     read: int = field(default=0, repr=False)
 
     @property
     def share(self) -> float:
         """The part of all bytes that was read."""
-        return self.read / self.asked.size if self.asked.size else 0.0
+        return self.read / self.job.size if self.job.size else 0.0
 
     def reader(self, caught: Callable[[Callable[[], pa.RecordBatch | None]], Callable[[], pa.RecordBatch | None]]) -> pa.RecordBatchReader:
-        """Batches of texts, with the pass's columns called c0, c1, ...; `caught` keeps our errors, which DuckDB would hide."""
-        schema = pa.schema([(f"c{place}", pa.string()) for place in range(len(self.asked.columns))])
+        """Batches of texts, with the job's columns called c0, c1, ...; `caught` keeps our errors, which DuckDB would hide."""
+        schema = pa.schema([(f"c{index}", pa.string()) for index in range(len(self.job.columns))])
         batches = self._batches(schema)
         return pa.RecordBatchReader.from_batches(schema, iter(caught(lambda: next(batches, None)), None))
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        names = self.asked.schema.names
-        types = {names.index(name): pa.string() for name in self.asked.columns}
-        layout = TextLayout(separator=SEPARATORS[self.asked.format], width=len(names), types=types, missing=("",))
-        for path in self.asked.files:
+        names = self.job.schema.names
+        types = {names.index(name): pa.string() for name in self.job.columns}
+        layout = TextLayout(separator=SEPARATORS[self.job.format], width=len(names), types=types, missing=("",))
+        for path in self.job.files:
             for lines in self._lines(path):
                 table, bad = guarded(NOT_CUT, lambda lines=lines: cut_lines(lines, layout))  # type: ignore[misc]
                 self.bad += bad
@@ -314,10 +317,10 @@ class TextRows:
                 yield from table.rename_columns(schema.names).to_batches()
 
     def _lines(self, path: Path) -> Iterator[bytes]:
-        """The lines after the header, some at once."""
+        """The lines after the header, several at once."""
         with path.open("rb") as file:
-            header = open_header(self.asked.format, file.read(HEAD_BYTES))
-            if header.names != tuple(self.asked.schema.names):
+            header = open_header(self.job.format, file.read(HEAD_BYTES))
+            if header.names != tuple(self.job.schema.names):
                 raise InputError("A file's columns are no longer those of the others: it was changed while the files were read.")
             yield from read_lines(file, header.end, path.stat().st_size)
 
@@ -330,30 +333,30 @@ class ParquetRows:
     """The rows of Parquet files, one file after the other; texts that are not UTF-8 are missing. It is read once.
 
     Attributes:
-        asked: the pass.
+        job: what is counted.
         bad: none: a Parquet file has no lines.
         read: bytes so far, about.
     """
 
-    asked: CountingPass
+    job: Job
     bad: BadLines = NO_BAD_LINES
     read: float = field(default=0.0, repr=False)
 
     @property
     def share(self) -> float:
-        """The part of all rows that was read, about."""
-        return self.read / self.asked.size if self.asked.size else 0.0
+        """About which part of all rows was read."""
+        return self.read / self.job.size if self.job.size else 0.0
 
     def reader(self, caught: Callable[[Callable[[], pa.RecordBatch | None]], Callable[[], pa.RecordBatch | None]]) -> pa.RecordBatchReader:
-        """Batches of the pass's columns, called c0, c1, ...; `caught` keeps our errors, which DuckDB would hide."""
-        kinds = [_as_duckdb_reads(self.asked.schema.field(name).type) for name in self.asked.columns]
-        schema = pa.schema([(f"c{place}", kind) for place, kind in enumerate(kinds)])
+        """Batches of the job's columns, called c0, c1, ...; `caught` keeps our errors, which DuckDB would hide."""
+        kinds = [_as_duckdb_reads(self.job.schema.field(name).type) for name in self.job.columns]
+        schema = pa.schema([(f"c{index}", kind) for index, kind in enumerate(kinds)])
         batches = self._batches(schema)
         return pa.RecordBatchReader.from_batches(schema, iter(caught(lambda: next(batches, None)), None))
 
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        names = list(self.asked.columns)
-        for path in self.asked.files:
+        names = list(self.job.columns)
+        for path in self.job.files:
             with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 row_bytes = path.stat().st_size / max(file.metadata.num_rows, 1)
                 for batch in file.iter_batches(_ROWS, columns=names, use_threads=False):
@@ -364,7 +367,7 @@ class ParquetRows:
 
 
 def _as_duckdb_reads(kind: pa.DataType) -> pa.DataType:
-    """The type that DuckDB gives a column of Parquet, of those that a pass reads."""
+    """The type that DuckDB gives a column of Parquet, among the types that a job reads."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if is_text(kind):
         return pa.large_string()

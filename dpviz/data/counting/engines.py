@@ -1,30 +1,32 @@
-"""The engines of the counting pass: which one counts, and the pass over tables that it is handed, or why there is none."""
+"""The engines: which one counts some files, and the job that it gets, or why it cannot count them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyproj import CRS
 
-from dpviz.data.columns import NOT_POINTS, PointColumns, is_number, is_text, no_number, resolved
-from dpviz.data.counting.job import CountingPass, GeometryCells, IdPairs, LeafIds, Placing, XyCells, XyPairs
+from dpviz.data.columns import NOT_POINTS, PointColumns, is_number, is_text, no_number, resolve_columns
+from dpviz.data.counting.job import CellFinder, GeometryCells, IdPairs, Job, LeafIds, XyCells, XyPairs
 from dpviz.data.flows import refuse_lost_zeros
-from dpviz.data.reading.flows import cut_of, found_columns, is_matrix
-from dpviz.data.reading.geometries import frame_of, same_crs
+from dpviz.data.reading.flows import cut_length, found_columns, is_matrix
+from dpviz.data.reading.geometries import crs_of_file, same_crs
 from dpviz.data.reading.safety import guarded
 from dpviz.data.reading.sources import TABLES
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dpviz.data.bounding import Bound
-    from dpviz.data.counted import Counted
-    from dpviz.data.counting.job import CountingPass, Watch
+    from dpviz.data.cell_counts import CellCounts
+    from dpviz.data.counting.job import Job, Watch
     from dpviz.data.counting.scheduler import Scheduler
-    from dpviz.data.reading.flows import FlowsQuestion
-    from dpviz.data.reading.points import PointsQuestion
+    from dpviz.data.reading.flows import FlowsRequest
+    from dpviz.data.reading.points import PointsRequest
     from dpviz.data.reading.safety import Limits
     from dpviz.data.reading.sources import FoundFiles
     from dpviz.space.domain import Domain
@@ -36,13 +38,13 @@ _SCALE = "Engine {engine!r} is not installed: pip install 'dpviz[scale]'."
 
 
 def engine_for(found: FoundFiles, engine: str, scheduler: Scheduler | None, limits: Limits) -> str:
-    """The engine that counts some files.
+    """Choose the engine that counts some files.
 
     Args:
         found: the files.
-        engine: one of ENGINES, or "auto": "numpy", unless the files are larger than an eighth of the machine's memory or pass
-            the limits, and are tables that "duckdb" reads; "dask" where there is a scheduler.
-        scheduler: of Dask, that runs already.
+        engine: one of ENGINES, or "auto". That is "dask" where there is a scheduler; else "duckdb" for tables that are larger than an
+            eighth of the machine's memory or than the limits, if it is installed; else "numpy".
+        scheduler: a Dask scheduler that runs already.
         limits: the most that a file may hold that is read into memory.
 
     Raises:
@@ -59,7 +61,7 @@ def engine_for(found: FoundFiles, engine: str, scheduler: Scheduler | None, limi
         raise InputError(
             f"Engine {engine!r} reads Parquet, CSV and TSV files by their paths; choose engine='numpy' for others and for uploads."
         )
-    if not installed(engine):
+    if not is_installed(engine):
         raise InputError(_SCALE.format(engine=engine))
     return engine
 
@@ -67,28 +69,64 @@ def engine_for(found: FoundFiles, engine: str, scheduler: Scheduler | None, limi
 def _by_size(found: FoundFiles, limits: Limits, tables: bool) -> str:
     if not tables or found.fits(limits):
         return NUMPY
-    return NUMPY if found.within(limits) and not installed(DUCKDB) else DUCKDB
+    return NUMPY if found.within(limits) and not is_installed(DUCKDB) else DUCKDB
 
 
-def installed(engine: str) -> bool:
-    """Whether what an engine needs is installed."""
+def is_installed(engine: str) -> bool:
+    """Whether the packages that an engine needs are installed."""
     return all(find_spec(name) is not None for name in _NEEDS[engine])
 
 
-def run(engine: str, asked: CountingPass, scheduler: Scheduler | None, watch: Watch) -> Counted:
+class OnlyNumpyError(InputError):
+    """Files that the engine "numpy" can read, and no other."""
+
+
+class Plan(NamedTuple):
+    """The engine that counts, and what it counts; no job where "numpy" reads the files itself."""
+
+    engine: str
+    job: Job | None
+
+
+def make_plan(found: FoundFiles, engine: str, scheduler: Scheduler | None, limits: Limits, job: Callable[[], Job]) -> Plan:
+    """Choose the engine for some files, and make its job.
+
+    Args:
+        found: the files.
+        engine: as for `engine_for`. With "auto", files that only "numpy" can read go to it if they are within the limits.
+        scheduler: a Dask scheduler that runs already.
+        limits: the most that a file may hold that is read into memory.
+        job: makes the job of an engine other than "numpy".
+
+    Raises:
+        InputError: as `engine_for`; or the engine cannot read the files, and the text says what to do.
+    """
+    chosen = engine_for(found, engine, scheduler, limits)
+    if chosen == NUMPY:
+        return Plan(NUMPY, None)
+    try:
+        return Plan(chosen, job())
+    except OnlyNumpyError:
+        if engine != AUTO or scheduler is not None or not found.within(limits):
+            raise
+    return Plan(NUMPY, None)
+
+
+def run(plan: Plan, scheduler: Scheduler | None, watch: Watch) -> CellCounts:
     """Let an engine other than "numpy" count."""
-    if engine == DUCKDB:
+    assert plan.job is not None  # noqa: S101  (for the type checker: "numpy" is not run here)
+    if plan.engine == DUCKDB:
         from dpviz.data.counting.duckdb import count_with_duckdb  # noqa: PLC0415  (DuckDB is an extra)
 
-        return count_with_duckdb(asked, watch)
+        return count_with_duckdb(plan.job, watch)
     from dpviz.data.counting.dask import DaskCluster, count_with_dask  # noqa: PLC0415  (Dask is an extra)
 
-    return count_with_dask(asked, watch, DaskCluster(scheduler=scheduler))
+    return count_with_dask(plan.job, watch, DaskCluster(scheduler=scheduler))
 
 
 _OTHER_CRS = (
     "The files are not in the CRS of the {frame}, and only engine='numpy' reprojects: reproject the files,"
-    " take a {frame} in their CRS, or choose engine='numpy'."
+    " choose a {frame} in their CRS, or choose engine='numpy'."
 )
 _MATRIX = "The file is a matrix of trips, which only engine='numpy' reads."
 _NO_PERSON = "Column {name!r} does not say whom rows belong to by texts, numbers or dates: store them so, or choose engine='numpy'."
@@ -99,79 +137,79 @@ _PERSONS = (
 _NESTED = "A column that is needed holds lists or records; store one text or number per cell."
 
 
-def points_pass(found: FoundFiles, question: PointsQuestion, domain: Domain, bound: Bound | None) -> CountingPass:
-    """A pass over tables of points.
+def points_job(found: FoundFiles, request: PointsRequest, domain: Domain, bound: Bound | None) -> Job:
+    """Make the job of counting tables of points.
 
     Raises:
-        InputError: a column is not there or of the wrong type, the CRS is not said or another than the domain's.
+        InputError: a column is not there or of the wrong type, the CRS is not known or another than the domain's.
     """
-    geo = found.geo if question.columns.x is None and question.columns.y is None else None
+    geo = found.geo if request.columns.x is None and request.columns.y is None else None
     schema = _schema(found)
     names = [name for name in schema.names if geo is None or name not in geo["columns"]]
-    columns = resolved(names, question.columns, has_geometry=geo is not None)
+    columns = resolve_columns(names, request.columns, has_geometry=geo is not None)
     kind = found.format if geo is None else "GeoParquet"
-    _refuse_other_crs(frame_of(kind, _declared(geo), question.crs, question.target), domain.crs, "domain")
+    _refuse_other_crs(crs_of_file(kind, _declared_crs(geo), request.crs, request.target), domain.crs, "domain")
     if geo is None:
-        placing: Placing = XyCells(x=str(columns.x), y=str(columns.y), domain=domain)
+        finder: CellFinder = XyCells(x=str(columns.x), y=str(columns.y), domain=domain)
     elif geo["points"] and geo["encoding"] in ("WKB", "point"):
-        placing = GeometryCells(geometry=geo["primary"], encoding=geo["encoding"], domain=domain)
+        finder = GeometryCells(geometry=geo["primary"], encoding=geo["encoding"], domain=domain)
     else:
         raise InputError(NOT_POINTS)
-    return _pass(found, placing, (columns.count, columns.person), bound, drop=question.bad_rows == "drop")
+    return _make_job(found, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
 
 
-def flows_pass(found: FoundFiles, question: FlowsQuestion, bound: Bound | None) -> CountingPass:
-    """A pass over tables of trips between leaf regions by their ids.
+def flows_job(found: FoundFiles, request: FlowsRequest, bound: Bound | None) -> Job:
+    """Make the job of counting tables of trips between leaf regions, which are given by their ids.
 
     Raises:
-        InputError: a column is not there or of the wrong type, ids have lost their zeros, the table is a matrix.
+        InputError: a column is not there or of the wrong type, ids have lost their leading zeros, the table is a matrix.
     """
     names = _schema(found).names
-    if is_matrix(names, question.columns, question.sides):
-        raise InputError(_MATRIX)
-    columns = found_columns(names, question.columns)
+    if is_matrix(names, request.columns, request.sides):
+        raise OnlyNumpyError(_MATRIX)
+    columns = found_columns(names, request.columns)
     sides = []
-    for name, side in zip((str(columns.origin), str(columns.destination)), question.sides, strict=True):
-        if question.bad_rows == "drop" and is_number(_kind(found, name)):
+    for name, side in zip((str(columns.origin), str(columns.destination)), request.sides, strict=True):
+        if request.bad_rows == "drop" and is_number(_type_of(found, name)):
             refuse_lost_zeros(f"Column {name!r}", side)
-        sides.append(LeafIds.of(side, cut_of(name, side)))
-    placing = IdPairs(origin=str(columns.origin), destination=str(columns.destination), starts=sides[0], ends=sides[1])
-    return _pass(found, placing, (columns.count, columns.person), bound, drop=question.bad_rows == "drop")
+        sides.append(LeafIds.of(side, cut_length(name, side)))
+    finder = IdPairs(origin=str(columns.origin), destination=str(columns.destination), starts=sides[0], ends=sides[1])
+    return _make_job(found, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
 
 
-def pairs_pass(found: FoundFiles, placing: XyPairs, question: PointsQuestion, bound: Bound | None) -> CountingPass:
-    """A pass over tables of trips between coordinates; as `points_pass`."""
-    names, asked = _schema(found).names, question.columns
-    starts = resolved(names, replace(asked, x=placing.origin[0], y=placing.origin[1]), has_geometry=False)
-    ends = resolved(names, PointColumns(x=placing.destination[0], y=placing.destination[1]), has_geometry=False)
-    placing = replace(placing, origin=(str(starts.x), str(starts.y)), destination=(str(ends.x), str(ends.y)))
-    _refuse_other_crs(frame_of(found.format, None, question.crs, question.target), question.target, "frame of regions")
-    return _pass(found, placing, (starts.count, starts.person), bound, drop=question.bad_rows == "drop")
+def pairs_job(found: FoundFiles, finder: XyPairs, request: PointsRequest, bound: Bound | None) -> Job:
+    """Make the job of counting tables of trips between coordinates; as `points_job`."""
+    names, wanted = _schema(found).names, request.columns
+    starts = resolve_columns(names, replace(wanted, x=finder.origin[0], y=finder.origin[1]), has_geometry=False)
+    ends = resolve_columns(names, PointColumns(x=finder.destination[0], y=finder.destination[1]), has_geometry=False)
+    finder = replace(finder, origin=(str(starts.x), str(starts.y)), destination=(str(ends.x), str(ends.y)))
+    _refuse_other_crs(crs_of_file(found.format, None, request.crs, request.target), request.target, "frame of regions")
+    return _make_job(found, finder, (starts.count, starts.person), bound, drop=request.bad_rows == "drop")
 
 
-def _pass(found: FoundFiles, placing: Placing, rest: tuple[str | None, str | None], bound: Bound | None, *, drop: bool) -> CountingPass:
-    count, person = rest
-    by_id = isinstance(placing, IdPairs)
-    numbers = [name for name in (*(() if by_id or isinstance(placing, GeometryCells) else placing.columns), count) if name is not None]
+def _make_job(found: FoundFiles, finder: CellFinder, others: tuple[str | None, str | None], bound: Bound | None, *, drop: bool) -> Job:
+    count, person = others
+    by_id = isinstance(finder, IdPairs)
+    numbers = [name for name in (*(() if by_id or isinstance(finder, GeometryCells) else finder.columns), count) if name is not None]
     for name in numbers:
-        kind = _kind(found, name)
+        kind = _type_of(found, name)
         if not (is_number(kind) or is_text(kind) or pa.types.is_null(kind)):
             raise no_number(name)
-    plain = [name for name in (*(placing.columns if by_id else ()), person) if name is not None]
-    if any(pa.types.is_nested(_kind(found, name)) for name in plain):
+    plain = [name for name in (*(finder.columns if by_id else ()), person) if name is not None]
+    if any(pa.types.is_nested(_type_of(found, name)) for name in plain):
         raise InputError(_NESTED)
-    if person is not None and not any(test(_kind(found, person)) for test in _PERSONS):
-        raise InputError(_NO_PERSON.format(name=person))
-    return CountingPass(
+    if person is not None and not any(test(_type_of(found, person)) for test in _PERSONS):
+        raise OnlyNumpyError(_NO_PERSON.format(name=person))
+    return Job(
         files=found.paths,
         format=found.format,
         schema=_schema(found),
-        placing=placing,
+        finder=finder,
         count=count,
         person=person,
         bound=bound,
         drop=drop,
-        unknown_refused=by_id,
+        refuse_outside=by_id,
         size=found.size,
     )
 
@@ -182,12 +220,12 @@ def _schema(found: FoundFiles) -> pa.Schema:
     return found.schema
 
 
-def _kind(found: FoundFiles, name: str) -> pa.DataType:
+def _type_of(found: FoundFiles, name: str) -> pa.DataType:
     kind = _schema(found).field(name).type
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _declared(geo: dict[str, Any] | None) -> CRS | None:
+def _declared_crs(geo: dict[str, Any] | None) -> CRS | None:
     if geo is None or geo["crs"] is None:
         return None
     return guarded("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(geo["crs"]))
@@ -195,4 +233,4 @@ def _declared(geo: dict[str, Any] | None) -> CRS | None:
 
 def _refuse_other_crs(frame: CRS | None, target: object, what: str) -> None:
     if frame is not None and target is not None and not same_crs(frame, CRS.from_user_input(target)):
-        raise InputError(_OTHER_CRS.format(frame=what))
+        raise OnlyNumpyError(_OTHER_CRS.format(frame=what))

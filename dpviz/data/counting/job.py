@@ -1,7 +1,6 @@
-"""A counting pass as plain values that every engine is handed: which columns are counted, and which cell each row belongs to.
+"""A counting job, as every engine gets it: which files and columns are counted, and how the cell of each row is found.
 
-A cell is row * side + column of a lattice, or origin * leaves + destination. OUTSIDE marks a good row that lies outside the
-domain or the regions, BAD one with a cell that is missing, not finite or unreadable.
+`dpviz.data.cells` says what a cell is.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import shapely
-from numpy.typing import NDArray
 
-from dpviz.arrays import Floats, Integers
-from dpviz.data.bounding import Bound, canonical
-from dpviz.data.cells import BAD, cells_of, clipped, pairs_of, xy_of
+from dpviz.arrays import Integers
+from dpviz.data.bounding import Bound, canonical_text
+from dpviz.data.cells import BAD, cells_of, clip_counts, pairs_of, xy_of
 from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, readable_numbers
 from dpviz.data.flows import BLOCK_CODE, counts_of, ids_of
 from dpviz.data.reading.text_rows import NO_BAD_LINES, BadLines
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
+from dpviz.space.leaf_lookup import LeafLookup
 
 if TYPE_CHECKING:
     from dpviz.space.regions import Regions
@@ -39,37 +38,37 @@ _MISSING_WORDS = tuple(pyarrow.csv.ConvertOptions().null_values)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountingPass:
-    """One reading of all rows of some files of one schema.
+class Job:
+    """One reading of all rows of some files that have one schema.
 
     Attributes:
-        files: real paths, in any order; the result does not hang on it.
-        format: CSV, TSV or Parquet (GeoParquet is that with `GeometryCells`).
+        files: real paths, in any order; the counts do not depend on the order.
+        format: CSV, TSV or Parquet (GeoParquet is Parquet with `GeometryCells`).
         schema: of every file. All columns of text tables are texts.
-        placing: how a row becomes a place.
+        finder: finds the cell of each row.
         count: column of records per row; None where each row is one record.
         person: column that says who a row belongs to; None where the unit is one record.
         bound: of each person's records; None without `person`.
         drop: whether bad rows are left out; else the first kind of them is refused.
-        unknown_refused: whether rows outside are refused like bad ones unless bad rows are dropped: ids that are no region.
+        refuse_outside: whether rows outside are refused like bad ones, as ids that are no region are, unless bad rows are dropped.
         size: bytes of all files.
     """
 
     files: tuple[Path, ...] = field(repr=False)
     format: str
     schema: pa.Schema
-    placing: Placing
+    finder: CellFinder
     count: str | None = None
     person: str | None = None
     bound: Bound | None = None
     drop: bool = False
-    unknown_refused: bool = False
+    refuse_outside: bool = False
     size: int = field(default=0, repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns to read, none twice."""
-        return tuple(dict.fromkeys(name for name in (*self.placing.columns, self.count, self.person) if name is not None))
+        return tuple(dict.fromkeys(name for name in (*self.finder.columns, self.count, self.person) if name is not None))
 
     @property
     def is_text(self) -> bool:
@@ -77,32 +76,39 @@ class CountingPass:
         return self.format in ("CSV", "TSV")
 
     def weights(self, column: pa.ChunkedArray) -> Integers:
-        """(n,) records that each row stands for, cut to 2**53; -1 where the cell is no whole number, at least 0."""
-        if isinstance(self.placing, IdPairs):
+        """(n,) records that each row stands for, cut to 2**53; -1 where the entry is no whole number, at least 0."""
+        if isinstance(self.finder, IdPairs):
             counts = counts_of(column, "", texts=True)
             return np.where(counts.fault != 0, -1, counts.trips)
-        records, whole = clipped(readable_numbers(column))
+        records, whole = clip_counts(readable_numbers(column))
         return np.where(whole, records, -1)
 
     def persons(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """(n,) canonical texts of whom rows belong to, as large strings; null where the cell is missing or blank."""
+        """(n,) canonical texts of the persons of rows, as large strings; null where the entry is missing or blank."""
         return person_texts(column, words=self.is_text)
 
 
 def person_texts(column: pa.ChunkedArray, *, words: bool) -> pa.ChunkedArray:
-    """Canonical texts of people, null where missing; `words` says that NA, null, NaN and the like are missing, as in text tables."""
+    """(n,) canonical texts of persons, as large strings; null where missing.
+
+    Args:
+        column: entries of a person column.
+        words: whether NA, null, NaN and the like are missing, as in text tables.
+    """
     column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     column = column.cast(plain_type(column.type))
-    nobody = _MISSING_WORDS if words else ()
+    missing_words = _MISSING_WORDS if words else ()
     if is_text(column.type):
         texts = column.cast(pa.large_string())
-        blank = pc.or_(pc.equal(pc.utf8_trim_whitespace(texts), ""), pc.is_in(texts, value_set=pa.array(nobody, pa.large_string())))
+        blank = pc.or_(pc.equal(pc.utf8_trim_whitespace(texts), ""), pc.is_in(texts, value_set=pa.array(missing_words, pa.large_string())))
         return pc.if_else(blank, pa.scalar(None, pa.large_string()), texts)
     if pa.types.is_integer(column.type):
         return column.cast(pa.large_string())
     encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
     missing = encoded.dictionary.is_null(nan_is_null=True).to_pylist()
-    known = [None if absent else canonical(value).decode() for value, absent in zip(encoded.dictionary.to_pylist(), missing, strict=True)]
+    known = [
+        None if absent else canonical_text(value).decode() for value, absent in zip(encoded.dictionary.to_pylist(), missing, strict=True)
+    ]
     return pa.chunked_array([pa.array(known, pa.large_string()).take(encoded.indices)])
 
 
@@ -111,70 +117,70 @@ class Faults:
     """How many rows break which rule; a row with several faults is counted by the first of them. PRIVATE.
 
     Attributes:
-        rows: all that were read, bad lines left out; 0 where that is not known.
-        lines: those of a text table that are no rows.
-        place: rows without a readable place.
+        rows: all that were read, without bad lines; 0 where that is not known.
+        lines: lines of a text table that are no rows.
+        cell: rows without readable coordinates or ids.
         count: rows without a readable count.
-        person: rows of nobody.
+        person: rows without a person.
         outside: good rows outside the domain or the regions.
     """
 
     rows: int = field(default=0, repr=False)
     lines: BadLines = field(default=NO_BAD_LINES, repr=False)
-    place: int = field(default=0, repr=False)
+    cell: int = field(default=0, repr=False)
     count: int = field(default=0, repr=False)
     person: int = field(default=0, repr=False)
     outside: int = field(default=0, repr=False)
 
-    def refuse(self, asked: CountingPass) -> None:
-        """Raise what the rows break; where bad rows are dropped, only that a column has not one good cell.
+    def refuse(self, job: Job) -> None:
+        """Raise the first rule that a row breaks; where bad rows are dropped, only that a column has not one good entry.
 
         Raises:
-            InputError: names the columns and the rule, never a cell or a number of rows.
+            InputError: names the columns and the rule, never an entry or a number of rows.
         """
-        if asked.drop:
-            self._refuse_hopeless(asked)
+        if job.drop:
+            self._refuse_unreadable_columns(job)
             return
         self.lines.refuse(_REMEDY)
-        if self.place:
-            raise InputError(f"{_place_fault(asked.placing)} {_REMEDY}")
+        if self.cell:
+            raise InputError(f"{_cell_fault(job.finder)} {_REMEDY}")
         if self.count:
-            raise InputError(f"Column {asked.count!r} has a cell that is not a whole number, at least 0. {WEIGHTS_REFUSED} {_REMEDY}")
+            raise InputError(f"Column {job.count!r} has a cell that is not a whole number, at least 0. {WEIGHTS_REFUSED} {_REMEDY}")
         if self.person:
-            raise InputError(f"Column {asked.person!r} has a missing cell: every row must say whom it belongs to. {_REMEDY}")
-        if self.outside and asked.unknown_refused:
-            listed = " or ".join(map(repr, asked.placing.columns))
+            raise InputError(f"Column {job.person!r} has a missing cell: every row must say whom it belongs to. {_REMEDY}")
+        if self.outside and job.refuse_outside:
+            listed = " or ".join(map(repr, job.finder.columns))
             raise InputError(f"Column {listed} has an id that is no leaf region; ids are compared letter by letter. {_REMEDY}")
 
-    def _refuse_hopeless(self, asked: CountingPass) -> None:
-        """Refuse columns of texts without a single number, and counts without a whole one."""
-        texts = [name for name in asked.placing.columns if is_text(plain_type(asked.schema.field(name).type))]
-        if self.rows and self.place == self.rows and texts and not isinstance(asked.placing, IdPairs):
+    def _refuse_unreadable_columns(self, job: Job) -> None:
+        """Refuse coordinates as texts of which not one is a number, and counts of which not one is a whole number."""
+        texts = [name for name in job.finder.columns if is_text(plain_type(job.schema.field(name).type))]
+        if self.rows and self.cell == self.rows and texts and not isinstance(job.finder, IdPairs):
             raise no_number(*texts)
         if self.rows and self.count == self.rows:
-            raise InputError(f"Column {asked.count!r} holds no whole number. {WEIGHTS_REFUSED}")
+            raise InputError(f"Column {job.count!r} holds no whole number. {WEIGHTS_REFUSED}")
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type of a column's cells; of a dictionary, that of its values."""
+    """The type of a column's entries; of a dictionary, that of its values."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _place_fault(placing: Placing) -> str:
-    if isinstance(placing, GeometryCells):
+def _cell_fault(finder: CellFinder) -> str:
+    if isinstance(finder, GeometryCells):
         return "A geometry is missing, empty, no point or not finite."
-    listed = " or ".join(map(repr, placing.columns))
-    if not isinstance(placing, IdPairs):
+    listed = " or ".join(map(repr, finder.columns))
+    if not isinstance(finder, IdPairs):
         return f"Column {listed} has a cell that is no finite number."
     return f"Column {listed} has an id that is missing, or is neither a text nor a whole number."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Watch:
-    """Who follows a pass, and may end it. It stays in the process that asked.
+    """The progress of a pass, and the way to cancel it. It stays in the process that started the pass.
 
     Attributes:
-        progress: is told the part that is done, from 0 to 1.
+        progress: is called with the part that is done, from 0 to 1; None if that is not wanted.
         cancel: ends the pass once it is set.
     """
 
@@ -187,7 +193,7 @@ class Watch:
         return self.cancel is not None and self.cancel.is_set()
 
     def at(self, done: float) -> None:
-        """Say that a part from 0 to 1 is done.
+        """Report the part that is done, from 0 to 1.
 
         Raises:
             DpvizError: the pass was cancelled.
@@ -199,15 +205,15 @@ class Watch:
 
 
 def cancelled() -> DpvizError:
-    """The error of a pass that was ended from outside."""
+    """The error of a pass that was cancelled."""
     return DpvizError("The counting was cancelled; nothing of it was kept.")
 
 
 Columns = Mapping[str, pa.ChunkedArray]
 
 
-class Placing(Protocol):
-    """What every engine asks: which columns, how many places there are, and the place of each row."""
+class CellFinder(Protocol):
+    """Finds the cell of each row from some of its columns."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -216,19 +222,11 @@ class Placing(Protocol):
 
     @property
     def size(self) -> int:
-        """How many places there are: 0 to size - 1."""
+        """How many cells there are; they are numbered 0 to size - 1."""
         ...
 
-    def places(self, columns: Columns) -> Integers:
-        """(n,) the place of each row, OUTSIDE or BAD; a function of the row alone. `columns` are chunked Arrow columns."""
-        ...
-
-
-class LeafPlaces(Protocol):
-    """The leaf region of a coordinate pair: OUTSIDE where it lies in none, BAD where it is not finite."""
-
-    def places(self, x: Floats, y: Floats) -> NDArray[np.int32] | Integers:
-        """(n,) places of leaf regions."""
+    def cells(self, columns: Columns) -> Integers:
+        """(n,) the cell of each row, OUTSIDE or BAD; a function of the row alone. `columns` maps names to Arrow columns."""
         ...
 
 
@@ -256,7 +254,7 @@ class XyCells:
         """Cells of the lattice."""
         return self.domain.side**2
 
-    def places(self, columns: Columns) -> Integers:
+    def cells(self, columns: Columns) -> Integers:
         """(n,) the cell of each row."""
         return cells_of(readable_numbers(columns[self.x]), readable_numbers(columns[self.y]), self.domain)
 
@@ -285,23 +283,23 @@ class GeometryCells:
         """Cells of the lattice."""
         return self.domain.side**2
 
-    def places(self, columns: Columns) -> Integers:
+    def cells(self, columns: Columns) -> Integers:
         """(n,) the cell of each row; BAD where there is no point."""
-        cells = columns[self.geometry]
+        shapes = columns[self.geometry]
         if self.encoding == "point":
-            x, y = (readable_numbers(pc.struct_field(cells, axis)) for axis in "xy")
+            x, y = (readable_numbers(pc.struct_field(shapes, axis)) for axis in "xy")
         else:
-            x, y = xy_of(shapely.from_wkb(cells.to_numpy(zero_copy_only=False), on_invalid="ignore"))
+            x, y = xy_of(shapely.from_wkb(shapes.to_numpy(zero_copy_only=False), on_invalid="ignore"))
         return cells_of(x, y, self.domain)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeafIds:
-    """Ids of leaf regions, found letter by letter; with blanks around them only if not without.
+    """Ids of leaf regions. An id is found letter by letter, or else without the blanks around it.
 
     Attributes:
-        texts: (leaves,) the ids, in the order of their places.
-        cut: letters to which Census block codes of 15 are cut first; None where a column holds none.
+        texts: (leaves,) the ids, in the order of the leaf regions.
+        cut: length to which Census block codes of 15 characters are cut first; None where they are not cut.
     """
 
     texts: tuple[str, ...] = field(repr=False)
@@ -309,16 +307,16 @@ class LeafIds:
 
     @classmethod
     def of(cls, regions: Regions, cut: int | None = None) -> LeafIds:
-        """Those of a hierarchy's finest level."""
+        """The ids of a hierarchy's finest level."""
         return cls(texts=tuple(regions.ids_of(regions.depth).tolist()), cut=cut)
 
-    def places(self, column: pa.ChunkedArray) -> Integers:
-        """(n,) places of the leaves, OUTSIDE where no leaf has the id, BAD where it is missing or no id."""
+    def leaves(self, column: pa.ChunkedArray) -> Integers:
+        """(n,) indexes of the leaves, OUTSIDE where no leaf has the id, BAD where it is missing or no id."""
         ids = ids_of(column, "")
         texts = [text[: self.cut] if self.cut and len(text) == BLOCK_CODE else text for text in ids.texts]
         known = self._index.get_indexer(pd.Index(texts, dtype=object))
         other = np.flatnonzero(known < 0)
-        known[other] = self._index.get_indexer(pd.Index([texts[place].strip() for place in other.tolist()], dtype=object))
+        known[other] = self._index.get_indexer(pd.Index([texts[index].strip() for index in other.tolist()], dtype=object))
         return np.append(known.astype(np.int64), BAD)[ids.codes]
 
     @cached_property
@@ -352,9 +350,9 @@ class IdPairs:
         """Pairs there can be."""
         return len(self.starts.texts) * len(self.ends.texts)
 
-    def places(self, columns: Columns) -> Integers:
+    def cells(self, columns: Columns) -> Integers:
         """(n,) the pair of each row."""
-        return pairs_of(self.starts.places(columns[self.origin]), self.ends.places(columns[self.destination]), len(self.ends.texts))
+        return pairs_of(self.starts.leaves(columns[self.origin]), self.ends.leaves(columns[self.destination]), len(self.ends.texts))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -367,13 +365,13 @@ class XyPairs:
         starts: finds the leaf regions of origins, from coordinates in the files' CRS.
         ends: finds those of destinations.
         leaves: how many origins and destinations there are.
-        crs: in which the look-ups know the leaves.
+        crs: of the polygons of the leaves.
     """
 
     origin: tuple[str, str]
     destination: tuple[str, str]
-    starts: LeafPlaces = field(repr=False)
-    ends: LeafPlaces = field(repr=False)
+    starts: LeafLookup = field(repr=False)
+    ends: LeafLookup = field(repr=False)
     leaves: tuple[int, int]
     crs: str
 
@@ -387,7 +385,7 @@ class XyPairs:
         """Pairs there can be."""
         return self.leaves[0] * self.leaves[1]
 
-    def places(self, columns: Columns) -> Integers:
+    def cells(self, columns: Columns) -> Integers:
         """(n,) the pair of each row."""
         x, y, x_end, y_end = (readable_numbers(columns[name]) for name in self.columns)
         return pairs_of(self.starts.places(x, y), self.ends.places(x_end, y_end), self.leaves[1])

@@ -11,22 +11,22 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from dpviz.arrays import Integers, Mask
-from dpviz.data.columns import PERSON_NAMES, PointColumns, candidates, folded, only_candidate, owners, resolved
+from dpviz.data.bounding import REMEDY
+from dpviz.data.cells import check_bad_rows
+from dpviz.data.columns import PERSON_NAMES, PointColumns, candidates, fold_name, only_candidate, people_of, resolve_columns
 from dpviz.data.flows import (
     BLOCK_CODE,
-    REMEDY,
     Counts,
-    Flows,
     Ids,
     Trips,
     any_lost_zeros,
-    checked_counts,
+    check_counts,
     counts_of,
     ids_of,
-    leaf_places,
+    leaf_indexes,
     refuse_missing,
 )
-from dpviz.data.reading.safety import Limits, Source, checked_bytes
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, checked_bytes
 from dpviz.data.reading.tables import Cells, OpenTable, open_table
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import InputError
@@ -48,7 +48,7 @@ DESTINATION_NAMES = (
     *("end", "end_id", "work", "work_id", "workplace", LODES_NAMES[1]),
 )
 TRIP_NAMES = ("count", "counts", "flow", "flows", "trips", "s000", "commuters", "journeys", "passengers")
-HEADLESS = "The first line must hold the names of the columns (of a matrix, the ids of the destinations); this one starts with data."
+NO_HEADER = "The first line must hold the names of the columns (of a matrix, the ids of the destinations); this one starts with data."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class FlowColumns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowsQuestion:
+class FlowsRequest:
     """What is asked of each file of trips.
 
     Attributes:
@@ -83,15 +83,14 @@ class FlowsQuestion:
     sides: tuple[Regions, Regions]
     columns: FlowColumns
     bad_rows: str = "refuse"
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = DEFAULT_LIMITS
     quoted_newlines: bool = False
 
     def __post_init__(self) -> None:
-        if self.bad_rows not in ("refuse", "drop"):
-            raise InputError("bad_rows must be 'refuse' or 'drop'.")
+        check_bad_rows(self.bad_rows)
 
 
-def proposed(names: Sequence[str]) -> FlowColumns:
+def propose_columns(names: Sequence[str]) -> FlowColumns:
     """The columns that are called as their kind is; None where none is, or several are."""
     return FlowColumns(
         origin=only_candidate(names, ORIGIN_NAMES),
@@ -115,7 +114,7 @@ def found_columns(names: Sequence[str], asked: FlowColumns) -> FlowColumns:
         raise InputError(f"Several columns could be count: {_listed(found)}. Say which one it is with count='...'.")
     if count is None:
         count = only_candidate(names, TRIP_NAMES)
-    rest = resolved(names, PointColumns(count=count, person=asked.person), has_geometry=True)
+    rest = resolve_columns(names, PointColumns(count=count, person=asked.person), has_geometry=True)
     columns = FlowColumns(origin=origin, destination=destination, count=rest.count, person=rest.person)
     if len({origin, destination} & {columns.count, columns.person}):
         raise InputError("count and person must be other columns than origin and destination.")
@@ -124,7 +123,7 @@ def found_columns(names: Sequence[str], asked: FlowColumns) -> FlowColumns:
 
 def _side(names: Sequence[str], asked: str | None, aliases: Sequence[str], side: str) -> str:
     if asked is not None:
-        return str(resolved(names, PointColumns(person=asked), has_geometry=True).person)
+        return str(resolve_columns(names, PointColumns(person=asked), has_geometry=True).person)
     found = candidates(names, aliases)
     if not found:
         raise InputError(
@@ -159,8 +158,8 @@ def is_matrix(names: Sequence[str], asked: FlowColumns, sides: tuple[Regions, Re
         if any_lost_zeros([name for name in ids if name.isdecimal()], ends):
             raise InputError("The header holds ids without the leading zeros that those of the regions have; write them as text.")
         return False
-    if headless(names) or starts.find([names[0].strip()], starts.depth)[0] >= 0:
-        raise InputError(HEADLESS)
+    if starts_with_data(names) or starts.find([names[0].strip()], starts.depth)[0] >= 0:
+        raise InputError(NO_HEADER)
     if len(set(ids)) < len(ids):
         raise InputError("The header names a destination twice; add up or rename its columns.")
     if asked.count is not None or asked.person is not None:
@@ -168,15 +167,15 @@ def is_matrix(names: Sequence[str], asked: FlowColumns, sides: tuple[Regions, Re
     return True
 
 
-def headless(names: Sequence[str]) -> bool:
+def starts_with_data(names: Sequence[str]) -> bool:
     """Whether a header starts with a number, as only data does; the header of a matrix starts with a word or a blank."""
-    return bool(names) and folded(names[0]).replace(".", "", 1).lstrip("+-").isdecimal()
+    return bool(names) and fold_name(names[0]).replace(".", "", 1).lstrip("+-").isdecimal()
 
 
-def cut_of(name: str, side: Regions) -> int | None:
+def cut_length(name: str, side: Regions) -> int | None:
     """The letters to which a column's block codes are cut: the length of the leaves' ids; None where LODES does not call it so."""
     lengths = {len(text) for text in side.ids_of(side.depth)}
-    return lengths.pop() if folded(name) in LODES_NAMES and len(lengths) == 1 else None
+    return lengths.pop() if fold_name(name) in LODES_NAMES and len(lengths) == 1 else None
 
 
 TOTAL_WORDS = ("total", "totals", "all", "sum", "sums", "grand total")
@@ -222,7 +221,7 @@ def _words(ids: Ids, side: Regions) -> Mask:
 
 def total_words(texts: list[str]) -> Mask:
     """(k + 1,) whether each text is a word for a total; False at the end, for a missing one."""
-    return np.array([*(folded(text) in TOTAL_WORDS for text in texts), False])
+    return np.array([*(fold_name(text) in TOTAL_WORDS for text in texts), False])
 
 
 def check_totals(pairs: Pairs, from_total: Mask, to_total: Mask) -> None:
@@ -251,9 +250,6 @@ def _agree(key: Integers, word: Integers, count: Integers, parts: tuple[Mask, Ma
     width = int(word.max(initial=-1)) + 2
     said, place = np.unique(key[total] * width + word[total], return_inverse=True)
     return bool((np.bincount(place, weights=count[total], minlength=len(said)) == actual[said // width]).all())
-
-
-DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,9 +290,9 @@ def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEF
         InputError: the file cannot be opened, is too large, starts with data where column names belong, or has a bad row.
     """
     opened = _open(source, limits)
-    found = proposed(opened.names)
-    if headless(opened.names):
-        raise InputError(HEADLESS)
+    found = propose_columns(opened.names)
+    if starts_with_data(opened.names):
+        raise InputError(NO_HEADER)
     matrix = may_be_matrix(opened.names) and _looks_like_matrix(opened)
     if through and (matrix or (found.origin is not None and found.destination is not None)):
         _read_through(opened, found, matrix)
@@ -322,7 +318,7 @@ def _read_through(opened: OpenTable, found: FlowColumns, matrix: bool) -> None:
         for name, cells in zip(names[:2], read.columns, strict=False):
             refuse_missing(ids_of(cells, f"Column {name!r}"))
         for name, cells in zip(names[2:], read.columns[2:], strict=True):
-            checked_counts(counts_of(cells, f"Column {name!r}", texts=True), "refuse")
+            check_counts(counts_of(cells, f"Column {name!r}", texts=True), "refuse")
 
 
 def _looks_like_matrix(opened: OpenTable) -> bool:
@@ -333,94 +329,18 @@ def _looks_like_matrix(opened: OpenTable) -> bool:
     return 2 * alike > len(opened.names) - 1
 
 
-def read_flows(
-    source: Source,
-    *,
-    regions: Regions,
-    destinations: Regions | None = None,
-    origin: str | None = None,
-    destination: str | None = None,
-    count: str | None = None,
-    person: str | None = None,
-    contributions: int = 1,
-    distinct: bool = False,
-    exactly: bool = False,
-    bad_rows: str = "refuse",
-    quoted_newlines: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
-    key: bytes | None = None,
-) -> Flows:
-    r"""Add up a file's trips per pair of leaf regions.
-
-    Formats: CSV and TSV (UTF-8, a header) and Parquet, as a table with the columns that are named here, or as a matrix: ids of
-    origins in the first column, ids of destinations in the header, counts in the cells, blank where there are none. Ids are
-    compared as text, zeros in front included. Rows and columns whose id is a word for a total ("total", "all", "sum") and no
-    region are left out, and the result's `notes` say so.
-
-    Args:
-        source: a path, or an open binary file (an upload) with a `name`; its ending tells the format. Never a URL.
-        regions: the public frame; where trips begin.
-        destinations: where they end, a hierarchy of the same depth; `regions` if None.
-        origin: column of ids of leaf regions; found by its name if None (origin, from, source, home, h_geocode, ...).
-            Block codes of 15 characters in columns called h_geocode or w_geocode (LODES) are cut to the length of the leaves' ids.
-        destination: likewise (destination, to, target, work, w_geocode, ...).
-        count: column of trips per row, whole and >= 0; found by its name if None (count, flow, trips, S000, ...); each row is
-            one trip if there is none. Survey weights are refused.
-        person: column that says who a row belongs to; each person then keeps at most `contributions` trips.
-        contributions: m >= 1; above 1 without `person`, the curator vouches that nobody has more.
-        distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
-        exactly: declare that every person has exactly m trips; see `Flows.from_table`.
-        bad_rows: "refuse" raises on an unknown id, a missing or malformed cell, and on totals that contradict the rest; "drop"
-            leaves them out (the result's `dropped` counts trips, and one for each unreadable row or cell), and totals unchecked.
-            Under "drop" no single row raises, only what concerns a whole file or column: see `Flows.from_table`.
-        quoted_newlines: as for `read_points`.
-        limits: the most that the file may hold.
-        key: bytes that decide which trips a person keeps; fresh from the operating system if None.
-
-    Raises:
-        InputError: the file or a column cannot be used, a row is bad under "refuse"; says the column and the rule,
-            never a cell's value.
-
-    >>> import io
-    >>> from dpviz.space.regions import Regions
-    >>> regions = Regions.from_prefixes(["36001", "36003", "50001"], lengths=[2, 5], levels=["state", "county"])
-    >>> upload = io.BytesIO(b"from,to,trips\n36001,50001,7\n36003,36003,2\n36001,50001,1\n")
-    >>> upload.name = "trips.csv"
-    >>> flows = read_flows(upload, regions=regions)
-    >>> flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist()
-    ([0, 1], [2, 1], [8, 2])
-    """
-    question = FlowsQuestion(
-        sides=(regions, destinations or regions),
-        columns=FlowColumns(origin=origin, destination=destination, count=count, person=person),
-        bad_rows=bad_rows,
-        limits=limits,
-        quoted_newlines=quoted_newlines,
-    )
-    return Flows.from_trips(
-        read_trips(source, question),
-        regions=regions,
-        destinations=destinations or regions,
-        contributions=contributions,
-        distinct=distinct,
-        exactly=exactly,
-        bad_rows=bad_rows,
-        key=key,
-    )
-
-
-def read_trips(source: Source, question: FlowsQuestion) -> Trips:
+def read_trips(source: Source, request: FlowsRequest) -> Trips:
     """A file's trips with places for ids, the bad rows refused, or marked to be dropped.
 
     Raises:
         InputError: as `read_flows`.
     """
-    sides, bad_rows = question.sides, question.bad_rows
-    opened = _open(source, question.limits, quoted_newlines=question.quoted_newlines)
-    if is_matrix(opened.names, question.columns, sides):
+    sides, bad_rows = request.sides, request.bad_rows
+    opened = _open(source, request.limits, quoted_newlines=request.quoted_newlines)
+    if is_matrix(opened.names, request.columns, sides):
         rows = _from_matrix(opened, bad_rows)
     else:
-        rows = _from_table(opened, found_columns(opened.names, question.columns), sides, bad_rows)
+        rows = _from_table(opened, found_columns(opened.names, request.columns), sides, bad_rows)
     return _placed(rows, sides, bad_rows)
 
 
@@ -455,17 +375,17 @@ def _from_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, R
     origin, destination = (_block_ids(cells[name], name, side) for name, side in zip(names[:2], sides, strict=True))
     count = np.ones(len(origin.codes), np.int64)
     if columns.count is not None and len(count):
-        count = checked_counts(counts_of(cells[columns.count], f"Column {columns.count!r}", texts=True), bad_rows)
+        count = check_counts(counts_of(cells[columns.count], f"Column {columns.count!r}", texts=True), bad_rows)
     person = None
     if columns.person is not None:
         whose = cells[columns.person]
-        person = owners(_without_words(whose) if opened.format in SEPARATORS else whose)
+        person = people_of(_without_words(whose) if opened.format in SEPARATORS else whose)
     return _Rows(pairs=Pairs(origin=origin, destination=destination, trips=count), person=person, ragged=read.bad.total)
 
 
 def _block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
     """The ids in a column; Census block codes in a column that LODES calls so are cut to the length of the leaves' ids."""
-    ids, length = ids_of(cells, f"Column {name!r}"), cut_of(name, side)
+    ids, length = ids_of(cells, f"Column {name!r}"), cut_length(name, side)
     return ids if length is None else replace(ids, texts=[text[:length] if len(text) == BLOCK_CODE else text for text in ids.texts])
 
 
@@ -482,7 +402,7 @@ def _from_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
     texts = [name.strip() for name in opened.names[1:]]
     counts = [counts_of(cells, "", texts=True, blanks=True) for cells in read.columns[1:]]
     fault = np.stack([each.fault for each in counts])
-    trips = checked_counts(Counts(trips=np.stack([each.trips for each in counts]), fault=fault, source="A column of the matrix"), bad_rows)
+    trips = check_counts(Counts(trips=np.stack([each.trips for each in counts]), fault=fault, source="A column of the matrix"), bad_rows)
     wanted = trips != 0
     wanted |= total_words(texts)[:-1, None] | total_words(origin.texts)[origin.codes]
     column, row = np.nonzero(wanted)
@@ -506,8 +426,8 @@ def _placed(rows: _Rows, sides: tuple[Regions, Regions], bad_rows: str) -> Trips
         pairs = pairs.chosen(~total)
         notes.append(CHECKED if bad_rows == "refuse" else UNCHECKED)
     return Trips(
-        origin=leaf_places(pairs.origin, sides[0], bad_rows),
-        destination=leaf_places(pairs.destination, sides[1], bad_rows),
+        origin=leaf_indexes(pairs.origin, sides[0], bad_rows),
+        destination=leaf_indexes(pairs.destination, sides[1], bad_rows),
         count=pairs.trips,
         person=rows.person,
         ragged=rows.ragged,

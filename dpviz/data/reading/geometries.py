@@ -23,8 +23,8 @@ from pyproj import CRS, Transformer
 from dpviz.arrays import Floats
 from dpviz.arrow_memory import in_arrow_memory
 from dpviz.data.cells import xy_of
-from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decoded, is_text, raw_points
-from dpviz.data.reading.safety import Limits, attempt, checked_geopackage, guarded, repacked_shapefile, too_many_rows
+from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decode_texts, is_text, raw_points
+from dpviz.data.reading.safety import Limits, attempt, check_geopackage, guarded, repack_shapefile, too_many_rows
 from dpviz.data.reading.tables import NAMED_TWICE, TWICE, OpenTable, once, open_geojson, open_parquet, open_table, open_text, read_columns
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
 from dpviz.errors import InputError
@@ -52,8 +52,8 @@ def open_format(kind: str, data: bytes, limits: Limits, asked: PointColumns, *, 
         "TSV": lambda: open_text(kind, data, quoted_newlines=quoted_newlines),
         "GeoJSON": lambda: open_geojson(data, asked),
         "Parquet": lambda: _open_parquet(data, limits, asked),
-        "GeoPackage": lambda: _open_vector(kind, checked_geopackage(data)),
-        "Shapefile": lambda: _open_vector(kind, repacked_shapefile(data, limits)),
+        "GeoPackage": lambda: _open_vector(kind, check_geopackage(data)),
+        "Shapefile": lambda: _open_vector(kind, repack_shapefile(data, limits)),
     }
     if kind in ("CSV", "TSV") and data.count(b"\n") > limits.rows + 1:
         raise too_many_rows(limits)
@@ -86,7 +86,7 @@ def _open_parquet(data: bytes, limits: Limits, asked: PointColumns) -> OpenFile:
 
     def take(columns: PointColumns, _bad_rows: str) -> RawPoints:
         table = take_named({primary, columns.count, columns.person})
-        return raw_points(columns, table.column, **_parquet_places(table.column(primary), facts["encoding"]))
+        return raw_points(columns, table.column, **_parquet_points(table.column(primary), facts["encoding"]))
 
     names = tuple(name for name in schema.names if name not in geo["columns"])
     return OpenFile(format="GeoParquet", names=names, has_geometry=True, crs=_parquet_crs(facts), rows=rows, take=take)
@@ -98,7 +98,7 @@ def _parquet_crs(facts: dict[str, Any]) -> CRS | None:
     return None if declared is None else guarded("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(declared))
 
 
-def _parquet_places(column: pa.ChunkedArray, encoding: str) -> dict[str, Any]:
+def _parquet_points(column: pa.ChunkedArray, encoding: str) -> dict[str, Any]:
     if encoding == "point":
         return {axis: pc.struct_field(column, axis).to_numpy(zero_copy_only=False).astype(np.float64) for axis in "xy"}
     if encoding != "WKB":
@@ -136,17 +136,17 @@ def _open_vector(kind: str, data: bytes) -> OpenFile:
 
 
 def _texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
-    return decoded(column, encoding) if is_text(column.type) else column
+    return decode_texts(column, encoding) if is_text(column.type) else column
 
 
 def _places(geometries: NDArray[np.object_]) -> dict[str, Any]:
-    """x, y and has_strangers of (n,) shapely geometries."""
+    """x, y and has_other_shapes of (n,) shapely geometries."""
     kinds = shapely.get_type_id(geometries)
     strangers = kinds > 0
     if strangers.any() and not (kinds == 0).any():
         raise InputError(NOT_POINTS)
     x, y = xy_of(geometries)
-    return {"x": x, "y": y, "has_strangers": bool(strangers.any())}
+    return {"x": x, "y": y, "has_other_shapes": bool(strangers.any())}
 
 
 _DRIVERS = ("GPKG", "ESRI Shapefile")
@@ -180,8 +180,8 @@ def open_shapes(kind: str, data: bytes, limits: Limits) -> OpenShapes:
     readers: dict[str, Callable[[], OpenShapes]] = {
         "GeoJSON": lambda: _open_geojson(data, limits),
         "Parquet": lambda: _open_table(kind, data, limits),
-        "GeoPackage": lambda: _open_shapes_of(kind, checked_geopackage(data), limits),
-        "Shapefile": lambda: _open_shapes_of(kind, repacked_shapefile(data, limits), limits),
+        "GeoPackage": lambda: _open_shapes_of(kind, check_geopackage(data), limits),
+        "Shapefile": lambda: _open_shapes_of(kind, repack_shapefile(data, limits), limits),
     }
     rule = f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
     opened = guarded(rule, readers.get(kind, lambda: _open_table(kind, data, limits)))
@@ -299,7 +299,7 @@ def _open_shapes_of(kind: str, data: bytes, limits: Limits) -> OpenShapes:
 _FAR = np.finfo(np.float64).max
 
 
-def frame_of(kind: str, declared: CRS | None, crs: object, target: object) -> CRS | None:
+def crs_of_file(kind: str, declared: CRS | None, crs: object, target: object) -> CRS | None:
     """The CRS of the file's coordinates; None if they are taken as they are, on a plain plane.
 
     Raises:
@@ -312,14 +312,14 @@ def frame_of(kind: str, declared: CRS | None, crs: object, target: object) -> CR
     if crs is None:
         if declared is None:
             raise InputError(f"This {kind} file does not say its CRS, and it is never guessed: pass crs=..., such as crs='EPSG:4326'.")
-        return on_a_map(declared)
+        return check_on_map(declared)
     given = guarded("The CRS is not known; give an EPSG code such as 'EPSG:4326'.", lambda: CRS.from_user_input(crs))
     if declared is not None and not same_crs(given, declared):
         raise InputError("The file declares another CRS than crs=...; leave crs out, or correct the file.")
-    return on_a_map(given)
+    return check_on_map(given)
 
 
-def on_a_map(crs: CRS) -> CRS:
+def check_on_map(crs: CRS) -> CRS:
     """The same CRS, if it has places on a map."""
     if not is_horizontal(crs):
         raise InputError(
@@ -333,7 +333,7 @@ def same_crs(one: CRS, other: CRS) -> bool:
     return one.equals(other, ignore_axis_order=True) or (one.to_epsg() is not None and one.to_epsg() == other.to_epsg())
 
 
-def reprojected(raw: RawPoints, frame: CRS | None, crs: object) -> tuple[Floats, Floats]:
+def reproject(raw: RawPoints, frame: CRS | None, crs: object) -> tuple[Floats, Floats]:
     """(n,) x and y in another CRS; beyond all bounds where there is no such place."""
     target = None if crs is None else CRS.from_user_input(crs)
     if frame is None or target is None or same_crs(frame, target):

@@ -18,11 +18,21 @@ import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]
 from pyproj import CRS
 
-from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, folded, only_candidate
-from dpviz.data.reading.flows import HEADLESS, FlowsFile, headless, inspect_flows, may_be_matrix, proposed
-from dpviz.data.reading.points import DEFAULT_LIMITS, PointsFile, inspect_points
-from dpviz.data.reading.safety import Limits, Source, attempt, checked_bytes, checked_geopackage, guarded, repacked_shapefile
-from dpviz.data.reading.sources import FoundFiles, is_path
+from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, fold_name, only_candidate
+from dpviz.data.reading.flows import NO_HEADER, FlowsFile, inspect_flows, may_be_matrix, propose_columns, starts_with_data
+from dpviz.data.reading.points import PointsFile, inspect_points
+from dpviz.data.reading.safety import (
+    DEFAULT_LIMITS,
+    Limits,
+    Source,
+    attempt,
+    check_geopackage,
+    checked_bytes,
+    guarded,
+    is_path,
+    repack_shapefile,
+)
+from dpviz.data.reading.sources import FoundFiles
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import InputError
@@ -41,7 +51,7 @@ def found_points(found: FoundFiles) -> PointsFile:
     geo = found.geo
     names = tuple(name for name in found.schema.names if geo is None or name not in geo["columns"])
     x, y = (None if geo is not None else only_candidate(names, aliases) for aliases in (X_NAMES, Y_NAMES))
-    if found.format != "Parquet" and x is None and y is None and any(headless([name]) for name in names):
+    if found.format != "Parquet" and x is None and y is None and any(starts_with_data([name]) for name in names):
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
     declared = None if geo is None else geo["crs"]
     crs = None if declared is None else guarded("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(declared))
@@ -67,11 +77,11 @@ def found_flows(found: FoundFiles) -> FlowsFile:
     if found.schema is None:
         return inspect_flows(found.sources[0])
     names = tuple(found.schema.names)
-    if headless(names):
-        raise InputError(HEADLESS)
+    if starts_with_data(names):
+        raise InputError(NO_HEADER)
     if may_be_matrix(names) and coordinate_columns(names) is None and found.within(DEFAULT_LIMITS):
         return inspect_flows(found.sources[0])
-    named = proposed(names)
+    named = propose_columns(names)
     return FlowsFile(
         format=found.format,
         columns=names,
@@ -92,7 +102,7 @@ def coordinate_columns(names: Sequence[str]) -> tuple[Pair, Pair] | None:
     >>> coordinate_columns(["from", "to", "lon"]) is None
     True
     """
-    x, y = ([name for name in names if set(re.findall("[^\\W\\d_]+", folded(name))) & set(aliases)] for aliases in (X_NAMES, Y_NAMES))
+    x, y = ([name for name in names if set(re.findall("[^\\W\\d_]+", fold_name(name))) & set(aliases)] for aliases in (X_NAMES, Y_NAMES))
     return ((x[0], y[0]), (x[1], y[1])) if len(x) > 1 and len(y) > 1 else None
 
 
@@ -107,7 +117,6 @@ _TIMES = (
     r"|^\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?$"
 )
 _NAMED = re.compile(r"(id|nr|no|key|hash)$")
-_LIMITS = Limits()
 _Columns = dict[str, pa.Array | pa.ChunkedArray]
 
 
@@ -145,7 +154,7 @@ class RepeatedColumn:
         return f"{values}, {rows}: publishing by record would not hide {hidden}"
 
 
-def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Limits = _LIMITS) -> tuple[RepeatedColumn, ...] | None:
+def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Limits = DEFAULT_LIMITS) -> tuple[RepeatedColumn, ...] | None:
     """Columns of texts or whole numbers whose values repeat, likely ids first.
 
     What is decided by content: dates, times and fractions are no ids, and values that hardly repeat are no persons with several records.
@@ -160,7 +169,7 @@ def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Li
         None if no column could be looked at, so that the content stayed unseen: there is none of texts or numbers, or no file can be read.
         Apart from that, whether it is None depends on names and declared types alone, for it decides what a manifest says was looked at.
     """
-    passed = {*map(folded, but), *X_NAMES, *Y_NAMES, *COUNT_NAMES}
+    passed = {*map(fold_name, but), *X_NAMES, *Y_NAMES, *COUNT_NAMES}
     looks: dict[str, list[pa.Table]] = {}
     rows: dict[str, int] = {}
     seen, looked = 0, False
@@ -168,8 +177,8 @@ def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Li
         for columns in attempt(lambda source=source: list(_columns(source, found, limits))) or ():  # type: ignore[misc]
             seen += max(map(len, columns.values()), default=0)
             for name, cells in columns.items():
-                may_be = folded(name) not in passed and _may_be_ids(cells.type)
-                looked = looked or may_be or (found.format == "GeoJSON" and folded(name) not in passed)  # which declares no types
+                may_be = fold_name(name) not in passed and _may_be_ids(cells.type)
+                looked = looked or may_be or (found.format == "GeoJSON" and fold_name(name) not in passed)  # which declares no types
                 if may_be:
                     looks.setdefault(name, []).append(_value_counts(cells))
                     rows[name] = rows.get(name, 0) + len(cells) - cells.null_count
@@ -242,7 +251,7 @@ def _of_geojson(data: bytes) -> _Columns:
 
 
 def _of_layer(kind: str, data: bytes, limits: Limits) -> _Columns:
-    checked = repacked_shapefile(data, limits) if kind == "Shapefile" else checked_geopackage(data)
+    checked = repack_shapefile(data, limits) if kind == "Shapefile" else check_geopackage(data)
     layer = next(name for name, geometry in pyogrio.list_layers(io.BytesIO(checked)) if geometry is not None)
     read = pyogrio.raw.read(io.BytesIO(checked), layer=layer, read_geometry=False, max_features=MOST_ROWS)
     return {name: pa.array(cells, from_pandas=True) for name, cells in zip(read[0]["fields"], read[3], strict=True)}
@@ -288,4 +297,4 @@ def _are_codes(values: pa.Array) -> bool:
 
 
 def _is_named_so(name: str) -> bool:
-    return folded(name) in PERSON_NAMES or _NAMED.search(folded(name)) is not None
+    return fold_name(name) in PERSON_NAMES or _NAMED.search(fold_name(name)) is not None

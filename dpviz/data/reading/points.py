@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpviz.arrays import Floats
-from dpviz.data.bounding import bound_of, refuse_unenforced
-from dpviz.data.cells import cells_of, whole_counts
+from dpviz.data.cell_counts import count_rows
+from dpviz.data.cells import cells_of, check_bad_rows, whole_counts
 from dpviz.data.columns import (
     COUNT_NAMES,
     PERSON_NAMES,
@@ -19,14 +19,13 @@ from dpviz.data.columns import (
     OpenFile,
     PointColumns,
     RawPoints,
-    folded,
+    fold_name,
     only_candidate,
-    resolved,
+    resolve_columns,
 )
-from dpviz.data.counted import counted_rows
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.geometries import frame_of, on_a_map, open_format, reprojected
-from dpviz.data.reading.safety import Limits, Source, checked_bytes, guarded, too_many_rows
+from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, checked_bytes, guarded, too_many_rows
 from dpviz.data.reading.tables import CLEAN
 from dpviz.errors import InputError
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from dpviz.data.bounding import Bound
     from dpviz.space.domain import Domain
 
-DEFAULT_LIMITS = Limits()
 _LONGITUDES = ("lon", "lng", "long", "longitude")
 
 
@@ -91,7 +89,7 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
     if through and not (tabular and (x is None or y is None)):
         columns = PointColumns(x=x, y=y)
-        frame = None if opened.crs is None else on_a_map(opened.crs)
+        frame = None if opened.crs is None else check_on_map(opened.crs)
         raw = _rows(opened, columns, "refuse", limits)
         _refuse_rows(raw, columns, frame)
         _refuse_no_degrees(raw, columns, frame)
@@ -108,78 +106,8 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
     )
 
 
-def read_points(
-    source: Source,
-    *,
-    domain: Domain,
-    x: str | None = None,
-    y: str | None = None,
-    crs: object = None,
-    count: str | None = None,
-    person: str | None = None,
-    contributions: int = 1,
-    distinct: bool = False,
-    bad_rows: str = "refuse",
-    quoted_newlines: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
-    key: bytes | None = None,
-) -> PointCounts:
-    r"""Count a file's points on the lattice of a public domain.
-
-    Formats: CSV and TSV (UTF-8, a header, decimal points), GeoJSON, GeoPackage, GeoParquet, Parquet with x and y
-    columns, zipped Shapefile. Only the columns that are named here are read.
-
-    Args:
-        source: a path, or an open binary file (an upload) with a `name`; its ending tells the format. Never a URL.
-        domain: the public frame; points are reprojected to its CRS, and dropped where they lie outside.
-        x: column of easting or longitude; found by its name if None (lon, lng, long, longitude, x, easting, in any case).
-        y: column of northing or latitude, likewise.
-        crs: of the file's coordinates, if the file does not say (tables never do); not needed on a plain plane.
-        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused. A cell
-            of the lattice holds at most a thousand million records (less on very fine lattices), and more are cut to that.
-        person: column that says who a row belongs to; each person then keeps at most `contributions` records.
-            Blank cells, and NA, null or NaN in text tables, are missing.
-        contributions: m >= 1.
-        distinct: whether each person counts once in each cell, and keeps at most m distinct cells.
-        bad_rows: "refuse" raises on a row with a missing or malformed cell, "drop" leaves it out; the result's `dropped`
-            says how many. Under "drop" no single row raises; what concerns a whole file or column still does: damage, limits,
-            CRS, a column of which not one cell is a number, geometries of which not one is a point, a counts column
-            without a whole number. The syntax of a GeoJSON file is that of the whole file: it is one text of JSON.
-        quoted_newlines: declares that cells of a text table may hold line ends between quotation marks. Without it a row is one
-            line; with it one malformed row can take all that follow with it, so that releases do not read such files.
-        limits: the most that the file may hold.
-        key: bytes that decide which records a person keeps; fresh from the operating system if None.
-
-    Returns:
-        The private counts. No number, name or cell of the file is in their repr.
-
-    Raises:
-        InputError: the file or a column cannot be used, a row is bad under "refuse"; says the column and the rule,
-            never a cell's value.
-
-    >>> import io
-    >>> upload = io.BytesIO(b"Lon,Lat,note\n-100.1,40.2,here\n-80.5,30.0,there\n")
-    >>> upload.name = "places.csv"
-    >>> from dpviz.space.domain import Domain
-    >>> domain = Domain(bounds=(-125.0, 25.0, -65.5, 50.0), crs="EPSG:4326")
-    >>> read_points(upload, domain=domain, crs="EPSG:4326").count.sum()
-    np.int64(2)
-    """
-    question = PointsQuestion(
-        target=domain.crs,
-        columns=PointColumns(x=x, y=y, count=count, person=person),
-        crs=crs,
-        bad_rows=bad_rows,
-        limits=limits,
-        quoted_newlines=quoted_newlines,
-    )
-    refuse_unenforced(person, contributions, distinct=distinct)
-    bound = None if person is None else bound_of(contributions, key, distinct=distinct)
-    return points_of(read_rows(source, question), domain, bound)
-
-
 @dataclass(frozen=True, kw_only=True)
-class PointsQuestion:
+class PointsRequest:
     """What is asked of each file of points.
 
     Attributes:
@@ -199,31 +127,30 @@ class PointsQuestion:
     quoted_newlines: bool = False
 
     def __post_init__(self) -> None:
-        if self.bad_rows not in ("refuse", "drop"):
-            raise InputError("bad_rows must be 'refuse' or 'drop'.")
+        check_bad_rows(self.bad_rows)
 
 
-def read_rows(source: Source, question: PointsQuestion) -> RawPoints:
+def read_rows(source: Source, request: PointsRequest) -> RawPoints:
     """A file's rows in the target CRS, the bad ones refused, or marked to be dropped.
 
     Raises:
         InputError: as `read_points`.
     """
-    opened = _open(source, question.limits, question.columns, quoted_newlines=question.quoted_newlines)
-    columns = resolved(opened.names, question.columns, has_geometry=opened.has_geometry)
-    frame = frame_of(opened.format, opened.crs, question.crs, question.target)
-    raw = _rows(opened, columns, question.bad_rows, question.limits)
+    opened = _open(source, request.limits, request.columns, quoted_newlines=request.quoted_newlines)
+    columns = resolve_columns(opened.names, request.columns, has_geometry=opened.has_geometry)
+    frame = crs_of_file(opened.format, opened.crs, request.crs, request.target)
+    raw = _rows(opened, columns, request.bad_rows, request.limits)
     _check_counts(raw, columns)
-    if question.bad_rows == "refuse":
+    if request.bad_rows == "refuse":
         _refuse_rows(raw, columns, frame)
-    east, north = reprojected(raw, frame, question.target)
+    east, north = reproject(raw, frame, request.target)
     return replace(raw, x=east, y=north)
 
 
 def points_of(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCounts:
     """Count rows in the domain's CRS, bad ones left out; the unit is a record without a bound."""
     weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
-    counted = counted_rows(cells_of(raw.x, raw.y, domain), weight, raw.person, bound, domain.side**2)
+    counted = count_rows(cells_of(raw.x, raw.y, domain), weight, raw.person, bound, domain.side**2)
     return PointCounts.from_counted(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
 
 
@@ -262,7 +189,7 @@ def _refuse_rows(raw: RawPoints, columns: PointColumns, frame: CRS | None) -> No
 
 
 def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
-    if raw.has_strangers:
+    if raw.has_other_shapes:
         raise InputError(f"Some geometries are not points. {CLEAN}")
     for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
         if not np.isfinite(values).all():
@@ -287,7 +214,7 @@ def _refuse_bad_counts(counts: Floats, name: str | None) -> None:
 
 def _refuse_no_degrees(raw: RawPoints, columns: PointColumns, frame: CRS | None) -> None:
     """Refuse coordinates that are said to be degrees, by their CRS or by their columns' names, if not one of them is."""
-    said = frame.is_geographic if frame is not None else folded(columns.x or "") in _LONGITUDES
+    said = frame.is_geographic if frame is not None else fold_name(columns.x or "") in _LONGITUDES
     if said and len(raw.x) and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
         raise InputError(
             "Not one coordinate is a longitude and a latitude in degrees, as the CRS or the columns' names say: are they metres of a"

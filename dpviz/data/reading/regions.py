@@ -12,9 +12,9 @@ import pandas as pd
 import shapely
 from pyproj import CRS
 
-from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, folded
+from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, fold_name
 from dpviz.data.reading.geometries import OpenShapes, open_shapes
-from dpviz.data.reading.safety import Limits, Source, attempt, checked_bytes, guarded
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, attempt, checked_bytes, guarded
 from dpviz.errors import DomainError
 from dpviz.space.region_tables import ID, LEVEL, NAME, PARENT
 from dpviz.space.regions import DEGREES, Regions
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from dpviz.data.reading.geometries import Shapes
 
-DEFAULT_LIMITS = Limits()
 ID_NAMES = (ID, "id", "geoid", "fips", "tile_id", "code", "region", "region_code", "zone", "zone_id", "area_id")
 PARENT_NAMES = (PARENT, "parent", "parent_region", "parent_region_id", "parent_code", "parent_geoid")
 LEVEL_NAMES = (LEVEL, "level_name", "lvl", "admin_level")
@@ -83,7 +82,7 @@ def inspect_regions(source: Source, *, through: bool = False, limits: Limits = D
 
 def _read_through(opened: OpenShapes, nested: bool) -> None:
     """Make the regions, or at least read all cells."""
-    if (opened.has_geometry and opened.crs is None) or not all(folded(axis) in _IN_DEGREES for axis in _axes(opened.names)):
+    if (opened.has_geometry and opened.crs is None) or not all(fold_name(axis) in _IN_DEGREES for axis in _axes(opened.names)):
         _rows(opened, opened.names)  # a CRS is still to be said
     elif nested or _are_locations(opened.names):
         _regions(opened, ["id"] if _are_locations(opened.names) else None, None, None)
@@ -146,12 +145,12 @@ def _regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[st
 
 def _are_locations(names: Sequence[str]) -> bool:
     """Whether a table is one of locations as flow maps have it: id, lat and lon, perhaps name, and nothing else."""
-    return {"id", "lat", "lon"} <= {folded(name) for name in names} <= {"id", "lat", "lon", "name"}
+    return {"id", "lat", "lon"} <= {fold_name(name) for name in names} <= {"id", "lat", "lon", "name"}
 
 
 def _named(names: Sequence[str], asked: str) -> str:
     exact = [name for name in names if name == asked]
-    found = exact or [name for name in names if folded(name) == folded(str(asked))]
+    found = exact or [name for name in names if fold_name(name) == fold_name(str(asked))]
     if not found:
         raise DomainError(f"There is no column named {asked!r}; the file has {_listed(names)}.")
     if len(found) > 1:
@@ -176,7 +175,7 @@ def _labels(names: Sequence[str], levels: Sequence[str], asked: Mapping[str, str
     """Level -> column of readable names."""
     if asked is not None:
         return {level: _named(names, column) for level, column in asked.items()}
-    found = {level: candidates(names, [f"{folded(level)}_name"]) for level in levels}
+    found = {level: candidates(names, [f"{fold_name(level)}_name"]) for level in levels}
     if levels and not found[levels[-1]]:
         found[levels[-1]] = [name for name in candidates(names, LABEL_NAMES) if name not in levels]
     return {level: columns[0] for level, columns in found.items() if len(columns) == 1}
@@ -190,7 +189,7 @@ def _parent_columns(names: Sequence[str]) -> dict[str, str]:
     """
     found = {ID: ID_NAMES, PARENT: PARENT_NAMES, LEVEL: LEVEL_NAMES, NAME: LABEL_NAMES}
     columns = {meant: candidates(names, aliases) for meant, aliases in found.items()}
-    columns = {meant: [name for name in own if folded(name) == meant] or own for meant, own in columns.items()}
+    columns = {meant: [name for name in own if fold_name(name) == meant] or own for meant, own in columns.items()}
     if missing := [meant for meant in (ID, PARENT, LEVEL) if not columns[meant]]:
         raise DomainError(
             f"The file does not say how its regions are nested (no column {missing[0]!r}). Pass levels=[...], the columns of ids from"
@@ -234,7 +233,7 @@ def _frame_of_axes(axes: Sequence[str], crs: object) -> CRS | None:
         if crs is not None:
             raise DomainError("The file has neither geometry nor columns of coordinates: leave crs out.")
         return None
-    if crs is None and not all(folded(axis) in _IN_DEGREES for axis in axes):
+    if crs is None and not all(fold_name(axis) in _IN_DEGREES for axis in axes):
         raise DomainError(f"Columns {_listed(axes)} are coordinates without a CRS, which is never guessed: pass crs=..., or rename them.")
     return _known(DEGREES if crs is None else crs)
 

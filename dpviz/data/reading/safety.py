@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeGuard, TypeVar, cast
 
 from dpviz.errors import DpvizError, InputError, SettingError
 
@@ -79,6 +79,9 @@ class Limits:
                 raise SettingError(f"The limit {field.name} must be a whole number, at least 1.")
 
 
+DEFAULT_LIMITS = Limits()
+
+
 def guarded(rule: str, read: Callable[[], T]) -> T:
     """What `read` gives; whatever a library raises becomes an InputError that says only `rule`.
 
@@ -115,20 +118,37 @@ def checked_bytes(source: Source, limits: Limits) -> tuple[str, bytes]:
     Raises:
         InputError: a URL or GDAL path, an unknown ending, no such file, no bytes, too many bytes.
     """
-    is_path = isinstance(source, str | os.PathLike)
-    name = os.fspath(source) if is_path else getattr(source, "name", None)  # type: ignore[arg-type]
-    if not isinstance(name, str):
-        raise InputError("A source must be a path, or an open binary file that has a name.")
+    name = name_of(source)
     kind = format_of(name)
-    if is_path:
+    if is_path(source):
         data = guarded("The file cannot be read: does it exist, and may you read it?", lambda: _from_path(Path(name), limits))
     else:
-        data = guarded("The upload cannot be read: it must be an open binary file.", lambda: _from_upload(source, limits))  # type: ignore[arg-type]
+        data = guarded("The upload cannot be read: it must be an open binary file.", lambda: _from_upload(cast("BinaryIO", source), limits))
     if len(data) > limits.file_bytes:
         raise InputError(f"The file is larger than the limit of {limits.file_bytes:,} bytes.")
     if not data:
         raise InputError("The file is empty.")
     return kind, data
+
+
+def is_path(source: Source) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether a source is a path, not an upload."""
+    return isinstance(source, str | os.PathLike)
+
+
+def name_of(source: Source) -> str:
+    """A path as a text, or the name that an upload has.
+
+    Raises:
+        InputError: it is neither a path nor an open file with a name.
+    """
+    name = os.fspath(source) if is_path(source) else getattr(source, "name", None)
+    if not isinstance(name, str):
+        raise InputError(
+            "A source must be a path, or an open binary file that has a name. A table in memory is counted by PointCounts.from_xy,"
+            " PointCounts.from_geodataframe or Flows.from_table."
+        )
+    return name
 
 
 def format_of(name: str) -> str:
@@ -175,7 +195,7 @@ def _from_upload(upload: BinaryIO, limits: Limits) -> bytes:
     return data
 
 
-def checked_geopackage(data: bytes) -> bytes:
+def check_geopackage(data: bytes) -> bytes:
     """The same bytes, if they are a GeoPackage whose layers are plain tables.
 
     GDAL would open any of its formats under this name, network services included, and run the functions that a view calls.
@@ -214,7 +234,7 @@ def _check_schema(database: sqlite3.Connection) -> None:
         raise InputError(_VIEW_REFUSED)
 
 
-def repacked_shapefile(data: bytes, limits: Limits) -> bytes:
+def repack_shapefile(data: bytes, limits: Limits) -> bytes:
     """A fresh archive in memory with the parts of the one Shapefile in `data`, and nothing else.
 
     Raises:

@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpviz.data.reading.safety import Limits, Source, attempt, format_of, guarded, refuse_url
+from dpviz.data.reading.safety import Limits, Source, attempt, format_of, guarded, is_path, name_of, refuse_url
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_END, SEPARATORS
 from dpviz.errors import InputError
@@ -78,11 +78,6 @@ class FoundFiles:
         return self.within(limits) and self.size <= LARGE_SHARE * memory_bytes()
 
 
-def is_path(source: object) -> TypeGuard[str | os.PathLike[str]]:
-    """Whether a source is a path, not an upload."""
-    return isinstance(source, str | os.PathLike)
-
-
 def found_files(source: Sources) -> FoundFiles:
     """What a source stands for.
 
@@ -95,12 +90,12 @@ def found_files(source: Sources) -> FoundFiles:
         InputError: no file is found, one cannot be read, or two are of different formats or schemas.
     """
     listed: list[Source] = list(source) if isinstance(source, list | tuple) else [cast("Source", source)]
-    sources = _once_each([each for given in listed for each in _expanded(given)])
+    sources = _once_each([each for given in listed for each in _expand(given, alone=len(listed) == 1)])
     if not sources:
         raise InputError("No file is named: a list of sources needs at least one.")
     kinds = [format_of(name_of(each)) for each in sources]
     _refuse_unlike(sources, kinds, "of different formats")
-    facts = [_facts(each, kind) for each, kind in zip(sources, kinds, strict=True)]
+    facts = [_read_facts(each, kind, alone=len(sources) == 1) for each, kind in zip(sources, kinds, strict=True)]
     _refuse_unlike(sources, [fact.names for fact in facts], "of different columns: their names, or the order of these, differ")
     _refuse_unlike(sources, [fact.schema for fact in facts], "of different schemas: columns of one name hold different types")
     _refuse_unlike(sources, [fact.geo for fact in facts], "of different geometries or CRS")
@@ -116,7 +111,7 @@ def found_files(source: Sources) -> FoundFiles:
     )
 
 
-def _expanded(source: Source) -> list[Source]:
+def _expand(source: Source, *, alone: bool) -> list[Source]:
     """Real paths that a source stands for, in the order of their names; an upload stands for itself."""
     if not is_path(source):
         return [source]
@@ -130,33 +125,31 @@ def _expanded(source: Source) -> list[Source]:
     if attempt(path.exists) or not glob.has_magic(text):
         format_of(text)
         if attempt(path.exists) and not path.is_file():  # a pipe would be waited for
-            raise InputError(f"The path {path.name!r} is not a file.")
-        return [guarded(f"The file {path.name!r} cannot be read: does it exist, and may you read it?", lambda: path.resolve(strict=True))]
+            raise InputError(f"{_called(path, alone)} is not a file.")
+        return [guarded(f"{_called(path, alone)} cannot be read: does it exist, and may you read it?", lambda: _real(path))]
     found = guarded("The pattern cannot be read.", lambda: glob.glob(text, recursive=True))  # noqa: PTH207  (patterns may be absolute)
     files = sorted(each for each in map(Path, found) if each.is_file())
     if not files:
         raise InputError(f"No file fits the pattern {path.name!r}: look at its folder, and at upper and lower case.")
-    return [each.resolve() for each in files]
+    return [_real(each) for each in files]
 
 
 def _in_folder(folder: Path) -> list[Path]:
     inside = [path for path in sorted(folder.rglob("*")) if path.suffix.lower() in _PARQUET_ENDINGS and path.is_file()]
-    files = [path.resolve() for path in inside if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)]
+    files = [_real(path) for path in inside if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)]
     if not files:
         raise InputError(f"The folder {folder.name!r} holds no Parquet file; name other files by a pattern, such as '*.csv'.")
     return files
 
 
-def name_of(source: Source) -> str:
-    """A path, or the name that an upload has.
+def _real(path: Path) -> Path:
+    """The file that a path leads to; a link whose target has another ending stays, because its own ending tells the format.
 
     Raises:
-        InputError: it is neither a path nor an open file with a name.
+        OSError: the file does not exist.
     """
-    name = os.fspath(source) if is_path(source) else getattr(source, "name", None)
-    if not isinstance(name, str):
-        raise InputError("A source must be a path, or an open binary file that has a name.")
-    return name
+    real = path.resolve(strict=True)
+    return real if real.suffix.lower() == path.suffix.lower() else path.absolute()
 
 
 def _once_each(sources: Sequence[Source]) -> list[Source]:
@@ -194,12 +187,17 @@ class _Facts:
     rowless: bool = False
 
 
-def _facts(source: Source, kind: str) -> _Facts:
+def _called(path: Path, alone: bool) -> str:
+    """How an error calls a file: by its name only if there are several, because a name may be private."""
+    return "The file" if alone else f"The file {path.name!r}"
+
+
+def _read_facts(source: Source, kind: str, *, alone: bool) -> _Facts:
     if kind not in TABLES:
         return _Facts()
-    name = Path(name_of(source)).name
-    rule = f"The file {name!r} cannot be read as {kind}: it is damaged or cut short, or its ending is wrong."
-    return guarded(rule, lambda: _of_parquet(source) if kind == "Parquet" else _of_text(source, kind))
+    called = _called(Path(name_of(source)), alone)
+    rule = f"{called} cannot be read as {kind}: it is damaged or cut short, or its ending is wrong."
+    return guarded(rule, lambda: _of_parquet(source) if kind == "Parquet" else _of_text(source, kind, called))
 
 
 def _of_parquet(source: Source) -> _Facts:
@@ -216,10 +214,10 @@ def _of_parquet(source: Source) -> _Facts:
     return _Facts(schema=schema.remove_metadata(), names=tuple(schema.names), geo=geo, rows=rows)
 
 
-def _of_text(source: Source, kind: str) -> _Facts:
+def _of_text(source: Source, kind: str, called: str) -> _Facts:
     head = _head(source)
     if not head:
-        raise InputError(f"The file {Path(name_of(source)).name!r} is empty.")
+        raise InputError(f"{called} is empty.")
     header = open_header(kind, head)
     rowless = len(head) < HEAD_BYTES and NO_END.search(head, header.end) is None
     return _Facts(schema=pa.schema([(name, pa.string()) for name in header.names]), names=header.names, rowless=rowless)

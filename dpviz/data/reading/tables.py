@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pyproj import CRS
 
 from dpviz.arrow_memory import in_arrow_memory
-from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, folded, raw_points, readable_texts
+from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, fold_name, raw_points, readable_texts
 from dpviz.data.reading.safety import Limits, attempt, guarded, too_many_rows
 from dpviz.data.reading.text_rows import (
     HEAD_BYTES,
@@ -98,9 +98,9 @@ def open_geojson(data: bytes, asked: PointColumns) -> OpenFile:
     The file is one text of JSON, so that its syntax is damaged as a whole or not at all; control characters within texts and
     deep nesting do no harm.
     """
-    text = flattened(data).decode("utf-8-sig", "replace")
+    text = flatten_json(data).decode("utf-8-sig", "replace")
     names: dict[str, None] = {}
-    wanted = {folded(str(name)) for name in (asked.count, asked.person) if name is not None}
+    wanted = {fold_name(str(name)) for name in (asked.count, asked.person) if name is not None}
 
     def collapse(pairs: list[tuple[str, Any]]) -> Any:
         thing = once(pairs)
@@ -111,7 +111,7 @@ def open_geojson(data: bytes, asked: PointColumns) -> OpenFile:
             return _Feature()
         properties = properties if isinstance(properties, dict) else {}
         names.update(dict.fromkeys(properties))
-        kept = {name: value for name, value in properties.items() if folded(name) in wanted} if wanted else {}
+        kept = {name: value for name, value in properties.items() if fold_name(name) in wanted} if wanted else {}
         return _feature(thing.get("geometry"), kept)
 
     top = json.loads(text, object_pairs_hook=collapse, parse_int=_whole, strict=False)
@@ -137,7 +137,7 @@ def _whole(digits: str) -> int | str:
     return int(digits) if len(digits) < 19 else digits
 
 
-def flattened(data: bytes) -> bytes:
+def flatten_json(data: bytes) -> bytes:
     """The same JSON with a 0 for what is nested deeper than 100, which the parser would give up on; a function of each value alone."""
     content = np.frombuffer(data, np.uint8)
     quotes, marks = np.flatnonzero(content == ord('"')), np.flatnonzero(content == ord("\\"))
@@ -197,7 +197,7 @@ def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints
         cells[:] = [_cell(feature.kept.get(name), name == columns.person) for feature in features]
         return cells
 
-    return raw_points(columns, get, x=x, y=y, has_strangers=strangers > 0)
+    return raw_points(columns, get, x=x, y=y, has_other_shapes=strangers > 0)
 
 
 def _cell(value: Any, as_text: bool) -> Any:

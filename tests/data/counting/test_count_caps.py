@@ -9,8 +9,8 @@ import pytest
 import dpviz as dv
 from dpviz.data import cells as arrays
 from dpviz.data.bounding import bound_of
-from dpviz.data.cells import MOST_RECORDS, most_per_place, total_of
-from dpviz.data.counted import counted_rows
+from dpviz.data.cell_counts import count_rows
+from dpviz.data.cells import MOST_RECORDS, most_per_cell, total_of
 from dpviz.mechanisms.trips.top_down import TopDown
 from dpviz.space.regions import Regions
 from tests.data.reading.files import PLANE, left_out, text
@@ -42,7 +42,7 @@ def test_sums_are_cut_alike_in_any_order_and_file(tmp_path, engine, options, ord
     rows = ["1,1,1e300,a", *["1,1,9007199254740992,a"] * 2000 + ["2,2,999999999,b", "2,2,1,b"], "3,3,7,c"]
     for number, part in enumerate([rows[:1], rows[1:2001], rows[2001:]]):
         (tmp_path / f"{order[number]}.csv").write_text("\n".join(["x,y,n,who", *part]))
-    points = dv.count_points(f"{tmp_path}/*.csv", domain=SQUARE, **counted_by(engine), count="n", bad_rows="drop", **options)
+    points = dv.read_points(f"{tmp_path}/*.csv", domain=SQUARE, **counted_by(engine), count="n", bad_rows="drop", **options)
     assert points.count.tolist() == [10**9, 10**9, 7]
     assert points.bad == points.outside == 0
     assert points.over >= (2000 if options else MOST_RECORDS - 2 * 10**9 - 7)
@@ -51,14 +51,14 @@ def test_sums_are_cut_alike_in_any_order_and_file(tmp_path, engine, options, ord
 @pytest.mark.parametrize("most", [None, 2, 5])
 def test_one_record_more_changes_one_count_by_at_most_one(monkeypatch, most):
     """All tables of two rows on two places, the cap at 3; with people, a person's records change the counts by m in all."""
-    monkeypatch.setattr(arrays, "MOST_PER_PLACE", 3)
+    monkeypatch.setattr(arrays, "MOST_PER_CELL", 3)
     bound = None if most is None else bound_of(most, b"k")
 
     def counted(places, weight):
         owners = None if most is None else dv.data.bounding.people(["a", "b"])
-        found = counted_rows(np.array(places), np.array(weight), owners, bound, 2)
+        found = count_rows(np.array(places), np.array(weight), owners, bound, 2)
         whole = np.zeros(2, np.int64)
-        whole[found.places] = found.counts
+        whole[found.cells] = found.counts
         assert found.beyond == (0 if most else min(sum(weight), MOST_RECORDS) - whole.sum()) or most
         return whole
 
@@ -75,8 +75,8 @@ def test_one_record_more_changes_one_count_by_at_most_one(monkeypatch, most):
 @pytest.mark.parametrize("order", range(1, 25))
 def test_cut_counts_add_up_to_what_floats_hold(order):
     size = 4**order
-    assert most_per_place(size) * min(size, 2**33) <= MOST_RECORDS
-    assert most_per_place(size) >= 2**20
+    assert most_per_cell(size) * min(size, 2**33) <= MOST_RECORDS
+    assert most_per_cell(size) >= 2**20
     assert total_of(np.full(5000, MOST_RECORDS)) == MOST_RECORDS
     assert total_of(np.array([MOST_RECORDS - 2, 1])) == MOST_RECORDS - 1
 

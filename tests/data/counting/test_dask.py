@@ -14,12 +14,12 @@ import shapely
 from distributed import Client, LocalCluster
 
 from dpviz.data.bounding import People, bound_of
-from dpviz.data.counted import counted_rows
+from dpviz.data.cell_counts import count_rows
 from dpviz.data.counting import dask as count_dask
+from dpviz.data.counting import dask_cluster as count_dask_cluster
 from dpviz.data.counting import dask_tables as count_dask_parts
-from dpviz.data.counting import dask_watch as count_dask_watch
 from dpviz.data.counting.dask import DaskCluster, count_with_dask
-from dpviz.data.counting.job import CountingPass, GeometryCells, IdPairs, LeafIds, Watch, XyCells, XyPairs
+from dpviz.data.counting.job import GeometryCells, IdPairs, Job, LeafIds, Watch, XyCells, XyPairs
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
@@ -89,24 +89,24 @@ def file(table, tmp_path_factory):
     return path
 
 
-def asked_of(file, placing=XY, **options):
+def job_of(file, finder=XY, **options):
     """A pass over one Parquet file, that drops bad rows unless told otherwise."""
-    return CountingPass(files=(file,), format="Parquet", schema=pq.read_schema(file), placing=placing, **{"drop": True} | options)
+    return Job(files=(file,), format="Parquet", schema=pq.read_schema(file), finder=finder, **{"drop": True} | options)
 
 
-def in_memory(asked, table):
+def in_memory(job, table):
     """What the pass in memory gives."""
-    columns = {name: table.column(name) for name in asked.columns}
-    weight = None if asked.count is None else asked.weights(columns[asked.count])
+    columns = {name: table.column(name) for name in job.columns}
+    weight = None if job.count is None else job.weights(columns[job.count])
     people = None
-    if asked.person is not None:
-        encoded = asked.persons(columns[asked.person]).combine_chunks().dictionary_encode()
+    if job.person is not None:
+        encoded = job.persons(columns[job.person]).combine_chunks().dictionary_encode()
         people = People(codes=encoded.indices.fill_null(-1).to_numpy().astype(np.int64), distinct=encoded.dictionary.to_pylist())
-    return counted_rows(asked.placing.places(columns), weight, people, asked.bound, asked.placing.size)
+    return count_rows(job.finder.cells(columns), weight, people, job.bound, job.finder.size)
 
 
 def assert_same(one, other):
-    assert one.places.tolist() == other.places.tolist()
+    assert one.cells.tolist() == other.cells.tolist()
     assert one.counts.tolist() == other.counts.tolist()
     assert (one.outside, one.bad, one.over) == (other.outside, other.bad, other.over)
 
@@ -134,18 +134,18 @@ PLACINGS = {
 
 @pytest.mark.parametrize("kind", PLACINGS)
 def test_places_are_those_of_the_pass_in_memory(where, file, table, kind):
-    asked = asked_of(file, PLACINGS[kind], count="n")
-    found = count_with_dask(asked, cluster=where)
-    assert_same(found, in_memory(asked, table))
+    job = job_of(file, PLACINGS[kind], count="n")
+    found = count_with_dask(job, cluster=where)
+    assert_same(found, in_memory(job, table))
     assert found.outside
     assert found.bad
-    assert repr(found) == "Counted()"
+    assert repr(found) == "CellCounts()"
 
 
 def test_coordinate_pairs_are_looked_up_by_workers(where, file, table):
-    placing = XyPairs(origin=("x", "y"), destination=("x2", "y2"), starts=Quarters(), ends=Quarters(), leaves=(4, 4), crs=None)
-    asked = asked_of(file, placing)
-    assert_same(count_with_dask(asked, cluster=where), in_memory(asked, table))
+    finder = XyPairs(origin=("x", "y"), destination=("x2", "y2"), starts=Quarters(), ends=Quarters(), leaves=(4, 4), crs=None)
+    job = job_of(file, finder)
+    assert_same(count_with_dask(job, cluster=where), in_memory(job, table))
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_coordinate_pairs_are_looked_up_by_workers(where, file, table):
     ids=["2", "3 with counts", "4 distinct", "exactly 9"],
 )
 def test_people_keep_what_they_keep_in_memory(where, file, table, options):
-    asked = asked_of(file, **options)
-    found = count_with_dask(asked, cluster=where)
-    assert_same(found, in_memory(asked, table))
+    job = job_of(file, **options)
+    found = count_with_dask(job, cluster=where)
+    assert_same(found, in_memory(job, table))
     assert found.over
 
 
@@ -172,7 +172,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, where, table, tmp_path
     monkeypatch.setattr(count_dask, "_ROWS_PER_PARTITION", 1000)
     pq.write_table(table, tmp_path / "points.parquet", row_group_size=100)
     bound = None if person is None else bound_of(3, b"k")
-    asked = asked_of(tmp_path / "points.parquet", person=person, bound=bound)
+    job = job_of(tmp_path / "points.parquet", person=person, bound=bound)
     with Client(cluster, set_as_default=False) as client:
         victims = list(client.run(os.getpid).values())
     killed, told = [], []
@@ -183,7 +183,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, where, table, tmp_path
             os.kill(victims[0], signal.SIGKILL)
             killed.append(done)
 
-    assert_same(count_with_dask(asked, Watch(progress=kill), where), in_memory(asked, table))
+    assert_same(count_with_dask(job, Watch(progress=kill), where), in_memory(job, table))
     assert killed
 
 
@@ -194,10 +194,8 @@ def test_text_tables_are_cut_at_lines(where, tmp_path, monkeypatch):
     (tmp_path / "points.csv").write_text('\ufeff\n"x",y,"note, long",who\n' + "\n".join(lines))
     schema = pa.schema([(name, pa.string()) for name in ("x", "y", "note, long", "who")])
     monkeypatch.setattr(count_dask_parts, "TEXT_BYTES", 5000)
-    asked = CountingPass(
-        files=(tmp_path / "points.csv",), format="CSV", schema=schema, placing=XY, person="who", bound=bound_of(50, b"k"), drop=True
-    )
-    found = count_with_dask(asked, cluster=where)
+    job = Job(files=(tmp_path / "points.csv",), format="CSV", schema=schema, finder=XY, person="who", bound=bound_of(50, b"k"), drop=True)
+    found = count_with_dask(job, cluster=where)
     assert (found.counts.sum(), found.bad, found.outside, found.over) == (350, 3, 0, 1997 - 350)
 
 
@@ -207,19 +205,19 @@ def test_a_stray_quotation_mark_does_not_move_rows(where, tmp_path, monkeypatch)
     (tmp_path / "points.tsv").write_text("x,y,note\n".replace(",", "\t") + "\n".join(row.replace(",", "\t") for row in rows))
     monkeypatch.setattr(count_dask_parts, "TEXT_BYTES", 200)
     schema = pa.schema([(name, pa.string()) for name in ("x", "y", "note")])
-    asked = CountingPass(files=(tmp_path / "points.tsv",), format="TSV", schema=schema, placing=XY)
-    assert count_with_dask(asked, cluster=where).counts.sum() == 100
+    job = Job(files=(tmp_path / "points.tsv",), format="TSV", schema=schema, finder=XY)
+    assert count_with_dask(job, cluster=where).counts.sum() == 100
 
 
 @pytest.mark.parametrize(
     ("options", "rule"),
     [
         ({}, "Column 'x' or 'y' has a cell that is no finite number"),
-        ({"placing": XyCells(x="x", y="x2", domain=UNIT), "count": "n"}, "Column 'n' has a cell that is not a whole number"),
-        ({"placing": XyCells(x="x", y="x2", domain=UNIT), "person": "who", "bound": bound_of(1, b"k")}, "'who' has a missing cell"),
-        ({"placing": PLACINGS["ids"], "unknown_refused": True}, "has an id that is no leaf region"),
+        ({"finder": XyCells(x="x", y="x2", domain=UNIT), "count": "n"}, "Column 'n' has a cell that is not a whole number"),
+        ({"finder": XyCells(x="x", y="x2", domain=UNIT), "person": "who", "bound": bound_of(1, b"k")}, "'who' has a missing cell"),
+        ({"finder": PLACINGS["ids"], "refuse_outside": True}, "has an id that is no leaf region"),
         (
-            {"placing": XyCells(x="x", y="x2", domain=UNIT), "person": "number", "bound": bound_of(9, b"k", fewer="refuse")},
+            {"finder": XyCells(x="x", y="x2", domain=UNIT), "person": "number", "bound": bound_of(9, b"k", fewer="refuse")},
             "Somebody has fewer trips",
         ),
     ],
@@ -227,7 +225,7 @@ def test_a_stray_quotation_mark_does_not_move_rows(where, tmp_path, monkeypatch)
 )
 def test_bad_rows_are_refused_by_column_and_rule(where, file, options, rule):
     with pytest.raises(InputError, match=rule) as caught:
-        count_with_dask(asked_of(file, **options, drop=False), cluster=where)
+        count_with_dask(job_of(file, **options, drop=False), cluster=where)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
 
@@ -236,57 +234,57 @@ def test_a_cut_file_and_one_of_another_schema_are_refused(where, file, table, tm
     whole = file.read_bytes()
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(whole[: len(whole) // 2])
-    asked = asked_of(file)
+    job = job_of(file)
     with pytest.raises(InputError, match="the file is damaged"):
-        count_with_dask(CountingPass(files=(cut,), format="Parquet", schema=asked.schema, placing=XY), cluster=where)
+        count_with_dask(Job(files=(cut,), format="Parquet", schema=job.schema, finder=XY), cluster=where)
     rotten = tmp_path / "rotten.parquet"
     rotten.write_bytes(whole[:4] + b"\xff" * 4000 + whole[4004:])
     with pytest.raises(InputError, match="the file is damaged"):
-        count_with_dask(CountingPass(files=(rotten,), format="Parquet", schema=asked.schema, placing=XY, drop=True), cluster=where)
+        count_with_dask(Job(files=(rotten,), format="Parquet", schema=job.schema, finder=XY, drop=True), cluster=where)
     other = tmp_path / "other.parquet"
     pq.write_table(pa.table({"x": table.column("x"), "y": table.column("who")}), other)
     with pytest.raises(InputError, match="do not have the same columns"):
-        count_with_dask(CountingPass(files=(file, other), format="Parquet", schema=asked.schema, placing=XY, drop=True), cluster=where)
+        count_with_dask(Job(files=(file, other), format="Parquet", schema=job.schema, finder=XY, drop=True), cluster=where)
 
 
 def test_too_many_records_are_cut(where, tmp_path):
     path = tmp_path / "many.parquet"
     pq.write_table(pa.table({"x": [0.5] * 4, "y": [0.5] * 4, "n": [2**52] * 4}), path, row_group_size=1)
-    found = count_with_dask(asked_of(path, count="n"), cluster=where)
+    found = count_with_dask(job_of(path, count="n"), cluster=where)
     assert (found.counts.tolist(), found.bad, found.over) == ([10**9], 0, 2**53 - 10**9)
 
 
 def test_no_rows_are_no_counts(where, tmp_path):
     path = tmp_path / "none.parquet"
     pq.write_table(pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.float64())}), path)
-    assert not len(count_with_dask(asked_of(path), cluster=where).places)
+    assert not len(count_with_dask(job_of(path), cluster=where).cells)
 
 
 def test_progress_rises_to_one_and_cancel_ends(where, file):
     seen, cancel = [], threading.Event()
-    count_with_dask(asked_of(file), Watch(progress=seen.append), where)
+    count_with_dask(job_of(file), Watch(progress=seen.append), where)
     assert seen == sorted(seen)
     assert (seen[0], seen[-1]) == (0.0, 1.0)
 
     with pytest.raises(DpvizError, match="cancelled") as caught:
-        count_with_dask(asked_of(file), Watch(progress=lambda done: cancel.set(), cancel=cancel), where)
+        count_with_dask(job_of(file), Watch(progress=lambda done: cancel.set(), cancel=cancel), where)
     assert not isinstance(caught.value, InputError)
 
 
 def test_an_address_that_refuses_is_one_line(file, monkeypatch):
     monkeypatch.setattr("dpviz.data.counting.dask_cluster.CONNECT_SECONDS", 0.5)
     with pytest.raises(InputError, match="No Dask scheduler answers at the address within") as caught:
-        count_with_dask(asked_of(file), cluster=DaskCluster(scheduler=Scheduler(address="tcp://127.0.0.1:9")))
+        count_with_dask(job_of(file), cluster=DaskCluster(scheduler=Scheduler(address="tcp://127.0.0.1:9")))
     assert caught.value.__cause__ is None
 
 
 def test_a_worker_without_dpviz_is_refused(where, file, monkeypatch):
-    monkeypatch.setattr(count_dask_watch, "find_spec", lambda _name: None)
+    monkeypatch.setattr(count_dask_cluster, "find_spec", lambda _name: None)
     with pytest.raises(InputError, match="A Dask worker has no dpviz"):
-        count_with_dask(asked_of(file), cluster=where)
+        count_with_dask(job_of(file), cluster=where)
 
 
 def test_a_worker_with_other_code_is_refused(where, file, monkeypatch):
-    monkeypatch.setattr(count_dask_watch, "_own_digest", lambda: "other")
+    monkeypatch.setattr(count_dask_cluster, "_own_digest", lambda: "other")
     with pytest.raises(InputError, match="another version of dpviz"):
-        count_with_dask(asked_of(file), cluster=where)
+        count_with_dask(job_of(file), cluster=where)

@@ -18,10 +18,9 @@ from distributed import LocalCluster
 
 from dpviz.data.counting import dask as count_dask
 from dpviz.data.counting import dask_cluster as count_dask_cluster
-from dpviz.data.counting import dask_watch as count_dask_watch
-from dpviz.data.counting.dask import DaskCluster, count_with_dask, counted_by
+from dpviz.data.counting.dask import DaskCluster, count_with_client, count_with_dask
 from dpviz.data.counting.dask_cluster import connected
-from dpviz.data.counting.job import CountingPass, Watch, XyCells
+from dpviz.data.counting.job import Job, Watch, XyCells
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.reading import safety as spill
 from dpviz.data.reading.safety import PREFIX
@@ -32,11 +31,11 @@ XY = XyCells(x="x", y="y", domain=Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, 
 
 
 @pytest.fixture
-def asked(tmp_path):
+def job(tmp_path):
     path = tmp_path / "points.parquet"
     x, y = np.random.default_rng(3).uniform(0, 1, (2, 4000))
     pq.write_table(pa.table({"x": x, "y": y}), path, row_group_size=100)
-    return CountingPass(files=(path,), format="Parquet", schema=pq.read_schema(path), placing=XY)
+    return Job(files=(path,), format="Parquet", schema=pq.read_schema(path), finder=XY)
 
 
 def listening(processes):
@@ -60,11 +59,11 @@ def gone(pid):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_own_workers_are_shut_off_and_a_lost_scheduler_is_one_line_that_leaves_nothing(asked, monkeypatch):
+def test_own_workers_are_shut_off_and_a_lost_scheduler_is_one_line_that_leaves_nothing(job, monkeypatch):
     monkeypatch.setattr(count_dask, "_MOST_ROWS", 100)
     monkeypatch.setattr(count_dask, "_LEAST_ROWS", 100)
     with connected(DaskCluster(workers=1)) as client:
-        assert counted_by(client, asked, Watch()).counts.sum() == 4000
+        assert count_with_client(client, job, Watch()).counts.sum() == 4000
         scheduler = client.run_on_scheduler(os.getpid)
         (worker,) = client.run(os.getpid).values()
         (spill,) = client.run(lambda dask_worker: dask_worker.local_directory).values()
@@ -72,7 +71,7 @@ def test_own_workers_are_shut_off_and_a_lost_scheduler_is_one_line_that_leaves_n
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert set(listening([scheduler, worker])) == {"127.0.0.1"}
         with pytest.raises(InputError, match="connection to the Dask scheduler was lost") as caught:
-            counted_by(client, asked, Watch(progress=lambda _done: gone(scheduler) or os.kill(scheduler, signal.SIGKILL)))
+            count_with_client(client, job, Watch(progress=lambda _done: gone(scheduler) or os.kill(scheduler, signal.SIGKILL)))
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
     end = time.monotonic() + 10
@@ -83,14 +82,14 @@ def test_own_workers_are_shut_off_and_a_lost_scheduler_is_one_line_that_leaves_n
     assert not folder.exists()
 
 
-def test_a_scheduler_without_workers_is_one_line(asked, monkeypatch):
-    monkeypatch.setattr(count_dask_watch, "SILENT_SECONDS", 0.5)
+def test_a_scheduler_without_workers_is_one_line(job, monkeypatch):
+    monkeypatch.setattr(count_dask_cluster, "SILENT_SECONDS", 0.5)
     options = {"dashboard_address": None, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}, "silence_logs": logging.CRITICAL}
     with (
         LocalCluster(n_workers=0, processes=False, protocol="tcp", host="127.0.0.1", **options) as cluster,
         pytest.raises(InputError, match="has had no worker for"),
     ):
-        count_with_dask(asked, cluster=DaskCluster(scheduler=Scheduler(address=cluster.scheduler_address)))
+        count_with_dask(job, cluster=DaskCluster(scheduler=Scheduler(address=cluster.scheduler_address)))
 
 
 _WAITS = """
@@ -123,33 +122,33 @@ def test_workers_end_with_whoever_started_them_however_that_ends(sign):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="stops a process")
-def test_a_scheduler_that_falls_silent_is_one_line(asked, monkeypatch):
+def test_a_scheduler_that_falls_silent_is_one_line(job, monkeypatch):
     monkeypatch.setattr(count_dask, "_MOST_ROWS", 100)
     monkeypatch.setattr(count_dask, "_LEAST_ROWS", 100)
     with connected(DaskCluster(workers=1)) as client:
         scheduler = client.run_on_scheduler(os.getpid)
-        counted_by(client, asked, Watch())
-        monkeypatch.setattr(count_dask_watch, "SILENT_SECONDS", 5.0)
+        count_with_client(client, job, Watch())
+        monkeypatch.setattr(count_dask_cluster, "SILENT_SECONDS", 5.0)
         try:
             with pytest.raises(InputError, match="connection to the Dask scheduler was lost"):
-                counted_by(client, asked, Watch(progress=lambda done: os.kill(scheduler, signal.SIGSTOP)))
+                count_with_client(client, job, Watch(progress=lambda done: os.kill(scheduler, signal.SIGSTOP)))
         finally:
             os.kill(scheduler, signal.SIGCONT)
 
 
-def test_workers_that_do_not_start_are_one_line(asked, monkeypatch):
+def test_workers_that_do_not_start_are_one_line(job, monkeypatch):
     monkeypatch.setattr(count_dask_cluster, "START_SECONDS", 0.05)
     with pytest.raises(InputError, match="could not be started on this machine"):
-        count_with_dask(asked, cluster=DaskCluster(workers=1))
+        count_with_dask(job, cluster=DaskCluster(workers=1))
 
 
-def test_no_disk_for_spilling_is_one_line(asked, monkeypatch):
+def test_no_disk_for_spilling_is_one_line(job, monkeypatch):
     def full(**_options):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(spill.tempfile, "mkdtemp", full)
     with pytest.raises(InputError, match="no folder for temporary files") as caught:
-        count_with_dask(asked)
+        count_with_dask(job)
     assert caught.value.__context__ is None
 
 

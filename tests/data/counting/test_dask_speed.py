@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpviz.data.bounding import bound_of
-from dpviz.data.counting.dask import DaskCluster, counted_by
+from dpviz.data.counting.dask import DaskCluster, count_with_client
 from dpviz.data.counting.dask_cluster import connected
-from dpviz.data.counting.job import CountingPass, Watch, XyCells
+from dpviz.data.counting.job import Job, Watch, XyCells
 from dpviz.space.domain import Domain
 
 MILLION = 1_000_000
@@ -34,7 +34,7 @@ def written(path, millions, people):
             columns = [places[:, 0], places[:, 1]] + ([rng.integers(0, people, MILLION)] if people else [])
             writer.write_table(pa.table([pa.array(column) for column in columns], schema=pa.schema(kinds)), row_group_size=MILLION)
     options = {"person": "person", "bound": bound_of(5, b"k")} if people else {}
-    return CountingPass(files=(path,), format="Parquet", schema=pq.read_schema(path), placing=PLACING, drop=True, **options)
+    return Job(files=(path,), format="Parquet", schema=pq.read_schema(path), finder=PLACING, drop=True, **options)
 
 
 @pytest.mark.benchmark
@@ -43,14 +43,14 @@ def written(path, millions, people):
     ("millions", "people", "least"), [(50, 0, 1.1), (10, MILLION, 1.1)], ids=["50 million points", "10 million of people"]
 )
 def test_two_workers_count_faster_than_one(tmp_path, capsys, millions, people, least):
-    asked = written(tmp_path / "points.parquet", millions, people)
+    job = written(tmp_path / "points.parquet", millions, people)
     seconds, found = {1: [], 2: []}, {}
     with ExitStack() as stack:
         clients = {workers: stack.enter_context(connected(DaskCluster(workers=workers))) for workers in seconds}
         for run in range(RUNS + 1):
             for workers, client in clients.items():
                 started = time.perf_counter()
-                found[workers] = counted_by(client, asked, Watch())
+                found[workers] = count_with_client(client, job, Watch())
                 if run:  # the first warms the workers up
                     seconds[workers].append(time.perf_counter() - started)
     one, two = (statistics.median(seconds[workers]) for workers in (1, 2))
@@ -59,6 +59,6 @@ def test_two_workers_count_faster_than_one(tmp_path, capsys, millions, people, l
         print(f"\n{what}: one worker {one:.2f} s, two {two:.2f} s, {one / two:.2f} times as fast")
         for workers, each in seconds.items():
             print(f"  {workers}: {', '.join(f'{run:.2f}' for run in each)} s")
-    assert np.array_equal(found[1].places, found[2].places)
+    assert np.array_equal(found[1].cells, found[2].cells)
     assert np.array_equal(found[1].counts, found[2].counts)
     assert one / two >= least

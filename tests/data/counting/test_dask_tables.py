@@ -5,28 +5,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpviz.data.bounding import People, bound_of, bounded
+from dpviz.data.bounding import People, bound_of, bound_records
 from dpviz.data.counting import dask_tables as count_dask_parts
 from dpviz.data.counting import dask_tables as count_dask_tables
+from dpviz.data.counting.dask import count_part, part_frame, people_of_part
 from dpviz.data.counting.dask_tables import (
     EMPTY,
-    NOBODY,
+    NO_PEOPLE,
     Part,
     Tally,
     batches,
+    bound_table,
     by_person,
-    joined,
-    kept,
-    nobodys,
+    join_tables,
     parquet_parts,
     row_groups,
-    summed,
+    sum_tables,
     table,
     tallies,
     text_parts,
+    without_person,
 )
-from dpviz.data.counting.dask_work import count_part, part_frame, people_of_part
-from dpviz.data.counting.job import CountingPass, XyCells
+from dpviz.data.counting.job import Job, XyCells
 from dpviz.space.domain import Domain
 
 XY = XyCells(x="x", y="y", domain=Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=4))
@@ -34,22 +34,22 @@ TEXTS = pa.schema([(name, pa.string()) for name in ("x", "y", "note")])
 
 
 def of(frame):
-    return dict(zip(frame["place"].tolist(), frame["count"].tolist(), strict=True))
+    return dict(zip(frame["cell"].tolist(), frame["count"].tolist(), strict=True))
 
 
 def test_sums_are_of_each_place_and_of_each_counter():
     some = table(np.array([3, 9]), np.array([1, 2**53 - 1]))
-    more = joined([some, tallies({Tally.BAD: 2, Tally.OUTSIDE: 0}), table(np.array([3]), np.array([4]))])
-    assert of(summed(more)) == {-2: 2, 3: 5, 9: 2**53 - 1}
-    assert of(summed(table(np.array([3, 9]), np.array([0, 1])))) == {9: 1}
-    assert of(summed(EMPTY)) == {}
+    more = join_tables([some, tallies({Tally.BAD: 2, Tally.OUTSIDE: 0}), table(np.array([3]), np.array([4]))])
+    assert of(sum_tables(more)) == {-2: 2, 3: 5, 9: 2**53 - 1}
+    assert of(sum_tables(table(np.array([3, 9]), np.array([0, 1])))) == {9: 1}
+    assert of(sum_tables(EMPTY)) == {}
 
 
 def test_sums_are_cut_to_what_is_exact():
-    assert of(summed(joined([tallies({Tally.INSIDE: 2**53, Tally.BAD: 1}), tallies({Tally.INSIDE: 3})]))) == {-3: 2**53, -2: 1}
-    some = joined([table(np.array([3]), np.array([2**53]))] * 2000)
-    assert of(summed(some)) == {3: 2**53}
-    assert of(summed(joined([some, table(np.array([2**30]), np.array([1]))]))) == {3: 2**53, 2**30: 1}
+    assert of(sum_tables(join_tables([tallies({Tally.INSIDE: 2**53, Tally.BAD: 1}), tallies({Tally.INSIDE: 3})]))) == {-3: 2**53, -2: 1}
+    some = join_tables([table(np.array([3]), np.array([2**53]))] * 2000)
+    assert of(sum_tables(some)) == {3: 2**53}
+    assert of(sum_tables(join_tables([some, table(np.array([2**30]), np.array([1]))]))) == {3: 2**53, 2**30: 1}
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 50, 10**6])
@@ -60,22 +60,22 @@ def test_people_are_bounded_in_runs_as_all_at_once(monkeypatch, at_once, options
     codes, places, records = rng.zipf(1.6, 600) % 40, rng.integers(0, 30, 600), rng.integers(0, 7, 600)
     texts = pa.array([f"p{code}" for code in codes], pa.large_string())
     halves = [by_person(texts[part], places[part], records[part], bound) for part in (slice(0, 250), slice(250, 600))]
-    frame = joined_people(*halves, nobodys(tallies({Tally.BAD: 5})))
+    frame = join_people(*halves, without_person(tallies({Tally.BAD: 5})))
     owners = People(codes=codes, distinct=[f"p{code}" for code in range(40)])
-    held = bounded(owners, places, records, bound)
-    expected = of(summed(table(held.places, held.records)))
-    assert of(kept(frame, bound, 30)) == {Tally.BAD: 5, Tally.KEPT: sum(expected.values())} | expected
+    held = bound_records(owners, places, records, bound)
+    expected = of(sum_tables(table(held.cells, held.records)))
+    assert of(bound_table(frame, bound, 30)) == {Tally.BAD: 5, Tally.KEPT: sum(expected.values())} | expected
 
 
-def joined_people(*frames):
+def join_people(*frames):
     return count_dask_tables.pd.concat(frames, ignore_index=True)
 
 
 def test_people_with_fewer_than_declared_are_told_not_raised():
     bound = bound_of(2, b"k", fewer="refuse")
     frame = by_person(pa.array(["a", "b", "b"], pa.large_string()), np.array([1, 1, 2]), np.ones(3, np.int64), bound)
-    assert of(kept(frame, bound, 9))[Tally.FEWER] == 1
-    assert of(kept(NOBODY, bound, 9)) == {}
+    assert of(bound_table(frame, bound, 9))[Tally.FEWER] == 1
+    assert of(bound_table(NO_PEOPLE, bound, 9)) == {}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -84,10 +84,10 @@ def test_wherever_text_is_cut_its_rows_are_whole(tmp_path, monkeypatch, end, las
     path = tmp_path / "points.csv"
     rows = ['0.1,0.2,"a,b"', '"0.3",0.4,plain', '0.5,0.6,"he said ""no"""', "", '0.6,0.6,"open', "0.7,0.8,", '0.8,0.8,5"', "0.9,0.1,ä"]
     path.write_bytes(("\ufeff" + end + "x,y,note" + end + end.join(rows) + last).encode())
-    asked = CountingPass(files=(path,), format="CSV", schema=TEXTS, placing=XY, drop=True)
+    job = Job(files=(path,), format="CSV", schema=TEXTS, finder=XY, drop=True)
     for size in range(1, path.stat().st_size + 2):
         monkeypatch.setattr(count_dask_parts, "TEXT_BYTES", size)
-        found = [batch for part in text_parts(path, asked) for batch in batches(part, asked)]
+        found = [batch for part in text_parts(path, job) for batch in batches(part, job)]
         assert [cell for batch in found for cell in batch.columns["x"].to_pylist()] == ["0.1", "0.3", "0.5", "0.7", "0.9"]
         assert [sum(getattr(batch.bad, rule) for batch in found) for rule in ("marks", "cells")] == [2, 0]
 
@@ -111,16 +111,16 @@ def test_what_a_worker_cannot_read_is_a_tally(tmp_path, part, content, kind):
     path = tmp_path / part
     if content is not None:
         path.write_bytes(content)
-    asked = CountingPass(files=(path,), format="CSV" if path.suffix == ".csv" else "Parquet", schema=TEXTS, placing=XY)
+    job = Job(files=(path,), format="CSV" if path.suffix == ".csv" else "Parquet", schema=TEXTS, finder=XY)
     frame = part_frame(Part(str(path), 0, path.stat().st_size if content else 9))
-    assert of(count_part(frame, asked)) == {kind: 1}
-    assert of(people_of_part(frame, asked)) == {kind: 1}
+    assert of(count_part(frame, job)) == {kind: 1}
+    assert of(people_of_part(frame, job)) == {kind: 1}
 
 
 def test_what_fails_on_a_worker_is_a_tally(tmp_path, monkeypatch):
     path = tmp_path / "points.csv"
     path.write_text("x,y,note\n0.1,0.2,secret\n")
-    asked = CountingPass(files=(path,), format="CSV", schema=TEXTS, placing=XY)
+    job = Job(files=(path,), format="CSV", schema=TEXTS, finder=XY)
     for error, kind in ((MemoryError, Tally.MEMORY), (KeyError, Tally.FAILED)):
-        monkeypatch.setattr(XyCells, "places", lambda *_given, error=error: (_ for _ in ()).throw(error("secret")))
-        assert of(count_part(part_frame(Part(str(path), 0, 99)), asked)) == {kind: 1}
+        monkeypatch.setattr(XyCells, "cells", lambda *_given, error=error: (_ for _ in ()).throw(error("secret")))
+        assert of(count_part(part_frame(Part(str(path), 0, 99)), job)) == {kind: 1}

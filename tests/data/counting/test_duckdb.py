@@ -41,7 +41,7 @@ def same_points(source, **options):
     results = []
     for engine in ("numpy", "duckdb"):
         try:
-            found = dv.count_points(source, domain=DOMAIN, engine=engine, crs=None if "geo" in str(source) else "EPSG:4326", **options)
+            found = dv.read_points(source, domain=DOMAIN, engine=engine, crs=None if "geo" in str(source) else "EPSG:4326", **options)
             lists = [found.row.tolist(), found.column.tolist(), found.count.tolist()]
             results.append((lists, found.outside, found.bad, found.over, found.unit, found.contributions))
         except dv.DpvizError as error:
@@ -72,7 +72,7 @@ def test_cells_are_numpys_next_to_every_lattice_line(tmp_path, order):
     x = np.concatenate([line, np.nextafter(line, -1), np.nextafter(line, 1)])
     y = np.nextafter(0.3 + rng.integers(0, domain.side + 1, len(x)) * (1.6 / domain.side), rng.choice([-1.0, 3.0], len(x)))
     pq.write_table(pa.table({"x": x, "y": y}), tmp_path / "lines.parquet")
-    one, two = (dv.count_points(tmp_path / "lines.parquet", domain=domain, engine=engine) for engine in ("numpy", "duckdb"))
+    one, two = (dv.read_points(tmp_path / "lines.parquet", domain=domain, engine=engine) for engine in ("numpy", "duckdb"))
     assert np.array_equal(one.row, two.row)
     assert np.array_equal(one.column, two.column)
     assert np.array_equal(one.count, two.count)
@@ -135,7 +135,7 @@ def _same_or_refused(source, **options):
     found = []
     for engine in ("numpy", "duckdb"):
         try:
-            points = dv.count_points(source, engine=engine, **options)
+            points = dv.read_points(source, engine=engine, **options)
             found.append((points.row.tolist(), points.column.tolist(), points.count.tolist(), points.outside, points.bad))
         except dv.InputError as error:
             found.append((type(error), error.__cause__, error.__context__))
@@ -164,7 +164,7 @@ def test_nan_is_bad_whatever_the_files_smallest_and_largest_values_are(tmp_path,
     pq.write_table(table, tmp_path / "points.parquet")
     domain = dv.Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
     for options in ({}, {"count": "n"}):
-        ask = partial(dv.count_points, tmp_path / "points.parquet", domain=domain, **options)
+        ask = partial(dv.read_points, tmp_path / "points.parquet", domain=domain, **options)
         found, known = (ask(engine=engine, bad_rows="drop") for engine in ("duckdb", "numpy"))
         assert (found.bad, found.outside) == (known.bad, known.outside)
         assert found.bad == 501
@@ -179,14 +179,14 @@ def test_polygons_are_refused_at_once(tmp_path):
     boxes.to_parquet(tmp_path / "boxes.parquet")
     for engine in dv.ENGINES:
         with pytest.raises(dv.InputError, match="not points"):
-            dv.count_points(tmp_path / "boxes.parquet", domain=DOMAIN, engine=engine, bad_rows="drop")
+            dv.read_points(tmp_path / "boxes.parquet", domain=DOMAIN, engine=engine, bad_rows="drop")
 
 
 def test_persons_of_odd_types_are_refused(tmp_path):
     whose = pa.array([1, 2], pa.duration("s"))
     pq.write_table(pa.table({"lon": [-100.0, -90.0], "lat": [30.0, 31.0], "who": whose}), tmp_path / "odd.parquet")
     with pytest.raises(dv.InputError, match="'who' does not say whom"):
-        dv.count_points(tmp_path / "odd.parquet", domain=DOMAIN, crs="EPSG:4326", person="who", engine="duckdb")
+        dv.read_points(tmp_path / "odd.parquet", domain=DOMAIN, crs="EPSG:4326", person="who", engine="duckdb")
 
 
 def test_rows_that_cannot_be_cut_are_bad_rows(tmp_path):
@@ -255,7 +255,7 @@ def test_the_order_of_rows_and_files_changes_nothing(tmp_path):
     shuffled = table.take(np.random.default_rng(9).permutation(table.num_rows))
     one, two = (written(each, tmp_path / f"{name}.parquet", parts=parts) for each, name, parts in ((table, "one", 1), (shuffled, "two", 4)))
     found = [
-        dv.count_points(each, domain=DOMAIN, engine="duckdb", crs="EPSG:4326", x="lon", y="LON ", contributions=4, **WHOLE)
+        dv.read_points(each, domain=DOMAIN, engine="duckdb", crs="EPSG:4326", x="lon", y="LON ", contributions=4, **WHOLE)
         for each in (one, two)
     ]
     assert np.array_equal(found[0].count, found[1].count)

@@ -18,18 +18,18 @@ from dpviz.data.bounding import bound_of
 from dpviz.data.counting import duckdb_session as count_duckdb_session
 from dpviz.data.counting.duckdb import count_with_duckdb
 from dpviz.data.counting.duckdb_session import NO_ROOM, DuckDBSettings, connected
-from dpviz.data.counting.job import CountingPass, Watch, XyCells
+from dpviz.data.counting.job import Job, Watch, XyCells
 from dpviz.data.reading.safety import NO_FOLDER
 
 DOMAIN = dv.Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
 CELL = "4.2424242"
 
 
-def asked_of(path, **rest):
+def job_of(path, **rest):
     schema = pq.read_schema(path) if path.suffix == ".parquet" else pa.schema([(name, pa.string()) for name in ("x", "y")])
     kind = "Parquet" if path.suffix == ".parquet" else "CSV"
-    placing = XyCells(x="x", y="y", domain=DOMAIN)
-    return CountingPass(files=(path,), format=kind, schema=schema, placing=placing, drop=True, size=path.stat().st_size, **rest)
+    finder = XyCells(x="x", y="y", domain=DOMAIN)
+    return Job(files=(path,), format=kind, schema=schema, finder=finder, drop=True, size=path.stat().st_size, **rest)
 
 
 def points_in(path, rows=50_000, **columns):
@@ -38,12 +38,12 @@ def points_in(path, rows=50_000, **columns):
     return path
 
 
-def refusal(asked, tmp_path, watch=None, kind=dv.InputError, **settings):
+def refusal(job, tmp_path, watch=None, kind=dv.InputError, **settings):
     """The text of the error, which has no other behind it; the folder for spilling is empty again."""
     spill = tmp_path / "spill"
     spill.mkdir(exist_ok=True)
     with pytest.raises(kind) as caught:
-        count_with_duckdb(asked, watch or Watch(), DuckDBSettings(**{"folder": spill} | settings))
+        count_with_duckdb(job, watch or Watch(), DuckDBSettings(**{"folder": spill} | settings))
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     whole = "".join(traceback.format_exception(caught.value))
@@ -55,45 +55,45 @@ def refusal(asked, tmp_path, watch=None, kind=dv.InputError, **settings):
 
 def test_files_that_are_damaged_after_they_were_found(tmp_path):
     path = points_in(tmp_path / "points.parquet")
-    asked, content = asked_of(path), path.read_bytes()
+    job, content = job_of(path), path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
-    assert "damaged or cut short" in refusal(asked, tmp_path)
+    assert "damaged or cut short" in refusal(job, tmp_path)
     path.write_bytes(content[:4] + bytes(2000) + content[2004:])
-    assert "damaged or cut short" in refusal(asked, tmp_path)
+    assert "damaged or cut short" in refusal(job, tmp_path)
     path.write_bytes(b"")
-    assert "damaged or cut short" in refusal(asked, tmp_path)
+    assert "damaged or cut short" in refusal(job, tmp_path)
     path.unlink()
-    assert "damaged or cut short" in refusal(asked, tmp_path)
+    assert "damaged or cut short" in refusal(job, tmp_path)
 
 
 def test_a_column_that_is_gone_or_another_one(tmp_path):
     path = points_in(tmp_path / "points.parquet")
-    asked = asked_of(path)
+    job = job_of(path)
     pq.write_table(pa.table({"x": [CELL], "y": ["no number " + CELL]}), path)
-    assert "damaged or cut short" in refusal(asked, tmp_path)
+    assert "damaged or cut short" in refusal(job, tmp_path)
     pq.write_table(pa.table({"x": [1.0]}), path)
-    assert "damaged or cut short" in refusal(asked, tmp_path)
+    assert "damaged or cut short" in refusal(job, tmp_path)
 
 
 def test_texts_that_are_no_utf8(tmp_path):
     path = tmp_path / "points.csv"
     path.write_bytes(b"x,y\n" + CELL.encode() + b",\xff\n1,2\n")
     with pytest.raises(dv.InputError, match="UTF-8"):
-        dv.count_points(path, domain=DOMAIN, engine="duckdb")
-    assert dv.count_points(path, domain=DOMAIN, engine="duckdb", bad_rows="drop").bad == 1
+        dv.read_points(path, domain=DOMAIN, engine="duckdb")
+    assert dv.read_points(path, domain=DOMAIN, engine="duckdb", bad_rows="drop").bad == 1
 
 
 def test_a_row_that_never_ends(tmp_path):
     path = tmp_path / "points.csv"
     path.write_bytes(b'x,y\n1,2\n1,"' + CELL.encode() * (2**25 // len(CELL)))
-    assert count_with_duckdb(asked_of(path), Watch()).bad == 1
-    assert "longer than" in refusal(replace(asked_of(path), drop=False), tmp_path)
+    assert count_with_duckdb(job_of(path), Watch()).bad == 1
+    assert "longer than" in refusal(replace(job_of(path), drop=False), tmp_path)
 
 
 def test_no_folder_to_spill_to(tmp_path):
     path = points_in(tmp_path / "points.parquet")
     with pytest.raises(dv.InputError) as caught:
-        count_with_duckdb(asked_of(path), Watch(), DuckDBSettings(folder=tmp_path / "none"))
+        count_with_duckdb(job_of(path), Watch(), DuckDBSettings(folder=tmp_path / "none"))
     assert str(caught.value) == NO_FOLDER
     assert caught.value.__context__ is None
 
@@ -106,26 +106,26 @@ def people_in(path):
 def test_no_room_to_spill_in(tmp_path, monkeypatch):
     path = people_in(tmp_path / "people.parquet")
     monkeypatch.setattr(count_duckdb_session, "_SHUT", count_duckdb_session._SHUT | {"max_temp_directory_size": "1MiB"})
-    asked = asked_of(path, person="who", bound=bound_of(1, b"k"))
-    assert refusal(asked, tmp_path, memory=48 * 2**20, threads=1) == NO_ROOM
+    job = job_of(path, person="who", bound=bound_of(1, b"k"))
+    assert refusal(job, tmp_path, memory=48 * 2**20, threads=1) == NO_ROOM
 
 
 def test_a_folder_that_is_taken_away(tmp_path):
     path, spill = people_in(tmp_path / "people.parquet"), tmp_path / "spill"
-    asked = asked_of(path, person="who", bound=bound_of(1, b"k"))
+    job = job_of(path, person="who", bound=bound_of(1, b"k"))
 
     def take_away(done):
         if done > 0:
             for folder in spill.iterdir():
                 folder.rename(tmp_path / "gone")
 
-    text = refusal(asked, tmp_path, Watch(progress=take_away), memory=48 * 2**20, threads=1)
+    text = refusal(job, tmp_path, Watch(progress=take_away), memory=48 * 2**20, threads=1)
     assert text == NO_ROOM
 
 
 def test_spilling_gives_the_same_counts_in_a_private_folder(tmp_path):
     path = people_in(tmp_path / "people.parquet")
-    asked = asked_of(path, person="who", bound=bound_of(1, b"k"))
+    job = job_of(path, person="who", bound=bound_of(1, b"k"))
     modes, seen, spill = set(), [], tmp_path / "spill"
     spill.mkdir()
 
@@ -133,8 +133,8 @@ def test_spilling_gives_the_same_counts_in_a_private_folder(tmp_path):
         modes.update(folder.stat().st_mode & 0o777 for folder in spill.iterdir())
         seen.extend([done, len(list(spill.rglob("*")))])
 
-    small = count_with_duckdb(asked, Watch(progress=look), DuckDBSettings(folder=spill, memory=64 * 2**20, threads=1))
-    large = count_with_duckdb(asked, Watch())
+    small = count_with_duckdb(job, Watch(progress=look), DuckDBSettings(folder=spill, memory=64 * 2**20, threads=1))
+    large = count_with_duckdb(job, Watch())
     assert np.array_equal(small.counts, large.counts)
     assert small.over == large.over > 0
     assert modes == {0o700}
@@ -163,7 +163,7 @@ def test_a_count_that_is_cancelled(tmp_path, ending, monkeypatch):
         if not calls:
             cancel.set()
         watch = Watch(progress=progress, cancel=cancel)
-        assert "cancelled" in refusal(asked_of(path), tmp_path, watch, dv.DpvizError, threads=1)
+        assert "cancelled" in refusal(job_of(path), tmp_path, watch, dv.DpvizError, threads=1)
 
 
 def test_an_error_of_the_caller_ends_the_count(tmp_path):
@@ -174,7 +174,7 @@ def test_an_error_of_the_caller_ends_the_count(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        count_with_duckdb(asked_of(path), Watch(progress=stop), DuckDBSettings(folder=spill))
+        count_with_duckdb(job_of(path), Watch(progress=stop), DuckDBSettings(folder=spill))
     assert not list(spill.iterdir())
     assert threading.active_count() < 20
 
@@ -182,7 +182,7 @@ def test_an_error_of_the_caller_ends_the_count(tmp_path):
 def test_odd_file_names_stand_for_themselves(tmp_path):
     path = points_in(tmp_path / "a[1]*'b=c.parquet", 10)
     points_in(tmp_path / "a1Z'b=c.parquet", 1_000)
-    assert count_with_duckdb(asked_of(path), Watch()).counts.sum() == 10
+    assert count_with_duckdb(job_of(path), Watch()).counts.sum() == 10
 
 
 def refused(connection, statement):
@@ -197,7 +197,7 @@ def test_duckdb_is_shut_off(tmp_path):
     path, other = points_in(tmp_path / "points.parquet", 10), points_in(tmp_path / "other.parquet", 10)
     spill = tmp_path / "spill"
     spill.mkdir()
-    with connected(asked_of(path), spill, DuckDBSettings()) as connection:
+    with connected(job_of(path), spill, DuckDBSettings()) as connection:
         assert connection.execute(f"FROM read_parquet('{glob.escape(str(path))}') SELECT count(*)").fetchall() == [(10,)]
         for statement in (
             f"FROM read_parquet('{other}')",
@@ -220,11 +220,11 @@ def test_counts_that_are_no_longer_exact_are_cut(tmp_path):
     table = {"x": [1.0, 1.0], "y": [1.0, 1.0], "n": [2**53, 1]}
     pq.write_table(pa.table(table), tmp_path / "many.parquet")
     for engine in ("numpy", "duckdb"):
-        found = dv.count_points(tmp_path / "many.parquet", domain=DOMAIN, engine=engine, count="n")
+        found = dv.read_points(tmp_path / "many.parquet", domain=DOMAIN, engine=engine, count="n")
         assert (found.count.tolist(), found.over) == ([10**9], 2**53 - 10**9)
 
 
 def test_nothing_private_in_any_repr(tmp_path):
     path = points_in(tmp_path / "points.parquet", 10)
-    assert CELL not in repr(asked_of(path))
-    assert str(tmp_path) not in repr(asked_of(path))
+    assert CELL not in repr(job_of(path))
+    assert str(tmp_path) not in repr(job_of(path))

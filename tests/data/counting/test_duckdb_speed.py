@@ -26,7 +26,7 @@ import dpviz as dv
 import duckdb
 from dpviz.data.counting.duckdb import count_with_duckdb
 from dpviz.data.counting.duckdb_session import DuckDBSettings
-from dpviz.data.counting.job import CountingPass, Watch
+from dpviz.data.counting.job import Job, Watch
 from dpviz.data.counting.job import XyCells
 
 which, path, folder, bounds, order, memory = json.loads(sys.argv[1])
@@ -46,9 +46,9 @@ def bare():
 
 def engine():
     domain = dv.Domain(bounds=tuple(bounds), crs=None, order=order)
-    placing = XyCells(x="lon", y="lat", domain=domain)
-    asked = CountingPass(files=(Path(path),), format="Parquet", schema=pq.read_schema(path), placing=placing)
-    return int(count_with_duckdb(asked, Watch(), DuckDBSettings(memory=memory, threads=2, folder=Path(folder))).counts.sum())
+    finder = XyCells(x="lon", y="lat", domain=domain)
+    job = Job(files=(Path(path),), format="Parquet", schema=pq.read_schema(path), finder=finder)
+    return int(count_with_duckdb(job, Watch(), DuckDBSettings(memory=memory, threads=2, folder=Path(folder))).counts.sum())
 
 
 wall, cpu = time.perf_counter(), time.process_time()
@@ -76,12 +76,12 @@ def write_points(path, rows, seed=1):
 
 def spent(which, path, folder):
     """Seconds of clock and of processors, records, and the most memory, of a process of its own."""
-    asked = json.dumps([which, str(path), str(folder), BOUNDS, ORDER, MEMORY])
+    job = json.dumps([which, str(path), str(folder), BOUNDS, ORDER, MEMORY])
     root = Path(dv.__file__).parents[1]
     script = folder / "run.py"  # with -c, DuckDB takes the process for a console, and draws its progress there
     script.write_text(_RUN)
     done = subprocess.run(
-        [sys.executable, str(script), asked], check=True, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(root)}
+        [sys.executable, str(script), job], check=True, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(root)}
     )
     return json.loads(done.stdout)
 
@@ -130,7 +130,7 @@ def test_ten_million_points_are_those_of_memory(tmp_path, options):
     x, y = rng.normal(-95, 12, rows).astype(np.float32), rng.normal(38, 5, rows).astype(np.float32)
     pq.write_table(pa.table({"lon": x, "lat": y, "who": rng.integers(0, 800_000, rows)}), tmp_path / "points.parquet")
     found = [
-        dv.count_points(tmp_path / "points.parquet", domain=DOMAIN, crs="EPSG:4326", engine=engine, **options)
+        dv.read_points(tmp_path / "points.parquet", domain=DOMAIN, crs="EPSG:4326", engine=engine, **options)
         for engine in ("numpy", "duckdb")
     ]
     for name in ("row", "column", "count"):
@@ -147,7 +147,7 @@ def test_five_million_trips_are_those_of_memory(tmp_path, options):
     rng, rows = np.random.default_rng(8), 5_000_000
     start, end = (pa.array(ids).take(pa.array((rng.pareto(0.5, rows) * 20).astype(np.int64) % len(ids))) for _ in range(2))
     pq.write_table(pa.table({"from": start, "to": end, "who": rng.integers(0, 900_000, rows)}), tmp_path / "trips.parquet")
-    found = [dv.count_flows(tmp_path / "trips.parquet", regions=regions, engine=engine, **options) for engine in ("numpy", "duckdb")]
+    found = [dv.read_flows(tmp_path / "trips.parquet", regions=regions, engine=engine, **options) for engine in ("numpy", "duckdb")]
     for name in ("origin", "destination", "count"):
         assert np.array_equal(*(getattr(flows, name) for flows in found))
     assert found[0].over == found[1].over

@@ -24,7 +24,7 @@ def same_flows(source, regions, **options):
     results = []
     for engine in ("numpy", "duckdb"):
         try:
-            found = dv.count_flows(source, regions=regions, engine=engine, **options)
+            found = dv.read_flows(source, regions=regions, engine=engine, **options)
             lists = [found.origin.tolist(), found.destination.tolist(), found.count.tolist()]
             results.append((lists, found.outside, found.bad, found.over))
         except dv.DpvizError as error:
@@ -33,7 +33,7 @@ def same_flows(source, regions, **options):
     return results[0]
 
 
-def trips_of(rows=5_000, kind=str):
+def read_all_trips(rows=5_000, kind=str):
     rng = np.random.default_rng(5)
     ids = np.array(["01001", "01003", "06001", "06037", " 06037 ", "99999", "", "1001"], object)
     start, end = rng.choice(ids, rows, p=[0.3, 0.2, 0.2, 0.1, 0.1, 0.05, 0.04, 0.01]), rng.choice(ids[:5], rows)
@@ -53,7 +53,7 @@ def test_coordinates_come_in_pairs(tmp_path, regions):
     (tmp_path / "trips.csv").write_text("a,b,c,d,e\n1,2,3,4,5\n")
     for engine in dv.ENGINES:
         with pytest.raises(dv.InputError, match="pair of columns"):
-            dv.count_flows(
+            dv.read_flows(
                 tmp_path / "trips.csv", regions=regions, origin=("a", "b", "c"), destination=("d", "e"), crs="EPSG:4326", engine=engine
             )
 
@@ -69,7 +69,7 @@ def test_coordinates_come_in_pairs(tmp_path, regions):
     ],
 )
 def test_trips_by_ids_are_those_of_memory(tmp_path, regions, ending, options):
-    source = written(trips_of(), tmp_path / f"trips{ending}", parts=2)
+    source = written(read_all_trips(), tmp_path / f"trips{ending}", parts=2)
     lists, outside, bad, _ = same_flows(source, regions, bad_rows="drop", key=b"k", **options)
     assert sum(lists[2]) > 100
     assert outside > 0

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dpviz.data.bounding import bound_of
 from dpviz.data.cells import BAD, OUTSIDE, cells_of, pairs_of
-from dpviz.data.columns import owners, readable_numbers
-from dpviz.data.counting.job import CountingPass, Faults, GeometryCells, IdPairs, LeafIds, Watch, XyCells, XyPairs, person_texts
+from dpviz.data.columns import people_of, readable_numbers
+from dpviz.data.counting.job import Faults, GeometryCells, IdPairs, Job, LeafIds, Watch, XyCells, XyPairs, person_texts
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.text_rows import BadLines
@@ -33,20 +33,20 @@ def column(values, kind=None):
     return pa.chunked_array([pa.array(values, kind, from_pandas=False)])
 
 
-def asked(placing, kind=None, **options):
-    schema = pa.schema([(name, kind or pa.string()) for name in (*placing.columns, "n", "who")])
-    return CountingPass(files=(), format="CSV" if kind is None else "Parquet", schema=schema, placing=placing, **options)
+def job(finder, kind=None, **options):
+    schema = pa.schema([(name, kind or pa.string()) for name in (*finder.columns, "n", "who")])
+    return Job(files=(), format="CSV" if kind is None else "Parquet", schema=schema, finder=finder, **options)
 
 
 @few
 @given(st.lists(st.tuples(*[st.one_of(st.floats(-1, 9), st.sampled_from(ODD))] * 2), min_size=1))
 def test_cells_are_those_of_the_counts(rows):
     x, y = np.array(rows).T
-    placing = pickle.loads(pickle.dumps(XyCells(x="x", y="y", domain=PLANE)))  # noqa: S301
-    places = placing.places({"x": column(x), "y": column(y)})
+    finder = pickle.loads(pickle.dumps(XyCells(x="x", y="y", domain=PLANE)))  # noqa: S301
+    places = finder.cells({"x": column(x), "y": column(y)})
     np.testing.assert_array_equal(places, cells_of(x, y, PLANE))
     np.testing.assert_array_equal(places == BAD, ~(np.isfinite(x) & np.isfinite(y)))
-    np.testing.assert_array_equal(places == OUTSIDE, np.isfinite(x + y) & ((x < 0) | (x > 8) | (y < 0) | (y > 8)))
+    np.testing.assert_array_equal(places == OUTSIDE, np.isfinite(x) & np.isfinite(y) & ((x < 0) | (x > 8) | (y < 0) | (y > 8)))
     points = PointCounts.from_xy(x, y, domain=PLANE, bad_rows="drop")
     occupied, counts = np.unique(places[places >= 0], return_counts=True)
     np.testing.assert_array_equal(points.row * 8 + points.column, occupied)
@@ -91,15 +91,15 @@ def test_geometries_are_points_or_bad(encoding, tmp_path):
     frame = gpd.GeoDataFrame(geometry=shapes)
     frame.to_parquet(tmp_path / "a.parquet", geometry_encoding=encoding)
     geometry = pa.parquet.read_table(tmp_path / "a.parquet").column("geometry")
-    placing = GeometryCells(geometry="geometry", encoding="WKB" if encoding == "WKB" else "point", domain=PLANE)
-    assert placing.columns == ("geometry",)
-    assert placing.size == 64
-    assert placing.places({"geometry": geometry}).tolist() == [17, OUTSIDE, *[BAD] * (len(shapes) - 2)]
+    finder = GeometryCells(geometry="geometry", encoding="WKB" if encoding == "WKB" else "point", domain=PLANE)
+    assert finder.columns == ("geometry",)
+    assert finder.size == 64
+    assert finder.cells({"geometry": geometry}).tolist() == [17, OUTSIDE, *[BAD] * (len(shapes) - 2)]
 
 
 def test_wkb_that_is_damaged_is_bad():
-    placing = GeometryCells(geometry="g", encoding="WKB", domain=PLANE)
-    assert placing.places({"g": column([shapely.Point(1, 1).wkb, b"zq", b""])}).tolist() == [9, BAD, BAD]
+    finder = GeometryCells(geometry="g", encoding="WKB", domain=PLANE)
+    assert finder.cells({"g": column([shapely.Point(1, 1).wkb, b"zq", b""])}).tolist() == [9, BAD, BAD]
 
 
 IDS = st.one_of(st.sampled_from(["a", " b", "c ", "", " ", "x", "A", None]))
@@ -108,9 +108,9 @@ IDS = st.one_of(st.sampled_from(["a", " b", "c ", "", " ", "x", "A", None]))
 @few
 @given(st.lists(st.tuples(IDS, IDS), min_size=1))
 def test_pairs_of_ids_are_those_of_the_flows(rows):
-    placing = IdPairs(origin="o", destination="d", starts=LeafIds.of(TOWNS), ends=LeafIds.of(TOWNS))
+    finder = IdPairs(origin="o", destination="d", starts=LeafIds.of(TOWNS), ends=LeafIds.of(TOWNS))
     sides = {name: [row[place] for row in rows] for place, name in enumerate(("o", "d"))}
-    places = pickle.loads(pickle.dumps(placing)).places({name: column(cells, pa.string()) for name, cells in sides.items()})  # noqa: S301
+    places = pickle.loads(pickle.dumps(finder)).cells({name: column(cells, pa.string()) for name, cells in sides.items()})  # noqa: S301
     table = pd.DataFrame({"origin": sides["o"], "destination": sides["d"]}, dtype=object)
     flows = Flows.from_table(table, regions=TOWNS, bad_rows="drop")
     pairs, counts = np.unique(places[places >= 0], return_counts=True)
@@ -121,26 +121,26 @@ def test_pairs_of_ids_are_those_of_the_flows(rows):
 
 def test_block_codes_are_cut():
     ids = LeafIds(texts=("36001", "36003"), cut=5)
-    assert ids.places(column(["360010001001001", "36003", "3600100010010011"])).tolist() == [0, 1, OUTSIDE]
-    assert ids.places(column([36003, 36001])).tolist() == [1, 0]
+    assert ids.leaves(column(["360010001001001", "36003", "3600100010010011"])).tolist() == [0, 1, OUTSIDE]
+    assert ids.leaves(column([36003, 36001])).tolist() == [1, 0]
 
 
 def test_pairs_of_coordinates_are_looked_up():
     towns = gpd.GeoSeries([shapely.box(west, 0, west + 1, 1) for west in range(3)], crs="EPSG:4326")
     regions = Regions(levels=TOWNS.levels, ids=TOWNS.ids, parent=TOWNS.parent, names=TOWNS.names, geometry=(None, towns))
     lookup = LeafLookup.from_regions(regions)
-    placing = XyPairs(origin=("a", "b"), destination=("c", "d"), starts=lookup, ends=lookup, leaves=(3, 3), crs="EPSG:4326")
+    finder = XyPairs(origin=("a", "b"), destination=("c", "d"), starts=lookup, ends=lookup, leaves=(3, 3), crs="EPSG:4326")
     cells = {"a": [0.5, 2.5, 9, None], "b": [0.5] * 4, "c": ["1.5", "0.5", "zz", "0.5"], "d": [0.5] * 4}
-    assert placing.places({name: column(values) for name, values in cells.items()}).tolist() == [1, 6, BAD, BAD]
+    assert finder.cells({name: column(values) for name, values in cells.items()}).tolist() == [1, 6, BAD, BAD]
     assert pairs_of(np.array([0, OUTSIDE, BAD, 1]), np.array([OUTSIDE, BAD, 0, 2]), 3).tolist() == [OUTSIDE, BAD, BAD, 5]
 
 
-@pytest.mark.parametrize("placing", [XyCells(x="x", y="y", domain=PLANE), IdPairs(origin="o", destination="d", starts=None, ends=None)])
-def test_weights_are_whole_numbers_or_bad(placing):
-    question = asked(placing, count="n")
-    assert question.weights(column(["3", " 4 ", "1e2", "1.5", "-1", "", None, "zz", "1e16"])).tolist() == [3, 4, 100, *[-1] * 5, 2**53]
-    assert question.weights(column([3.0, 0.5, np.nan, np.inf, -1.0, 2.0**53])).tolist() == [3, -1, -1, -1, -1, 2**53]
-    assert question.weights(column([0, None, 7])).tolist() == [0, -1, 7]
+@pytest.mark.parametrize("finder", [XyCells(x="x", y="y", domain=PLANE), IdPairs(origin="o", destination="d", starts=None, ends=None)])
+def test_weights_are_whole_numbers_or_bad(finder):
+    request = job(finder, count="n")
+    assert request.weights(column(["3", " 4 ", "1e2", "1.5", "-1", "", None, "zz", "1e16"])).tolist() == [3, 4, 100, *[-1] * 5, 2**53]
+    assert request.weights(column([3.0, 0.5, np.nan, np.inf, -1.0, 2.0**53])).tolist() == [3, -1, -1, -1, -1, 2**53]
+    assert request.weights(column([0, None, 7])).tolist() == [0, -1, 7]
 
 
 @pytest.mark.parametrize(
@@ -161,17 +161,17 @@ def test_people_have_canonical_texts(values, texts):
 
 def test_people_are_those_of_the_readers():
     values = column(["a", "\u3000", "b", None, "NA", "\t"])
-    known = owners(values)
+    known = people_of(values)
     texts = [known.distinct[code] if code >= 0 else None for code in known.codes]
     assert person_texts(values, words=False).to_pylist() == texts
 
 
 def test_a_pass_names_its_columns_once_and_nothing_private():
-    placing = XyCells(x="x", y="y", domain=PLANE)
-    question = asked(placing, count="x", person="who", bound=bound_of(1, b"zq17"))
-    assert question.columns == ("x", "y", "who")
-    assert "zq17" not in repr(question)
-    assert pickle.loads(pickle.dumps(question)) == question  # noqa: S301
+    finder = XyCells(x="x", y="y", domain=PLANE)
+    request = job(finder, count="x", person="who", bound=bound_of(1, b"zq17"))
+    assert request.columns == ("x", "y", "who")
+    assert "zq17" not in repr(request)
+    assert pickle.loads(pickle.dumps(request)) == request  # noqa: S301
 
 
 POINTS = XyCells(x="x", y="y", domain=PLANE)
@@ -179,37 +179,37 @@ TRIPS = IdPairs(origin="o", destination="d", starts=LeafIds.of(TOWNS), ends=Leaf
 
 
 @pytest.mark.parametrize(
-    ("placing", "faults", "words"),
+    ("finder", "faults", "words"),
     [
-        (POINTS, {"lines": BadLines(cells=1), "place": 1}, "fewer cells"),
+        (POINTS, {"lines": BadLines(cells=1), "cell": 1}, "fewer cells"),
         (POINTS, {"lines": BadLines(marks=1)}, "not closed on its line"),
-        (POINTS, {"place": 1, "count": 1}, "'x' or 'y' has a cell that is no finite number"),
-        (TRIPS, {"place": 1}, "'o' or 'd' has an id that is missing"),
-        (GeometryCells(geometry="g", encoding="WKB", domain=PLANE), {"place": 1}, "geometry is missing"),
+        (POINTS, {"cell": 1, "count": 1}, "'x' or 'y' has a cell that is no finite number"),
+        (TRIPS, {"cell": 1}, "'o' or 'd' has an id that is missing"),
+        (GeometryCells(geometry="g", encoding="WKB", domain=PLANE), {"cell": 1}, "geometry is missing"),
         (POINTS, {"count": 1}, "'n'"),
         (POINTS, {"person": 1}, "'who' has a missing cell"),
         (TRIPS, {"outside": 1}, "no leaf region"),
     ],
 )
-def test_faults_are_refused_in_words_unless_they_are_dropped(placing, faults, words):
-    options = {"count": "n", "person": "who", "unknown_refused": placing is TRIPS}
+def test_faults_are_refused_in_words_unless_they_are_dropped(finder, faults, words):
+    options = {"count": "n", "person": "who", "refuse_outside": finder is TRIPS}
     with pytest.raises(InputError, match=words):
-        Faults(rows=9, **faults).refuse(asked(placing, **options))
-    Faults(rows=9, **faults).refuse(asked(placing, drop=True, **options))
+        Faults(rows=9, **faults).refuse(job(finder, **options))
+    Faults(rows=9, **faults).refuse(job(finder, drop=True, **options))
     assert "1" not in repr(Faults(**faults))
 
 
 def test_places_outside_a_domain_are_no_fault():
-    Faults(outside=5).refuse(asked(POINTS))
+    Faults(outside=5).refuse(job(POINTS))
 
 
 def test_columns_without_one_good_cell_are_refused_even_where_bad_rows_are_dropped():
     with pytest.raises(InputError, match="holds no number"):
-        Faults(rows=3, place=3).refuse(asked(POINTS, drop=True))
+        Faults(rows=3, cell=3).refuse(job(POINTS, drop=True))
     with pytest.raises(InputError, match="no whole number"):
-        Faults(rows=3, count=3).refuse(asked(POINTS, drop=True, count="n"))
-    Faults(rows=3, place=3).refuse(asked(POINTS, drop=True, kind=pa.float64()))
-    Faults(rows=3, place=3).refuse(asked(TRIPS, drop=True))
+        Faults(rows=3, count=3).refuse(job(POINTS, drop=True, count="n"))
+    Faults(rows=3, cell=3).refuse(job(POINTS, drop=True, kind=pa.float64()))
+    Faults(rows=3, cell=3).refuse(job(TRIPS, drop=True))
 
 
 def test_who_watches_is_told_parts_of_one():

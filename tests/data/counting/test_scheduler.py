@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpviz.data.counting import count_flows, count_points
+from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.counting.scheduler import RUNS_CODE, Scheduler, scheduler_of_app
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
@@ -73,10 +73,10 @@ def test_what_is_no_address_is_refused(address):
 def test_python_has_the_same_rule():
     table = text("lon,lat\n1,2\n", "a.csv")
     with pytest.raises(InputError, match=RUNS_CODE):
-        count_points(table, domain=PLANE, address="tcp://far.org:1")
+        read_points(table, domain=PLANE, address="tcp://far.org:1")
     regions = Regions.from_prefixes(["1", "2"], lengths=[1], levels=["state"])
     with pytest.raises(InputError, match=RUNS_CODE):
-        count_flows(table, regions=regions, address="tcp://far.org:1")
+        read_flows(table, regions=regions, address="tcp://far.org:1")
 
 
 def test_the_app_is_given_one_when_it_is_started():

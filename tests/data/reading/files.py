@@ -9,7 +9,7 @@ import pandas as pd
 import pyogrio
 import pytest
 
-from dpviz.data.reading.points import read_points
+from dpviz.data.counting.files import read_points
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from dpviz.__main__ import main
-from dpviz.data.reading.flows import read_flows
-from dpviz.data.reading.points import read_points
+from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.reading.regions import read_regions
 from dpviz.errors import DpvizError, InputError
 from dpviz.release.files import read_release

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpviz.data.counting import count_flows, count_points
+from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.reading import sources as copies
 from dpviz.data.reading.sources import copies_in, copies_in_words, found_files
 from dpviz.errors import InputError
@@ -30,9 +30,9 @@ def folder(tmp_path):
 def test_a_copy_is_refused_and_under_drop_both_count(folder, ending, engine):
     every = str(folder / f"*.{ending}")
     with pytest.raises(InputError) as refused:
-        count_points(every, domain=PLANE, engine=engine)
+        read_points(every, domain=PLANE, engine=engine)
     assert all(f"'{name}.{ending}'" in str(refused.value) for name in ("d", "d (1)"))
-    assert count_points(every, domain=PLANE, engine=engine, bad_rows="drop").count.sum() == 27
+    assert read_points(every, domain=PLANE, engine=engine, bad_rows="drop").count.sum() == 27
     (told,) = copies_in_words(found_files(every))
     assert f"'d (1).{ending}' and 'd.{ending}'" in told
 
@@ -41,14 +41,14 @@ def test_trips_and_uploads_are_no_different():
     regions = Regions.from_prefixes(["1", "2"], lengths=[1], levels=["state"])
     one, two = (text("from,to,count\n1,2,3\n", name) for name in ("a.csv", "b.csv"))
     with pytest.raises(InputError, match=r"'a.csv' and 'b.csv'"):
-        count_flows([one, two], regions=regions)
-    assert count_flows([one, two], regions=regions, bad_rows="drop").count.tolist() == [6]
+        read_flows([one, two], regions=regions)
+    assert read_flows([one, two], regions=regions, bad_rows="drop").count.tolist() == [6]
 
 
 def test_a_link_is_no_copy(folder):
     (folder / "link.csv").hardlink_to(folder / "e.csv")
     (folder / "d (1).csv").unlink()
-    assert count_points(str(folder / "*.csv"), domain=PLANE).count.sum() == 18
+    assert read_points(str(folder / "*.csv"), domain=PLANE).count.sum() == 18
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -58,7 +58,7 @@ def test_empty_parts_are_no_copies(folder, ending):
         path = folder / f"empty{number}.{ending}"
         empty.to_csv(path, index=False) if ending == "csv" else empty.to_parquet(path, index=False)
     (folder / f"d (1).{ending}").unlink()
-    assert count_points(str(folder / f"*.{ending}"), domain=PLANE).count.sum() == 18
+    assert read_points(str(folder / f"*.{ending}"), domain=PLANE).count.sum() == 18
 
 
 def test_files_are_compared_up_to_where_they_differ(tmp_path, monkeypatch):

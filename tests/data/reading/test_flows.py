@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.reading.flows import CHECKED, TOTAL_WORDS, UNCHECKED, inspect_flows, read_flows
+from dpviz.data.counting.files import read_flows
+from dpviz.data.reading.flows import CHECKED, TOTAL_WORDS, UNCHECKED, inspect_flows
 from dpviz.data.reading.safety import Limits
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from dpviz.data.reading.points import read_points
-from dpviz.data.reading.tables import flattened
+from dpviz.data.counting.files import read_points
+from dpviz.data.reading.tables import flatten_json
 from tests.data.reading.files import PLANE, text
 
 POINT = '"geometry": {"type": "Point", "coordinates": [1.5, 2.5]}'
@@ -38,7 +38,7 @@ def nested(depth, value):
 
 @pytest.mark.parametrize("value", ['"]"', r'"\\"', r'"\""', r'"\\\"[{"', '"["', "{}", "1, [2], 3"])
 def test_what_is_nested_deeper_than_a_hundred_is_zero(value):
-    assert flattened(nested(98, value)) == nested(98, value)
-    found = json.loads(flattened(nested(120, value)))
+    assert flatten_json(nested(98, value)) == nested(98, value)
+    found = json.loads(flatten_json(nested(120, value)))
     assert found["b"] == [1]
     assert found == json.loads(nested(99, 0))

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpviz.data.reading.points import PointsFile, inspect_points, read_points
+from dpviz.data.counting.files import read_points
+from dpviz.data.reading.points import PointsFile, inspect_points
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 from tests.data.reading.files import (

@@ -12,8 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpviz.cli.check import check
-from dpviz.data.reading.flows import inspect_flows, read_flows
-from dpviz.data.reading.points import inspect_points, read_points
+from dpviz.data.counting.files import read_flows, read_points
+from dpviz.data.reading.flows import inspect_flows
+from dpviz.data.reading.points import inspect_points
 from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import FORMATS
 from dpviz.errors import DpvizError

@@ -17,8 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpviz.data.counting.files import read_points
 from dpviz.data.points import PointCounts
-from dpviz.data.reading.points import inspect_points, read_points
+from dpviz.data.reading.points import inspect_points
 from dpviz.data.reading.safety import FORMATS
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain

@@ -17,7 +17,8 @@ import shapely
 
 from dpviz.data.bounding import people
 from dpviz.data.columns import PointColumns, RawPoints
-from dpviz.data.reading.points import PointsQuestion, read_points, read_rows
+from dpviz.data.counting.files import read_points
+from dpviz.data.reading.points import PointsRequest, read_rows
 from tests.data.reading.files import PLANE, WORLD, X, Y, frame, left_out, refusal, shapefile, stored, text, upload, zipped
 
 
@@ -279,8 +280,8 @@ def undecodable(form, tmp_path):
 @pytest.mark.parametrize("form", ["gpkg", "zip"])
 def test_one_text_that_cannot_be_decoded_leaves_the_others_as_they_are(form, tmp_path):
     source = undecodable(form, tmp_path)
-    question = PointsQuestion(target=None, columns=PointColumns(person="who"), bad_rows="drop")
-    rows = read_rows(source, question)
+    request = PointsRequest(target=None, columns=PointColumns(person="who"), bad_rows="drop")
+    rows = read_rows(source, request)
     names = [*map(str, rows.person.distinct), "nobody"]
     assert [names[code] for code in rows.person.codes] == ["ä", "é", "ä", "é", "nobody"]
     assert "encoding" in refusal(source, domain=PLANE, person="who")
@@ -297,5 +298,5 @@ def test_a_missing_id_leaves_the_others_as_they_are(tmp_path):
         database.execute("UPDATE people SET who = NULL WHERE who = 7")
         database.commit()
     source = upload((tmp_path / "people.gpkg").read_bytes(), "people.gpkg")
-    rows = read_rows(source, PointsQuestion(target=None, columns=PointColumns(person="who"), bad_rows="drop"))
+    rows = read_rows(source, PointsRequest(target=None, columns=PointColumns(person="who"), bad_rows="drop"))
     assert sorted(rows.person.distinct[code] for code in rows.person.codes if code >= 0) == [2**60, 2**60 + 1]

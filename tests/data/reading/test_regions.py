@@ -18,7 +18,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.data.reading.flows import read_flows
+from dpviz.data.counting.files import read_flows
 from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import Limits
 from dpviz.errors import DomainError, DpvizError, InputError

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpviz as dv
+from dpviz.data.counting.files import read_points
 from dpviz.data.reading import text_rows
-from dpviz.data.reading.points import read_points
 from dpviz.data.reading.regions import read_regions
 from dpviz.data.reading.text_rows import LINE_BYTES, BadLines, TextLayout, cut_lines, cut_text, header_of, line_begins, read_lines
 from dpviz.errors import DpvizError, InputError
@@ -179,7 +179,7 @@ def test_engines_leave_out_the_same_lines(tmp_path, engine, counted_by):
     path.write_bytes(b"x,y,who\n" + b"\n".join([*lines, *[b"1,2,3"] * 50, b'4,5,"6']))
     domain = dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3)
     for options in ({}, {"person": "who", "key": b"k", "contributions": 3}):
-        one, two = (dv.count_points(path, domain=domain, bad_rows="drop", **counted_by(each), **options) for each in ("numpy", engine))
+        one, two = (dv.read_points(path, domain=domain, bad_rows="drop", **counted_by(each), **options) for each in ("numpy", engine))
         assert (one.bad, one.outside, one.over) == (two.bad, two.outside, two.over)
         assert one.bad > 50
         np.testing.assert_array_equal(one.count, two.count)
@@ -199,7 +199,7 @@ def test_engines_leave_out_the_same_lines(tmp_path, engine, counted_by):
 def test_bad_lines_are_refused_by_rule(tmp_path, engine, line, words, counted_by):
     (tmp_path / "a.csv").write_bytes(b"x,y,who\n1,2,a\n" + line + b"\n1,2,a\n")
     with pytest.raises(InputError, match=words):
-        dv.count_points(tmp_path / "a.csv", domain=dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3), **counted_by(engine))
+        dv.read_points(tmp_path / "a.csv", domain=dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3), **counted_by(engine))
 
 
 def test_regions_are_lines_as_well():
@@ -223,7 +223,7 @@ def test_line_ends_within_cells_are_declared():
     trips = text('from,to,note\n1,2,"of\ntwo lines"\n')
     regions = read_regions(text("id\n1\n2\n"), levels=["id"])
     assert dv.read_flows(trips, regions=regions, quoted_newlines=True).count.tolist() == [1]
-    assert dv.count_flows(trips, regions=regions, quoted_newlines=True).count.tolist() == [1]
+    assert dv.read_flows(trips, regions=regions, quoted_newlines=True).count.tolist() == [1]
 
 
 @pytest.mark.parametrize("engine", dv.ENGINES)
@@ -231,7 +231,7 @@ def test_line_ends_within_cells_are_read_in_memory_only(tmp_path, engine):
     (tmp_path / "a.csv").write_text(ACROSS)
     options = {"domain": dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3), "quoted_newlines": True}
     if engine == "numpy":
-        assert dv.count_points(tmp_path / "a.csv", **options).count.sum() == 2
+        assert dv.read_points(tmp_path / "a.csv", **options).count.sum() == 2
     else:
         with pytest.raises(InputError, match="Parquet"):
-            dv.count_points(tmp_path / "a.csv", engine=engine, **options)
+            dv.read_points(tmp_path / "a.csv", engine=engine, **options)

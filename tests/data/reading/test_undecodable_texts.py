@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpviz.data.counting import count_flows, count_points
+from dpviz.data.counting.files import read_flows, read_points
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
@@ -34,7 +34,7 @@ def points(path, column, cell, kind=TEXT):
 
 
 def dropped(path, **options):
-    found = count_points(path, domain=PLANE, count="n", person="who", contributions=2, bad_rows="drop", key=bytes(32), **options)
+    found = read_points(path, domain=PLANE, count="n", person="who", contributions=2, bad_rows="drop", key=bytes(32), **options)
     return found.count.tolist(), found.bad
 
 
@@ -55,7 +55,7 @@ def test_whichever_type_the_texts_have(engine, kind, counted_by, tmp_path):
 @pytest.mark.parametrize("column", ["x", "n", "who"])
 def test_it_is_refused_by_rule(engine, column, counted_by, tmp_path):
     with pytest.raises(InputError, match=column) as caught:
-        count_points(points(tmp_path / "p.parquet", column, b"zq\xff"), domain=PLANE, count="n", person="who", **counted_by(engine))
+        read_points(points(tmp_path / "p.parquet", column, b"zq\xff"), domain=PLANE, count="n", person="who", **counted_by(engine))
     assert "zq" not in str(caught.value)
     assert caught.value.__context__ is None
 
@@ -67,7 +67,7 @@ def test_so_it_is_among_trips(engine, column, counted_by, tmp_path):
     columns[column][1] = b"\xff"
     pq.write_table(pa.table({name: texts(cells) for name, cells in columns.items()}), tmp_path / "t.parquet")
     options = {"regions": REGIONS, "count": "trips", "person": "who", "contributions": 2, "bad_rows": "drop"}
-    flows = count_flows(tmp_path / "t.parquet", **options, **counted_by(engine))
+    flows = read_flows(tmp_path / "t.parquet", **options, **counted_by(engine))
     assert (flows.count.tolist(), flows.bad) == ([2], 1)
 
 
@@ -75,5 +75,5 @@ def test_so_it_is_among_trips(engine, column, counted_by, tmp_path):
 def test_people_in_bytes_stay_as_they_are(engine, counted_by, tmp_path):
     who = pa.array([b"\xff", b"\xff", b"a"], pa.binary())
     pq.write_table(pa.table({"x": [1.5] * 3, "y": texts([b"2.5", b"2.5", b"\xff"]), "who": who}), tmp_path / "p.parquet")
-    found = count_points(tmp_path / "p.parquet", domain=PLANE, person="who", bad_rows="drop", **counted_by(engine))
+    found = read_points(tmp_path / "p.parquet", domain=PLANE, person="who", bad_rows="drop", **counted_by(engine))
     assert (found.count.tolist(), found.over, found.bad) == ([1], 1, 1)

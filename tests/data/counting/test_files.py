@@ -1,4 +1,4 @@
-"""Counting files: parts are as the whole, people are the same in all files, and engines are chosen and missed in words."""
+"""Reading files: parts count as the whole does, a person in several files is one person, the engine is chosen by the files."""
 
 import threading
 from importlib.util import find_spec
@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 import shapely
 
-from dpviz.data.counted import Counted
-from dpviz.data.counting import ENGINES, count_flows, count_points
-from dpviz.data.reading.flows import read_flows
-from dpviz.data.reading.points import read_points
+from dpviz.data.cell_counts import CellCounts
+from dpviz.data.counting.engines import ENGINES
+from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.reading.safety import Limits
 from dpviz.errors import DomainError, DpvizError, InputError
 from dpviz.space.domain import Domain
@@ -77,8 +76,8 @@ def test_parts_of_a_table_are_counted_as_the_whole(tmp_path, form, distinct):
         part.to_parquet(tmp_path / f"{name}.parquet") if form == "parquet" else part.to_csv(tmp_path / f"{name}.csv", index=False)
     options = {"domain": PLANE, "count": "n", "person": "who", "contributions": 7, "distinct": distinct, "key": b"k"}
     whole = read_points(tmp_path / f"whole.{form}", **options)
-    same(count_points(str(tmp_path / f"part*.{form}"), **options), whole)
-    same(count_points([tmp_path / f"part{k}.{form}" for k in (2, 0, 1)], **options), whole)
+    same(read_points(str(tmp_path / f"part*.{form}"), **options), whole)
+    same(read_points([tmp_path / f"part{k}.{form}" for k in (2, 0, 1)], **options), whole)
     assert whole.over > 0
     assert whole.outside > 0
     assert whole.dropped == whole.outside + whole.over
@@ -92,15 +91,15 @@ def test_parts_of_trips_are_counted_as_the_whole(tmp_path):
         table[k::3].to_csv(tmp_path / f"part{k}.csv", index=False)
     options = {"regions": TOWNS, "person": "who", "contributions": 5, "key": b"k"}
     whole = read_flows(tmp_path / "whole.csv", **options)
-    same_trips(count_flows(str(tmp_path / "part*.csv"), **options), whole)
-    same_trips(count_flows(tmp_path / "whole.csv", **options), whole)
+    same_trips(read_flows(str(tmp_path / "part*.csv"), **options), whole)
+    same_trips(read_flows(tmp_path / "whole.csv", **options), whole)
     assert (whole.over, whole.unit, whole.enforced) == (whole.dropped, "person", True)
     assert int(whole.count.sum()) == 25
 
 
 def test_a_person_in_several_files_has_one_bound():
     uploads = [text(f"x,y,who,part\n1.5,1.5,7,{name}\n", f"{name}.csv") for name in "abc"]
-    points = count_points(uploads, domain=PLANE, person="who", contributions=2)
+    points = read_points(uploads, domain=PLANE, person="who", contributions=2)
     assert (points.count.tolist(), points.over, points.unit, points.contributions) == ([2], 1, "person", 2)
 
 
@@ -110,54 +109,54 @@ def test_files_of_every_format_are_counted(tmp_path):
         frame.assign(part=name).to_file(tmp_path / f"{name}.gpkg", engine="pyogrio")
         frame.assign(part=name).to_parquet(tmp_path / f"{name}.parquet")
     for form in ("gpkg", "parquet"):
-        points = count_points(str(tmp_path / f"*.{form}"), domain=DEGREES, person="who", contributions=3)
+        points = read_points(str(tmp_path / f"*.{form}"), domain=DEGREES, person="who", contributions=3)
         assert (int(points.count.sum()), counters(points)) == (3, (3, 2, 0, 1))
     mercator = Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3)
-    assert count_points(tmp_path / "a.parquet", domain=mercator).outside == 1
+    assert read_points(tmp_path / "a.parquet", domain=mercator).outside == 1
 
 
 def test_places_that_another_crs_does_not_know_are_outside():
     mercator = Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3)
-    points = count_points(text("x,y\n5,5\n5,90\n5,-90\n"), domain=mercator, crs="EPSG:4326")
+    points = read_points(text("x,y\n5,5\n5,90\n5,-90\n"), domain=mercator, crs="EPSG:4326")
     assert counters(points) == (2, 2, 0, 0)
 
 
 def test_the_counters_say_why_records_are_left_out():
     rows = "x,y,n,who\n1,1,5,a\n9,1,3,a\nzz,1,2,a\n1,1,-4,a\n1,1,7,\n9,1,6,\n1,1,2,3,4\n"
-    points = count_points(text(rows), domain=PLANE, count="n", person="who", contributions=2, bad_rows="drop")
+    points = read_points(text(rows), domain=PLANE, count="n", person="who", contributions=2, bad_rows="drop")
     assert (points.count.tolist(), counters(points)) == ([2], (3 + 3 + (2 + 1 + 7 + 6 + 1), 3, 2 + 1 + 7 + 6 + 1, 3))
     trips = "origin,destination,count,who\na,b,5,p\nx,b,3,p\n,b,2,p\na,b,1.5,p\na,b,7,\na,b\n"
-    flows = count_flows(text(trips), regions=TOWNS, person="who", contributions=4, bad_rows="drop")
+    flows = read_flows(text(trips), regions=TOWNS, person="who", contributions=4, bad_rows="drop")
     assert (flows.count.tolist(), counters(flows)) == ([4], (3 + (2 + 1 + 7 + 1) + 1, 3, 2 + 1 + 7 + 1, 1))
 
 
 def test_without_a_key_the_choice_differs_from_run_to_run():
     table = "x,y,who\n" + "".join(f"{x + 0.5},0.5,a\n" for x in range(8))
-    assert len({count_points(text(table), domain=PLANE, person="who").column[0] for _ in range(40)}) > 1
+    assert len({read_points(text(table), domain=PLANE, person="who").column[0] for _ in range(40)}) > 1
 
 
 def test_a_bound_that_nobody_enforces_is_refused():
     table = "x,y\n1,1\n"
-    assert "person" in refused(count_points, text(table), domain=PLANE, contributions=2)
-    assert "person" in refused(count_points, text(table), domain=PLANE, distinct=True)
-    assert "person" in refused(count_flows, text("origin,destination\na,b\n"), regions=TOWNS, distinct=True)
-    assert count_flows(text("origin,destination\na,b\n"), regions=TOWNS, contributions=2).unit == "person"
-    assert count_points(text(table), domain=PLANE).unit == "record"
+    assert "person" in refused(read_points, text(table), domain=PLANE, contributions=2)
+    assert "person" in refused(read_points, text(table), domain=PLANE, distinct=True)
+    assert "person" in refused(read_flows, text("origin,destination\na,b\n"), regions=TOWNS, distinct=True)
+    assert read_flows(text("origin,destination\na,b\n"), regions=TOWNS, contributions=2).unit == "person"
+    assert read_points(text(table), domain=PLANE).unit == "record"
 
 
 def test_exactly_is_enforced():
     table = "origin,destination,who\na,b,p\na,b,p\na,c,q\n"
     options = {"regions": TOWNS, "person": "who", "contributions": 2, "exactly": True}
-    assert "fewer" in refused(count_flows, text(table), **options)
-    flows = count_flows(text(table), bad_rows="drop", **options)
+    assert "fewer" in refused(read_flows, text(table), **options)
+    flows = read_flows(text(table), bad_rows="drop", **options)
     assert (flows.count.tolist(), flows.exactly, flows.over) == ([2], True, 1)
-    assert "fewer" in refused(count_flows, text(table.replace("a,c,q\n", "")), distinct=True, **options)
+    assert "fewer" in refused(read_flows, text(table.replace("a,c,q\n", "")), distinct=True, **options)
 
 
 def coordinate_trips(**options):
     lines = "x1,y1,x2,y2,n,who\n0.5,0.5,1.5,0.5,2,a\n0.5,0.5,2.5,0.5,1,b\n9,9,0.5,0.5,4,a\n"
     sides = {"origin": ("x1", "y1"), "destination": ("x2", "y2"), "crs": "EPSG:4326"}
-    return count_flows(text(lines), **{"regions": squares()} | sides | options)
+    return read_flows(text(lines), **{"regions": squares()} | sides | options)
 
 
 def test_trips_between_coordinates_are_looked_up():
@@ -171,7 +170,7 @@ def test_trips_between_coordinates_are_looked_up():
 def test_coordinates_of_trips_are_reprojected():
     away = gpd.GeoSeries(gpd.points_from_xy([0.5, 1.5], [0.5, 0.5]), crs="EPSG:4326").to_crs("EPSG:3857")
     row = ",".join(f"{value:.3f}" for value in (away.x[0], away.y[0], away.x[1], away.y[1]))
-    flows = count_flows(text(f"x1,y1,x2,y2\n{row}\n"), regions=squares(), origin=("x1", "y1"), destination=("x2", "y2"), crs="EPSG:3857")
+    flows = read_flows(text(f"x1,y1,x2,y2\n{row}\n"), regions=squares(), origin=("x1", "y1"), destination=("x2", "y2"), crs="EPSG:3857")
     assert (flows.origin.tolist(), flows.destination.tolist()) == ([0], [1])
 
 
@@ -190,126 +189,154 @@ def test_coordinates_that_cannot_be_looked_up_are_refused():
 
 def test_regions_that_do_not_match_are_refused_before_any_row_is_read():
     flat = Regions.from_table(pd.DataFrame({"town": list("abc")}), levels=["town"])
-    assert "same depth" in refused(count_flows, text("zq17"), regions=TOWNS, destinations=flat)
+    assert "same depth" in refused(read_flows, text("zq17"), regions=TOWNS, destinations=flat)
 
 
 def test_engines_have_names_and_an_address_has_one_engine(tmp_path):
     assert ENGINES == ("numpy", "duckdb", "dask")
     table = "x,y\n1,1\n"
-    assert "'numpy', 'duckdb', 'dask'" in refused(count_points, text(table), domain=PLANE, engine="spark")
-    assert "address" in refused(count_points, text(table), domain=PLANE, engine="numpy", address="tls://h:1")
+    assert "'numpy', 'duckdb', 'dask'" in refused(read_points, text(table), domain=PLANE, engine="spark")
+    assert "address" in refused(read_points, text(table), domain=PLANE, engine="numpy", address="tls://h:1")
     for engine in ("duckdb", "dask"):
-        assert "engine='numpy'" in refused(count_points, text(table), domain=PLANE, engine=engine)
-        assert "engine='numpy'" in refused(count_points, upload(b"{}", "a.geojson"), domain=DEGREES, engine=engine)
+        assert "engine='numpy'" in refused(read_points, text(table), domain=PLANE, engine=engine)
+        assert "engine='numpy'" in refused(read_points, upload(b"{}", "a.geojson"), domain=DEGREES, engine=engine)
 
 
 @pytest.mark.parametrize(("engine", "module"), [("duckdb", "duckdb"), ("dask", "distributed"), ("dask", "dask")])
 def test_a_missing_engine_names_the_extra(tmp_path, monkeypatch, engine, module):
     points_table().to_parquet(tmp_path / "a.parquet")
     monkeypatch.setattr("dpviz.data.counting.engines.find_spec", lambda name: None if name == module else find_spec("numpy"))
-    assert "pip install 'dpviz[scale]'" in refused(count_points, tmp_path, domain=PLANE, engine=engine)
+    assert "pip install 'dpviz[scale]'" in refused(read_points, tmp_path, domain=PLANE, engine=engine)
 
 
 @pytest.fixture
-def asked(monkeypatch):
-    """Engines and what they are asked, of a count that is not made."""
+def jobs_seen(monkeypatch):
+    """The engines that are called, with their jobs and addresses; nothing is counted."""
     seen = []
 
-    def run(engine, question, scheduler, watch):
-        seen.append((engine, question, scheduler and scheduler.address))
-        return Counted(places=np.array([1, 8]), counts=np.array([5, 2]), outside=1, bad=2, over=3)
+    def run(plan, scheduler, watch):
+        seen.append((plan.engine, plan.job, scheduler and scheduler.address))
+        return CellCounts(cells=np.array([1, 8]), counts=np.array([5, 2]), outside=1, bad=2, over=3)
 
-    monkeypatch.setattr("dpviz.data.counting.run", run)
-    monkeypatch.setattr("dpviz.data.counting.engines.installed", lambda engine: True)
+    monkeypatch.setattr("dpviz.data.counting.files.run", run)
+    monkeypatch.setattr("dpviz.data.counting.engines.is_installed", lambda engine: True)
     return seen
 
 
-def test_small_files_are_counted_in_memory_and_large_ones_are_not(tmp_path, monkeypatch, asked):
+def test_small_files_are_counted_in_memory_and_large_ones_are_not(tmp_path, monkeypatch, jobs_seen):
     points_table().to_parquet(tmp_path / "a.parquet")
-    count_points(tmp_path, domain=PLANE)
-    assert asked == []
+    read_points(tmp_path, domain=PLANE)
+    assert jobs_seen == []
     monkeypatch.setattr("dpviz.data.reading.sources.memory_bytes", lambda: 1000)
-    points = count_points(tmp_path, domain=PLANE)
+    points = read_points(tmp_path, domain=PLANE)
     assert (points.column.tolist(), points.row.tolist(), points.count.tolist(), points.unit) == ([1, 0], [0, 1], [5, 2], "record")
     assert counters(points) == (6, 1, 2, 3)
-    count_points(tmp_path, domain=PLANE, address="tcp://h:1", insecure_address=True)
-    assert [(engine, address) for engine, _, address in asked] == [("duckdb", None), ("dask", "tcp://h:1")]
-    monkeypatch.setattr("dpviz.data.counting.engines.installed", lambda engine: engine != "duckdb")
-    count_points(tmp_path, domain=PLANE)
-    assert "pip install" in refused(count_points, tmp_path, domain=PLANE, limits=Limits(rows=1))
-    assert len(asked) == 2
+    read_points(tmp_path, domain=PLANE, address="tcp://h:1", insecure_address=True)
+    assert [(engine, address) for engine, _, address in jobs_seen] == [("duckdb", None), ("dask", "tcp://h:1")]
+    monkeypatch.setattr("dpviz.data.counting.engines.is_installed", lambda engine: engine != "duckdb")
+    read_points(tmp_path, domain=PLANE)
+    assert "pip install" in refused(read_points, tmp_path, domain=PLANE, limits=Limits(rows=1))
+    assert len(jobs_seen) == 2
 
 
-def test_engines_are_asked_for_columns_by_the_files_own_names(tmp_path, asked):
+def test_engines_are_asked_for_columns_by_the_files_own_names(tmp_path, jobs_seen):
     points_table().rename(columns={"lon": "LON", "who": "Who"}).to_parquet(tmp_path / "a.parquet")
     options = {"person": "who", "contributions": 3, "distinct": True, "key": b"k", "bad_rows": "drop", "count": "N"}
-    points = count_points(tmp_path, domain=PLANE, engine="duckdb", **options)
-    question = asked[0][1]
-    assert question.columns == ("LON", "lat", "n", "Who")
-    assert (question.bound.most, question.bound.distinct, question.bound.key, question.drop) == (3, True, b"k", True)
+    points = read_points(tmp_path, domain=PLANE, engine="duckdb", **options)
+    job = jobs_seen[0][1]
+    assert job.columns == ("LON", "lat", "n", "Who")
+    assert (job.bound.most, job.bound.distinct, job.bound.key, job.drop) == (3, True, b"k", True)
     assert (points.unit, points.contributions) == ("person", 3)
-    assert [path.name for path in question.files] == ["a.parquet"]
-    assert "parquet" not in repr(question)
+    assert [path.name for path in job.files] == ["a.parquet"]
+    assert "parquet" not in repr(job)
 
 
-def test_engines_are_asked_for_trips(tmp_path, asked):
+def test_engines_are_asked_for_trips(tmp_path, jobs_seen):
     trips_table().to_csv(tmp_path / "a.csv", index=False)
-    flows = count_flows(tmp_path / "a.csv", regions=TOWNS, engine="dask", contributions=2)
-    assert (asked[0][1].columns, asked[0][1].bound, asked[0][1].placing.size) == (("origin", "destination", "count"), None, 9)
+    flows = read_flows(tmp_path / "a.csv", regions=TOWNS, engine="dask", contributions=2)
+    assert (jobs_seen[0][1].columns, jobs_seen[0][1].bound, jobs_seen[0][1].finder.size) == (("origin", "destination", "count"), None, 9)
     assert (flows.origin.tolist(), flows.destination.tolist(), flows.enforced, flows.unit) == ([0, 2], [1, 2], False, "person")
 
 
 @pytest.mark.parametrize("form", ["x", "wkb", "geoarrow"])
-def test_engines_do_not_reproject(tmp_path, form, asked):
+def test_engines_do_not_reproject(tmp_path, form, jobs_seen):
     table = points_table()
     frame = gpd.GeoDataFrame(table, geometry=gpd.points_from_xy(table.lon, table.lat), crs="EPSG:4326")
     frame.to_parquet(tmp_path / "a.parquet", geometry_encoding="geoarrow" if form == "geoarrow" else "WKB")
     options = {"x": "lon", "y": "lat", "crs": "EPSG:4326"} if form == "x" else {}
-    count_points(tmp_path, domain=DEGREES, engine="duckdb", **options)
+    read_points(tmp_path, domain=DEGREES, engine="duckdb", **options)
     mercator = Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3)
-    message = refused(count_points, tmp_path, domain=mercator, engine="duckdb", **options)
+    message = refused(read_points, tmp_path, domain=mercator, engine="duckdb", **options)
     assert "CRS" in message
     assert "engine='numpy'" in message
     if form == "x":
-        assert "never guessed" in refused(count_points, tmp_path, domain=DEGREES, engine="duckdb", x="lon", y="lat")
+        assert "never guessed" in refused(read_points, tmp_path, domain=DEGREES, engine="duckdb", x="lon", y="lat")
 
 
-def test_columns_of_wrong_types_are_refused_before_any_row_is_read(tmp_path, asked):
+def test_files_that_only_numpy_reads_go_to_it_where_they_are_small_enough(tmp_path, monkeypatch, jobs_seen):
+    points_table().to_parquet(tmp_path / "points.parquet")
+    (tmp_path / "m.csv").write_text("from,a,b\na,1,2\n")
+    monkeypatch.setattr("dpviz.data.reading.sources.memory_bytes", lambda: 8)
+    mercator = {"domain": Domain(bounds=(0.0, 0.0, 1e6, 1e6), crs="EPSG:3857", order=3), "crs": "EPSG:4326"}
+    assert read_points(tmp_path / "points.parquet", **mercator).count.sum() > 0
+    assert read_flows(tmp_path / "m.csv", regions=TOWNS).count.sum() == 3
+    assert jobs_seen == []
+    for options in ({"limits": Limits(rows=1)}, {"address": "tls://far.org:1"}, {"engine": "duckdb"}):
+        assert "engine='numpy'" in refused(read_points, tmp_path / "points.parquet", **mercator, **options)
+    assert "engine='numpy'" in refused(read_flows, tmp_path / "m.csv", regions=TOWNS, limits=Limits(file_bytes=1))
+    assert jobs_seen == []
+
+
+def test_a_link_is_read_by_its_own_ending(tmp_path):
+    (tmp_path / "0a1b2c").write_text("x,y\n1.5,1.5\n")
+    (tmp_path / "points.csv").symlink_to(tmp_path / "0a1b2c")
+    for engine in ("numpy", "duckdb"):
+        assert read_points(tmp_path / "points.csv", domain=PLANE, engine=engine).count.tolist() == [1]
+    assert read_points(str(tmp_path / "*.csv"), domain=PLANE).count.tolist() == [1]
+
+
+@pytest.mark.parametrize("table", [points_table(), [points_table()], 7, None])
+def test_a_table_in_memory_is_refused_with_what_takes_it(table):
+    assert "PointCounts.from_xy" in refused(read_points, table, domain=PLANE)
+    assert "Flows.from_table" in refused(read_flows, table, regions=TOWNS)
+
+
+def test_columns_of_wrong_types_are_refused_before_any_row_is_read(tmp_path, jobs_seen):
     table = points_table().assign(when=pd.Timestamp("2020-01-01"), tags=[["zq17"]] * 200)
     table.to_parquet(tmp_path / "a.parquet")
     for options in ({"x": "when"}, {"count": "when"}):
-        message = refused(count_points, tmp_path, domain=PLANE, engine="duckdb", **options)
+        message = refused(read_points, tmp_path, domain=PLANE, engine="duckdb", **options)
         assert "'when' holds no number" in message
-        assert refused(count_points, tmp_path, domain=PLANE, **options) == message
-    assert "lists" in refused(count_points, tmp_path, domain=PLANE, engine="duckdb", person="tags")
-    assert "no column named 'zz'" in refused(count_points, tmp_path, domain=PLANE, engine="duckdb", person="zz")
+        assert refused(read_points, tmp_path, domain=PLANE, **options) == message
+    assert "lists" in refused(read_points, tmp_path, domain=PLANE, engine="duckdb", person="tags")
+    assert "no column named 'zz'" in refused(read_points, tmp_path, domain=PLANE, engine="duckdb", person="zz")
 
 
-def test_ids_that_lost_their_zeros_and_matrices_are_refused(tmp_path, asked):
+def test_ids_that_lost_their_zeros_and_matrices_are_refused(tmp_path, jobs_seen):
     regions = Regions.from_prefixes(["01001", "36003"], lengths=[2, 5], levels=["state", "county"])
     pd.DataFrame({"origin": [1001], "destination": [36003]}).to_parquet(tmp_path / "a.parquet")
-    assert "leading zeros" in refused(count_flows, tmp_path, regions=regions, engine="duckdb", bad_rows="drop")
+    assert "leading zeros" in refused(read_flows, tmp_path, regions=regions, engine="duckdb", bad_rows="drop")
     (tmp_path / "m.csv").write_text("from,a,b\na,1,2\n")
-    assert "matrix" in refused(count_flows, tmp_path / "m.csv", regions=TOWNS, engine="duckdb")
-    assert count_flows(tmp_path / "m.csv", regions=TOWNS).count.sum() == 3
+    assert "matrix" in refused(read_flows, tmp_path / "m.csv", regions=TOWNS, engine="duckdb")
+    assert read_flows(tmp_path / "m.csv", regions=TOWNS).count.sum() == 3
 
 
 def test_progress_is_told_and_a_count_can_be_cancelled():
     uploads, told = [text(f"x,y,part\n1,1,{name}\n", f"{name}.csv") for name in "abcd"], []
-    count_points(uploads, domain=PLANE, progress=told.append)
+    read_points(uploads, domain=PLANE, progress=told.append)
     assert told == [0.0, 0.25, 0.5, 0.75, 1.0]
     cancel = threading.Event()
     cancel.set()
-    assert "cancelled" in refused(count_points, uploads, domain=PLANE, cancel=cancel)
+    assert "cancelled" in refused(read_points, uploads, domain=PLANE, cancel=cancel)
 
 
 @pytest.mark.parametrize("rule", ["keep", 1, None])
 def test_rules_for_bad_rows_are_known(rule):
-    assert "bad_rows" in refused(count_points, text("x,y\n1,1\n"), domain=PLANE, bad_rows=rule)
-    assert "bad_rows" in refused(count_flows, text("origin,destination\na,b\n"), regions=TOWNS, bad_rows=rule, exactly=True)
+    assert "bad_rows" in refused(read_points, text("x,y\n1,1\n"), domain=PLANE, bad_rows=rule)
+    assert "bad_rows" in refused(read_flows, text("origin,destination\na,b\n"), regions=TOWNS, bad_rows=rule, exactly=True)
 
 
 def test_parts_that_do_not_add_up_are_refused():
-    points = count_points(text("x,y\n1,1\n"), domain=PLANE)
+    points = read_points(text("x,y\n1,1\n"), domain=PLANE)
     with pytest.raises(InputError, match="add up"):
         type(points)(domain=PLANE, column=points.column, row=points.row, count=points.count, dropped=3, bad=1)

@@ -1,0 +1,294 @@
+"""From files to private counts: `read_points` and `read_flows`, by whichever engine the files need."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_unenforced
+from dpviz.data.cells import check_bad_rows
+from dpviz.data.columns import PointColumns
+from dpviz.data.counting.engines import AUTO, NUMPY, flows_job, make_plan, pairs_job, points_job, run
+from dpviz.data.counting.in_memory import read_all_points, read_all_trips, read_coordinate_trips
+from dpviz.data.counting.job import Watch, XyPairs
+from dpviz.data.counting.scheduler import scheduler_at
+from dpviz.data.flows import Flows, Trips, match_depths
+from dpviz.data.points import PointCounts
+from dpviz.data.reading.flows import FlowColumns, FlowsRequest
+from dpviz.data.reading.geometries import same_crs
+from dpviz.data.reading.points import PointsRequest, points_of
+from dpviz.data.reading.safety import DEFAULT_LIMITS
+from dpviz.data.reading.sources import FoundFiles, Sources, found_files, refuse_copies
+from dpviz.errors import InputError
+from dpviz.space.domain import refuse_degrees
+from dpviz.space.leaf_lookup import LeafLookup
+
+if TYPE_CHECKING:
+    from dpviz.data.counting.job import Job
+    from dpviz.data.reading.safety import Limits
+    from dpviz.space.domain import Domain
+    from dpviz.space.regions import Regions
+
+Columns: TypeAlias = str | tuple[str, str] | None
+Report: TypeAlias = Callable[[float], object] | None
+
+_MIXED = (
+    "origin and destination are both columns of ids, or both a pair of columns of coordinates such as ('lon', 'lat');"
+    " crs belongs to coordinates."
+)
+
+
+def read_points(
+    source: Sources,
+    *,
+    domain: Domain,
+    x: str | None = None,
+    y: str | None = None,
+    crs: object = None,
+    count: str | None = None,
+    person: str | None = None,
+    contributions: int = 1,
+    distinct: bool = False,
+    bad_rows: str = "refuse",
+    quoted_newlines: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    key: bytes | None = None,
+    engine: str = AUTO,
+    address: str | None = None,
+    insecure_address: bool = False,
+    progress: Report = None,
+    cancel: threading.Event | None = None,
+) -> PointCounts:
+    r"""Count the points of files on the lattice of a public domain.
+
+    Formats: CSV and TSV (UTF-8, a header, decimal points), GeoJSON, GeoPackage, GeoParquet, Parquet with x and y columns, zipped
+    Shapefile; the ending of the name tells which. Only the columns that are named here are read. All engines give the same counts, bit
+    for bit, and with the same key keep the same records of each person.
+
+    Args:
+        source: a path, a glob such as ``"trips/*.parquet"``, a folder of Parquet files, an open binary file (an upload) with a `name`,
+            or a list of those; all of one format with the same columns. Never a URL.
+        domain: the public frame; points are reprojected to its CRS, and dropped where they lie outside.
+        x: column of easting or longitude; found by its name if None (lon, lng, long, longitude, x, easting, in any case).
+        y: column of northing or latitude, likewise.
+        crs: of the files' coordinates, if the files do not say (tables never do); not needed on a plain plane.
+        count: column of records per row, whole and >= 0; each row is one record if None. Survey weights are refused. A cell
+            of the lattice holds at most a thousand million records (less on very fine lattices), and more are cut to that.
+        person: column that says who a row belongs to; each person then keeps at most `contributions` records, chosen at random by a
+            keyed hash of the person, the cell and the record's number in it. Blank cells, and NA, null or NaN in text tables, are
+            missing. Without `person` the protected unit is one record.
+        contributions: m >= 1; the most records of a person.
+        distinct: whether each person counts once in each cell, and keeps at most m distinct cells.
+        bad_rows: "refuse" raises on a row with a missing or malformed cell, and on two files of equal content. "drop" leaves the
+            row out, and counts both files; the result's `dropped` says how many records were left out. Under "drop" no single row
+            raises; what concerns a whole file or column still does: damage, limits, CRS, a column of which not one cell is a number,
+            geometries of which not one is a point, a counts column without a whole number. The syntax of a GeoJSON file is that of
+            the whole file: it is one text of JSON.
+        quoted_newlines: declares that cells of a text table may hold line ends between quotation marks; engine "numpy" only. Without
+            it a row is one line; with it one malformed row can take all that follow with it, so that releases do not read such files.
+        limits: the most that a file may hold that is read into memory.
+        key: bytes that decide which records a person keeps; fresh from the operating system if None.
+        engine: "numpy" reads whole files into memory, all formats and any CRS. "duckdb" reads Parquet (GeoParquet too), CSV and TSV in
+            parts, by their paths and in the domain's CRS, and spills to disk; "dask" does so on a cluster. "auto" is "dask" where there is
+            an `address`; else "numpy" where the files fit an eighth of the memory and the limits, or no other engine reads them; else
+            "duckdb".
+        address: of a Dask scheduler, such as tls://10.0.0.5:8786; workers of this machine if None. The scheduler and its workers see the
+            private files, and the operator of the scheduler can run code on this computer.
+        insecure_address: whether an address of another computer may be called without TLS.
+        progress: is called with the part that is done, from 0 to 1.
+        cancel: ends the count once it is set.
+
+    Returns:
+        The private counts, with the curator's counters `outside`, `bad` and `over`. No number, name or cell of the file is in their repr.
+
+    Raises:
+        InputError: no file, files that differ, a file, a column or a row that cannot be used, an engine that is not installed or
+            does not read such files; says the file, the column and the rule, never a cell's value.
+        DomainError: the domain's bounds are in degrees and its CRS is not.
+        DpvizError: the count was cancelled; nothing of it is left.
+
+    >>> import io
+    >>> upload = io.BytesIO(b"lon,lat,who\n1.5,2.5,a\n1.5,2.5,a\n6.0,3.0,b\n")
+    >>> upload.name = "homes.csv"
+    >>> from dpviz.space.domain import Domain
+    >>> points = read_points(upload, domain=Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3), person="who")
+    >>> points.count.tolist(), points.over
+    ([1, 1], 1)
+    """
+    scheduler = scheduler_at(address, insecure=insecure_address)
+    refuse_degrees(domain)
+    refuse_unenforced(person, contributions, distinct=distinct)
+    bound = None if person is None else bound_of(contributions, key, distinct=distinct)
+    columns = PointColumns(x=x, y=y, count=count, person=person)
+    request = PointsRequest(target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines)
+    found, watch = _found(source, bad_rows), Watch(progress=progress, cancel=cancel)
+    plan = make_plan(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: points_job(found, request, domain, bound))
+    if plan.job is not None:
+        return PointCounts.from_counted(run(plan, scheduler, watch), domain, bound)
+    return points_of(read_all_points(found.sources, request, watch), domain, bound)
+
+
+def read_flows(
+    source: Sources,
+    *,
+    regions: Regions,
+    destinations: Regions | None = None,
+    origin: Columns = None,
+    destination: Columns = None,
+    crs: object = None,
+    count: str | None = None,
+    person: str | None = None,
+    contributions: int = 1,
+    distinct: bool = False,
+    exactly: bool = False,
+    bad_rows: str = "refuse",
+    quoted_newlines: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    key: bytes | None = None,
+    engine: str = AUTO,
+    address: str | None = None,
+    insecure_address: bool = False,
+    progress: Report = None,
+    cancel: threading.Event | None = None,
+) -> Flows:
+    r"""Add up the trips of files per pair of leaf regions.
+
+    Formats: CSV and TSV (UTF-8, a header) and Parquet, as a table with the columns that are named here, or as a matrix: ids of
+    origins in the first column, ids of destinations in the header, counts in the cells, blank where there are none. Ids are
+    compared as text, zeros in front included. Only engine "numpy" reads matrices, and recognises totals: rows and columns whose id is a
+    word for a total ("total", "all", "sum") and no region are left out, and the result's `notes` say so. Otherwise all engines give the
+    same counts.
+
+    Args:
+        source: files, as for `read_points`.
+        regions: the public frame; where trips begin.
+        destinations: where they end, a hierarchy of the same depth; `regions` if None.
+        origin: column of ids of leaf regions; found by its name if None (origin, from, source, home, h_geocode, ...).
+            Block codes of 15 characters in columns called h_geocode or w_geocode (LODES) are cut to the length of the leaves' ids.
+            Or two columns of coordinates, ``("x", "y")``, which are looked up in the polygons of the leaves.
+        destination: likewise (destination, to, target, work, w_geocode, ...).
+        crs: of coordinates; ids have none.
+        count: column of trips per row, whole and >= 0; beside ids found by its name if None (count, flow, trips, S000, ...); each row
+            is one trip if there is none. Survey weights are refused.
+        person: column that says who a row belongs to; each person then keeps at most `contributions` trips, chosen as by `read_points`.
+        contributions: m >= 1; above 1 without `person`, the curator vouches that no person has more.
+        distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
+        exactly: declare that every person has exactly m trips; with `person`, people with fewer are refused or dropped.
+        bad_rows: "refuse" raises on an unknown id, a missing or malformed cell, two files of equal content, and on totals that
+            contradict the other rows; "drop" leaves such rows out (the result's `dropped` counts trips, and one for each unreadable
+            row or cell), and totals unchecked. Coordinates outside all regions are never refused. Under "drop" no single row raises,
+            only what concerns a whole file or column: see `Flows.from_table`.
+        quoted_newlines: as for `read_points`.
+        limits: as for `read_points`.
+        key: bytes that decide which trips a person keeps; fresh from the operating system if None.
+        engine: as for `read_points`.
+        address: as for `read_points`.
+        insecure_address: as for `read_points`.
+        progress: as for `read_points`.
+        cancel: as for `read_points`.
+
+    Raises:
+        InputError: as `read_points`.
+        DomainError: coordinates, but leaf regions without polygons.
+        DpvizError: the count was cancelled; nothing of it is left.
+
+    >>> import io
+    >>> from dpviz.space.regions import Regions
+    >>> regions = Regions.from_prefixes(["36001", "36003", "50001"], lengths=[2, 5], levels=["state", "county"])
+    >>> upload = io.BytesIO(b"from,to,trips\n36001,50001,7\n36003,36003,2\n36001,50001,1\n")
+    >>> upload.name = "trips.csv"
+    >>> flows = read_flows(upload, regions=regions)
+    >>> flows.origin.tolist(), flows.destination.tolist(), flows.count.tolist()
+    ([0, 1], [2, 1], [8, 2])
+    """
+    check_bad_rows(bad_rows)
+    scheduler = scheduler_at(address, insecure=insecure_address)
+    refuse_unenforced(person, 1, distinct=distinct)
+    bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
+    sides = match_depths(regions, destinations or regions)
+    if isinstance(origin, tuple) and isinstance(destination, tuple):
+        finder, columns = _between(origin, destination, sides), PointColumns(count=count, person=person)
+        ways = _by_coordinates(
+            finder,
+            PointsRequest(target=finder.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines),
+        )
+    elif isinstance(origin, tuple) or isinstance(destination, tuple) or crs is not None:
+        raise InputError(_MIXED)
+    else:
+        named = FlowColumns(origin=origin, destination=destination, count=count, person=person)
+        ways = _by_ids(FlowsRequest(sides=sides, columns=named, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines))
+    found, watch = _found(source, bad_rows), Watch(progress=progress, cancel=cancel)
+    enforced = bound if person is not None else None
+    plan = make_plan(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: ways.job(found, enforced))
+    if plan.job is None:
+        return Flows.from_trips(
+            ways.read(found, watch),
+            regions=sides[0],
+            destinations=sides[1],
+            contributions=bound.most,
+            distinct=distinct,
+            exactly=exactly,
+            bad_rows=bad_rows,
+            key=bound.key,
+        )
+    return Flows.from_counted(
+        run(plan, scheduler, watch),
+        regions=sides[0],
+        destinations=sides[1],
+        contributions=bound.most,
+        exactly=exactly,
+        enforced=enforced is not None,
+    )
+
+
+def _found(source: Sources, bad_rows: str) -> FoundFiles:
+    found = found_files(source)
+    if bad_rows == "refuse":
+        refuse_copies(found)
+    return found
+
+
+def _line_engine(engine: str, quoted_newlines: bool) -> str:
+    """The engine, or "numpy" where cells may hold line ends, which only that one reads.
+
+    Raises:
+        InputError: another engine was named.
+    """
+    if not quoted_newlines:
+        return engine
+    if engine not in (AUTO, NUMPY):
+        raise InputError(f"Engine {engine!r} reads a row per line: convert files with quoted_newlines to Parquet, or choose 'numpy'.")
+    return NUMPY
+
+
+class _Ways(NamedTuple):
+    """How trips are read into memory, and the job for an engine that does not."""
+
+    read: Callable[[FoundFiles, Watch], Trips]
+    job: Callable[[FoundFiles, Bound | None], Job]
+
+
+def _by_ids(request: FlowsRequest) -> _Ways:
+    return _Ways(
+        lambda found, watch: read_all_trips(found.sources, request, watch),
+        lambda found, bound: flows_job(found, request, bound),
+    )
+
+
+def _by_coordinates(finder: XyPairs, request: PointsRequest) -> _Ways:
+    return _Ways(
+        lambda found, watch: read_coordinate_trips(found.sources, finder, request, watch),
+        lambda found, bound: pairs_job(found, finder, request, bound),
+    )
+
+
+def _between(origin: tuple[str, str], destination: tuple[str, str], sides: tuple[Regions, Regions]) -> XyPairs:
+    if not len(origin) == len(destination) == 2:
+        raise InputError(_MIXED)
+    starts = LeafLookup.from_regions(sides[0])
+    ends = starts if sides[1] is sides[0] else LeafLookup.from_regions(sides[1])
+    if not same_crs(starts.crs, ends.crs):
+        raise InputError("The polygons of origins and of destinations must be in one CRS.")
+    leaves = (sides[0].size(sides[0].depth), sides[1].size(sides[1].depth))
+    return XyPairs(origin=origin, destination=destination, starts=starts, ends=ends, leaves=leaves, crs=starts.crs.to_wkt())

@@ -1,0 +1,110 @@
+"""The engine "numpy": it reads whole files into memory, of every format, and joins their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpviz.data.bounding import People
+from dpviz.data.cells import whole_counts
+from dpviz.data.columns import PointColumns, RawPoints
+from dpviz.data.counting.job import Watch, XyPairs
+from dpviz.data.flows import Trips
+from dpviz.data.reading.flows import FlowsRequest, read_trips
+from dpviz.data.reading.points import PointsRequest, read_rows
+
+if TYPE_CHECKING:
+    from dpviz.data.reading.safety import Source
+
+T = TypeVar("T")
+
+
+def read_all_points(sources: Sequence[Source], request: PointsRequest, watch: Watch) -> RawPoints:
+    """The rows of all files of points, as one; people of one text are one person in whatever files."""
+    return join_points(_each(sources, lambda source: read_rows(source, request), watch))
+
+
+def read_all_trips(sources: Sequence[Source], request: FlowsRequest, watch: Watch) -> Trips:
+    """The trips of all files, as one."""
+    return join_trips(_each(sources, lambda source: read_trips(source, request), watch))
+
+
+def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: PointsRequest, watch: Watch) -> Trips:
+    """The trips between coordinates of all files, as one.
+
+    Args:
+        sources: tables.
+        finder: the columns, and the look-up of leaf regions.
+        request: names the columns of counts and people; x and y are those of `job`.
+        watch: who follows.
+    """
+
+    def read(source: Source) -> Trips:
+        (x, y), (x_end, y_end) = finder.origin, finder.destination
+        starts = read_rows(source, replace(request, columns=replace(request.columns, x=x, y=y)))
+        ends = read_rows(source, replace(request, columns=PointColumns(x=x_end, y=y_end)))
+        length = len(starts.x)
+        return Trips(
+            origin=finder.starts.places(starts.x, starts.y).astype(np.int32),
+            destination=finder.ends.places(ends.x, ends.y).astype(np.int32),
+            count=np.ones(length, np.int64) if starts.count is None else whole_counts(starts.count, length, "drop"),
+            person=starts.person,
+            ragged=starts.ragged,
+        )
+
+    return join_trips(_each(sources, read, watch))
+
+
+def _each(sources: Sequence[Source], read: Callable[[Source], T], watch: Watch) -> list[T]:
+    parts = []
+    for number, source in enumerate(sources):
+        watch.at(number / len(sources))
+        parts.append(read(source))
+    watch.at(1.0)
+    return parts
+
+
+def join_points(parts: Sequence[RawPoints]) -> RawPoints:
+    """Rows one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return RawPoints(
+        x=np.concatenate([part.x for part in parts]),
+        y=np.concatenate([part.y for part in parts]),
+        count=_joined([part.count for part in parts]),
+        person=join_people([part.person for part in parts]),
+        ragged=sum(part.ragged for part in parts),
+    )
+
+
+def join_trips(parts: Sequence[Trips]) -> Trips:
+    """Rows one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return Trips(
+        origin=np.concatenate([part.origin for part in parts]),
+        destination=np.concatenate([part.destination for part in parts]),
+        count=np.concatenate([part.count for part in parts]),
+        person=join_people([part.person for part in parts]),
+        ragged=sum(part.ragged for part in parts),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+    )
+
+
+def _joined(columns: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    some = [column for column in columns if column is not None]
+    return np.concatenate(some) if some else None
+
+
+def join_people(parts: Sequence[People | None]) -> People | None:
+    """Whom the rows of all parts belong to; a person may have a value in each part, of one text."""
+    some = [part for part in parts if part is not None]
+    if not some:
+        return None
+    before = np.cumsum([0, *(len(part.distinct) for part in some)])
+    codes = [np.where(part.codes < 0, -1, part.codes + first) for part, first in zip(some, before[:-1], strict=True)]
+    return People(codes=np.concatenate(codes), distinct=[value for part in some for value in part.distinct])
