@@ -5,7 +5,7 @@ DpvizError
 ├── InputError     private data cannot be read: names the column and the rule, never a value
 ├── SettingError   a setting is outside its range
 ├── BudgetError    a privacy budget is missing, malformed or of the wrong kind
-└── RefusedError   it is forbidden: the cap would be passed, or it must not be published
+└── RefusedError   it is forbidden: the cap would be exceeded, or it must not be published
 
 All are ``ValueError`` too, so that code which knows nothing of dpviz can still catch them.
 """

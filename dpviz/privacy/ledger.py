@@ -187,7 +187,7 @@ class Ledger:
             The id of the entry. Draw only after it is there; if anything is raised, draw nothing.
 
         Raises:
-            RefusedError: the cap would be passed (the text says what is left), the budget does not fit the currency, the
+            RefusedError: the cap would be exceeded (the text says what is left), the budget does not fit the currency, the
                 account got other terms meanwhile, no such dataset, or the ledger cannot be written or trusted.
             BudgetError: no budget, an altered one, or one with too many digits to be added up exactly.
             SettingError: an unknown purpose, contributions below 1, or a mechanism that is no short text.
