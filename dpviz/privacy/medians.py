@@ -113,7 +113,7 @@ def noisy_mean_medians(
     """
     number = discrete_laplace(nodes.records, PureBudget(epsilon / 2), entropy, contributions)
     widths = nodes.high.astype(np.int64) - nodes.low
-    sums = _offset_sums(nodes)
+    sums = _sums(nodes)
     scales = np.nextafter((widths - 1) * np.nextafter(float(2 * contributions / epsilon), np.inf), np.inf)
     sums = np.clip(sums + rounded_laplace(scales, 2 * LARGEST_COUNT, entropy), -LARGEST_COUNT, LARGEST_COUNT)
     mean = nodes.low + sums / np.maximum(number, 1) + 0.5
@@ -277,7 +277,7 @@ def _middle_of_best(intervals: _Intervals) -> Integers:
     return np.asarray(intervals.first[interval] + (intervals.length[interval] - 1) // 2, np.int64)
 
 
-def _offset_sums(nodes: NodeValues) -> Integers:
+def _sums(nodes: NodeValues) -> Integers:
     """(n,) exact sums of the values, counted from the node's low end, cut at 2**60.
 
     Integer sums wrap around at 2**64, so those below 2**63 are exact. Where the floating-point sum exceeds 2**61, the true sum

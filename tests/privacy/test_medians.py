@@ -124,7 +124,7 @@ def test_noise_on_sums_and_numbers_covers_every_neighbour_and_the_farthest_recor
     assert rates == [epsilon / 2 / m]
     assert all(scale >= 2 * m * 3 / epsilon for scale in map(Fraction, scales[0]))
     assert scales[0][0] == pytest.approx(2 * m * 3 / epsilon, rel=1e-14)
-    sums = dict(zip(MEANS, medians._offset_sums(packed(MEANS, low=7)).tolist(), strict=True))
+    sums = dict(zip(MEANS, medians._sums(packed(MEANS, low=7)).tolist(), strict=True))
     worst = Fraction(0)
     for one in MEANS:
         assert sums[one] == sum(place * count for place, count in enumerate(one))
@@ -186,7 +186,7 @@ def test_sums_that_reach_the_ends_of_their_noise_do_not_shine_through(monkeypatc
 def test_sums_stay_exact_where_their_running_total_leaves_64_bits():
     values, count = np.tile([2**30, 2**48 - 2], 100), np.tile([1, 2**11], 100)
     found = NodeValues(value=values, count=count, start=np.arange(0, 201, 2), low=np.zeros(100, int), high=np.full(100, 2**48))
-    assert medians._offset_sums(found).tolist() == [2**30 + (2**48 - 2) * 2**11] * 100
+    assert medians._sums(found).tolist() == [2**30 + (2**48 - 2) * 2**11] * 100
 
 
 def test_sums_beyond_2_to_the_60_are_cut_and_nothing_else_tells_them_apart():
@@ -194,7 +194,7 @@ def test_sums_beyond_2_to_the_60_are_cut_and_nothing_else_tells_them_apart():
         for count in (1, 2**12, 2**13, 2**15 + 1, 2**52):
             value, start, low, high = np.array([place, 3]), np.array([0, 1, 2]), np.zeros(2, np.int64), np.full(2, 2**48)
             huge = NodeValues(value=value, count=np.array([count, 5]), start=start, low=low, high=high)
-            assert medians._offset_sums(huge).tolist() == [min(place * count, 2**60), 15]
+            assert medians._sums(huge).tolist() == [min(place * count, 2**60), 15]
             assert noisy_mean_medians(huge, Fraction(1), Entropy.seeded(1)).shape == (2,)
 
 
