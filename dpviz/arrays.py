@@ -1,4 +1,4 @@
-"""Types of numpy arrays, by what they hold."""
+"""Types of numpy arrays, by their content."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Places = NDArray[np.int32]
-"""Numbers of regions of a level, in their order."""
+"""Indices of regions within their level."""
 Lines = NDArray[np.int32]
-"""Lines of a lattice, from 0 in the west or south."""
+"""Indices of lattice lines, from 0 in the west or south."""
 Texts = NDArray[np.object_]
 """Texts of any length, such as ids and names."""

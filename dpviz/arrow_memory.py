@@ -1,15 +1,20 @@
-"""Bytes in memory that Arrow owns, for everything that Arrow reads in threads of its own.
+"""Bytes in memory that Arrow owns, for everything that Arrow reads in its own threads.
 
-A reader's last reference to its input may fall in one of Arrow's threads, after the reader has returned. Python's own bytes are let go
-of under Python's lock; a thread that asks for that lock while the process ends is ended within a destructor, and the whole process with
-it: "terminate called without an active exception", exit code 134. Arrow's own memory needs no lock.
+Why: the last reference to a reader's input may be dropped in one of Arrow's threads, after the reader has returned. Freeing a Python
+`bytes` object needs Python's global lock. If the process is ending by then, Python terminates the thread that waits for the lock, inside
+a C++ destructor, which aborts the whole process: "terminate called without an active exception", exit code 134. Memory that Arrow
+allocated is freed without that lock.
 """
 
 import pyarrow as pa
 
 
 def in_arrow_memory(content: bytes) -> pa.Buffer:
-    """A copy of `content` that no thread needs Python's lock to let go of; what Arrow reads is read from here."""
+    """A copy of `content` in memory that Arrow can free in any thread, without Python's global lock.
+
+    >>> in_arrow_memory(b"abc").to_pybytes()
+    b'abc'
+    """
     memory = pa.allocate_buffer(len(content))
     memoryview(memory).cast("B")[:] = content
     return memory

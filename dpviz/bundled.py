@@ -1,4 +1,4 @@
-"""Where the files that come with dpviz are: beside the package in a checkout, inside it once installed."""
+"""Paths of the files that come with dpviz: beside the package in a checkout, inside it once installed."""
 
 from pathlib import Path
 
@@ -10,12 +10,19 @@ def folder(name: str) -> Path:
 
     Args:
         name: "assets" or "sample_data".
+
+    >>> folder("sample_data").is_dir()
+    True
     """
     inside = _PACKAGE / name
     return inside if inside.is_dir() else _PACKAGE.parent / name
 
 
 def app_script() -> Path:
-    """The script that Streamlit runs; its settings lie beside it in .streamlit/config.toml."""
+    """Path of the script that Streamlit runs. Its settings are beside it in .streamlit/config.toml.
+
+    >>> app_script().name
+    'app.py'
+    """
     inside = _PACKAGE / "start" / "app.py"
     return inside if inside.is_file() else _PACKAGE.parent / "app.py"

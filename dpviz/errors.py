@@ -1,35 +1,84 @@
 """Every error that dpviz raises on purpose.
 
 DpvizError
-├── DomainError    the public frame makes no sense, or is too fine for memory
-├── InputError     private data cannot be read: names the column and the rule, never a value
+├── DomainError    a public frame is invalid, or too fine for memory
+├── InputError     private data cannot be read: the text names the column and the rule, never a value
 ├── SettingError   a setting is outside its range
-├── BudgetError    a privacy budget is missing, malformed or of the wrong kind
-└── RefusedError   it is forbidden: the cap would be passed, or it must not be published
+├── BudgetError    a privacy budget is missing, malformed or of the wrong type
+└── RefusedError   forbidden: a cap would be exceeded, the ledger cannot be trusted, or a release must not be published
 
-All are ``ValueError`` too, so that code which knows nothing of dpviz can still catch them.
+All are ``ValueError`` too, so that code which does not know dpviz can still catch them.
 """
 
 
 class DpvizError(ValueError):
-    """Root of every error raised on purpose; its text says what to do."""
+    """Base class of every error that dpviz raises on purpose. Its text says what to do.
+
+    >>> import dpviz as dv
+    >>> try:
+    ...     dv.PureBudget(-1)
+    ... except dv.DpvizError as error:
+    ...     print(type(error).__name__, "-", error)
+    BudgetError - epsilon must be greater than 0.
+    """
 
 
 class DomainError(DpvizError):
-    """The public frame (domain, lattice, tree) makes no sense or needs too much memory."""
+    """A public frame (domain, lattice, tree, regions) or a query on it is invalid, or needs too much memory.
+
+    >>> from dpviz.space.domain import Domain
+    >>> Domain(bounds=(8, 0, 0, 8), crs=None)
+    Traceback (most recent call last):
+    ...
+    dpviz.errors.DomainError: A domain needs an area: west < east and south < north.
+    """
 
 
 class InputError(DpvizError):
-    """Private input breaks a rule; the text names the column and the rule, never a cell's value."""
+    """Private input breaks a rule. The text names the column and the rule, never a value.
+
+    >>> import numpy as np
+    >>> from dpviz.privacy.budget import PureBudget
+    >>> from dpviz.privacy.entropy import Entropy
+    >>> from dpviz.privacy.noise import discrete_laplace
+    >>> discrete_laplace(np.array([1.5]), PureBudget(1), Entropy.seeded(1))
+    Traceback (most recent call last):
+    ...
+    dpviz.errors.InputError: Exact noise is added to whole numbers; the counts must have an integer dtype.
+    """
 
 
 class SettingError(DpvizError):
-    """A setting is outside its declared range."""
+    """A setting is outside its declared range.
+
+    >>> from dpviz.privacy.entropy import Entropy
+    >>> Entropy.seeded(-1)
+    Traceback (most recent call last):
+    ...
+    dpviz.errors.SettingError: A seed must be a whole number of at least 0.
+    """
 
 
 class BudgetError(DpvizError):
-    """A privacy budget is malformed, does not add up or has the wrong privacy definition."""
+    """A privacy budget is malformed, does not add up, or belongs to the wrong privacy definition.
+
+    >>> from dpviz.privacy.budget import ApproxBudget
+    >>> ApproxBudget(1, 2)
+    Traceback (most recent call last):
+    ...
+    dpviz.errors.BudgetError: delta must be at least 0 and below 1.
+    """
 
 
 class RefusedError(DpvizError):
-    """What was asked is forbidden: it passes a cap, the ledger cannot be trusted or written, or it must not be published."""
+    """The request is forbidden: it exceeds a cap, the ledger fails its checks or cannot be written, or publishing is not allowed.
+
+    >>> from fractions import Fraction
+    >>> from dpviz.privacy.budget import PureBudget
+    >>> from dpviz.privacy.receipt import Receipt, Step
+    >>> step = Step(purpose="counts", amount=Fraction(1), sensitivity=Fraction(1), noise="discrete Laplace", scale=Fraction(1))
+    >>> Receipt(total=PureBudget(1), steps=(step,)).refuse_unpublishable(simulation=True)
+    Traceback (most recent call last):
+    ...
+    dpviz.errors.RefusedError: A simulation must not be published: anyone who knows the seed can subtract the noise.
+    """

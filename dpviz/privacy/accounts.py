@@ -1,4 +1,7 @@
-"""Accounts: the terms a dataset's privacy is counted in, what it has lost, and what a draw would add, all exact."""
+"""Accounts: the terms on which a dataset's privacy loss is added up, the loss so far, and the cost of one more draw.
+
+All amounts are exact fractions. A *draw* is one run of a mechanism on the dataset, whether its output is published or only looked at.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from dpviz.errors import BudgetError, RefusedError, SettingError
 from dpviz.privacy.budget import LARGEST, ApproxBudget, Budget, PureBudget, ZcdpBudget
 
 Amount = dict[str, Fraction]
+"""Exact numbers by name: {"epsilon": ...}, {"epsilon": ..., "delta": ...} or {"rho": ...}."""
 
 UNITS = ("record", "person", "trip")
 LONGEST_TEXT = 120
@@ -23,20 +27,25 @@ _KINDS: dict[tuple[str, ...], type[PureBudget | ApproxBudget | ZcdpBudget]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """What a dataset's privacy is counted in: chosen when its account is opened, fixed by its first draw.
+    """The terms of a dataset's account: chosen when it is opened, fixed by its first draw.
 
     Attributes:
-        unit: whose presence is hidden: "record", "person" or "trip".
-        neighbours: what may change, in a receipt's words: "add or remove one", "replace one".
-        cap: what may be spent in all. Its kind chooses the currency: a `PureBudget` or `ApproxBudget` counts (epsilon, delta),
-            a `ZcdpBudget` counts rho.
-        person: what one person is, for the unit "person": the column whose values are persons; "" where no column says it and the
-            curator vouches for it; None in an account that an older version opened without noting it. "" for other units. How many
-            records of a person are counted is no part of it: whatever the bound of a draw is, all that a person has is protected.
+        unit: what is protected: "record", "person" or "trip".
+        neighbours: how two neighbouring inputs differ, as receipts state it: "add or remove one" or "replace one".
+        cap: the most that all draws together may spend. Its type chooses the currency: a `PureBudget` or `ApproxBudget` counts
+            (epsilon, delta), a `ZcdpBudget` counts rho.
+        person: for the unit "person", the column whose values identify persons. "" if no column does and the curator vouches that
+            records are grouped by person. None if an older version opened the account without noting it. "" for the other units.
+            The number of records counted per person is not part of the terms: it may differ from draw to draw, and each draw
+            protects everything that a person contributed to it.
 
     Raises:
-        SettingError: another unit, or neighbours or a person that are no short text, or a person where the unit is another one.
-        BudgetError: a cap that is no budget.
+        SettingError: an unknown unit; neighbours or person are not a short text; or a person although the unit is another one.
+        BudgetError: the cap is not a budget.
+
+    >>> terms = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(2))
+    >>> terms.currency, exact_text(terms.limit)
+    ('epsilon, delta', 'epsilon 2, delta 0')
     """
 
     unit: str
@@ -57,7 +66,7 @@ class Terms:
 
     @property
     def currency(self) -> str:
-        """What is added up: "epsilon, delta" or "rho"."""
+        """The names of the amounts that are added up: "epsilon, delta" or "rho"."""
         return ", ".join(self.limit)
 
     @property
@@ -67,10 +76,17 @@ class Terms:
         return parts if "rho" in parts else {"epsilon": parts["epsilon"], "delta": parts.get("delta", Fraction(0))}
 
     def cost(self, budget: Budget) -> Amount:
-        """What a draw with `budget` adds, in this currency; pure epsilon counts epsilon**2 / 2 in rho.
+        """The cost of a draw in this account's currency. In rho, a pure epsilon costs epsilon**2 / 2.
+
+        Args:
+            budget: the whole budget of the draw.
+
+        Returns:
+            Exact epsilon and delta, or rho.
 
         Raises:
-            RefusedError: the budget has no exact price in this currency.
+            RefusedError: the budget cannot be converted exactly to this currency.
+            BudgetError: `budget` is not a budget.
 
         Source:
             Basic composition: Dwork, Roth, 2014, Theorem 3.16. Rho: Bun, Steinke, TCC 2016, Lemma 1.7 and Proposition 1.4.
@@ -79,20 +95,20 @@ class Terms:
         if "rho" in self.limit:
             if parts.get("delta"):
                 raise RefusedError(
-                    "This dataset's ledger counts rho, which (epsilon, delta) does not bound: draw with a ZcdpBudget"
+                    "This dataset's ledger counts rho, which (epsilon, delta) does not bound: use a ZcdpBudget"
                     " (ApproxBudget.to_zcdp gives it) or a PureBudget."
                 )
             return {"rho": parts["rho"] if "rho" in parts else parts["epsilon"] ** 2 / 2}
         if "rho" in parts:
             raise RefusedError(
-                "This dataset's ledger counts (epsilon, delta), which rho does not fix before a delta is chosen:"
-                " draw with an ApproxBudget (ZcdpBudget.to_approx gives it) or a PureBudget."
+                "This dataset's ledger counts (epsilon, delta), which rho does not determine before a delta is chosen:"
+                " use an ApproxBudget (ZcdpBudget.to_approx gives it) or a PureBudget."
             )
         return {"epsilon": parts["epsilon"], "delta": parts.get("delta", Fraction(0))}
 
     @property
     def described(self) -> dict[str, str]:
-        """Unit, what a person is, neighbouring relation, currency and cap, to be compared and shown."""
+        """Unit, definition of a person, neighbouring relation, currency and cap as texts: to show them, and to compare two terms."""
         return {
             "unit": self.unit,
             "definition of a person": self.person_text,
@@ -103,7 +119,7 @@ class Terms:
 
     @property
     def person_text(self) -> str:
-        """What a person is, in words; "-" where the unit is another one."""
+        """What identifies a person, in words; "-" if the unit is another one."""
         if self.unit != "person":
             return "-"
         if self.person is None:
@@ -111,21 +127,27 @@ class Terms:
         return f"one value of the column {self.person!r}" if self.person else "what the curator vouches for, without a column"
 
     def adopted(self, terms: Terms) -> Terms:
-        """These terms; where an older version did not note what a person is, with the definition that `terms` name."""
+        """These terms, with the definition of a person taken from `terms` if an older version did not note one here."""
         return replace(self, person=terms.person) if self.person is None and terms.unit == self.unit else self
 
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """One dataset as the ledger knew it when asked.
+    """The state of one dataset's account at the time it was read from the ledger.
 
     Attributes:
-        name: what the curator called it first.
+        name: the name under which the curator first opened it.
         terms: unit, neighbours and cap.
         spent: exact epsilon and delta, or rho, of all draws together.
-        draws: how many there were.
+        draws: the number of draws.
         created: when it was opened, UTC, ISO 8601.
-        truth_seen: whether figures made from the true data were looked at, through this account or before there was one.
+        truth_seen: whether anyone looked at figures made from the true data, through this account or before it existed.
+
+    >>> terms = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(2))
+    >>> spent = {"epsilon": Fraction(1, 2), "delta": Fraction(0)}
+    >>> account = Account(name="walks", terms=terms, spent=spent, draws=1, created="2026-01-01T00:00:00+00:00", truth_seen=False)
+    >>> exact_text(account.left), exact_text(account.after(PureBudget(1)))
+    ('epsilon 3/2, delta 0', 'epsilon 3/2, delta 0')
     """
 
     name: str
@@ -137,40 +159,58 @@ class Account:
 
     @property
     def left(self) -> Amount:
-        """The cap less what is spent, exact."""
+        """The remaining budget: the cap minus what is spent, exact."""
         return {name: limit - self.spent[name] for name, limit in self.terms.limit.items()}
 
     def after(self, budget: Budget) -> Amount:
-        """What would be spent after a draw with `budget`; nothing is spent by asking.
+        """What would be spent in all after one more draw. This only computes: it records nothing.
+
+        Args:
+            budget: the whole budget of that draw.
+
+        Returns:
+            Exact epsilon and delta, or rho.
 
         Raises:
-            RefusedError: the cap would be passed, the text says what is left; the budget does not fit the currency; or the sum
-                would have more digits than can be written.
+            RefusedError: the sum would exceed the cap (the text states the remaining budget), would have more digits than can be
+                stored, or the budget cannot be converted to the account's currency.
+            BudgetError: `budget` is not a budget.
         """
         cost = self.terms.cost(budget)
         spent = {name: self.spent[name] + part for name, part in cost.items()}
         if any(part > self.terms.limit[name] for name, part in spent.items()):
             raise RefusedError(
-                f"The cap of '{self.name}' would be passed: the draw would spend {in_words(cost)}; left: {in_words(self.left)}"
+                f"The cap of '{self.name}' would be exceeded: the draw would spend {in_words(cost)}; left: {in_words(self.left)}"
                 f" (of {in_words(self.terms.limit)})."
             )
         if any(part.denominator > _FINEST_SUM for part in spent.values()):  # Python writes no number of more than 4,300 digits
-            raise RefusedError(f"The draws of '{self.name}' no longer add up exactly with this budget: give one with fewer digits.")
+            raise RefusedError(f"With this budget the sum for '{self.name}' has too many digits to store: use a budget with fewer digits.")
         return spent
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One draw that was paid for, whether or not it was then made.
+    """One draw that was paid for. A crash after the payment may have prevented the draw itself.
 
     Attributes:
         id: its number in the ledger.
-        time: when, UTC, ISO 8601, by this computer's clock; nothing depends on it.
+        time: when it was paid, UTC, ISO 8601, by this computer's clock. Nothing depends on it.
         mechanism: the mechanism's key.
-        budget: what was handed to it.
-        purpose: "draw" or "release".
-        contributions: records per unit at most.
-        published: id of the release that was made of it, None as long as there is none.
+        budget: the whole budget given to the mechanism.
+        purpose: "draw" (to look at) or "release" (to publish).
+        contributions: the most records per unit that were counted.
+        published: id of the release that was published from it; None if there is none yet.
+
+    >>> Entry(
+    ...     id=1,
+    ...     time="2026-01-01T00:00:00+00:00",
+    ...     mechanism="quadtree",
+    ...     budget=PureBudget(1),
+    ...     purpose="draw",
+    ...     contributions=1,
+    ...     published=None,
+    ... ).budget
+    PureBudget(epsilon=Fraction(1, 1))
     """
 
     id: int
@@ -183,31 +223,42 @@ class Entry:
 
 
 def exact_text(amount: Amount) -> str:
-    """An amount as the ledger and the manifest write it, for example "epsilon 3/10, delta 1/100000000"."""
+    """An amount as exact text, as the ledger and the manifest store it.
+
+    >>> exact_text({"epsilon": Fraction(3, 10), "delta": Fraction(0)})
+    'epsilon 3/10, delta 0'
+    """
     return ", ".join(f"{name} {value}" for name, value in amount.items())
 
 
 def exact_amount(text: str) -> Amount:
-    """What `exact_text` wrote.
+    """The amount that `exact_text` wrote.
 
     Raises:
-        ValueError: anything else.
+        ValueError: the text is not of that form.
+
+    >>> exact_amount("rho 1/2")
+    {'rho': Fraction(1, 2)}
     """
     return {name: Fraction(value) for name, value in (part.split(" ") for part in text.split(", "))}
 
 
 def in_words(amount: Amount) -> str:
-    """An amount for people: decimals, cut after nine digits, so that what is said to be left can be spent."""
+    """An amount in decimals, for people. It is rounded down to nine digits, so a remaining budget that is shown can be spent.
+
+    >>> in_words({"epsilon": Fraction(1, 3), "delta": Fraction(1, 10**8)})
+    'epsilon 0.333333333, delta 1E-8'
+    """
     with localcontext(prec=9, rounding=ROUND_DOWN):
         decimals = {name: (Decimal(value.numerator) / value.denominator).normalize() for name, value in amount.items()}
     return ", ".join(f"{name} {part:f}" if part >= 1 else f"{name} {part}" for name, part in decimals.items())
 
 
 def amount_of(budget: Budget) -> Amount:
-    """A budget's own parts: epsilon, epsilon and delta, or rho.
+    """A budget's numbers by name: epsilon, epsilon and delta, or rho.
 
     Raises:
-        BudgetError: no budget at all, one that was altered into what no budget can be, or one with more than a hundred digits.
+        BudgetError: not a budget, one whose fields were altered to impossible values, or one with a denominator above 10**100.
     """
     if not isinstance(budget, Budget):
         raise BudgetError("A PureBudget, an ApproxBudget or a ZcdpBudget is needed.")
@@ -220,15 +271,24 @@ def amount_of(budget: Budget) -> Amount:
 
 
 def budget_of(amount: Amount) -> Budget:
-    """The budget that `amount_of` took apart."""
+    """The budget with these numbers: the inverse of `amount_of`.
+
+    Raises:
+        KeyError: the names are those of no budget.
+        BudgetError: a number is out of range.
+    """
     return _KINDS[tuple(amount)](**amount)
 
 
 def checked_text(text: object, what: str) -> str:
-    """A short line of printable text, without space around it.
+    """The text without surrounding space, if it is one printable line of 1 to 120 characters.
+
+    Args:
+        text: what was given.
+        what: how the error calls it.
 
     Raises:
-        SettingError: anything else.
+        SettingError: it is anything else.
     """
     if not isinstance(text, str) or not text.strip() or len(text) > LONGEST_TEXT or not text.isprintable():
         raise SettingError(f"{what} must be one line of text, 1 to {LONGEST_TEXT} characters.")
@@ -236,7 +296,7 @@ def checked_text(text: object, what: str) -> str:
 
 
 def _is_possible(name: str, value: object) -> bool:
-    """Whether a part of a budget is what its constructor would have made."""
+    """Whether the budget's constructor could have made this number."""
     if type(value) is not Fraction:
         return False
     return 0 <= value < 1 if name == "delta" else 0 < value <= LARGEST

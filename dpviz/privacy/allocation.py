@@ -1,4 +1,4 @@
-"""Cutting a budget over the levels of a tree, and the worst-case error that each way gives."""
+"""Splitting a budget over the levels of a tree, and the worst-case error of each way to split it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ STAGE_STRATEGIES = ("uniform", "levels", "custom")
 
 
 def level_weights(strategy: str, height: int, *, fan_out: int = 4, custom: Sequence[float] = ()) -> list[float]:
-    """Weights of the levels of a tree, from the root (depth 0) to the leaves (depth `height`).
+    """Weights of the levels of a tree: each level gets a share of the budget in proportion to its weight.
 
     Args:
-        strategy: "uniform": all alike; "geometric": growing by fan_out**(1/6) per level (2**(1/3) for a quadtree);
+        strategy: "uniform": equal weights; "geometric": growing by fan_out**(1/6) per level (2**(1/3) for a quadtree);
             "leaf": everything on the leaves; "custom": as given.
-        height: steps below the root.
+        height: the number of levels below the root.
         fan_out: children per node.
-        custom: for "custom", height + 1 numbers, root first; 0 means no counts at that level. Either shares that add up
-            to 1, or whole numbers, which are relative.
+        custom: for "custom", height + 1 numbers, root first; 0 means that the level is not counted. Either fractions that add up
+            to 1, or whole numbers as relative weights.
+
+    Returns:
+        height + 1 weights, from the root (level 0) to the leaves.
 
     Raises:
-        BudgetError: unknown strategy, or custom weights of the wrong number, negative, not finite, all 0, or fractions that
-            do not add up to 1.
+        BudgetError: unknown strategy, or custom weights that are too few, too many, negative, not finite, all 0, or fractions
+            that do not add up to 1.
 
     Source:
         Cormode et al., ICDE 2012, Section IV-B: geometric is Lemma 3.
@@ -45,28 +48,34 @@ def level_weights(strategy: str, height: int, *, fan_out: int = 4, custom: Seque
 
 
 def stage_weights(strategy: str, sizes: Sequence[int], *, custom: Sequence[float] = ()) -> list[float]:
-    """Weights of the measured stages of a TopDown release, in order.
+    """Weights of the measured stages of a TopDown release.
 
     Args:
-        strategy: "uniform": all alike; "levels": the least sum, over the geographic levels, of the bound on the largest error;
-            "custom": as given.
-        sizes: how many pairs each measured stage has; the last one is that of the leaves, every second one a level.
-        custom: for "custom", one number per measured stage, above 0: shares that add up to 1, or whole numbers, which are relative.
+        strategy: "uniform": equal weights; "levels": the weights that minimise the sum, over the geographic levels, of a bound on
+            the level's largest error; "custom": as given.
+        sizes: the number of pairs in each measured stage, in order. The last stage is that of the leaves; counting back from it,
+            every second stage is a geographic level.
+        custom: for "custom", one number above 0 per measured stage: fractions that add up to 1, or whole numbers as relative
+            weights.
+
+    Returns:
+        One weight per measured stage, in order.
 
     Raises:
-        BudgetError: unknown strategy, a weight of 0 (every stage is made from the one before), or custom weights as for
-            `level_weights`.
+        BudgetError: unknown strategy, a weight of 0 (every stage refines the one before, so all are measured), or custom weights
+            as for `level_weights`.
 
     Source:
-        "levels" is ours. By Eq. (11) of Boninsegna, Silvestri, 2025, the error of a level is at most twice the sum of the largest
-        noise of the stages down to it, and that of n numbers is about sigma sqrt(2 ln(2 n)). So a stage that w levels pass
-        through costs w sqrt(ln(2 n)) / sqrt(rho_stage), and the sum is least for rho_stage proportional to its 2/3 power.
+        "levels" is our own. By Eq. (11) of Boninsegna, Silvestri, 2025, the error of a level is at most twice the sum, over the
+        stages down to it, of the stage's largest noise. The largest of n noise values is about sigma sqrt(2 ln(2 n)). So a stage
+        that lies above or at w levels contributes w sqrt(ln(2 n)) / sqrt(rho_stage), up to a constant. The sum is least if
+        rho_stage is proportional to (w sqrt(ln(2 n)))**(2/3).
     """
     if strategy == "uniform":
         return [1.0] * len(sizes)
     if strategy == "levels":
-        passed = [(len(sizes) - place + 1) // 2 for place in range(len(sizes))]
-        return [float((levels * np.sqrt(np.log(2 * size))) ** (2 / 3)) for levels, size in zip(passed, sizes, strict=True)]
+        affected = [(len(sizes) - stage + 1) // 2 for stage in range(len(sizes))]
+        return [float((levels * np.sqrt(np.log(2 * size))) ** (2 / 3)) for levels, size in zip(affected, sizes, strict=True)]
     if strategy != "custom":
         raise BudgetError(f"The split must be one of {', '.join(STAGE_STRATEGIES)}.")
     weights = _custom_weights([float(weight) for weight in custom], len(sizes), "first stage")
@@ -87,12 +96,12 @@ def _custom_weights(weights: list[float], number: int, first: str) -> list[float
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """How a real deployment split its budget, to be laid over a tree.
+    """How a real deployment split its budget over its levels, as a preset for trees of any height.
 
     Attributes:
-        title: for a menu.
-        parts: shares from the coarsest level to the finest.
-        source: where it was published.
+        title: its name in a menu.
+        parts: relative shares, from the coarsest level to the finest.
+        source: where the split was published.
     """
 
     title: str
@@ -100,10 +109,23 @@ class Published:
     source: str
 
     def weights(self, height: int) -> list[float]:
-        """Height + 1 weights with the published levels spread evenly from the root to the leaves; merged where too many."""
+        """The published shares as custom weights of a tree.
+
+        The published levels are spread evenly from the root to the leaves. If the tree has fewer levels, neighbouring shares are
+        added up.
+
+        Args:
+            height: the number of levels below the root.
+
+        Returns:
+            height + 1 weights, root first.
+
+        >>> PUBLISHED[0].weights(4)
+        [0.11, 0.0, 0.11, 0.0, 0.22]
+        """
         weights = [0.0] * (height + 1)
-        for place, part in zip(np.linspace(0, height, len(self.parts)).round().astype(int).tolist(), self.parts, strict=True):
-            weights[place] += part
+        for level, part in zip(np.linspace(0, height, len(self.parts)).round().astype(int).tolist(), self.parts, strict=True):
+            weights[level] += part
         return weights
 
 
@@ -124,7 +146,13 @@ PUBLISHED = (
 
 
 def nodes_touched(height: int) -> NDArray[np.int64]:
-    """(height + 1,) most nodes per level, the whole domain first, that a range query on a quadtree can touch: 8 * 2**level.
+    """The most nodes of each level that one range query on a quadtree can add up: 8 * 2**level.
+
+    Args:
+        height: the number of levels below the root.
+
+    Returns:
+        (height + 1,) numbers, the root first.
 
     Source:
         Cormode et al., ICDE 2012, Lemma 2 (i).
@@ -133,12 +161,18 @@ def nodes_touched(height: int) -> NDArray[np.int64]:
 
 
 def worst_error(height: int, epsilon: float, strategy: str) -> float:
-    """Bound on the variance of a range query on a quadtree without least squares, for continuous Laplace noise.
+    """Upper bound on the variance of a range query on a quadtree without least squares, for continuous Laplace noise.
 
     Args:
-        height: steps below the root.
+        height: the number of levels below the root.
         epsilon: the whole budget.
         strategy: "uniform" or "geometric".
+
+    Returns:
+        A variance, in squared records.
+
+    Raises:
+        BudgetError: another strategy.
 
     Source:
         Cormode et al., ICDE 2012, Section IV-B: 16 (h+1)**2 (2**(h+1) - 1) / epsilon**2 for uniform and Lemma 3's

@@ -1,4 +1,10 @@
-"""An empirical lower bound on epsilon: how well releases of two neighbouring inputs can be told apart."""
+"""An empirical lower bound on epsilon: how well releases of two neighbouring inputs can be distinguished.
+
+A mechanism is run many times on each of two neighbouring inputs. If it is (epsilon, delta)-DP, every event E of its output satisfies
+P(E on one) <= exp(epsilon) P(E on the other) + delta. So any event whose frequencies differ by more, beyond chance, refutes the claim.
+The runs are cut in three: events are learned on a quarter, the most promising one is chosen on another quarter, and its frequencies
+are measured on the remaining half. Because the event is fixed before that half is looked at, the confidence bound is valid.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +24,21 @@ from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 
 View = Mapping[Hashable, float]
-"""What one release shows: numbers by name. A name that is missing shows something, too: that there is no such partition."""
+"""The content of one release: numbers by name. A missing name is information, too: the release has no such partition."""
 
 
 MOST_NAMES, LEAST_SEEN = 300, 0.01
-_CUTS, _STUMPS, _PER_NAME, _PAIRS, _ALIKE = 12, 24, 3, 200, 0.9
+_CUTS, _STUMPS, _PER_QUANTITY, _PAIRS, _STRONGLY_CORRELATED = 12, 24, 3, 200, 0.9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Event:
-    """Something that a release either shows or not.
+    """An event: a property that each release either has or has not.
 
     Attributes:
-        words: what it is.
-        happened: from (n, f) numbers by name, NaN where a name is missing, to (n,) whether it did.
+        words: the property in words.
+        happened: function from (n, f) numbers, one row per release and one column per name, NaN where a name is missing, to (n,)
+            whether each release has the property.
     """
 
     words: str
@@ -39,12 +46,19 @@ class Event:
 
     @property
     def opposite(self) -> Event:
-        """That it did not happen."""
+        """The complement of this event."""
         return Event(words=f"not: {self.words}", happened=lambda table: ~self.happened(table))
 
 
 class Stump(NamedTuple):
-    """One number, or the difference or sum of two, is at least `least`; merely there if `least` is None."""
+    """The event that a quantity is at least `least`; with `least` None, that the release contains it at all.
+
+    Attributes:
+        name: column of the number.
+        least: the threshold, or None.
+        other: column of a second number; None if the quantity is the first number alone.
+        sign: with a second number, 1 for the sum and -1 for the difference.
+    """
 
     name: int
     least: float | None
@@ -52,16 +66,16 @@ class Stump(NamedTuple):
     sign: int = -1
 
     def values(self, table: Floats) -> Floats:
-        """(n,) the number that is looked at."""
+        """(n,) the quantity in each of (n, f) releases; NaN where a number is missing."""
         return table[:, self.name] if self.other is None else table[:, self.name] + self.sign * table[:, self.other]
 
     def happened(self, table: Floats) -> Mask:
-        """(n,) whether it is there, and large enough."""
+        """(n,) whether each release contains the quantity and it is large enough."""
         values = self.values(table)
         return ~np.isnan(values) if self.least is None else values >= self.least
 
     def words(self, names: Sequence[Hashable]) -> str:
-        """It, in words."""
+        """The event in words, for the report; `names` are those of the columns."""
         what = _named(names[self.name])
         if self.other is not None:
             what = f"({what}) {'-' if self.sign < 0 else '+'} ({_named(names[self.other])})"
@@ -69,7 +83,13 @@ class Stump(NamedTuple):
 
 
 def common_names(views: Sequence[View]) -> list[Hashable]:
-    """Names that are neither too rare to learn from nor the same everywhere, the most frequent first; at most 300."""
+    """The names worth learning from: at most 300, the most frequent first.
+
+    Left out are names in fewer than 1 % of the releases, and names that have the same value in all of them.
+
+    Args:
+        views: releases of both inputs.
+    """
     seen = Counter(name for view in views for name in view)
     same = {name for name, value in views[0].items() if seen[name] == len(views) and all(view[name] == value for view in views)}
     common = (name for name, times in seen.most_common() if times >= LEAST_SEEN * len(views) and name not in same)
@@ -77,21 +97,27 @@ def common_names(views: Sequence[View]) -> list[Hashable]:
 
 
 def table_of(views: Sequence[View], names: Sequence[Hashable]) -> Floats:
-    """(n, f) numbers by name, NaN where a name is missing."""
-    place = {name: column for column, name in enumerate(names)}
+    """(n, f) numbers of n releases, one column per name; NaN where a release has no such name."""
+    column_of = {name: column for column, name in enumerate(names)}
     table = np.full((len(views), len(names)), np.nan)
     for row, view in zip(table, views, strict=True):
         for name, value in view.items():
-            if name in place:
-                row[place[name]] = value
+            if name in column_of:
+                row[column_of[name]] = value
     return table
 
 
 def learned_events(one: Floats, other: Floats, names: Sequence[Hashable]) -> Iterator[Event]:
-    """Events that may tell (n, f) numbers of one input from those of the other.
+    """Candidate events that may be more frequent on one input than on the other.
 
-    Single numbers and names; differences and sums of two that move together, in which a shared draw cancels; a learned score
-    over the most telling of them, cut anywhere; and whole releases that come again.
+    There are four kinds: thresholds of single numbers, and presence of names; thresholds of differences and sums of two correlated
+    numbers, in which noise that both share cancels; thresholds of a score that combines the most informative of these; and exact
+    repetition of a release that was seen on one input only.
+
+    Args:
+        one: (n, f) numbers of releases of one input.
+        other: (n, f) of the other input.
+        names: of the f columns.
     """
     stumps = [*_stumps(one, other), *_pairs(one, other)]
     yield from (Event(words=stump.words(names), happened=stump.happened) for stump in stumps)
@@ -109,19 +135,19 @@ def _stumps(one: Floats, other: Floats) -> list[Stump]:
 
 
 def _cuts(stump: Stump, table: Floats) -> Iterator[Stump]:
-    """The stump itself if it is not always there, and cuts at all values, or at quantiles of many."""
+    """Presence of a quantity if it is sometimes missing, and thresholds at its values, or at quantiles if there are many."""
     values = stump.values(table)
-    there = values[~np.isnan(values)]
-    if len(there) < len(values):
+    present = values[~np.isnan(values)]
+    if len(present) < len(values):
         yield stump
-    distinct = np.unique(there)
+    distinct = np.unique(present)
     if len(distinct) > _CUTS:
-        distinct = np.unique(np.quantile(there, np.linspace(0, 1, _CUTS + 2), method="higher"))
+        distinct = np.unique(np.quantile(present, np.linspace(0, 1, _CUTS + 2), method="higher"))
     yield from (stump._replace(least=least) for least in distinct[1:].tolist())
 
 
 def _pairs(one: Floats, other: Floats) -> Iterator[Stump]:
-    """Cuts of differences (or sums) of two numbers that move together (or against each other) within each input."""
+    """Thresholds of differences (sums) of two numbers that are strongly positively (negatively) correlated within each input."""
     both = np.concatenate([one - _mean(one), other - _mean(other)])
     common = np.flatnonzero((~np.isnan(both)).mean(0) > 1 / 2)
     if len(common) < 2:
@@ -131,32 +157,32 @@ def _pairs(one: Floats, other: Floats) -> Iterator[Stump]:
     first = np.sort(first[moves[:, first].std(0) > 0])
     if len(first) < 2:
         return
-    alike = np.triu(np.corrcoef(moves[:, first].T), 1)
-    order = np.argsort(-np.abs(alike), axis=None)[:_PAIRS]
+    correlation = np.triu(np.corrcoef(moves[:, first].T), 1)
+    order = np.argsort(-np.abs(correlation), axis=None)[:_PAIRS]
     table = np.concatenate([one, other])
-    for left, right in zip(*np.unravel_index(order, alike.shape), strict=True):
-        if abs(alike[left, right]) > _ALIKE:
-            pair = Stump(int(common[first[left]]), None, int(common[first[right]]), -1 if alike[left, right] > 0 else 1)
+    for left, right in zip(*np.unravel_index(order, correlation.shape), strict=True):
+        if abs(correlation[left, right]) > _STRONGLY_CORRELATED:
+            pair = Stump(int(common[first[left]]), None, int(common[first[right]]), -1 if correlation[left, right] > 0 else 1)
             yield from _cuts(pair, table)
 
 
 def _mean(table: Floats) -> Floats:
-    there = ~np.isnan(table)
-    return np.asarray(np.nansum(table, axis=0) / np.maximum(there.sum(0), 1))
+    present = ~np.isnan(table)
+    return np.asarray(np.nansum(table, axis=0) / np.maximum(present.sum(0), 1))
 
 
 def _scores(one: Floats, other: Floats, stumps: list[Stump], names: Sequence[Hashable]) -> Iterator[Event]:
-    """Cuts of a logistic score over the stumps that tell most, a few per number."""
-    chosen = _telling(one, other, stumps)
+    """Thresholds of a logistic regression score over the most informative stumps, a few per quantity."""
+    chosen = _most_informative(one, other, stumps)
     if len(chosen) < 2:
         return
-    signs = _Signs(chosen, np.concatenate([one, other]))
+    signs = _Features(chosen, np.concatenate([one, other]))
     weights = _logistic(signs(one), signs(other))
 
     def score(table: Floats) -> Floats:
         return np.round(signs(table) @ weights, 6)
 
-    heaviest = ", ".join(chosen[place].words(names) for place in np.argsort(-np.abs(weights[: len(chosen)]))[:3])
+    heaviest = ", ".join(chosen[index].words(names) for index in np.argsort(-np.abs(weights[: len(chosen)]))[:3])
     cuts = np.unique(np.concatenate([score(one), score(other)]))
     if len(cuts) > 200:
         cuts = np.unique(np.quantile(cuts, np.linspace(0, 1, 200), method="higher"))
@@ -167,24 +193,24 @@ def _scores(one: Floats, other: Floats, stumps: list[Stump], names: Sequence[Has
         )
 
 
-def _telling(one: Floats, other: Floats, stumps: list[Stump]) -> list[Stump]:
+def _most_informative(one: Floats, other: Floats, stumps: list[Stump]) -> list[Stump]:
     shares = np.array([[stump.happened(table).mean() for table in (one, other)] for stump in stumps]).reshape(-1, 2)
     middle = shares.mean(1)
     z = np.abs(shares[:, 0] - shares[:, 1]) / np.sqrt(np.maximum(middle * (1 - middle), 1e-4) * 2 / len(one))
     chosen: list[Stump] = []
     used: Counter[tuple[int, int | None]] = Counter()
-    for place in np.argsort(-z, kind="stable").tolist():
-        stump = stumps[place]
-        if z[place] < 2.5 or len(chosen) == _STUMPS:
+    for index in np.argsort(-z, kind="stable").tolist():
+        stump = stumps[index]
+        if z[index] < 2.5 or len(chosen) == _STUMPS:
             break
-        if used[stump.name, stump.other] < _PER_NAME:
+        if used[stump.name, stump.other] < _PER_QUANTITY:
             used[stump.name, stump.other] += 1
             chosen.append(stump)
     return chosen
 
 
-class _Signs:
-    """Stumps as 0 and 1, and the numbers that they look at, centred and scaled as in a table; 0 where they are missing."""
+class _Features:
+    """Features for the regression: stumps as -1/2 or 1/2, and their quantities, standardised by a given table; 0 where missing."""
 
     def __init__(self, stumps: list[Stump], table: Floats) -> None:
         self.stumps = stumps
@@ -194,7 +220,7 @@ class _Signs:
         self.scale = np.maximum(np.sqrt(_mean((values - self.centre) ** 2)), 1e-9)
 
     def __call__(self, table: Floats) -> Floats:
-        """(n, k)."""
+        """(n, k) features of (n, f) releases."""
         happened = np.stack([stump.happened(table) for stump in self.stumps], axis=1) - 0.5
         return np.concatenate([happened, np.nan_to_num((self._values(table) - self.centre) / self.scale)], axis=1)
 
@@ -203,7 +229,7 @@ class _Signs:
 
 
 def _logistic(one: Floats, other: Floats) -> Floats:
-    """(k,) weights of a ridge logistic regression that tells the rows of one from those of the other."""
+    """(k,) weights of a logistic regression, with ridge penalty, that classifies rows as of one input or of the other."""
     signs = np.concatenate([np.ones(len(one)), -np.ones(len(other))])
     table = np.concatenate([one, other])
     table = np.column_stack([table, np.ones(len(table))])
@@ -218,7 +244,7 @@ def _logistic(one: Floats, other: Floats) -> Floats:
 
 
 def _repeated(one: Floats, other: Floats) -> Event:
-    """Whole releases that were seen on one input and never on the other: they come again only if randomness does."""
+    """The event that a release equals one seen on the first input and never on the other: frequent only if randomness repeats."""
     known = {row.tobytes() for row in one} - {row.tobytes() for row in other}
     return Event(
         words=f"the release is, number for number, one of {len(known)} that were seen on one input only",
@@ -228,16 +254,20 @@ def _repeated(one: Floats, other: Floats) -> Event:
 
 LEAST_RUNS = 100
 ZCDP_DELTA = "0.01"
-_NEVER = 1e-9
+_NEGLIGIBLE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sight:
-    """What one release shows.
+    """The content of one release, as the audit observes it.
 
     Attributes:
-        numbers: by name.
-        chance: the largest that any one release has under the declared noise; 1 where nothing is declared.
+        numbers: the released numbers by name.
+        chance: the probability of the most probable release under the declared noise; 1 if that is not known. Equal releases that
+            are much more frequent than this prove that randomness repeats.
+
+    >>> Sight(numbers={"count": 12.0}).chance
+    1.0
     """
 
     numbers: View
@@ -246,12 +276,14 @@ class Sight:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Neighbours:
-    """Two inputs that the claim must protect against each other, each with the mechanism run on it.
+    """Two neighbouring inputs, each as a function that runs the mechanism on it.
 
     Attributes:
         words: how the inputs differ.
-        one: a run on one input with fresh entropy: what the release shows.
-        other: the same on the other.
+        one: runs the mechanism on the first input with the given entropy, and returns the content of the release.
+        other: the same for the second input.
+
+    See `audit` for an example.
     """
 
     words: str
@@ -261,16 +293,21 @@ class Neighbours:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditPlan:
-    """How hard an audit looks.
+    """The size and the confidence of an audit.
 
     Attributes:
-        runs: on each input, at least 100; events are learnt on a quarter of them, one is chosen on another, and judged on the rest.
-        confidence: of all bounds that are found together.
-        tests: how many audits are read together; each gets its part of what may go wrong.
+        runs: on each input, at least 100. Events are learned on a quarter of them, one is chosen on another quarter, and its
+            frequencies are measured on the remaining half.
+        confidence: probability, above 0 and below 1, with which all bounds of this audit hold together.
+        tests: the number of audits whose results are read together, at least 1. By Bonferroni, each gets an equal part of the
+            probability of error.
         seed: of the noise, so that an audit can be repeated.
 
     Raises:
         SettingError: a number out of its range.
+
+    >>> AuditPlan(runs=500).confidence
+    0.95
     """
 
     runs: int = 2000
@@ -289,19 +326,21 @@ class AuditPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditResult:
-    """What an audit found.
+    """The result of an audit.
 
     Attributes:
-        mechanism: what was audited.
-        epsilon: declared.
-        delta: declared, or that at which a declared rho was read.
-        lower_bound: epsilon is at least this for the given delta, or the audit was unlucky; 0 if nothing was found.
-        confidence: with which all audits that were read together hold.
+        mechanism: the name of what was audited.
+        epsilon: the declared epsilon; for a declared rho, the epsilon that it implies at `delta`.
+        delta: the declared delta; 0.01 for a declared rho.
+        lower_bound: at the given confidence, the true epsilon at `delta` is at least this; 0 if nothing was found.
+        confidence: probability with which all audits that are read together hold.
         runs: on each input of each pair of neighbours.
-        tests: how many audits were read together.
-        neighbours: the inputs that were told apart best.
-        event: what told them apart.
-        repeated: runs came out equal that fresh noise would not have made equal.
+        tests: the number of audits that are read together.
+        neighbours: how the two inputs that were distinguished best differ.
+        event: the event that distinguished them, in words.
+        repeated: more runs gave equal releases than fresh noise can explain.
+
+    See `audit` for an example.
     """
 
     mechanism: str
@@ -317,7 +356,7 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was found that contradicts the declared budget."""
+        """Whether the audit found no contradiction to the declared budget."""
         return self.lower_bound <= self.epsilon and not self.repeated
 
     def to_dict(self) -> dict[str, Any]:
@@ -326,27 +365,43 @@ class AuditResult:
 
 
 def audit(mechanism: str, neighbours: Sequence[Neighbours], budget: Budget, plan: AuditPlan | None = None) -> AuditResult:
-    """Tell neighbouring inputs apart by what is released, and bound epsilon from below.
+    """Try to distinguish releases of neighbouring inputs, and bound epsilon from below.
 
-    On each pair, an event is learnt and chosen on the first half of the runs of both inputs, and its frequencies on the second half
-    give a lower Clopper-Pearson bound p on the chance of the likelier side and an upper one q on the other:
-    epsilon >= ln((p - delta) / q).
+    For each pair, an event is learned and chosen on the first half of the runs of both inputs. Its frequencies in the second half
+    give two Clopper-Pearson bounds: a lower bound p on its probability on the input where it is more frequent, and an upper bound
+    q on its probability on the other input. Then epsilon >= ln((p - delta) / q).
 
-    Guarantee: if the mechanism has the declared (epsilon, delta) for these neighbours, the bound exceeds epsilon with probability
-    at most (1 - confidence) / tests, whatever event was chosen, as the event does not depend on the runs that judge it. Of
-    `tests` audits, all bounds hold with probability `confidence` at least (Bonferroni; pairs of neighbours and both
-    Clopper-Pearson bounds share the same way). A bound below epsilon proves nothing: other inputs, events or rare outcomes may tell
-    more. A rho is read as the (epsilon, 0.01) that it implies. `repeated` is wrong with a chance of 1e-9 per input at most.
+    Guarantee: if the mechanism is (epsilon, delta)-DP for these neighbours, as declared, the bound exceeds epsilon with probability
+    at most (1 - confidence) / tests. This holds whatever event was chosen, since the event does not depend on the runs in which its
+    frequencies are measured. By Bonferroni, the bounds of all `tests` audits hold together with probability at least `confidence`;
+    the pairs of neighbours and the two Clopper-Pearson bounds share the probability of error in the same way.
+
+    A bound below epsilon proves nothing: other inputs, other events or rarer outcomes may reveal more. A declared rho is audited
+    as the (epsilon, 0.01) that it implies. `repeated` is a false alarm with probability at most 1e-9 per input.
 
     Args:
         mechanism: its name, for the result.
-        neighbours: pairs of inputs; the best one counts.
-        budget: what is declared.
-        plan: how many runs, and with which confidence.
+        neighbours: pairs of inputs, at least one. The result is that of the pair with the largest bound.
+        budget: the declared budget.
+        plan: the number of runs and the confidence; `AuditPlan()` if None.
+
+    Returns:
+        The largest lower bound, with the pair and the event that gave it.
 
     Raises:
         BudgetError: not a budget.
         SettingError: no neighbours.
+
+    >>> import numpy as np
+    >>> from dpviz.privacy.noise import discrete_laplace
+    >>> def run(count):
+    ...     def release(entropy):
+    ...         return Sight(numbers={"count": float(discrete_laplace(np.array([count]), PureBudget(1), entropy)[0])})
+    ...
+    ...     return release
+    >>> result = audit("noisy count", [Neighbours(words="7 or 8 records", one=run(7), other=run(8))], PureBudget(1))
+    >>> result.passed, 0 < result.lower_bound <= 1
+    (True, True)
 
     Source:
         Ding, Wang, Wang, Zhang, Kifer, "Detecting violations of differential privacy", CCS 2018: events chosen on separate
@@ -360,8 +415,8 @@ def audit(mechanism: str, neighbours: Sequence[Neighbours], budget: Budget, plan
     epsilon, delta = declared(budget)
     level = (1 - plan.confidence) / (2 * plan.tests * len(neighbours))
     streams = Entropy.seeded(plan.seed).spawn(len(neighbours))
-    found = [_told_apart(pair, delta, level, stream, plan.runs) for pair, stream in zip(neighbours, streams, strict=True)]
-    best = max(range(len(found)), key=lambda place: found[place][0])
+    found = [_audit_pair(pair, delta, level, stream, plan.runs) for pair, stream in zip(neighbours, streams, strict=True)]
+    best = max(range(len(found)), key=lambda index: found[index][0])
     return AuditResult(
         mechanism=mechanism,
         epsilon=epsilon,
@@ -377,7 +432,7 @@ def audit(mechanism: str, neighbours: Sequence[Neighbours], budget: Budget, plan
 
 
 def declared(budget: Budget) -> tuple[float, float]:
-    """The epsilon and delta that a budget declares, a rho at delta 0.01.
+    """The epsilon and delta that a budget declares; for a rho, the epsilon that it implies at delta 0.01.
 
     Raises:
         BudgetError: not a budget.
@@ -392,19 +447,33 @@ def declared(budget: Budget) -> tuple[float, float]:
 
 
 def lower_bound(happened: int, against: int, runs: int, delta: float, level: float) -> float:
-    """Ln((p - delta) / q), at least 0, for a lower bound p of one frequency and an upper bound q of another, each at `level`."""
+    """The lower bound on epsilon that two observed frequencies of one event give: ln((p - delta) / q), at least 0.
+
+    Args:
+        happened: how many runs on one input had the event.
+        against: how many runs on the other input had it.
+        runs: the number of runs on each input.
+        delta: of the guarantee.
+        level: probability with which either confidence bound may fail.
+
+    Returns:
+        The bound, where p is a lower confidence bound of the first probability and q an upper one of the second.
+
+    Source:
+        Clopper, Pearson, Biometrika 1934.
+    """
     return float(_bounds(np.array([happened]), np.array([against]), runs, delta, level)[0])
 
 
 def _bounds(happened: NDArray[np.int64], against: NDArray[np.int64], runs: int, delta: float, level: float) -> Floats:
-    """(k,) the same of (k,) counts among as many runs each. Source: Clopper, Pearson, Biometrika 1934."""
+    """(k,) lower bounds as in `lower_bound`, for (k,) numbers of runs that had the event."""
     low = np.where(happened > 0, scipy.special.betaincinv(np.maximum(happened, 1), runs - happened + 1, level), 0.0)
     high = np.where(against < runs, scipy.special.betaincinv(against + 1, np.maximum(runs - against, 1), 1 - level), 1.0)
     return np.log(np.maximum((low - delta) / high, 1.0))
 
 
-def _told_apart(pair: Neighbours, delta: float, level: float, entropy: Entropy, runs: int) -> tuple[float, str, bool]:
-    """The bound, the event, and whether runs repeat."""
+def _audit_pair(pair: Neighbours, delta: float, level: float, entropy: Entropy, runs: int) -> tuple[float, str, bool]:
+    """The lower bound for one pair of neighbours, the event that gives it, and whether releases repeat."""
     streams = entropy.spawn(2 * runs)
     sights = [[run(stream) for stream in half] for run, half in ((pair.one, streams[:runs]), (pair.other, streams[runs:]))]
     views = [[sight.numbers for sight in side] for side in sights]
@@ -420,18 +489,18 @@ def _told_apart(pair: Neighbours, delta: float, level: float, entropy: Entropy, 
 
 
 def _chosen(learn: list[Floats], events: list[Event], delta: float, level: float) -> tuple[Event, bool]:
-    """The event that would give the largest bound on these runs, and whether it is likelier on the other input."""
+    """The event, or its complement, with the largest bound on these runs, and whether it is more frequent on the other input."""
     runs = len(learn[0])
     counts = np.array([[int(event.happened(table).sum()) for table in learn] for event in events]).T
     sides = (counts[0], counts[1]), (counts[1], counts[0])
     bounds = np.stack([_bounds(*side, runs, delta, level) for a, b in sides for side in ((a, b), (runs - a, runs - b))])
-    way, place = np.unravel_index(int(bounds.argmax()), bounds.shape)
-    event = events[int(place)]
-    return (event.opposite if way % 2 else event), bool(way >= 2)
+    variant, index = np.unravel_index(int(bounds.argmax()), bounds.shape)
+    event = events[int(index)]
+    return (event.opposite if variant % 2 else event), bool(variant >= 2)
 
 
 def _repeats(sights: Sequence[Sight]) -> bool:
-    """Whether more runs equal the first one than its chance under the declared noise can explain."""
+    """Whether more runs equal the first one than its probability under the declared noise can explain."""
     first, rest = sights[0], sights[1:]
     again = sum(sight.numbers == first.numbers for sight in rest)
-    return bool(again and scipy.special.bdtrc(again - 1, len(rest), min(first.chance, 1.0)) < _NEVER)
+    return bool(again and scipy.special.bdtrc(again - 1, len(rest), min(first.chance, 1.0)) < _NEGLIGIBLE)

@@ -17,15 +17,22 @@ Number = Fraction | float | str
 
 GRAIN = 2**32
 LARGEST = 10**15
-_SAFETY = 1e-9
+_ROUNDING_MARGIN = 1e-9
 _LONGEST_NUMBER = 400
 
 
 def exact(value: object, name: str) -> Fraction:
-    """The fraction that a person means: 0.1 is one tenth, not the nearest binary number.
+    """The fraction that a decimal number stands for: 0.1 becomes 1/10, not the nearest binary number.
+
+    Args:
+        value: an int, a float, a Fraction, or a text such as "0.1" or "1/10".
+        name: how the error calls it.
 
     Raises:
-        BudgetError: no number, NaN or infinite.
+        BudgetError: not a number, NaN or infinite, or a text of more than 400 digits.
+
+    >>> exact(0.1, "epsilon")
+    Fraction(1, 10)
     """
     if isinstance(value, bool):
         raise BudgetError(f"{name} must be a number.")
@@ -45,7 +52,7 @@ def exact(value: object, name: str) -> Fraction:
 
 
 def _refuse_huge(text: str, name: str) -> None:
-    """A short text such as 1e-999999999 would need gigabytes as a fraction."""
+    """Refuse long numbers: even a short text such as 1e-999999999 would need gigabytes as a fraction."""
     if len(text) > _LONGEST_NUMBER or ("/" not in text and abs(Decimal(text).adjusted()) > _LONGEST_NUMBER):
         raise BudgetError(f"{name} is out of range: give a number of ordinary size.")
 
@@ -55,12 +62,15 @@ def _positive(value: object, name: str) -> Fraction:
     if number <= 0:
         raise BudgetError(f"{name} must be greater than 0.")
     if number > LARGEST:
-        raise BudgetError(f"{name} must be at most 1e15; anything near that protects nobody.")
+        raise BudgetError(f"{name} must be at most 1e15; so large a number protects nothing.")
     return number
 
 
 def _split(total: Fraction, weights: Sequence[float | Fraction]) -> list[Fraction]:
-    """Shares of `total` in proportion to `weights`, multiples of total / 2**32; the last positive one gets the remainder."""
+    """Shares of `total` in proportion to `weights`.
+
+    Each share is rounded down to a multiple of total / 2**32; the last positive one also gets the remainder.
+    """
     parts = [exact(weight, "A share") for weight in weights]
     if not parts or min(parts) < 0 or max(parts) == 0:
         raise BudgetError("Shares must be numbers of at least 0, and one of them greater than 0.")
@@ -68,17 +78,23 @@ def _split(total: Fraction, weights: Sequence[float | Fraction]) -> list[Fractio
     shares = [total * (GRAIN * part // whole) / GRAIN for part in parts]
     if any(part > 0 and share == 0 for part, share in zip(parts, shares, strict=True)):
         raise BudgetError("A share is so small that nothing of the budget is left for it; raise it or set it to 0.")
-    last = max(place for place, part in enumerate(parts) if part > 0)
+    last = max(index for index, part in enumerate(parts) if part > 0)
     shares[last] += total - sum(shares)
     return shares
 
 
 @dataclass(frozen=True)
 class PureBudget:
-    """Pure differential privacy: epsilon, exact (`PureBudget(0.1).epsilon` is 1/10).
+    """A budget under pure differential privacy: an exact epsilon.
+
+    Attributes:
+        epsilon: above 0, at most 1e15.
 
     Raises:
-        BudgetError: epsilon is 0, negative, NaN, infinite or no number.
+        BudgetError: epsilon is not a number, or out of range.
+
+    >>> PureBudget(0.1).epsilon
+    Fraction(1, 10)
     """
 
     epsilon: Fraction
@@ -87,11 +103,25 @@ class PureBudget:
         object.__setattr__(self, "epsilon", _positive(epsilon, "epsilon"))
 
     def split(self, weights: Sequence[float | Fraction]) -> list[Fraction]:
-        """Epsilons in proportion to `weights`; they add up to `epsilon` exactly, zeros are allowed."""
+        """Parts of epsilon in proportion to weights; they add up to epsilon exactly.
+
+        Args:
+            weights: at least 0, one of them above 0.
+
+        Raises:
+            BudgetError: weights out of range, or so small that nothing is left for one of them.
+
+        >>> [str(part) for part in PureBudget(1).split([1, 3, 0])]
+        ['1/4', '3/4', '0']
+        """
         return _split(self.epsilon, weights)
 
     def to_zcdp(self) -> ZcdpBudget:
-        """Rho = epsilon**2 / 2. Source: Bun, Steinke, TCC 2016, Proposition 1.4."""
+        """The zCDP budget that this one implies: rho = epsilon**2 / 2.
+
+        Source:
+            Bun, Steinke, TCC 2016, Proposition 1.4.
+        """
         return ZcdpBudget(self.epsilon**2 / 2)
 
     def __str__(self) -> str:
@@ -100,10 +130,17 @@ class PureBudget:
 
 @dataclass(frozen=True)
 class ZcdpBudget:
-    """Zero-concentrated differential privacy: rho, exact.
+    """A budget under zero-concentrated differential privacy (zCDP): an exact rho.
+
+    Attributes:
+        rho: above 0, at most 1e15.
 
     Raises:
-        BudgetError: rho is 0, negative, NaN, infinite or no number.
+        BudgetError: rho is not a number, or out of range.
+
+    >>> budget = ZcdpBudget("1/8")
+    >>> budget.rho, round(float(budget.to_approx(1e-6).epsilon), 2)
+    (Fraction(1, 8), 2.42)
     """
 
     rho: Fraction
@@ -112,11 +149,26 @@ class ZcdpBudget:
         object.__setattr__(self, "rho", _positive(rho, "rho"))
 
     def split(self, weights: Sequence[float]) -> list[Fraction]:
-        """Rhos in proportion to `weights`; they add up to `rho` exactly, zeros are allowed."""
+        """Parts of rho in proportion to weights; they add up to rho exactly.
+
+        Args:
+            weights: at least 0, one of them above 0.
+
+        Raises:
+            BudgetError: weights out of range, or so small that nothing is left for one of them.
+        """
         return _split(self.rho, weights)
 
     def to_approx(self, delta: Number, conversion: str = "tight") -> ApproxBudget:
-        """The smallest epsilon, rounded up, for which rho implies (epsilon, delta); conversions as in `ApproxBudget.to_zcdp`."""
+        """The smallest (epsilon, delta) at this delta that rho implies; epsilon is rounded up by about 1e-9 of itself.
+
+        Args:
+            delta: above 0, below 1.
+            conversion: "tight" or "simple", as in `ApproxBudget.to_zcdp`.
+
+        Raises:
+            BudgetError: delta out of range, or an unknown conversion.
+        """
         delta, rho = _delta(delta), float(self.rho)
         if delta == 0:
             raise BudgetError("zCDP implies no pure guarantee: delta must be greater than 0.")
@@ -125,9 +177,9 @@ class ZcdpBudget:
         if _checked_conversion(conversion) == "tight":
             low, high = 0.0, epsilon
             while low < (middle := (low + high) / 2) < high:
-                low, high = (low, middle) if log_delta_of(rho, middle) <= log_delta - _SAFETY else (middle, high)
+                low, high = (low, middle) if log_delta_of(rho, middle) <= log_delta - _ROUNDING_MARGIN else (middle, high)
             epsilon = high
-        return ApproxBudget(Fraction(epsilon * (1 + _SAFETY)), delta)
+        return ApproxBudget(Fraction(epsilon * (1 + _ROUNDING_MARGIN)), delta)
 
     def __str__(self) -> str:
         return f"rho {float(self.rho):.6g}"
@@ -135,10 +187,18 @@ class ZcdpBudget:
 
 @dataclass(frozen=True)
 class ApproxBudget:
-    """Approximate differential privacy: (epsilon, delta), both exact.
+    """A budget under approximate differential privacy: exact epsilon and delta.
+
+    Attributes:
+        epsilon: above 0, at most 1e15.
+        delta: at least 0, below 1.
 
     Raises:
-        BudgetError: epsilon as for `PureBudget`, delta outside [0, 1).
+        BudgetError: one of them is not a number, or out of range.
+
+    >>> budget = ApproxBudget(2.0, 1e-6)
+    >>> budget.delta, round(float(budget.to_zcdp().rho), 4)
+    (Fraction(1, 1000000), 0.0882)
     """
 
     epsilon: Fraction
@@ -149,7 +209,7 @@ class ApproxBudget:
         object.__setattr__(self, "delta", _delta(delta))
 
     def to_zcdp(self, conversion: str = "tight") -> ZcdpBudget:
-        """The largest rho, rounded down, that implies (epsilon, delta).
+        """The largest rho that implies (epsilon, delta), rounded down by about 1e-9 of itself.
 
         Args:
             conversion: "tight" minimises delta over the Renyi orders (Canonne, Kamath, Steinke, NeurIPS 2020,
@@ -157,7 +217,7 @@ class ApproxBudget:
                 Proposition 1.3; Lemma 3 of the InfTDA paper).
 
         Raises:
-            BudgetError: delta is 0, or an unknown conversion.
+            BudgetError: delta is 0, epsilon and delta are too small for any Gaussian noise, or an unknown conversion.
         """
         if self.delta == 0:
             raise BudgetError("delta = 0 cannot be met by Gaussian noise; give a delta greater than 0.")
@@ -167,11 +227,11 @@ class ApproxBudget:
         if _checked_conversion(conversion) == "tight":
             low, high = 0.0, max(4 * simple, 2 * epsilon)
             while low < (middle := (low + high) / 2) < high:
-                low, high = (middle, high) if log_delta_of(middle, epsilon) <= log_delta - _SAFETY else (low, middle)
+                low, high = (middle, high) if log_delta_of(middle, epsilon) <= log_delta - _ROUNDING_MARGIN else (low, middle)
             rho = low
-        if rho * (1 - _SAFETY) <= 0:
+        if rho * (1 - _ROUNDING_MARGIN) <= 0:
             raise BudgetError("epsilon and delta are too small for any Gaussian noise.")
-        return ZcdpBudget(Fraction(rho * (1 - _SAFETY)))
+        return ZcdpBudget(Fraction(rho * (1 - _ROUNDING_MARGIN)))
 
     def __str__(self) -> str:
         return f"epsilon {float(self.epsilon):.6g}, delta {float(self.delta):.3g}"
@@ -181,9 +241,17 @@ Budget = PureBudget | ApproxBudget | ZcdpBudget
 
 
 def log_delta_of(rho: float, epsilon: float) -> float:
-    """Ln of the smallest delta for which rho-zCDP gives (epsilon, delta) by the tight conversion.
+    """The natural logarithm of the smallest delta for which rho-zCDP implies (epsilon, delta), by the tight conversion.
 
-    Any Renyi order alpha > 1 gives a valid bound, so an imperfect minimum errs towards less budget.
+    Any Renyi order alpha > 1 gives a valid delta. So if the numerical search misses the best order, the delta is too large, never too
+    small.
+
+    Args:
+        rho: at least 0.
+        epsilon: above 0.
+
+    Returns:
+        ln delta; minus infinity if rho is 0.
 
     Source:
         Canonne, Kamath, Steinke, NeurIPS 2020, Proposition 12: min over alpha of
@@ -219,10 +287,14 @@ def _checked_conversion(conversion: str) -> str:
 
 
 def require_pure(budget: object, mechanism: str) -> PureBudget:
-    """The budget itself if it is pure; else an error that names the right kind.
+    """The budget itself, if it is pure.
+
+    Args:
+        budget: any object.
+        mechanism: how the error calls the mechanism.
 
     Raises:
-        BudgetError: any other budget.
+        BudgetError: it is anything else; the text names the type that is needed.
     """
     if not isinstance(budget, PureBudget):
         raise BudgetError(f"{mechanism} takes a PureBudget(epsilon), not {type(budget).__name__}.")
@@ -230,28 +302,37 @@ def require_pure(budget: object, mechanism: str) -> PureBudget:
 
 
 @lru_cache(maxsize=64)
-def _bought(budget: ApproxBudget, conversion: str) -> ZcdpBudget:
+def _converted_once(budget: ApproxBudget, conversion: str) -> ZcdpBudget:
     return budget.to_zcdp(conversion)
 
 
 def require_gaussian(budget: object, mechanism: str, conversion: str) -> ZcdpBudget:
-    """The zCDP budget that Gaussian noise may spend: the budget itself, or what (epsilon, delta) buys.
+    """The zCDP budget that Gaussian noise may spend: the budget itself, or the rho that (epsilon, delta) is converted to.
+
+    Args:
+        budget: any object.
+        mechanism: how the error calls the mechanism.
+        conversion: "tight" or "simple", as in `ApproxBudget.to_zcdp`.
 
     Raises:
-        BudgetError: any other budget, delta = 0, or an unknown conversion.
+        BudgetError: it is anything else, delta is 0, or an unknown conversion.
     """
     if isinstance(budget, ApproxBudget):
-        return _bought(budget, conversion)
+        return _converted_once(budget, conversion)
     if not isinstance(budget, ZcdpBudget):
         raise BudgetError(f"{mechanism} takes an ApproxBudget(epsilon, delta) or a ZcdpBudget(rho), not {type(budget).__name__}.")
     return budget
 
 
 def require_approx(budget: object, mechanism: str) -> ApproxBudget:
-    """The budget itself if it is approximate with delta > 0; else an error that names the right kind.
+    """The budget itself, if it is approximate with delta > 0.
+
+    Args:
+        budget: any object.
+        mechanism: how the error calls the mechanism.
 
     Raises:
-        BudgetError: any other budget, or delta = 0.
+        BudgetError: it is anything else, or delta is 0; the text says what is needed.
     """
     if not isinstance(budget, ApproxBudget):
         raise BudgetError(f"{mechanism} takes an ApproxBudget(epsilon, delta), not {type(budget).__name__}.")

@@ -1,4 +1,4 @@
-"""Where random bits come from: the operating system, or a seed for simulations."""
+"""Sources of random bits: the operating system, or a seed for simulations."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Words = NDArray[np.uint64]
 
 
 class Entropy:
-    """A stream of uniform random bits. Two draws from one stream never repeat.
+    """A stream of uniform random bits. Each call takes fresh bits, so no two results share any.
 
-    Make one with `Entropy.system()` for anything that is published, or `Entropy.seeded(seed)` for simulations:
-    whoever knows the seed can subtract the noise. A stream has state, so it cannot be copied or pickled; workers
-    get streams of their own from `spawn`.
+    Make one with `Entropy.system()` for anything that is published, or with `Entropy.seeded(seed)` for simulations: anyone who knows
+    the seed can recompute the noise and subtract it. A stream has state and cannot be copied or pickled, since the copy would repeat
+    its bits; give each worker a stream of its own with `spawn`.
 
     >>> Entropy.seeded(7).below(10, 5).tolist() == Entropy.seeded(7).below(10, 5).tolist()
     True
@@ -39,15 +39,22 @@ class Entropy:
 
     @classmethod
     def system(cls) -> Entropy:
-        """The operating system's generator; the only one that a release may be published from."""
+        """The operating system's generator: the only source for a release that is published.
+
+        >>> Entropy.system().simulation
+        False
+        """
         return cls._reading(lambda n: np.frombuffer(os.urandom(8 * n), np.uint64), None)
 
     @classmethod
     def seeded(cls, seed: int) -> Entropy:
         """A repeatable stream for simulations, demonstrations and tests; never for publication.
 
+        Args:
+            seed: a whole number of at least 0.
+
         Raises:
-            SettingError: the seed is no whole number of at least 0.
+            SettingError: the seed is anything else.
         """
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise SettingError("A seed must be a whole number of at least 0.")
@@ -59,11 +66,11 @@ class Entropy:
 
     @property
     def simulation(self) -> bool:
-        """True if seeded: what is drawn from it is not private."""
+        """True if seeded: a release with this noise is not private."""
         return self._seeds is not None
 
     def spawn(self, n: int) -> list[Entropy]:
-        """`n` independent streams, for workers or repeats; spawning again gives others."""
+        """`n` independent streams, for workers or repetitions. Calling it again gives other streams."""
         if self._seeds is None:
             return [Entropy.system() for _ in range(n)]
         return [self._from_seeds(child) for child in self._seeds.spawn(n)]
@@ -86,6 +93,9 @@ class Entropy:
         Args:
             bound: 1 to 2**63.
             n: how many.
+
+        Raises:
+            ValueError: `bound` is out of range.
         """
         if not 1 <= bound <= 2**63:
             raise ValueError("bound must be from 1 to 2**63")
@@ -97,7 +107,14 @@ class Entropy:
         return values.astype(np.int64)
 
     def below_each(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-        """(n,) independent uniform whole numbers from 0 to bounds[i] - 1, without modulo bias; bounds from 1 to 2**62."""
+        """(n,) independent uniform whole numbers, the i-th from 0 to bounds[i] - 1, without modulo bias.
+
+        Args:
+            bounds: (n,) from 1 to 2**62.
+
+        Raises:
+            ValueError: a bound is out of range.
+        """
         if len(bounds) and not 1 <= bounds.min() <= bounds.max() <= 2**62:
             raise ValueError("bounds must be from 1 to 2**62")
         length = np.frexp((bounds - 1).astype(np.float64))[1].astype(np.int64)
@@ -108,13 +125,13 @@ class Entropy:
         return values
 
     def __copy__(self) -> NoReturn:
-        raise TypeError("an Entropy stream cannot be copied: the copy would repeat its draws; use spawn(n)")
+        raise TypeError("an Entropy stream cannot be copied: the copy would repeat its bits; use spawn(n)")
 
     def __deepcopy__(self, memo: object) -> NoReturn:
         self.__copy__()
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("an Entropy stream cannot be pickled: the copy would repeat its draws; use spawn(n)")
+        raise TypeError("an Entropy stream cannot be pickled: the copy would repeat its bits; use spawn(n)")
 
     def __repr__(self) -> str:
         return "Entropy.seeded(...): simulation, not private" if self.simulation else "Entropy.system()"

@@ -1,4 +1,11 @@
-"""Exact draws by inversion: integer thresholds, refined on demand until a draw is certain."""
+"""Exact samples by inversion: a uniform random number is compared with integer thresholds, with more bits until the result is certain.
+
+Every sampler here follows one pattern. A uniform number U in [0, 1) is unknown but for its first 64 random bits u, so it lies in the
+interval [u, u + 1) / 2**64. A probability, or a threshold, is known only to within a bound on its rounding error. If both intervals
+leave only one possible result, that is the result. Otherwise 64 more bits of U are taken, the threshold is computed to as many more
+bits, and the comparison is repeated. The result is the one that the real number U and the real threshold give, so its distribution is
+exact: rounding decides only how many bits are needed, never which result is returned.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +28,17 @@ BASE = 256
 
 
 class Inversion:
-    """A law on 0, 1, 2, ..., K drawn from its cumulative probabilities c_0 < c_1 < ... < c_(K-1).
+    """A sampler of a distribution on 0, 1, 2, ..., K, given its cumulative probabilities c_0 < c_1 < ... < c_(K-1).
 
-    A uniform U in [0, 1) gives the number of thresholds c_v <= U. Of U only the first 64 bits u are drawn. For each
-    threshold the table holds an integer L with L <= 2**64 c < L + 2, so u >= L + 2 is certainly past it and u < L
-    certainly before it. In the remaining case, of probability 2**-63 per threshold, 64 more bits of U are drawn and the
-    thresholds are computed to as many bits, until the draw is certain. So the law is exact, whatever the table's length.
+    The sample is the number of thresholds c_v <= U, for U uniform in [0, 1). At first only 64 bits of U are drawn, as an integer u.
+    For each threshold c the table holds an integer L with L <= 2**64 c < L + 2. If u >= L + 2, then U is certainly above c. If
+    u < L, then U is certainly below it. Otherwise, which has probability 2**-63 per threshold, 64 more bits of U are drawn and the
+    thresholds are computed to as many more bits, until every comparison is certain. So the distribution is exact, whatever the
+    length of the table.
 
     Attributes:
-        edges: gives the K integers L for a number of bits.
-        bits: of U drawn first; fewer than 64 only in tests, where refinement must happen often.
+        edges: function from a number of bits to the K integers L for that many bits.
+        bits: how many bits of U are drawn at first. Tests use fewer than 64, so that refinement happens often.
     """
 
     def __init__(self, edges: Callable[[int], list[int]], bits: int = WORD) -> None:
@@ -42,29 +50,29 @@ class Inversion:
         self._last = len(low)
 
     def draw(self, n: int, entropy: Entropy) -> Integers:
-        """(n,) independent draws."""
+        """(n,) independent samples."""
         words = entropy.words(n)
         if self.bits < WORD:
             words = words >> np.uint64(WORD - self.bits)
         values = np.searchsorted(self._high, words, side="right")
-        for place in np.flatnonzero(self._low[values] <= words):
-            values[place] = self._refined(int(words[place]), entropy)
+        for index in np.flatnonzero(self._low[values] <= words):
+            values[index] = self._refine(int(words[index]), entropy)
         return values
 
-    def _refined(self, word: int, entropy: Entropy) -> int:
+    def _refine(self, word: int, entropy: Entropy) -> int:
         bits = self.bits
         while True:
             low = self.edges(bits)
-            past = sum(word >= edge + 2 for edge in low)
-            if past == sum(word >= edge for edge in low):
-                return past
+            passed = sum(word >= edge + 2 for edge in low)
+            if passed == sum(word >= edge for edge in low):
+                return passed
             bits += WORD
             word = word << WORD | int(entropy.words(1)[0])
 
 
 @contextmanager
 def _digits_for(bits: int, terms: int = 1) -> Iterator[Context]:
-    """Decimal arithmetic whose errors stay far under 2**-bits after `terms` correctly rounded steps."""
+    """Set a decimal precision with which `terms` correctly rounded operations add up to an error far below 2**-bits."""
     with localcontext() as context:
         context.prec = int(bits * 0.302) + 40 + len(str(terms))
         context.Emin, context.Emax = MIN_EMIN, MAX_EMAX
@@ -72,40 +80,51 @@ def _digits_for(bits: int, terms: int = 1) -> Iterator[Context]:
 
 
 def _floor(value: Decimal, bits: int) -> int:
-    """L with L <= 2**bits c < L + 2, given c to within 2**-bits / 8."""
+    """The integer L with L <= 2**bits c < L + 2, for a `value` within 2**-bits / 8 of c."""
     scaled = int((value * 2**bits - Decimal("0.25")).to_integral_value(ROUND_FLOOR))
     return min(max(scaled, 0), (1 << bits) - 1)
 
 
 def exp_minus(x: Fraction) -> Decimal:
-    """exp(-x), correctly rounded but for the division (relative error x units in the last place); 0 from x = 1e9 on."""
+    """exp(-x) in the precision of the current decimal context; 0 from x = 1e9 on.
+
+    The exponential is correctly rounded. Only the rounding of x as a decimal adds an error: x units in the last place, relatively.
+
+    Args:
+        x: at least 0.
+    """
     return (-Decimal(x.numerator) / Decimal(x.denominator)).exp() if x < 10**9 else Decimal(0)
 
 
 def coins(share: Floats, slack: float, exactly: Callable[[int], Decimal], entropy: Entropy) -> NDArray[np.bool_]:
-    """(n,) independent coins with exact probabilities that floating point knows only nearly.
+    """(n,) independent coins whose probabilities are exact, although they are given as floating-point numbers with an error.
+
+    A coin is True if a uniform U is below its probability. If 64 bits of U and the bound on the error do not decide that, `exactly`
+    is called and more bits of U are drawn.
 
     Args:
-        share: (n,) probabilities of True.
-        slack: bound on their relative error, 2**-50 or more.
-        exactly: the true probability of one coin to the precision of the decimal context that is then current; asked only if
-            the first 64 bits of a uniform number leave the coin open.
-        entropy: where randomness comes from.
+        share: (n,) approximate probabilities of True.
+        slack: bound on their relative error, at least 2**-50.
+        exactly: function from the index of a coin to its true probability, in the precision of the current decimal context.
+        entropy: source of random bits.
+
+    Returns:
+        (n,) True or False.
     """
     words = entropy.words(len(share))
     uniform = words * 2.0**-WORD
     true = uniform < share * (1 - 2 * slack) - 2.0**-60
-    for place in np.flatnonzero(~true & (uniform < share * (1 + 2 * slack) + 2.0**-60)):
-        true[place] = _decided(int(words[place]), int(place), exactly, entropy)
+    for index in np.flatnonzero(~true & (uniform < share * (1 + 2 * slack) + 2.0**-60)):
+        true[index] = _decide(int(words[index]), int(index), exactly, entropy)
     return true
 
 
-def _decided(word: int, place: int, exactly: Callable[[int], Decimal], entropy: Entropy) -> bool:
-    """Whether the uniform number that begins with 64 bits `word` is below a probability; more bits are drawn as needed."""
+def _decide(word: int, index: int, exactly: Callable[[int], Decimal], entropy: Entropy) -> bool:
+    """Whether the uniform number whose first 64 bits are `word` is below the probability of coin `index`; draws bits as needed."""
     bits = WORD
     while True:
         with _digits_for(bits):
-            edge = exactly(place) * 2**bits
+            edge = exactly(index) * 2**bits
             low, high = (int((edge + step).to_integral_value(ROUND_FLOOR)) for step in (Decimal("-0.25"), Decimal("1.25")))
         if word + 1 <= low or word >= high:
             return word + 1 <= low
@@ -114,15 +133,18 @@ def _decided(word: int, place: int, exactly: Callable[[int], Decimal], entropy: 
 
 
 def rounded_exponential(scale: Floats, limit: Integers, entropy: Entropy) -> Integers:
-    """(n,) whole numbers floor(1/2 + scale E), E exponential with mean 1, cut to `limit`: P(v >= k) = exp(-(k - 1/2) / scale).
+    """Exponential random numbers, rounded to the nearest whole number: P(v >= k) = exp(-(k - 1/2) / scale) for k >= 1.
 
-    The law is exact for the scales as they are, which are binary fractions: with U = exp(-E), a draw that the first 64 bits of
-    U and floating point leave open is settled by as many digits as it takes.
+    v = floor(1/2 + scale E), where E = -ln U is exponential with mean 1. The distribution is exact for the given floating-point
+    scales: if 64 bits of U and floating-point arithmetic do not decide v, more bits of U and more digits are used.
 
     Args:
         scale: (n,) above 0.
-        limit: (n,) whole, at least 0; up to 2**53, or a power of two up to 2**62.
-        entropy: where randomness comes from.
+        limit: (n,) larger numbers are replaced by this one; whole, at least 0, up to 2**53 or a power of two up to 2**62.
+        entropy: source of random bits.
+
+    Returns:
+        (n,) whole numbers from 0 to `limit`.
     """
     words = entropy.words(len(scale))
     uniform = (words + 0.5) * 2.0**-WORD
@@ -130,13 +152,13 @@ def rounded_exponential(scale: Floats, limit: Integers, entropy: Entropy) -> Int
     error = 2.0**-48 * (middle + scale) + scale * 2.0**-WORD / uniform
     low, high = (np.floor(np.minimum(end, limit)) for end in (middle - error, middle + error))
     values = low.astype(np.int64)
-    for place in np.flatnonzero((low != high) | (words < 2**12)):
-        values[place] = _rounded(int(words[place]), Fraction(float(scale[place])), int(limit[place]), entropy)
+    for index in np.flatnonzero((low != high) | (words < 2**12)):
+        values[index] = _round_exactly(int(words[index]), Fraction(float(scale[index])), int(limit[index]), entropy)
     return np.asarray(np.minimum(values, limit), np.int64)
 
 
-def _rounded(word: int, scale: Fraction, limit: int, entropy: Entropy) -> int:
-    """floor(1/2 - scale ln U), cut to `limit`, for the uniform number U that begins with 64 bits `word`."""
+def _round_exactly(word: int, scale: Fraction, limit: int, entropy: Entropy) -> int:
+    """floor(1/2 - scale ln U), at most `limit`, for the uniform number U whose first 64 bits are `word`; draws bits as needed."""
     bits = WORD
     while True:
         with _digits_for(bits):
@@ -152,7 +174,9 @@ def _rounded(word: int, scale: Fraction, limit: int, entropy: Entropy) -> int:
 
 @dataclass(frozen=True)
 class Survival:
-    """A rate whose exp(-rate) is the power of a rational number: what a coin that shows True with 1 - base leaves after `power` tosses.
+    """A rate given by its exact exponential: exp(-rate) = base**power.
+
+    That is the probability that `power` tosses of a coin, each True with probability 1 - base, are all False.
 
     Attributes:
         base: above 0 and below 1.
@@ -170,6 +194,7 @@ class Survival:
 
 
 Rate = Fraction | Survival
+"""The rate of a geometric distribution, P(v) proportional to exp(-rate v)."""
 
 
 def _decay(rate: Rate) -> Decimal:
@@ -181,7 +206,7 @@ def _decay(rate: Rate) -> Decimal:
 
 @lru_cache(maxsize=512)
 def geometric_digit(rate: Rate) -> Inversion:
-    """A base-256 digit of a geometric number: P(v) proportional to exp(-rate v) on 0..255."""
+    """Sampler of one base-256 digit of a geometric number: P(v) proportional to exp(-rate v) on 0..255."""
 
     def edges(bits: int) -> list[int]:
         with _digits_for(bits, BASE):
@@ -198,7 +223,7 @@ def geometric_digit(rate: Rate) -> Inversion:
 
 @lru_cache(maxsize=512)
 def geometric_start(rate: Rate) -> Inversion:
-    """A geometric number, P(v) proportional to exp(-rate v) on 0, 1, ...; 256 stands for 256 and more."""
+    """Sampler of a geometric number, P(v) proportional to exp(-rate v) on 0, 1, ...; the result 256 means 256 or more."""
 
     def edges(bits: int) -> list[int]:
         with _digits_for(bits, BASE):
@@ -213,7 +238,11 @@ def geometric_start(rate: Rate) -> Inversion:
 
 @lru_cache(maxsize=64)
 def half_gaussian(variance: Fraction) -> Inversion:
-    """P(v) proportional to exp(-v**2 / (2 variance)) on 0, 1, ...; the table is as long as the bits can see."""
+    """Sampler of P(v) proportional to exp(-v**2 / (2 variance)) on 0, 1, ...
+
+    The table ends where the probability of all larger numbers is far below 2**-bits. They are reached only when more bits of U are
+    drawn, and then the table is longer.
+    """
 
     def edges(bits: int) -> list[int]:
         reach = int((2 * float(variance) * 0.7 * (bits + 8)) ** 0.5) + 2

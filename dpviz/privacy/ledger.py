@@ -1,4 +1,4 @@
-"""The ledger: what each private dataset has already lost, and the cap it may not pass."""
+"""The ledger: how much budget each private dataset has spent, and the cap that it must not exceed."""
 
 from __future__ import annotations
 
@@ -27,28 +27,40 @@ PURPOSES = ("draw", "release")
 
 
 class Ledger:
-    """What each private dataset has lost so far: one small file that every draw passes before any noise is drawn.
+    """A small file that records the budget of every draw on every private dataset, before the draw is made.
 
-    The guarantee: for each dataset, the sum of the budgets of all draws made through this ledger never passes its cap, however many
-    processes, threads, crashes and restarts there were. The argument: `pay` (or `spend`) adds the draw inside one exclusive transaction
-    that reads the sum, compares exact fractions and returns only once the new sum is synced to the disk; only then may noise be drawn.
-    A crash before the commit leaves neither an entry nor a draw; a crash after it leaves an entry, perhaps without its draw. So what is
-    counted is at least what was drawn: a crash can over-count, never under-count. Whatever keeps the ledger from being read or written
-    (a full disk, a read-only or damaged file) is a `RefusedError`, and nothing may be drawn then.
+    Guarantee: for each dataset, the sum of the budgets of all draws made through this ledger never exceeds its cap, whatever number
+    of processes, threads, crashes and restarts there were.
 
-    A dataset is recognised by its name and by marks of its content, the bytes of its file and its counts on the public frame: after
-    renaming, copying, converting or another frame it has the account that it had, as long as one of the three is still the same.
-    Marks are kept as HMACs with a key of this ledger, so that they mean nothing beside another one; who holds the file can still
-    try out a guess, hence mode 0600. Marks of data whose truth was looked at are kept with or without an account; an account with one
-    of them says so.
+    Argument: `pay` (or `spend`) adds the draw in one exclusive transaction. It reads the sum, compares exact fractions, and returns
+    only when the new sum is synced to the disk; noise may be drawn only after that. A crash before the commit leaves neither an entry
+    nor a draw. A crash after it leaves an entry, perhaps without its draw. So the recorded sum is at least what was really spent.
+    If the ledger cannot be read or written for any reason (a full disk, a read-only or damaged file), a `RefusedError` is raised, and
+    nothing may be drawn.
 
-    What it cannot do: data that come in another file, on another frame and under another name at once (with a bound per person,
-    which chooses records at random, in another file and under another name) are new to it: keep one name per dataset. A ledger that
-    is deleted, or brought back from an old backup, forgets; a person who draws around it is not counted. It guards an honest curator
-    against mistakes, not against themselves. Keep the file on a local disk: locks on network drives cannot be relied on.
+    How a dataset is recognised: by its name, and by fingerprints of its content, which are digests of the bytes of its file and of
+    its counts in the public frame. After renaming, copying or converting it, or with another frame, it still has its account as long
+    as its name or one of the fingerprints is the same. Fingerprints are stored as HMACs with a key of this ledger, so that they
+    cannot be compared with those of another ledger. Anyone who can read the file can test a guess, hence its mode 0600. Fingerprints
+    of data whose true figures were looked at are stored even if there is no account. An account with one of them is marked.
+
+    Limits: data under another name, in another file and in another frame at once are new to the ledger, so use one name per dataset.
+    (With a bound per person, which chooses records at random, another name and another file suffice.) A ledger that is deleted or
+    restored from an old backup forgets. Draws made without it are not counted. It protects an honest curator from mistakes, not a
+    dishonest one. Keep the file on a local disk: locks on network drives are unreliable.
 
     Attributes:
-        path: the file; made by the first `open`, `pay` or `note_seen`, missing until then.
+        path: the file. It is created by the first `open`, `pay` or `note_seen`.
+
+    >>> import tempfile
+    >>> from dpviz.privacy.budget import PureBudget
+    >>> terms = Terms(unit="record", neighbours="add or remove one", cap=PureBudget(2))
+    >>> fingerprint = hashlib.sha256(b"the content of a file").hexdigest()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger(Path(folder) / "ledger.sqlite")
+    ...     account, entry = ledger.pay("walks", [fingerprint], terms, PureBudget(0.5), mechanism="quadtree")
+    >>> exact_text(account.left)
+    'epsilon 3/2, delta 0'
     """
 
     def __init__(self, path: Path | str | None = None) -> None:
@@ -56,89 +68,96 @@ class Ledger:
         self._file = LedgerFile(self.path)
 
     def accounts(self) -> list[Account]:
-        """Every dataset, oldest first; none where there is no ledger yet.
+        """The accounts of all datasets, oldest first; none if there is no ledger yet.
 
         Raises:
-            RefusedError: the ledger cannot be read or trusted.
+            RefusedError: the ledger cannot be read, or fails its checks.
         """
         if not self._file.exists():
             return []
         with self._file.reading() as db:
-            return [_account(db, row) for row in db.execute("SELECT * FROM dataset ORDER BY id").fetchall()]
+            return [_read_account(db, row) for row in db.execute("SELECT * FROM dataset ORDER BY id").fetchall()]
 
     def account(self, name: str) -> Account:
-        """One dataset by its name.
+        """The account of one dataset, by its name.
 
         Raises:
-            RefusedError: no dataset has that name, or the ledger cannot be read or trusted.
+            RefusedError: no dataset has that name, or the ledger cannot be read or fails its checks.
         """
         with self._file.reading() as db:
-            return _account(db, _named(db, name))
+            return _read_account(db, _find_by_name(db, name))
 
     def entries(self, name: str) -> list[Entry]:
         """A dataset's draws, oldest first.
 
+        Args:
+            name: of the dataset.
+
         Raises:
-            RefusedError: as `account`.
+            RefusedError: as for `account`.
         """
         with self._file.reading() as db:
-            rows = db.execute("SELECT * FROM draw WHERE dataset = ? ORDER BY id", (_named(db, name)["id"],)).fetchall()
-            with _refusing(name):
-                return [_entry(row) for row in rows]
+            rows = db.execute("SELECT * FROM draw WHERE dataset = ? ORDER BY id", (_find_by_name(db, name)["id"],)).fetchall()
+            with _refusing_bad_rows(name):
+                return [_read_entry(row) for row in rows]
 
-    def recognised(self, marks: Iterable[str]) -> Account | None:
-        """The account that data with any of these marks have, under whatever name.
+    def recognised(self, fingerprints: Iterable[str]) -> Account | None:
+        """The account to which any of these fingerprints belongs, under whatever name; None if there is none.
+
+        Args:
+            fingerprints: as for `open`.
 
         Raises:
-            RefusedError: the marks belong to different accounts, or the ledger cannot be read or trusted.
+            RefusedError: the fingerprints belong to different accounts, or the ledger cannot be read or fails its checks.
+            SettingError: fingerprints that are not hex digests.
         """
         if not self._file.exists():
             return None
-        marks = _checked_marks(marks)
+        fingerprints = _check_fingerprints(fingerprints)
         with self._file.reading() as db:
-            row = _recognised(db, _keyed(db, marks))
-            return _account(db, row) if row else None
+            row = _find_by_fingerprints(db, _hash_with_key(db, fingerprints))
+            return _read_account(db, row) if row else None
 
     def entry(self, entry_id: int) -> tuple[Account, Entry]:
         """One draw by its number, with the account that paid for it.
 
         Raises:
-            RefusedError: no such draw, or the ledger cannot be read or trusted.
+            RefusedError: no such draw, or the ledger cannot be read or fails its checks.
         """
         with self._file.reading() as db:
             row = db.execute("SELECT * FROM draw WHERE id = ?", (entry_id,)).fetchone()
             if row is None:
                 raise RefusedError("The ledger has no such draw.")
-            account = _account(db, db.execute("SELECT * FROM dataset WHERE id = ?", (row["dataset"],)).fetchone())
-            with _refusing(account.name):
-                return account, _entry(row)
+            account = _read_account(db, db.execute("SELECT * FROM dataset WHERE id = ?", (row["dataset"],)).fetchone())
+            with _refusing_bad_rows(account.name):
+                return account, _read_entry(row)
 
-    def open(self, name: str, marks: Iterable[str], terms: Terms) -> Account:
-        """The account of a dataset: the one its marks or its name have, else a new one.
+    def open(self, name: str, fingerprints: Iterable[str], terms: Terms) -> Account:
+        """Find the account of a dataset by its fingerprints or its name, or open a new one.
 
-        A new mark under a known name joins that account (the data in another form, or a later version), so that what was spent stays
-        counted. Spend from the account that is returned: its name may be an older one. As long as nothing was drawn, other terms
-        take the place of those it had: a cap that was too small for any draw binds nobody.
+        New fingerprints under a known name are added to that account: they are of the same data in another form, or of a later
+        version, and what was spent stays counted. Spend from the returned account: its name may be an older one than the given name.
+        As long as an account has no draws, its terms are replaced by the given ones, so that a cap chosen too small can be corrected.
 
         Args:
-            name: what the curator calls the dataset.
-            marks: hex digests of content, at least one: of the file's bytes, of the counts on a lattice.
-            terms: what an account without draws is opened with, and what one with draws must have.
+            name: what the curator calls the dataset: one line, 1 to 120 characters.
+            fingerprints: lower-case hex digests of content, at least one: of the file's bytes, and of the counts on a lattice.
+            terms: the terms of a new account, or one without draws. If the account has draws, they must be its terms.
 
         Raises:
-            RefusedError: other terms than the account has; marks or a name that belong to different accounts; or the
-                ledger cannot be written or trusted.
-            SettingError: a name that is no short text, or marks that are no hex digests.
+            RefusedError: the account has other terms; the fingerprints or the name belong to different accounts; or the ledger
+                cannot be written or fails its checks.
+            SettingError: a name that is not a short text, or fingerprints that are not hex digests.
         """
-        name, marks = checked_text(name, "The dataset's name"), _checked_marks(marks)
+        name, fingerprints = checked_text(name, "The dataset's name"), _check_fingerprints(fingerprints)
         self._file.create()
         with self._file.writing() as db:
-            return _joined(db, name, marks, terms)
+            return _join_account(db, name, fingerprints, terms)
 
     def pay(
         self,
         name: str,
-        marks: Iterable[str],
+        fingerprints: Iterable[str],
         terms: Terms,
         budget: Budget,
         *,
@@ -146,65 +165,70 @@ class Ledger:
         purpose: str = "draw",
         contributions: int = 1,
     ) -> tuple[Account, Entry]:
-        """Open the account of a dataset and pay for one draw from it, in one transaction: a refusal leaves no trace in the ledger.
+        """Open the account of a dataset and pay for one draw from it, in one transaction. A refusal changes nothing in the ledger.
 
         Args:
             name: as for `open`.
-            marks: as for `open`.
+            fingerprints: as for `open`.
             terms: as for `open`.
-            budget: as for `spend`, and the next ones likewise.
-            mechanism: its key.
-            purpose: "draw" or "release".
-            contributions: records per unit at most.
+            budget: the whole budget that the mechanism is given.
+            mechanism: the mechanism's key.
+            purpose: "draw" (to look at) or "release" (to publish).
+            contributions: the most records per unit that are counted.
 
         Returns:
-            The account with this draw, and its entry, committed and synced to the disk. Draw only after they are there.
+            The account with this draw, and its entry, committed and synced to the disk. Draw only after this has returned.
 
         Raises:
-            RefusedError: as `open` and `spend`.
-            BudgetError: as `spend`.
-            SettingError: as `open` and `spend`.
+            RefusedError: as for `open` and `spend`.
+            BudgetError: as for `spend`.
+            SettingError: as for `open` and `spend`.
         """
-        name, marks = checked_text(name, "The dataset's name"), _checked_marks(marks)
+        name, fingerprints = checked_text(name, "The dataset's name"), _check_fingerprints(fingerprints)
         _check_draw(mechanism, purpose, contributions)
         self._file.create()
         with self._file.writing() as db:
-            account = _joined(db, name, marks, terms)
-            entry = _spent(db, account, budget, (mechanism, purpose, contributions))
-            return _account(db, _named(db, account.name)), entry
+            account = _join_account(db, name, fingerprints, terms)
+            entry = _record_draw(db, account, budget, (mechanism, purpose, contributions))
+            return _read_account(db, _find_by_name(db, account.name)), entry
 
     def spend(self, name: str | Account, budget: Budget, *, mechanism: str, purpose: str = "draw", contributions: int = 1) -> int:
-        """Pay for one draw, before it is made: once this returns, the spending is committed and synced to the disk.
+        """Pay for one draw before it is made. When this returns, the payment is committed and synced to the disk.
 
         Args:
-            name: the account's name; or the account, which must have kept its terms since it was opened.
-            budget: the whole budget that the mechanism is handed.
-            mechanism: its key.
-            purpose: "draw" to look at, or "release" to publish.
-            contributions: records per unit at most.
+            name: the account's name; or the account itself, whose terms must be unchanged in the ledger.
+            budget: the whole budget that the mechanism is given.
+            mechanism: the mechanism's key.
+            purpose: "draw" (to look at) or "release" (to publish).
+            contributions: the most records per unit that are counted.
 
         Returns:
-            The id of the entry. Draw only after it is there; if anything is raised, draw nothing.
+            The id of the entry. Draw only after this has returned; if it raises, draw nothing.
 
         Raises:
-            RefusedError: the cap would be passed (the text says what is left), the budget does not fit the currency, the
-                account got other terms meanwhile, no such dataset, or the ledger cannot be written or trusted.
-            BudgetError: no budget, an altered one, or one with too many digits to be added up exactly.
-            SettingError: an unknown purpose, contributions below 1, or a mechanism that is no short text.
+            RefusedError: the cap would be exceeded (the text states the remaining budget), the budget cannot be converted to the
+                currency, the account's terms have changed, there is no such dataset, or the ledger cannot be written or fails its
+                checks.
+            BudgetError: not a budget, an altered one, or one with too many digits to be added up exactly.
+            SettingError: an unknown purpose, contributions below 1, or a mechanism that is not a short text.
         """
         _check_draw(mechanism, purpose, contributions)
         with self._file.writing() as db:
-            account = _account(db, _named(db, name.name if isinstance(name, Account) else name))
+            account = _read_account(db, _find_by_name(db, name.name if isinstance(name, Account) else name))
             if isinstance(name, Account):
                 _refuse_other_terms(account, name.terms)
-            return _spent(db, account, budget, (mechanism, purpose, contributions)).id
+            return _record_draw(db, account, budget, (mechanism, purpose, contributions)).id
 
     def published(self, entry_id: int, release_id: str) -> None:
-        """Note that a draw was published; once more under another id costs nothing, the last id stays.
+        """Record that a draw was published. Publishing it again under another id costs nothing; the last id is kept.
+
+        Args:
+            entry_id: the draw's number.
+            release_id: the id in the release's manifest.
 
         Raises:
-            RefusedError: no such draw, or the ledger cannot be written or trusted.
-            SettingError: an id that is no short text.
+            RefusedError: no such draw, or the ledger cannot be written or fails its checks.
+            SettingError: an id that is not a short text.
         """
         checked_text(release_id, "The release's id")
         with self._file.writing() as db:
@@ -212,50 +236,57 @@ class Ledger:
                 raise RefusedError("The ledger has no such draw.")
 
     def looked(self, name: str) -> None:
-        """Note, before it is shown, that figures made from the true data of an account are looked at; this is never unset.
-
-        Raises:
-            RefusedError: no such dataset, or the ledger cannot be written or trusted.
-        """
-        with self._file.writing() as db:
-            db.execute("UPDATE dataset SET truth_seen = 1 WHERE id = ?", (_named(db, name)["id"],))
-
-    def note_seen(self, marks: Iterable[str]) -> None:
-        """Note, before it is shown, that figures made from the true data are looked at, with or without an account; this is never unset.
+        """Record that someone looks at figures made from an account's true data. Call it before they are shown; it is never undone.
 
         Args:
-            marks: of the data, as for `open`. An account that has one of them, or gets it later, has had its truth seen.
+            name: of the account.
 
         Raises:
-            RefusedError: the ledger cannot be written or trusted: show nothing then.
-            SettingError: marks that are no hex digests.
+            RefusedError: no such dataset, or the ledger cannot be written or fails its checks: show nothing then.
         """
-        marks = _checked_marks(marks)
+        with self._file.writing() as db:
+            db.execute("UPDATE dataset SET truth_seen = 1 WHERE id = ?", (_find_by_name(db, name)["id"],))
+
+    def note_seen(self, fingerprints: Iterable[str]) -> None:
+        """Record that someone looks at figures made from true data that may have no account. Call it first; it is never undone.
+
+        Args:
+            fingerprints: of the data, as for `open`. Every account that has one of them, now or later, counts as looked at.
+
+        Raises:
+            RefusedError: the ledger cannot be written or fails its checks: show nothing then.
+            SettingError: fingerprints that are not hex digests.
+        """
+        fingerprints = _check_fingerprints(fingerprints)
         self._file.create()
         with self._file.writing() as db:
-            db.executemany("INSERT OR IGNORE INTO seen VALUES (?)", [(digest,) for digest in _keyed(db, marks)])
+            db.executemany("INSERT OR IGNORE INTO seen VALUES (?)", [(digest,) for digest in _hash_with_key(db, fingerprints)])
 
-    def seen(self, marks: Iterable[str]) -> bool:
-        """Whether the truth of data with any of these marks was looked at, before or after they had an account.
+    def seen(self, fingerprints: Iterable[str]) -> bool:
+        """Whether someone looked at figures made from true data with any of these fingerprints, with or without an account.
+
+        Args:
+            fingerprints: as for `open`.
 
         Raises:
-            RefusedError: the ledger cannot be read or trusted.
+            RefusedError: the ledger cannot be read or fails its checks.
+            SettingError: fingerprints that are not hex digests.
         """
         if not self._file.exists():
             return False
-        marks = _checked_marks(marks)
+        fingerprints = _check_fingerprints(fingerprints)
         with self._file.reading() as db:
-            digests = json.dumps(_keyed(db, marks))
+            digests = json.dumps(_hash_with_key(db, fingerprints))
             if db.execute("SELECT 1 FROM seen WHERE digest IN (SELECT value FROM json_each(?))", (digests,)).fetchone():
                 return True
             owners = db.execute(
                 "SELECT * FROM dataset WHERE id IN (SELECT dataset FROM mark WHERE digest IN (SELECT value FROM json_each(?)))", (digests,)
             )
-            return any(_truth_seen(db, row) for row in owners.fetchall())
+            return any(_was_truth_seen(db, row) for row in owners.fetchall())
 
 
 def default_path() -> Path:
-    """Where the ledger is unless one is named: the environment's DPVIZ_LEDGER, else the user's data directory."""
+    """The default path of the ledger: the environment variable DPVIZ_LEDGER if set, else a file in the user's data directory."""
     named = os.environ.get("DPVIZ_LEDGER")
     return Path(named) if named else user_data_path("dpviz", appauthor=False) / "ledger.sqlite"
 
@@ -264,10 +295,10 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _keyed(db: sqlite3.Connection, marks: Iterable[str]) -> list[str]:
-    """Marks as this ledger keeps them."""
+def _hash_with_key(db: sqlite3.Connection, fingerprints: Iterable[str]) -> list[str]:
+    """Fingerprints as this ledger stores them: HMACs with its key."""
     key = db.execute("SELECT key FROM ledger").fetchone()["key"].encode()
-    return [hmac.new(key, b"mark " + mark.encode(), hashlib.sha256).hexdigest() for mark in marks]
+    return [hmac.new(key, b"mark " + fingerprint.encode(), hashlib.sha256).hexdigest() for fingerprint in fingerprints]
 
 
 def _check_draw(mechanism: str, purpose: str, contributions: int) -> None:
@@ -278,76 +309,76 @@ def _check_draw(mechanism: str, purpose: str, contributions: int) -> None:
         raise SettingError("contributions must be a whole number of at least 1.")
 
 
-def _joined(db: sqlite3.Connection, name: str, marks: list[str], terms: Terms) -> Account:
-    """The account that marks or name have, or a new one, with these terms and marks."""
-    digests = _keyed(db, marks)
-    row = _recognised(db, digests, name) or _opened(db, name, terms)
-    _agree(db, row, terms)
+def _join_account(db: sqlite3.Connection, name: str, fingerprints: list[str], terms: Terms) -> Account:
+    """The account to which the fingerprints or the name belong, or a new one, with these terms and fingerprints."""
+    digests = _hash_with_key(db, fingerprints)
+    row = _find_by_fingerprints(db, digests, name) or _insert_account(db, name, terms)
+    _set_or_check_terms(db, row, terms)
     db.executemany("INSERT OR IGNORE INTO mark VALUES (?, ?)", [(digest, row["id"]) for digest in digests])
-    return _account(db, _named(db, row["name"]))
+    return _read_account(db, _find_by_name(db, row["name"]))
 
 
-def _spent(db: sqlite3.Connection, account: Account, budget: Budget, what: tuple[str, str, int]) -> Entry:
-    """Add a draw to an account whose cap allows it; `what` is its mechanism, purpose and contributions."""
+def _record_draw(db: sqlite3.Connection, account: Account, budget: Budget, what: tuple[str, str, int]) -> Entry:
+    """Add a draw to an account if the cap allows it. `what` is its mechanism, purpose and contributions."""
     spent = exact_text(account.after(budget))
-    row = (_named(db, account.name)["id"], _now(), *what, exact_text(amount_of(budget)))
+    row = (_find_by_name(db, account.name)["id"], _now(), *what, exact_text(amount_of(budget)))
     db.execute("UPDATE dataset SET spent = ? WHERE id = ?", (spent, row[0]))
-    made = db.execute(
+    entry_id = db.execute(
         "INSERT INTO draw (dataset, time, mechanism, purpose, contributions, budget) VALUES (?, ?, ?, ?, ?, ?)", row
     ).lastrowid
-    return _entry(db.execute("SELECT * FROM draw WHERE id = ?", (made,)).fetchone())
+    return _read_entry(db.execute("SELECT * FROM draw WHERE id = ?", (entry_id,)).fetchone())
 
 
-def _checked_marks(marks: Iterable[str]) -> list[str]:
-    marks = list(marks)
-    if not marks or not all(isinstance(mark, str) and re.fullmatch("[0-9a-f]{32,128}", mark) for mark in marks):
-        raise SettingError("marks must be hex digests of the data's content (32 to 128 lowercase hex digits), at least one.")
-    return marks
+def _check_fingerprints(fingerprints: Iterable[str]) -> list[str]:
+    fingerprints = list(fingerprints)
+    if not fingerprints or not all(isinstance(each, str) and re.fullmatch("[0-9a-f]{32,128}", each) for each in fingerprints):
+        raise SettingError("Fingerprints must be hex digests of the data's content (32 to 128 lowercase hex digits), at least one.")
+    return fingerprints
 
 
-def _named(db: sqlite3.Connection, name: str) -> sqlite3.Row:
+def _find_by_name(db: sqlite3.Connection, name: str) -> sqlite3.Row:
     row: sqlite3.Row | None = db.execute("SELECT * FROM dataset WHERE name = ?", (name,)).fetchone()
     if row is None:
         raise RefusedError("The ledger has no dataset of that name: open it first.")
     return row
 
 
-def _recognised(db: sqlite3.Connection, digests: list[str], name: str | None = None) -> sqlite3.Row | None:
-    """The one dataset that marks or name belong to."""
-    marked = "SELECT dataset FROM mark WHERE digest IN (SELECT value FROM json_each(?))"
-    query = f"SELECT * FROM dataset WHERE name = ? OR id IN ({marked}) ORDER BY id"  # noqa: S608  (our own text)
+def _find_by_fingerprints(db: sqlite3.Connection, digests: list[str], name: str | None = None) -> sqlite3.Row | None:
+    """The one dataset to which the fingerprints or the name belong; None if there is none."""
+    by_fingerprint = "SELECT dataset FROM mark WHERE digest IN (SELECT value FROM json_each(?))"
+    query = f"SELECT * FROM dataset WHERE name = ? OR id IN ({by_fingerprint}) ORDER BY id"  # noqa: S608  (our own text)
     found = db.execute(query, (name, json.dumps(digests))).fetchall()
     if len(found) > 1:
         names = " and ".join(f"'{row['name']}'" for row in found)
         raise RefusedError(
-            f"The ledger knows these data, or the name given, as {names}: it cannot tell which account to charge."
+            f"These data and this name belong to different accounts in the ledger, {names}: it cannot tell which one to charge."
             " If the name is another dataset's, give the one that these data had before; else draw from the files as they were then."
         )
     return found[0] if found else None
 
 
-def _opened(db: sqlite3.Connection, name: str, terms: Terms) -> sqlite3.Row:
-    row = (name, _now(), *_kept(terms), 0)
+def _insert_account(db: sqlite3.Connection, name: str, terms: Terms) -> sqlite3.Row:
+    row = (name, _now(), *_row_of(terms), 0)
     columns = "name, created, unit, neighbours, cap, spent, person, truth_seen"
     db.execute(f"INSERT INTO dataset ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)  # noqa: S608  (our own text)
-    return _named(db, name)
+    return _find_by_name(db, name)
 
 
-def _kept(terms: Terms) -> tuple[str, str, str, str, str | None]:
-    """Unit, neighbours, cap, what is spent before any draw, and what a person is, as the ledger writes them."""
+def _row_of(terms: Terms) -> tuple[str, str, str, str, str | None]:
+    """Unit, neighbours, cap, a spent amount of 0, and the column of persons, as the ledger stores them for a new account."""
     cap, nothing = exact_text(amount_of(terms.cap)), exact_text(dict.fromkeys(terms.limit, Fraction(0)))
     return terms.unit, terms.neighbours, cap, nothing, terms.person
 
 
-def _agree(db: sqlite3.Connection, row: sqlite3.Row, terms: Terms) -> None:
-    """Give an account the terms that are wanted if nothing was drawn from it yet; else they must be the ones that it has.
+def _set_or_check_terms(db: sqlite3.Connection, row: sqlite3.Row, terms: Terms) -> None:
+    """Set the terms of an account without draws; require that an account with draws has these terms.
 
-    An account of an older version, which did not note what a person is, takes the first definition that is named: all that was spent
-    stays spent on it, and from then on no other one is added to it.
+    An older version did not store which column identifies persons. Such an account takes over the first one that is given. What was
+    spent stays counted, and from then on another column is refused.
     """
-    account = _account(db, row)
+    account = _read_account(db, row)
     if not account.draws:
-        db.execute("UPDATE dataset SET unit = ?, neighbours = ?, cap = ?, spent = ?, person = ? WHERE id = ?", (*_kept(terms), row["id"]))
+        db.execute("UPDATE dataset SET unit = ?, neighbours = ?, cap = ?, spent = ?, person = ? WHERE id = ?", (*_row_of(terms), row["id"]))
         return
     _refuse_other_terms(account, terms)
     if account.terms.person is None:
@@ -355,37 +386,37 @@ def _agree(db: sqlite3.Connection, row: sqlite3.Row, terms: Terms) -> None:
 
 
 def _refuse_other_terms(account: Account, terms: Terms) -> None:
-    known, asked = account.terms.adopted(terms).described, terms.described
-    other = [f"its {name} is {known[name]}, not {asked[name]}" for name in known if known[name] != asked[name]]
+    current, wanted = account.terms.adopted(terms).described, terms.described
+    other = [f"its {name} is {current[name]}, not {wanted[name]}" for name in current if current[name] != wanted[name]]
     if other:
         raise RefusedError(
-            f"'{account.name}' was opened with other terms, which its first draw has fixed: {'; '.join(other)}. Draw with those terms."
+            f"'{account.name}' was opened with other terms, which its first draw has fixed: {'; '.join(other)}. Use those terms."
         )
 
 
-def _account(db: sqlite3.Connection, row: sqlite3.Row) -> Account:
-    """An account, its stored sum checked against its draws."""
+def _read_account(db: sqlite3.Connection, row: sqlite3.Row) -> Account:
+    """The account in a row. Its stored sum must equal the sum of its draws."""
     kinds = db.execute("SELECT budget, count(*) FROM draw WHERE dataset = ? GROUP BY budget", (row["id"],)).fetchall()
-    with _refusing(row["name"]):
+    with _refusing_bad_rows(row["name"]):
         account = Account(
             name=row["name"],
             terms=Terms(unit=row["unit"], neighbours=row["neighbours"], cap=_budget(row["cap"]), person=row["person"]),
             spent=exact_amount(row["spent"]),
             draws=sum(times for _, times in kinds),
             created=row["created"],
-            truth_seen=_truth_seen(db, row),
+            truth_seen=_was_truth_seen(db, row),
         )
         costs = [(account.terms.cost(_budget(text)), times) for text, times in kinds]
     sums = {name: sum((cost[name] * times for cost, times in costs), Fraction(0)) for name in account.terms.limit}
     if sums != account.spent:
-        raise RefusedError(f"The ledger's sum for '{account.name}' is not that of its draws: nothing more is granted.")
+        raise RefusedError(f"The ledger's sum for '{account.name}' is not that of its draws: no further draw is allowed.")
     return account
 
 
-def _truth_seen(db: sqlite3.Connection, row: sqlite3.Row) -> bool:
-    """Whether the truth was looked at through an account, or that of data with one of its marks was."""
-    marked = "SELECT 1 FROM mark JOIN seen USING (digest) WHERE mark.dataset = ? LIMIT 1"
-    return bool(row["truth_seen"]) or db.execute(marked, (row["id"],)).fetchone() is not None
+def _was_truth_seen(db: sqlite3.Connection, row: sqlite3.Row) -> bool:
+    """Whether someone looked at true figures through this account, or of data with one of its fingerprints."""
+    by_fingerprint = "SELECT 1 FROM mark JOIN seen USING (digest) WHERE mark.dataset = ? LIMIT 1"
+    return bool(row["truth_seen"]) or db.execute(by_fingerprint, (row["id"],)).fetchone() is not None
 
 
 def _budget(text: str) -> Budget:
@@ -393,15 +424,15 @@ def _budget(text: str) -> Budget:
 
 
 @contextmanager
-def _refusing(name: str) -> Iterator[None]:
-    """Rows that no ledger writes become a refusal."""
+def _refusing_bad_rows(name: str) -> Iterator[None]:
+    """Turn errors from rows that no version of the ledger writes into a refusal."""
     try:
         yield
     except (BudgetError, SettingError, ValueError, TypeError, KeyError, ArithmeticError, AttributeError):
-        raise RefusedError(f"The ledger's rows for '{name}' cannot be right: nothing more is granted.") from None
+        raise RefusedError(f"The ledger's rows for '{name}' cannot be right: no further draw is allowed.") from None
 
 
-def _entry(row: sqlite3.Row) -> Entry:
+def _read_entry(row: sqlite3.Row) -> Entry:
     return Entry(
         id=row["id"],
         time=row["time"],

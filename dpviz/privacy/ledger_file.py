@@ -1,4 +1,4 @@
-"""The ledger's file: an SQLite database that is checked whole, then changed in one synced step, or refused."""
+"""The ledger's file: an SQLite database whose whole content is verified before each operation, and changed in one synced transaction."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pathlib import Path
 
 from dpviz.errors import RefusedError
 
-APPLICATION = 0x44505631  # "DPV1" in the header: not just any SQLite file
+APPLICATION = 0x44505631  # "DPV1" in the file's header, to distinguish it from other SQLite files
 VERSION = 2
 BUSY = 60.0  # seconds to wait for another process
-_FIRST_TABLES = {
+_TABLES_1 = {
     "ledger": "CREATE TABLE ledger (key TEXT NOT NULL, seal TEXT NOT NULL)",
     "dataset": "CREATE TABLE dataset (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, created TEXT NOT NULL, unit TEXT NOT NULL,"
     " neighbours TEXT NOT NULL, cap TEXT NOT NULL, spent TEXT NOT NULL, truth_seen INTEGER NOT NULL)",
@@ -28,13 +28,14 @@ _FIRST_TABLES = {
     " mechanism TEXT NOT NULL, purpose TEXT NOT NULL, contributions INTEGER NOT NULL, budget TEXT NOT NULL, published TEXT)",
 }
 TABLES = {
-    **_FIRST_TABLES,
-    "dataset": f"{_FIRST_TABLES['dataset'][:-1]}, person TEXT)",
+    **_TABLES_1,
+    "dataset": f"{_TABLES_1['dataset'][:-1]}, person TEXT)",
     "seen": "CREATE TABLE seen (digest TEXT NOT NULL UNIQUE)",
 }
-"""The tables of this version: `dataset.person` is NULL where an older version did not note it, `seen` has marks of data looked at."""
-_TABLES_OF = {1: _FIRST_TABLES, VERSION: TABLES}
-_FROM_FIRST = (
+"""The tables of this version. `mark` has the fingerprints of datasets, `seen` those of data whose true figures were looked at.
+`dataset.person` is NULL if an older version opened the account without storing it."""
+_TABLES_OF = {1: _TABLES_1, VERSION: TABLES}
+_UPGRADE_FROM_1 = (
     "ALTER TABLE dataset ADD COLUMN person TEXT",
     "UPDATE dataset SET person = '' WHERE unit <> 'person'",
     TABLES["seen"],
@@ -51,30 +52,33 @@ _REASONS = {
         (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM), "cannot be written: the disk is full or does not answer"
     ),
 }
-_DAMAGED = "is empty, cut short, altered or no ledger of dpviz: bring it back as it was; no new one is made in its place"
+_DAMAGED = "is empty, cut short, altered or not a ledger of dpviz: restore it as it was; no new one is made in its place"
 
-# One operation of this process at a time, and none while it forks: a child then never inherits half of one.
-_ALONE = threading.RLock()
+# One operation of this process at a time, and none while it forks, so that a child never inherits one that is half done.
+_LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_ALONE.acquire, after_in_parent=_ALONE.release, after_in_child=_ALONE.release)
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 
 
 class LedgerFile:
-    """One SQLite file with a seal over all it says.
+    """One SQLite file with a seal over its whole content.
 
-    * Each operation has a connection of its own, in one transaction: threads and forked processes share nothing.
-    * The seal is an HMAC over every row. Before anything is read or written, SQLite's own check, the tables' definitions and the seal
-      must agree: a file that was cut, emptied, replaced or altered is refused, and so are damaged indexes that would hide a row.
-    * A rollback journal with ``synchronous = EXTRA``: COMMIT returns after the data are on the disk, the journal is gone and its folder is
-      synced. A crash leaves the state of before (whoever opens it next rolls back) or the state of after; there is nothing between.
-    * A file of an older version is brought up to date within the first transaction that changes it, and stays as it is if that is
-      undone; until then it is read through a copy in memory. A file of a newer version is refused.
-    * A new file is made whole under another name and then linked to its own, so that an empty or half-made ledger is never a new one.
+    * Each operation has its own connection and one transaction: threads and forked processes share nothing.
+    * The seal is an HMAC over every row. Before anything is read or written, SQLite's integrity check, the definitions of the tables
+      and the seal are verified. So a file that was cut, emptied, replaced or altered is refused, and so is a damaged index that would
+      hide a row.
+    * It uses a rollback journal with ``synchronous = EXTRA``: COMMIT returns when the data are on the disk, the journal is deleted and
+      its folder is synced. After a crash the file has the state before the transaction (the next process to open it rolls back) or
+      the state after it, and no other.
+    * A file of an older version is upgraded in the first transaction that changes it; if that is rolled back, it stays as it was. Until
+      then it is read through an upgraded copy in memory. A file of a newer version is refused.
+    * A new file is completed under a temporary name and then linked to its own. So an empty or half-written file is always a damaged
+      ledger, never a new one.
 
-    No other code of the process may open this file: closing it would drop SQLite's locks (POSIX).
+    No other code of the process may open this file: closing it would release SQLite's locks (POSIX).
 
     Attributes:
-        path: where it is; it need not exist before `create`.
+        path: of the file, which need not exist before `create`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -82,24 +86,26 @@ class LedgerFile:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """One checked state of the whole ledger.
+        """A connection on which to read one verified state of the ledger.
 
         Raises:
-            RefusedError: missing, damaged, busy or unreadable.
+            RefusedError: the file is missing, damaged, busy or unreadable.
         """
         with self._checked("BEGIN") as db:
             if _version(db) == VERSION:
                 yield db
             else:
-                with closing(_copied(db)) as copy:
+                with closing(_copy_in_memory(db)) as copy:
                     yield copy
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A checked state that nobody else can change; leaving the block seals, commits and syncs, an error undoes all of it.
+        """A connection in an exclusive transaction on a verified state of the ledger.
+
+        Leaving the block renews the seal, commits and syncs. If the block raises, nothing is changed.
 
         Raises:
-            RefusedError: missing, damaged, busy or not writable; nothing has changed then, or the change is kept as a whole.
+            RefusedError: the file is missing, damaged, busy or not writable. Then either nothing or the whole change is stored.
         """
         with self._checked("BEGIN IMMEDIATE") as db:
             _bring_up_to_date(db)
@@ -110,42 +116,42 @@ class LedgerFile:
             db.execute("COMMIT")
 
     def exists(self) -> bool:
-        """Whether something stands at the path.
+        """Whether there is a file (or anything else) at the path.
 
         Raises:
-            RefusedError: that cannot be told, or the journal of a ledger that is gone lies there.
+            RefusedError: the system does not say, or there is a journal without its ledger.
         """
-        with self._refusing():
-            found = os.path.lexists(self.path)
-            if not found and os.path.lexists(f"{self.path}-journal"):
-                raise RefusedError(f"The ledger {self.path} is gone, yet its journal lies there: bring the ledger back.")
-        return found
+        with self._translating_errors():
+            actual = os.path.lexists(self.path)
+            if not actual and os.path.lexists(f"{self.path}-journal"):
+                raise RefusedError(f"The ledger {self.path} is gone, but its journal is still there: restore the ledger.")
+        return actual
 
     def create(self) -> None:
-        """Make an empty ledger, mode 0600, in a folder of mode 0700 if that is new too; leave one that is there alone.
+        """Create an empty ledger with mode 0600, and its folder with mode 0700 if that is missing. Does nothing if the file exists.
 
         Raises:
-            RefusedError: the folder cannot be made or written.
+            RefusedError: the folder cannot be created or written.
         """
         if self.exists():
             return
-        with self._refusing():
+        with self._translating_errors():
             _make_folder(self.path.parent)
             handle, name = tempfile.mkstemp(prefix=".new-", suffix=".sqlite", dir=self.path.parent)
             os.close(handle)
             try:
                 with closing(self._connect(Path(name))) as db:
-                    _lay_out(db)
+                    _create_tables(db)
                 os.link(name, self.path)
             except FileExistsError:
-                return  # somebody else was first
+                return  # another process created it in the meantime
             finally:
                 Path(name).unlink()
                 _sync(self.path.parent)
 
     @contextmanager
     def _checked(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with _ALONE, self._refusing(), closing(self._connect(self.path)) as db:
+        with _LOCK, self._translating_errors(), closing(self._connect(self.path)) as db:
             db.execute(begin)
             if _version(db) > VERSION and _pragma(db, "application_id") == APPLICATION:
                 raise RefusedError(f"The ledger {self.path} says that a newer version of dpviz wrote it: update dpviz.")
@@ -161,18 +167,18 @@ class LedgerFile:
         return db
 
     @contextmanager
-    def _refusing(self) -> Iterator[None]:
-        """What SQLite or the system says becomes one line of ours."""
+    def _translating_errors(self) -> Iterator[None]:
+        """Turn errors of SQLite and of the system into a `RefusedError` that says what to do."""
         try:
             yield
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite quotes the bytes of a broken definition
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite quotes a broken table definition, which may not be UTF-8
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
             raise RefusedError(f"The ledger {self.path} {_REASONS.get(code, _DAMAGED)}.") from None
         except OSError as error:
             raise RefusedError(f"The ledger {self.path} cannot be opened and written: {error.strerror}.") from None
 
 
-def _lay_out(db: sqlite3.Connection) -> None:
+def _create_tables(db: sqlite3.Connection) -> None:
     db.execute("BEGIN IMMEDIATE")
     db.execute(f"PRAGMA application_id = {APPLICATION}")
     db.execute(f"PRAGMA user_version = {VERSION}")
@@ -193,14 +199,14 @@ def _version(db: sqlite3.Connection) -> int:
 
 
 def _bring_up_to_date(db: sqlite3.Connection) -> None:
-    """Add what this version keeps more than the one that wrote the file; all that it says stays as it is."""
+    """Add the columns and tables that the version which wrote the file did not have. Its content stays."""
     if _version(db) != VERSION:
-        for step in _FROM_FIRST:
+        for step in _UPGRADE_FROM_1:
             db.execute(step)
 
 
-def _copied(db: sqlite3.Connection) -> sqlite3.Connection:
-    """The same ledger in memory, brought up to date."""
+def _copy_in_memory(db: sqlite3.Connection) -> sqlite3.Connection:
+    """An upgraded copy of the ledger, in memory."""
     copy = sqlite3.connect(":memory:", isolation_level=None)
     copy.row_factory = sqlite3.Row
     db.backup(copy)
@@ -209,25 +215,25 @@ def _copied(db: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _is_whole(db: sqlite3.Connection, size: int) -> bool:
-    """All pages, our definitions and no others, SQLite's own check, and the seal over all rows."""
+    """Whether the file has all its pages, exactly our tables, passes SQLite's integrity check, and has the right seal."""
     tables = _TABLES_OF.get(_version(db))
-    found = (_pragma(db, "application_id"), _pragma(db, "journal_mode"), int(_pragma(db, "page_count")) * int(_pragma(db, "page_size")))
-    if tables is None or found != (APPLICATION, "delete", size):
+    actual = (_pragma(db, "application_id"), _pragma(db, "journal_mode"), int(_pragma(db, "page_count")) * int(_pragma(db, "page_size")))
+    if tables is None or actual != (APPLICATION, "delete", size):
         return False
     defined = db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
     if dict(map(tuple, defined)) != tables or [tuple(row) for row in db.execute("PRAGMA integrity_check")] != [("ok",)]:
         return False
-    sealed = db.execute("SELECT key, seal FROM ledger").fetchall()
-    return len(sealed) == 1 and sealed[0]["seal"] == _seal(db, sealed[0]["key"])
+    rows = db.execute("SELECT key, seal FROM ledger").fetchall()
+    return len(rows) == 1 and rows[0]["seal"] == _seal(db, rows[0]["key"])
 
 
 def _seal(db: sqlite3.Connection, key: str) -> str:
-    """HMAC-SHA256 over every row of every table but its own."""
-    sealed = hmac.new(str(key).encode(), digestmod=hashlib.sha256)
+    """HMAC-SHA256 over every row of every table except the one that holds the seal."""
+    mac = hmac.new(str(key).encode(), digestmod=hashlib.sha256)
     for table in sorted(_TABLES_OF[_version(db)].keys() - {"ledger"}):
         for row in db.execute(f"SELECT * FROM {table} ORDER BY rowid"):  # noqa: S608
-            sealed.update(json.dumps([table, *row], default=repr).encode())
-    return sealed.hexdigest()
+            mac.update(json.dumps([table, *row], default=repr).encode())
+    return mac.hexdigest()
 
 
 def _make_folder(folder: Path) -> None:
@@ -238,7 +244,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Have a folder's entries on the disk; Windows has no such call and needs none."""
+    """Wait until a folder's entries are on the disk. Windows has no such call and needs none."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,8 @@
-"""Private medians of many nodes at once: lines that leave about half of a node's records on each side."""
+"""Private medians of many nodes at once: split lines with about half of a node's records on each side.
+
+A node's records have whole values from low to high - 1 (see `NodeValues`). A split line s, low < s < high, sends the records with
+value < s to one side. The rank of s is the number of records below it; a median has rank n/2.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from dpviz.privacy.noise import LARGEST_COUNT, discrete_laplace, rounded_laplace
 
 EXPONENTS = ("sharp", "paper")
 SLACK = 2.0**-38
-"""Bound on the relative error of floating-point weights: they only propose; see `_tickets`."""
+"""Bound on the relative error of floating-point weights, which are used for proposals only; see `_tickets`."""
 
 
 def exponential_medians(
@@ -29,63 +33,83 @@ def exponential_medians(
 ) -> Integers:
     """Split lines by the exponential mechanism: P(s) proportional to exp(-a |rank(s) - n/2|), a = epsilon / contributions.
 
-    rank(s) is the number of a node's n records below the line s; every line of the node can be chosen, occupied or not, and
-    an empty node is split, too.
+    rank(s) is the number of a node's n records below the line s. Every line of the node can be chosen, whether or not records lie
+    next to it; an empty node gets a uniformly random line.
 
     Args:
         nodes: the records; no two nodes share one.
         epsilon: spent once for all nodes together.
-        entropy: where randomness comes from.
-        contributions: m, records per protected unit.
-        exponent: "sharp" as above; "paper" has a = epsilon / (2 m) and so spends half of epsilon.
+        entropy: source of random bits.
+        contributions: m, the most records of one protected unit.
+        exponent: "sharp" as above; "paper" uses a = epsilon / (2 m), which costs only half of epsilon.
 
     Returns:
         (n,) lines, low + 1 to high - 1.
 
     Privacy:
-        One more record changes rank(s) by 0 or 1 and n/2 by 1/2, so |rank(s) - n/2| by 1/2 at most, the weight of a line and
-        the sum of all weights by a factor of exp(a / 2) at most each: epsilon-DP for m records. Against a rounded n/2 it would
-        be up to twice that. The law is exact: see `_chosen`.
+        Adding a record changes rank(s) by 0 or 1 and n/2 by 1/2. So |rank(s) - n/2| changes by at most 1/2, and the weight of each
+        line by a factor of at most exp(a / 2). The sum of all weights changes by at most the same factor. So every probability
+        changes by a factor of at most exp(a) = exp(epsilon / m) per record, and by exp(epsilon) for m records. (If n/2 were rounded,
+        the distance could change by 1, and the cost would be up to twice that.) The distribution is exact: see `_sample_intervals`.
 
     Raises:
-        SettingError: no such exponent.
+        SettingError: an unknown exponent.
 
     Source:
         McSherry, Talwar, FOCS 2007; Cormode et al., ICDE 2012, Definition 5, whose exponent is epsilon / 2.
+
+    >>> ages = NodeValues.of_one([31, 35, 38, 40, 44], 0, 100)
+    >>> exponential_medians(ages, Fraction(10), Entropy.seeded(1)).tolist()
+    [40]
     """
     if exponent not in EXPONENTS:
         raise SettingError(f"The exponent must be one of {', '.join(EXPONENTS)}.")
     rate = epsilon / contributions / (1 if exponent == "sharp" else 2)
-    return _each(nodes, lambda part: _exponential(_intervals(part), rate / 2, entropy))
+    return _in_batches(nodes, lambda part: _sample_lines(_intervals(part), rate / 2, entropy))
 
 
 def exact_medians(nodes: NodeValues) -> Integers:
-    """(n,) lines in the middle of the best interval. NOT PRIVATE: for showing what privacy costs."""
-    return _each(nodes, lambda part: _nearest(_intervals(part)))
+    """The exact medians: the middle one of the lines whose rank is nearest to n/2. NOT PRIVATE: a reference to compare with.
+
+    Args:
+        nodes: the records.
+
+    Returns:
+        (n,) lines.
+    """
+    return _in_batches(nodes, lambda part: _middle_of_best(_intervals(part)))
 
 
 def noisy_mean_medians(
     nodes: NodeValues, epsilon: Fraction, entropy: Entropy, contributions: int = 1, *, outside: str = "nearest"
 ) -> Integers:
-    """Split lines at a noisy mean: half of epsilon on the sum of places, half on the number of records.
+    """Split lines at a noisy mean: half of epsilon is spent on the sum of the values, half on the number of records.
 
     Args:
         nodes: the records; no two nodes share one.
         epsilon: spent once for all nodes together.
-        entropy: where randomness comes from.
-        contributions: m, records per protected unit.
-        outside: what becomes of a noisy mean outside its node: "nearest" line, or "middle" of the node.
+        entropy: source of random bits.
+        contributions: m, the most records of one protected unit.
+        outside: what replaces a noisy mean outside its node: the "nearest" line, or the "middle" of the node.
 
     Returns:
-        (n,) lines; the middle where the noisy number is below 1.
+        (n,) lines; the middle of the node where the noisy number of records is below 1.
+
+    Raises:
+        SettingError: an unknown `outside`.
 
     Privacy:
-        Places count from the node's low end, so one record changes the sum by at most high - low - 1, and no more after it is
-        cut to 2**60. Its noise is continuous Laplace noise of that sensitivity, rounded. Noise is cut only where the noisy sum,
-        which is itself cut to half as much, no longer depends on it, so that cutting is post-processing, too.
+        Values are counted from the node's low end, so one record changes their sum by at most high - low - 1. Cutting the sum at
+        2**60 does not increase that change. The noise is continuous Laplace noise for this sensitivity, rounded to whole numbers.
+        The noise is cut to -2**61..2**61, and the noisy sum to -2**60..2**60. As the sum lies in 0..2**60, noise beyond 2**61 gives
+        the same noisy sum as noise of 2**61. So both cuts are functions of the uncut noisy sum: post-processing.
 
     Source:
         Inan, Kantarcioglu, Ghinita, Bertino, EDBT 2010; Cormode et al., ICDE 2012, Section VI-A.
+
+    >>> ages = NodeValues.of_one([31, 35, 38, 40, 44], 0, 100)
+    >>> noisy_mean_medians(ages, Fraction(1000), Entropy.seeded(1)).tolist()
+    [38]
     """
     number = discrete_laplace(nodes.records, PureBudget(epsilon / 2), entropy, contributions)
     widths = nodes.high.astype(np.int64) - nodes.low
@@ -101,17 +125,22 @@ def cell_medians(nodes: tuple[Integers, Integers], start: Integers, line: Intege
     """Split lines from noisy counts of the cells of a fixed grid: post-processing of released numbers.
 
     Args:
-        nodes: (n,) low and (n,) high ends.
-        start: (n + 1,) the grid's lines inside node i are start[i]..start[i + 1] - 1.
-        line: (k,) lines of the grid strictly inside the nodes.
-        below: (k,) noisy number of the node's records below each.
-        total: (n,) noisy number of all of them.
+        nodes: (n,) low ends and (n,) high ends of the nodes.
+        start: (n + 1,) the grid lines inside node i are line[start[i]:start[i + 1]].
+        line: (k,) lines of the grid strictly inside the nodes, node by node.
+        below: (k,) noisy number of the node's records below each grid line.
+        total: (n,) noisy number of all records of each node.
 
     Returns:
-        (n,) the line with the most even noisy halves, the first of equal ones; the middle where no grid line is inside.
+        (n,) the grid line that splits the noisy count most evenly, the first one if several do; the middle of a node without a grid
+        line inside.
 
     Source:
         Xiao, Xiong, Yuan, SDM at VLDB 2010; Cormode et al., ICDE 2012, Section VI-A.
+
+    >>> node = np.array([0]), np.array([8])
+    >>> cell_medians(node, np.array([0, 3]), np.array([2, 4, 6]), np.array([3.0, 9.0, 14.0]), np.array([20.0])).tolist()
+    [4]
     """
     low, high = nodes
     chosen, sizes = (low + high) // 2, np.diff(start)
@@ -119,19 +148,22 @@ def cell_medians(nodes: tuple[Integers, Integers], start: Integers, line: Intege
     if full.size:
         uneven = np.abs(below - np.repeat(total / 2, sizes))
         least = np.minimum.reduceat(uneven, start[full])
-        place = np.where(uneven == np.repeat(least, sizes[full]), np.arange(len(line)), len(line))
-        chosen[full] = line[np.minimum.reduceat(place, start[full])]
+        index = np.where(uneven == np.repeat(least, sizes[full]), np.arange(len(line)), len(line))
+        chosen[full] = line[np.minimum.reduceat(index, start[full])]
     return chosen
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Intervals:
-    """Lines of equal rank: one interval per distinct place, and a closing one behind the last place of each node.
+    """The split lines of all nodes, grouped into intervals of equal rank.
+
+    Each of the g distinct values (of some node) has an interval: the lines above the next smaller value, up to the value itself. Each
+    of the n nodes has one more interval, of the lines above its largest value. These n last intervals are stored after the g others.
 
     Attributes:
-        first: (g + n,) first line; the n closing intervals stand behind the g others.
-        length: (g + n,) lines, 0 where there are none.
-        distance: (g + n,) |2 rank - n|: twice the rank's distance from n/2.
+        first: (g + n,) first line of each interval.
+        length: (g + n,) number of lines; may be 0.
+        distance: (g + n,) |2 rank - n|: twice the distance of the rank from n/2.
         start: (n + 1,) the intervals of node i are start[i]..start[i + 1] - 1, and g + i.
     """
 
@@ -164,16 +196,16 @@ def _intervals(nodes: NodeValues) -> _Intervals:
     head, low, high = nodes.heads(), nodes.low, nodes.high
     start = np.searchsorted(head, nodes.start)
     sizes, full = np.diff(start), np.flatnonzero(np.diff(start))
-    g, place = len(head), nodes.value[head]
+    g, value = len(head), nodes.value[head]
     edges = np.empty(g + 1, np.int64)
-    edges[1:] = place
+    edges[1:] = value
     edges[start[full]] = low[full]
     first, length = np.empty((2, g + len(nodes)), np.int64)
     first[:g] = edges[:-1]
     closing = low.astype(np.int64)
-    closing[full] = place[start[full + 1] - 1]
+    closing[full] = value[start[full + 1] - 1]
     first[g:] = closing
-    length[:g], length[g:] = place - edges[:-1], high - 1 - closing
+    length[:g], length[g:] = value - edges[:-1], high - 1 - closing
     first += 1
     below = np.concatenate([[0], np.cumsum(nodes.count, dtype=np.int64)])
     ends = below[nodes.start]
@@ -183,19 +215,19 @@ def _intervals(nodes: NodeValues) -> _Intervals:
     return _Intervals(first=first, length=length, distance=np.abs(distance, out=distance), start=start)
 
 
-def _exponential(intervals: _Intervals, rate: Fraction, entropy: Entropy) -> Integers:
-    """(n,) lines; the weight of a line is exp(-rate distance)."""
-    place = _chosen(intervals, rate, entropy)
-    return intervals.first[place] + entropy.below_each(intervals.length[place])
+def _sample_lines(intervals: _Intervals, rate: Fraction, entropy: Entropy) -> Integers:
+    """(n,) random lines, each with probability proportional to exp(-rate distance)."""
+    interval = _sample_intervals(intervals, rate, entropy)
+    return intervals.first[interval] + entropy.below_each(intervals.length[interval])
 
 
-def _chosen(intervals: _Intervals, rate: Fraction, entropy: Entropy) -> Integers:
-    """(n,) the interval that each node draws, P proportional to length exp(-rate distance), exactly.
+def _sample_intervals(intervals: _Intervals, rate: Fraction, entropy: Entropy) -> Integers:
+    """(n,) a random interval of each node, with probability exactly proportional to length * exp(-rate distance), its weight.
 
-    Each interval holds whole numbers of tickets, at least as many as its weight times the node's scale, though hardly more. A
-    node draws one ticket; its interval is accepted with probability weight * scale / tickets, else the node draws again. The
-    law of what is accepted is in proportion to the weights whatever the tickets, and the coin is decided exactly: in floating
-    point if that is certain, else by as many digits as it takes.
+    This is rejection sampling. Each interval gets a whole number of tickets, slightly more than its weight times a scale of the node.
+    A node draws one of its tickets uniformly, and accepts the ticket's interval with probability weight * scale / tickets; otherwise
+    it draws again. So an interval is drawn and accepted with a probability proportional to tickets * weight * scale / tickets, that
+    is to its weight, whatever the rounding of the tickets was. The coin that accepts is exact: see `coins`.
     """
     least = intervals.least(intervals.distance)
     weight, scale, tickets = _tickets(intervals, least, rate)
@@ -203,30 +235,30 @@ def _chosen(intervals: _Intervals, rate: Fraction, entropy: Entropy) -> Integers
     passed = np.concatenate([[0], np.cumsum(tickets[:g])])
     before, closing = passed[intervals.start[:-1]], tickets[g:]
     groups = passed[intervals.start[1:]] - before
-    place, todo = np.empty(len(least), np.int64), np.arange(len(least))
-    while todo.size:
-        ticket = entropy.below_each((groups + closing)[todo])
-        inside = np.searchsorted(passed[1:], before[todo] + ticket, side="right")
-        drawn = np.where(ticket < groups[todo], inside, g + todo)
-        share = weight[drawn] * scale[todo] / tickets[drawn]
+    chosen, pending = np.empty(len(least), np.int64), np.arange(len(least))
+    while pending.size:
+        ticket = entropy.below_each((groups + closing)[pending])
+        inside = np.searchsorted(passed[1:], before[pending] + ticket, side="right")
+        drawn = np.where(ticket < groups[pending], inside, g + pending)
+        share = weight[drawn] * scale[pending] / tickets[drawn]
 
-        def exactly(which: int, drawn: Integers = drawn, todo: Integers = todo) -> Decimal:
-            interval, node = int(drawn[which]), int(todo[which])
+        def exactly(which: int, drawn: Integers = drawn, pending: Integers = pending) -> Decimal:
+            interval, node = int(drawn[which]), int(pending[which])
             steps = int(intervals.distance[interval] - least[node])
             portion = Fraction(float(scale[node])) * int(intervals.length[interval]) / int(tickets[interval])
             return exp_minus(rate * steps) * portion.numerator / portion.denominator
 
         accepted = coins(share, SLACK, exactly, entropy)
-        place[todo[accepted]] = drawn[accepted]
-        todo = todo[~accepted]
-    return place
+        chosen[pending[accepted]] = drawn[accepted]
+        pending = pending[~accepted]
+    return chosen
 
 
 def _tickets(intervals: _Intervals, least: Integers, rate: Fraction) -> tuple[Floats, Floats, Integers]:
-    """Floating-point weights (g + n,), scales (n,), and whole tickets (g + n,) that are no fewer than the true weight * scale.
+    """Floating-point weights (g + n,), scales (n,), and whole numbers of tickets (g + n,), at least the true weight * scale.
 
-    Weights are relative to the node's most even interval; their relative error is far below `SLACK` (that of exp times its
-    argument, at most 745 where it is not 0). All tickets of a call add up to less than 2**62.
+    Weights are relative to that of the node's smallest distance. Their relative error is far below `SLACK`: it is about that of the
+    argument of exp, which is at most 745 where the result is not 0. All tickets of a call add up to less than 2**62.
     """
     weight = intervals.distance - intervals.at_intervals(least)
     weight = np.exp(np.multiply(weight, -float(rate)))
@@ -237,19 +269,19 @@ def _tickets(intervals: _Intervals, least: Integers, rate: Fraction) -> tuple[Fl
     return weight, scale, tickets
 
 
-def _nearest(intervals: _Intervals) -> Integers:
-    """(n,) the middle line of the most even interval, the first of equal ones."""
+def _middle_of_best(intervals: _Intervals) -> Integers:
+    """(n,) the middle line of the interval with the smallest distance, the first one if several have it."""
     distance = np.where(intervals.length > 0, intervals.distance, np.iinfo(np.int64).max)
     best = distance == intervals.at_intervals(intervals.least(distance))
-    place = intervals.least(np.where(best, np.arange(len(best)), len(best)))
-    return np.asarray(intervals.first[place] + (intervals.length[place] - 1) // 2, np.int64)
+    interval = intervals.least(np.where(best, np.arange(len(best)), len(best)))
+    return np.asarray(intervals.first[interval] + (intervals.length[interval] - 1) // 2, np.int64)
 
 
 def _sums(nodes: NodeValues) -> Integers:
-    """(n,) exact sums of places from the node's low end over its records, cut to 2**60.
+    """(n,) exact sums of the values, counted from the node's low end, cut at 2**60.
 
-    Sums wrap around at 2**64, which leaves those below 2**63 exact; where a sum in floating point is beyond doubt far above
-    2**60, it is cut without them.
+    Integer sums wrap around at 2**64, so those below 2**63 are exact. Where the floating-point sum exceeds 2**61, the true sum
+    certainly exceeds 2**60, and the integer sum is not used.
     """
     sizes = np.diff(nodes.start)
     offset = nodes.value - np.repeat(nodes.low.astype(np.int64), sizes)
@@ -258,6 +290,6 @@ def _sums(nodes: NodeValues) -> Integers:
     return np.where(nearly > 2 * LARGEST_COUNT, LARGEST_COUNT, np.minimum(sums, LARGEST_COUNT))
 
 
-def _each(nodes: NodeValues, medians: Callable[[NodeValues], Integers]) -> Integers:
-    """Medians of all nodes, a bounded number of values at a time."""
+def _in_batches(nodes: NodeValues, medians: Callable[[NodeValues], Integers]) -> Integers:
+    """Medians of all nodes, computed in batches so that memory stays bounded."""
     return np.concatenate([np.zeros(0, np.int64), *(medians(part) for part in nodes.batches())])

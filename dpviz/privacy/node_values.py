@@ -1,4 +1,4 @@
-"""The whole numbers of many nodes at once: what every private median is a function of."""
+"""The values of many nodes' records along one axis: the input of every private median."""
 
 from __future__ import annotations
 
@@ -24,20 +24,25 @@ OUTSIDE = ("nearest", "middle")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NodeValues:
-    """Records on a line, node by node. PRIVATE.
+    """The values of records along one axis, such as their lattice columns, node by node. PRIVATE.
 
-    A node owns the places low..high - 1 and can be split at the lines low + 1..high - 1: a record at place v goes left of line s
-    if v < s. A node may hold no records.
+    A node covers the whole values low..high - 1 and can be split at the lines low + 1..high - 1: a record with value v goes left of
+    line s if v < s. A node may have no records.
 
     Attributes:
-        value: (k,) places, whole, in ascending order within each node; repeated places are allowed.
-        count: (k,) records at each, at least 1.
-        start: (n + 1,) the values of node i are start[i]..start[i + 1] - 1.
-        low: (n,) public; 0 to 2**48.
-        high: (n,) public; at least low + 2, so that there is a line.
+        value: (k,) whole numbers, in ascending order within each node; a value may be repeated.
+        count: (k,) how many records have each value, at least 1.
+        start: (n + 1,) the values of node i are value[start[i]:start[i + 1]].
+        low: (n,) smallest possible value of each node, 0 to 2**48. PUBLIC.
+        high: (n,) one more than the largest possible value; at least low + 2, so that there is a line. PUBLIC.
 
     Raises:
-        InputError: arrays that do not fit together, places out of order or outside their node, a node without a line.
+        InputError: arrays that do not fit together, values out of order or outside their node, a node without a line.
+
+    >>> NodeValues(
+    ...     value=np.array([3, 5, 9]), count=np.array([1, 2, 1]), start=np.array([0, 2, 3]), low=np.array([0, 8]), high=np.array([8, 16])
+    ... ).records.tolist()
+    [3, 1]
     """
 
     value: Whole
@@ -53,7 +58,7 @@ class NodeValues:
         if self.start[0] != 0 or self.start[-1] != len(self.value) or (len(sizes) and sizes.min() < 0):
             raise InputError("start must rise from 0 to the number of values.")
         if len(sizes) and (self.low.min() < 0 or self.high.max() > LARGEST_VALUE or (self.high - self.low).min() < 2):
-            raise InputError("A node needs at least two places, from 0 to 2**48.")
+            raise InputError("A node needs at least two possible values, from 0 to 2**48.")
         full = np.flatnonzero(sizes)
         first, last = self.value[self.start[full]], self.value[self.start[full + 1] - 1]
         falls = np.count_nonzero(self._steps < 0) - np.count_nonzero(self._steps[self.start[full[1:]] - 1] < 0)
@@ -69,7 +74,15 @@ class NodeValues:
 
     @classmethod
     def of_one(cls, values: ArrayLike, low: int, high: int) -> Self:
-        """One node from (n,) whole places in any order.
+        """One node with the given records.
+
+        Args:
+            values: (n,) whole numbers in any order, one per record.
+            low: the smallest possible value.
+            high: one more than the largest possible value.
+
+        Raises:
+            InputError: a value outside the node, or a node without a line.
 
         >>> NodeValues.of_one([3, 1, 3], 0, 8).count.tolist()
         [1, 2]
@@ -93,14 +106,14 @@ class NodeValues:
         return (self.low.astype(np.int64) + self.high) // 2
 
     def heads(self) -> Integers:
-        """(g,) where each distinct place of a node begins."""
+        """(g,) index in `value` of the first entry of each distinct value of each node."""
         head = np.ones(len(self.value), np.bool_)
         np.not_equal(self._steps, 0, out=head[1:])
         head[self.start[:-1][np.diff(self.start) > 0]] = True
         return np.flatnonzero(head)
 
     def batches(self) -> Iterator[Self]:
-        """The nodes in order, about a million values at a time, so that memory stays bounded."""
+        """The nodes in order, in parts of about a million values, so that memory stays bounded."""
         first, nodes = 0, len(self)
         while first < nodes:
             last = int(np.searchsorted(self.start, self.start[first] + _VALUES_AT_ONCE, side="right")) - 1
@@ -122,10 +135,18 @@ class NodeValues:
 
 
 def brought_inside(nodes: NodeValues, line: Integers, outside: str) -> Integers:
-    """(n,) lines strictly inside their nodes: those outside become the "nearest" line or the node's "middle".
+    """Replace lines outside their nodes.
+
+    Args:
+        nodes: n nodes.
+        line: (n,) whole numbers.
+        outside: what replaces a line outside: the "nearest" line of the node, or its "middle".
+
+    Returns:
+        (n,) lines strictly inside their nodes.
 
     Raises:
-        SettingError: `outside` is neither.
+        SettingError: an unknown `outside`.
     """
     if outside not in OUTSIDE:
         raise SettingError(f"outside must be one of {', '.join(OUTSIDE)}.")

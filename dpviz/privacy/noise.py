@@ -1,4 +1,4 @@
-"""Exact discrete Laplace and discrete Gaussian noise on whole numbers, and their variances."""
+"""Exact discrete Laplace and discrete Gaussian noise on whole numbers, and the variance of each."""
 
 from __future__ import annotations
 
@@ -26,23 +26,26 @@ def discrete_laplace(counts: Integers, budget: PureBudget, entropy: Entropy, sen
     """Add discrete Laplace noise: P(k) proportional to exp(-epsilon |k| / sensitivity).
 
     Args:
-        counts: (n,) whole counts; one unit changes them by at most `sensitivity` in all (sum of absolute changes).
+        counts: (n,) whole counts, within 2**60 of 0. One unit changes them by at most `sensitivity` in all (sum of absolute changes).
         budget: spent once for all counts together.
-        entropy: where randomness comes from.
+        entropy: source of random bits.
         sensitivity: a whole number, at least 1.
 
     Returns:
-        (n,) int64 noisy counts, some of them negative. The law is exact: no floating-point number is involved.
+        (n,) int64 noisy counts; they may be negative. The distribution is exact: no floating-point number is involved.
 
     Raises:
         BudgetError: not a PureBudget, a sensitivity below 1, or a scale sensitivity / epsilon over 1e15.
         InputError: counts that are not whole numbers or exceed 2**60.
 
     Source:
-        Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechanisms", STOC 2009. Drawn by
-        inversion of base-256 digits, which are independent, in place of the rejection of Canonne, Kamath, Steinke,
-        "The discrete Gaussian for differential privacy", NeurIPS 2020, Algorithm 2: the same law, fewer bits. A
-        negative zero is drawn again, as there.
+        Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechanisms", STOC 2009. The magnitude is sampled
+        by inversion of its independent base-256 digits. Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy",
+        NeurIPS 2020, Algorithm 2, use rejection instead: the same distribution from more random bits. As there, a negative zero is
+        drawn again.
+
+    >>> discrete_laplace(np.array([100, 0, 7]), PureBudget(1), Entropy.seeded(1)).tolist()
+    [105, -1, 6]
     """
     if not isinstance(budget, PureBudget):
         raise BudgetError("Discrete Laplace noise takes a PureBudget(epsilon).")
@@ -61,13 +64,14 @@ def discrete_gaussian(counts: Integers, budget: ZcdpBudget, entropy: Entropy, sq
     """Add discrete Gaussian noise: P(k) proportional to exp(-k**2 / (2 variance)), variance = squared_sensitivity / (2 rho).
 
     Args:
-        counts: (n,) whole counts.
+        counts: (n,) whole counts, within 2**60 of 0.
         budget: spent once for all counts together.
-        entropy: where randomness comes from.
-        squared_sensitivity: the largest sum of squared changes that one unit can cause; exact, since its root may be irrational.
+        entropy: source of random bits.
+        squared_sensitivity: the largest sum of squared changes that one unit can cause. It is given squared because its root may be
+            irrational.
 
     Returns:
-        (n,) int64 noisy counts.
+        (n,) int64 noisy counts; they may be negative. The distribution is exact.
 
     Raises:
         BudgetError: not a ZcdpBudget, a squared sensitivity of 0 or less, or a variance over 1e16.
@@ -75,8 +79,11 @@ def discrete_gaussian(counts: Integers, budget: ZcdpBudget, entropy: Entropy, sq
 
     Source:
         Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020, Theorem 4 (privacy) and
-        Algorithm 3 (rejection from the discrete Laplace), for variances above 2**20; below that by inversion of the
-        exact probabilities. Above 2**20 the variance is rounded up by at most 2**-50 of itself, towards less budget.
+        Algorithm 3 (rejection from the discrete Laplace), for variances above 2**20. Smaller ones are sampled by inversion of the
+        exact probabilities. Variances above 2**20 are rounded up by at most 2**-50 of themselves, which only adds noise.
+
+    >>> discrete_gaussian(np.array([100, 0, 7]), ZcdpBudget("1/2"), Entropy.seeded(1)).tolist()
+    [103, -1, 6]
     """
     if not isinstance(budget, ZcdpBudget):
         raise BudgetError("Discrete Gaussian noise takes a ZcdpBudget(rho); ApproxBudget(...).to_zcdp() gives one.")
@@ -93,15 +100,15 @@ def discrete_gaussian(counts: Integers, budget: ZcdpBudget, entropy: Entropy, sq
 
 
 def rounded_laplace(scale: NDArray[np.float64], limit: Integers | int, entropy: Entropy) -> Integers:
-    """Continuous Laplace noise rounded to whole numbers, one scale per number: for sensitivities that differ from place to place.
+    """Continuous Laplace noise rounded to whole numbers, each with a scale of its own.
 
-    Rounding is post-processing, so what holds for continuous noise of the same scale holds for this. The law is exact:
-    P(|v| >= k) = exp(-(k - 1/2) / scale).
+    Rounding is post-processing, so this noise has every guarantee of continuous noise of the same scale. The distribution is exact:
+    P(|v| >= k) = exp(-(k - 1/2) / scale) for k >= 1.
 
     Args:
-        scale: (n,) sensitivity / epsilon of each, above 0.
-        limit: (n,) or one: draws are cut to -limit..limit, at most 2**62.
-        entropy: where randomness comes from.
+        scale: (n,) sensitivity / epsilon of each number, above 0.
+        limit: (n,) or one for all: the noise is cut to -limit..limit, at most 2**62.
+        entropy: source of random bits.
 
     Returns:
         (n,) int64 noise.
@@ -111,13 +118,27 @@ def rounded_laplace(scale: NDArray[np.float64], limit: Integers | int, entropy: 
 
 
 def laplace_variance(scale: Fraction | float) -> float:
-    """Variance of discrete Laplace noise, 2 q / (1 - q)**2 with q = exp(-1 / scale); `scale` = sensitivity / epsilon."""
+    """Variance of discrete Laplace noise: 2 q / (1 - q)**2 with q = exp(-1 / scale).
+
+    Args:
+        scale: sensitivity / epsilon, above 0.
+
+    >>> round(laplace_variance(10), 2)
+    199.83
+    """
     x = float(min(1 / scale, 700))
     return 2 * math.exp(-x) / math.expm1(-x) ** 2
 
 
 def gaussian_variance(variance: Fraction | float) -> float:
-    """Variance of discrete Gaussian noise with parameter `variance`; equal to it above about 4, less below."""
+    """Variance of discrete Gaussian noise: equal to its parameter above about 4, smaller below.
+
+    Args:
+        variance: the parameter squared_sensitivity / (2 rho), above 0.
+
+    >>> gaussian_variance(200), round(gaussian_variance(0.1), 4)
+    (200.0, 0.0133)
+    """
     parameter = float(variance)
     if parameter > 100:
         return parameter
@@ -138,7 +159,7 @@ def _whole(counts: Integers) -> Integers:
 
 
 def _two_sided(magnitudes: Callable[[int], Integers], n: int, entropy: Entropy) -> Integers:
-    """(n,) draws with P(x) proportional to P(magnitude = |x|): a random sign, and a negative zero drawn again."""
+    """(n,) samples with P(x) proportional to P(magnitude = |x|): a random sign is added, and a negative zero is drawn again."""
     values, negative = magnitudes(n), entropy.bits(n)
     while (again := np.flatnonzero((values == 0) & negative)).size:
         values[again], negative[again] = magnitudes(again.size), entropy.bits(again.size)
@@ -147,9 +168,15 @@ def _two_sided(magnitudes: Callable[[int], Integers], n: int, entropy: Entropy) 
 
 
 def geometric(rate: Rate, n: int, entropy: Entropy) -> Integers:
-    """(n,) geometric numbers, P(v) proportional to exp(-rate v), as independent base-256 digits.
+    """(n,) geometric random numbers, P(v) proportional to exp(-rate v), made of independent base-256 digits.
 
-    The leading digit is itself geometric; past 255 it starts again from 256, since a geometric law has no memory.
+    The leading digit has no upper limit and is itself geometric. If it is 256 or more, a fresh sample is added to 256: the geometric
+    distribution is memoryless.
+
+    Args:
+        rate: above 0.
+        n: how many.
+        entropy: source of random bits.
     """
     values, unit = np.zeros(n, np.int64), 1
     while rate * unit < _COARSEST_RATE:
@@ -166,43 +193,43 @@ def geometric(rate: Rate, n: int, entropy: Entropy) -> Integers:
 
 
 def _wide_gaussian(variance: Fraction, n: int, entropy: Entropy) -> Integers:
-    """(n,) discrete Gaussian draws for variances above `_NARROW_VARIANCE`, by rejection from a discrete Laplace.
+    """(n,) discrete Gaussian samples for variances above `_NARROW_VARIANCE`, by rejection from a discrete Laplace of scale t.
 
-    With variance = a / b, t = floor(sigma) + 1 and D = t**2 b, a proposal Y is accepted with probability
-    exp(-(|Y| - a / (b t))**2 b / (2 a)) = exp(-c (g + f)**2), where | |Y| t b - a | = D (g + f), f in [0, 1), c = D / (2 a).
-    No square is ever formed, so the largest integer is |Y| t b < 64 t**2 b < 2**62.
+    Let variance = a / b, t = floor(sigma) + 1 and D = t**2 b. A proposal Y is accepted with probability
+    exp(-(|Y| - a / (b t))**2 b / (2 a)) = exp(-c (g + f)**2), where | |Y| t b - a | = D (g + f) with a whole g and f in [0, 1),
+    and c = D / (2 a). The square of |Y| is never formed, so the largest integer is |Y| t b < 64 t**2 b < 2**62.
     """
     t = math.isqrt(int(variance)) + 1
     b = 1 << (55 - (t * t).bit_length())
     a = math.ceil(variance * b)
     denominator = t * t * b
-    values, todo = np.zeros(n, np.int64), np.arange(n)
-    while todo.size:
-        proposal = _two_sided(lambda k: geometric(Fraction(1, t), k, entropy), todo.size, entropy)
+    values, pending = np.zeros(n, np.int64), np.arange(n)
+    while pending.size:
+        proposal = _two_sided(lambda k: geometric(Fraction(1, t), k, entropy), pending.size, entropy)
         whole, rest = _distance(np.abs(proposal), t, b, a)
         accepted = _exp_coins(whole, rest, denominator, 2 * a, entropy)
-        values[todo[accepted]] = proposal[accepted]
-        todo = todo[~accepted]
+        values[pending[accepted]] = proposal[accepted]
+        pending = pending[~accepted]
     return values
 
 
 def _distance(size: Integers, t: int, b: int, a: int) -> tuple[Integers, Integers]:
-    """Quotient and remainder of |size t b - a| by t**2 b; sizes over 60 t (probability e**-60) in Python's integers."""
+    """Quotient and remainder of |size t b - a| by t**2 b. Sizes over 60 t, of probability e**-60, use Python's unbounded integers."""
     whole, rest = np.divmod(np.abs(np.minimum(size, 60 * t) * (t * b) - a), t * t * b)
-    for place in np.flatnonzero(size > 60 * t):
-        whole[place], rest[place] = divmod(abs(int(size[place]) * t * b - a), t * t * b)
+    for index in np.flatnonzero(size > 60 * t):
+        whole[index], rest[index] = divmod(abs(int(size[index]) * t * b - a), t * t * b)
     return whole, rest
 
 
 def _exp_coins(whole: Integers, rest: Integers, denominator: int, twice_a: int, entropy: Entropy) -> NDArray[np.bool_]:
-    """(n,) coins with P(True) = exp(-c (g + f)**2): g**2 trials of exp(-c), 2 g of exp(-c f), one of exp(-c f f).
+    """(n,) coins with P(True) = exp(-c (g + f)**2): g**2 coins of exp(-c), 2 g of exp(-c f) and one of exp(-c f f) must all be True.
 
     Args:
         whole: (n,) g.
         rest: (n,) f times `denominator`.
         denominator: D.
         twice_a: 2 a, so that c = D / (2 a) <= 1.
-        entropy: where randomness comes from.
+        entropy: source of random bits.
     """
     alive = np.arange(whole.size)
     for factors, trials in ((0, whole * whole), (1, 2 * whole), (2, np.ones_like(whole))):
@@ -219,18 +246,18 @@ def _exp_coins(whole: Integers, rest: Integers, denominator: int, twice_a: int, 
 def _exp_coin(rest: Integers, factors: int, denominator: int, twice_a: int, entropy: Entropy) -> NDArray[np.bool_]:
     """(n,) coins with P(True) = exp(-c f**factors), by von Neumann's alternating series (CKS 2020, Algorithm 1).
 
-    Round k goes on with probability c f**factors / k, the AND of independent coins for c, each f and 1 / k; the
-    coin shows True if an odd round was the first to stop.
+    Round k continues with probability c f**factors / k, which is the AND of independent coins of probability c, each f, and 1 / k.
+    The result is True if the first round that does not continue has an odd number.
     """
     coins = np.zeros(rest.size, np.bool_)
     alive, k = np.arange(rest.size), 1
     while alive.size:
-        goes_on = entropy.below(twice_a, alive.size) < denominator
+        continues = entropy.below(twice_a, alive.size) < denominator
         for _ in range(factors):
-            goes_on &= entropy.below(denominator, alive.size) < rest[alive]
+            continues &= entropy.below(denominator, alive.size) < rest[alive]
         if k > 1:
-            goes_on &= entropy.below(k, alive.size) == 0
+            continues &= entropy.below(k, alive.size) == 0
         if k % 2:
-            coins[alive[~goes_on]] = True
-        alive, k = alive[goes_on], k + 1
+            coins[alive[~continues]] = True
+        alive, k = alive[continues], k + 1
     return coins

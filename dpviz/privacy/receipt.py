@@ -1,4 +1,4 @@
-"""The receipt of a release: what was spent on what, exactly."""
+"""The receipt of a release: how much of the budget each step spent, in exact fractions."""
 
 from __future__ import annotations
 
@@ -9,24 +9,29 @@ from dpviz.errors import BudgetError, RefusedError
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 
 PRIVATE, SIMULATION, NOT_PRIVATE = "private release", "SIMULATION: not private", "NOT PRIVATE"
-"""What every table of a release says in its column `status`."""
+"""The values of the column `status` in every table of a release."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One spending: enough for a stranger to recompute the guarantee.
+    """One step of a mechanism that spent budget, with everything that is needed to recompute its guarantee.
 
     Attributes:
         purpose: what was measured or chosen.
-        amount: epsilon (or rho) that one unit loses here at most; disjoint counts are paid for once.
-        sensitivity: the largest total change that one unit causes; for Gaussian noise the largest sum of squared changes.
-        noise: the law, for example "discrete Laplace".
-        scale: its exact parameter: sensitivity / epsilon for Laplace, the variance sensitivity / (2 rho) for Gaussian, and for
-            the exponential mechanism the s of weights exp(-error / s), which is 2 sensitivity / epsilon.
-        level: level of the tree of partitions, or stage of a tree of pairs, 0 for the whole; None where it has none.
-        counts: how many numbers were measured; None where that number is private.
-        delta: that one unit loses here at most; 0 for pure steps and under zCDP.
-        instead: spent on paths that end here, in place of what later steps spend on the others; not added up.
+        amount: the most epsilon (or rho) that one unit loses in this step. Counts of disjoint sets of records are paid for once.
+        sensitivity: the largest total change that one unit can cause; for Gaussian noise the largest sum of squared changes.
+        noise: the distribution, for example "discrete Laplace".
+        scale: its exact parameter: sensitivity / epsilon for Laplace; the variance sensitivity / (2 rho) for Gaussian; for the
+            exponential mechanism, whose weights are exp(-error / scale), 2 sensitivity / epsilon.
+        level: level of the tree of partitions, or stage of the tree of pairs, 0 for the whole; None if the step has none.
+        counts: how many numbers were measured; None if that number is private.
+        delta: the most delta that one unit loses in this step; 0 for pure steps and under zCDP.
+        instead: True for a step on nodes that are not divided further, which replaces the later steps on these nodes' descendants.
+            Its amount is not added to the others, since no record is counted in both.
+
+    >>> step = Step(purpose="counts", amount=Fraction(1), sensitivity=Fraction(1), noise="discrete Laplace", scale=Fraction(1))
+    >>> step.delta
+    Fraction(0, 1)
     """
 
     purpose: str
@@ -42,24 +47,29 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """What was spent on what. Steps compose sequentially; within a step the counts are disjoint.
+    """How a release spent its budget. Steps compose sequentially; within a step, the counts are of disjoint sets of records.
 
     Attributes:
-        total: the budget that was handed in.
-        steps: the spendings, in order.
+        total: the budget that was given to the mechanism.
+        steps: the steps that spent it, in order.
         unit: what is protected: "record", "trip" or "person".
-        neighbours: what may change: "add or remove one", "replace one".
-        contributions: m, records per unit at most.
-        unprotected: what the release takes as public.
-        notes: settings that had to be cut, and why less than the total was spent.
-        converted: the rho that (epsilon, delta) was turned into; the steps' amounts are in rho then.
-        conversion: "tight" or "simple": how; None where nothing was converted.
-        unit_definition: what one unit is, in words, where that is more than its name: "a person is one value of the column ..."; "" if
-            nothing is said.
-        private: False for references that show the cost of privacy: what they reveal is bounded by no budget.
+        neighbours: how two neighbouring inputs differ: "add or remove one" or "replace one".
+        contributions: m, the most records of one unit.
+        unprotected: what the release treats as public.
+        notes: settings that had to be reduced, and why less than the total was spent.
+        converted: the rho that a total of (epsilon, delta) was converted to; the steps' amounts are in rho then. None if nothing was
+            converted.
+        conversion: how it was converted: "tight" or "simple"; None if nothing was.
+        unit_definition: what one unit is, in words, if its name is not enough: "a person is one value of the column ..."; else "".
+        private: False for references that show the cost of privacy: no budget bounds what they reveal.
 
     Raises:
         BudgetError: there is no step, or the steps add up to more than the total.
+
+    >>> step = Step(purpose="counts", amount=Fraction(1, 2), sensitivity=Fraction(1), noise="discrete Laplace", scale=Fraction(2))
+    >>> receipt = Receipt(total=PureBudget(1), steps=(step,))
+    >>> receipt.currency, receipt.spent
+    ('ε', PureBudget(epsilon=Fraction(1, 2)))
     """
 
     total: Budget
@@ -82,39 +92,39 @@ class Receipt:
 
     @property
     def currency(self) -> str:
-        """What the steps' amounts are in: "ε" or "ρ"."""
+        """The symbol of the steps' amounts: "ε" or "ρ"."""
         return "ρ" if isinstance(self.converted or self.total, ZcdpBudget) else "ε"
 
     @property
     def available(self) -> Fraction:
-        """What the steps could spend, in their currency."""
+        """The most that the steps together may spend, in their currency."""
         budget = self.converted or self.total
         return budget.rho if isinstance(budget, ZcdpBudget) else budget.epsilon
 
     @property
     def used(self) -> Fraction:
-        """The sum of the steps' amounts along the worst path, in their currency."""
+        """The sum of the steps' amounts, in their currency, without those that replace later steps."""
         return sum((step.amount for step in self.steps if not step.instead), Fraction(0))
 
     @property
     def spent(self) -> Budget:
-        """What the worst unit loses: the sum of all steps, as the kind of budget that was handed in.
+        """The most that any unit loses in all steps, as a budget of the same type as `total`.
 
         Raises:
-            BudgetError: the release is not private, so nothing bounds the loss.
+            BudgetError: the release is not private, so no budget bounds the loss.
         """
         if not self.private:
             raise BudgetError("NOT PRIVATE: no budget bounds what this release reveals.")
         if self.converted is not None:
-            return self._back(self.converted)
+            return self._converted_back(self.converted)
         if isinstance(self.total, ZcdpBudget):
             return ZcdpBudget(self.used)
         if isinstance(self.total, ApproxBudget):
             return ApproxBudget(self.used, self._delta)
         return PureBudget(self.used)
 
-    def _back(self, converted: ZcdpBudget) -> Budget:
-        """The (epsilon, delta) that the spent rho stands for; all of it where all of rho was spent."""
+    def _converted_back(self, converted: ZcdpBudget) -> Budget:
+        """The (epsilon, delta) that the spent rho implies; exactly `total` if all of rho was spent."""
         if self.used == converted.rho or not isinstance(self.total, ApproxBudget):
             return self.total
         back = ZcdpBudget(self.used).to_approx(self.total.delta, self.conversion or "tight")
@@ -125,18 +135,25 @@ class Receipt:
         return sum((step.delta for step in self.steps), Fraction(0))
 
     def status(self, *, simulation: bool) -> str:
-        """What a release with this receipt is, for every table made of it: `PRIVATE`, `SIMULATION` or `NOT_PRIVATE`."""
+        """The status of a release with this receipt, as every table of it states it: `PRIVATE`, `SIMULATION` or `NOT_PRIVATE`.
+
+        Args:
+            simulation: whether its noise came from a seed.
+        """
         if not self.private:
             return NOT_PRIVATE
         return SIMULATION if simulation else PRIVATE
 
     def refuse_unpublishable(self, *, simulation: bool) -> None:
-        """Raise what forbids publishing: exact counts or structure, or noise that a seed can subtract.
+        """Raise an error if a release with this receipt must not be published.
+
+        Args:
+            simulation: whether its noise came from a seed.
 
         Raises:
-            RefusedError: a simulation, or made by a reference that is not private.
+            RefusedError: it is a simulation, or was made by a reference that is not private.
         """
         if not self.private:
             raise RefusedError("NOT PRIVATE: this is a reference that shows what privacy costs; it must not be published.")
         if simulation:
-            raise RefusedError("A simulation must not be published: whoever knows the seed can subtract the noise.")
+            raise RefusedError("A simulation must not be published: anyone who knows the seed can subtract the noise.")

@@ -1,4 +1,4 @@
-"""Secrecy of the sample: what a mechanism loses when it sees only some of the records, and the sampling itself."""
+"""Privacy amplification by sampling: a mechanism that sees a random sample of the records costs less than on all of them."""
 
 from __future__ import annotations
 
@@ -22,39 +22,62 @@ _RECORDS_AT_ONCE = 2**22
 
 
 def amplified(epsilon: float, rate: float, contributions: int = 1) -> float:
-    """What an epsilon-DP mechanism loses on a sample: ln(1 + p (exp(epsilon) - 1)).
+    """The epsilon of sampling followed by an epsilon-DP mechanism on the sample: ln(1 + p (exp(epsilon) - 1)).
+
+    Here p = 1 - (1 - rate)**contributions is the probability that any record of a unit is in the sample.
 
     Args:
-        epsilon: of the mechanism on what it is given.
+        epsilon: of the mechanism on the sample.
         rate: each record's probability of being in the sample, above 0 and at most 1.
-        contributions: m, records per protected unit; p is the probability that any of them is in: 1 - (1 - rate)**m.
+        contributions: the most records of one protected unit.
+
+    Returns:
+        The epsilon for all records; the bound is tight.
 
     Source:
         Li, Qardaji, Su, ASIACCS 2012, Theorem 1; Balle, Barthe, Gaboardi, NeurIPS 2018, Theorem 8 (delta becomes p delta).
-        Tight.
+
+    >>> round(amplified(1.0, 0.01), 4)
+    0.017
     """
-    return math.log1p(_any(rate, contributions) * math.expm1(epsilon))
+    return math.log1p(_probability_of_any(rate, contributions) * math.expm1(epsilon))
 
 
 def amplified_in_paper(epsilon: float, rate: float) -> float:
-    """The paper's looser bound, 2 rate exp(epsilon). Source: Cormode et al., ICDE 2012, Theorem 7."""
+    """A looser bound on the same epsilon, from the paper on private spatial decompositions: 2 rate exp(epsilon).
+
+    Args:
+        epsilon: of the mechanism on the sample.
+        rate: each record's probability of being in the sample, above 0 and at most 1.
+
+    Source:
+        Cormode et al., ICDE 2012, Theorem 7.
+
+    >>> round(amplified_in_paper(1.0, 0.01), 4)
+    0.0544
+    """
     return 2 * rate * math.exp(epsilon)
 
 
 def before_sampling(epsilon: Fraction, rate: Fraction, contributions: int = 1) -> Fraction:
-    """The inverse of `amplified`, rounded down to a multiple of 2**-64: what a mechanism on the sample may spend.
+    """The epsilon that a mechanism on the sample may spend: the inverse of `amplified`, rounded down to a multiple of 2**-64.
+
+    Args:
+        epsilon: for all records, at most 1,000.
+        rate: each record's probability of being in the sample, from one in a million to 1.
+        contributions: the most records of one protected unit.
 
     Raises:
         BudgetError: a rate under one in a million or over 1, an epsilon over 1,000, or one so small that nothing is left.
     """
-    _check(rate)
+    _check_rate(rate)
     if rate == 1:
         return epsilon
     if epsilon > LARGEST_EPSILON:
         raise BudgetError("Sampling with so large an epsilon hides nothing; set the sampling rate to 1.")
     with localcontext() as context:
         context.prec = 60 + int(epsilon)
-        value = (1 + ((_decimal(epsilon).exp() - 1) / _decimal(_share(rate, contributions)))).ln() * _GRAIN
+        value = (1 + ((_decimal(epsilon).exp() - 1) / _decimal(_exact_probability_of_any(rate, contributions)))).ln() * _GRAIN
         whole = int((value - Decimal("0.001")).to_integral_value(ROUND_FLOOR))
     if whole <= 0:
         raise BudgetError("So small an epsilon leaves nothing for medians; spend more, or set the sampling rate to 1.")
@@ -62,17 +85,17 @@ def before_sampling(epsilon: Fraction, rate: Fraction, contributions: int = 1) -
 
 
 def before_sampling_in_paper(epsilon: float, rate: float) -> float:
-    """What the paper's looser bound would leave instead, 0 where it leaves nothing: the inverse of `amplified_in_paper`."""
+    """The inverse of `amplified_in_paper`: the epsilon on the sample by the paper's looser bound; 0 where that would be negative."""
     return max(0.0, math.log(epsilon / (2 * rate)))
 
 
 def delta_before_sampling(delta: Fraction, rate: Fraction, contributions: int = 1) -> Fraction:
-    """What delta a mechanism on the sample may have: delta / p, at most 1/2; p as in `amplified`."""
-    return delta if rate == 1 else min(delta / _share(rate, contributions), Fraction(1, 2))
+    """The delta that a mechanism on the sample may have: delta / p, at most 1/2, with p as in `amplified`."""
+    return delta if rate == 1 else min(delta / _exact_probability_of_any(rate, contributions), Fraction(1, 2))
 
 
-def _share(rate: Fraction, contributions: int) -> Fraction:
-    """The probability that any of a unit's records is in the sample; rounded up by less than 1e-50 for long powers."""
+def _exact_probability_of_any(rate: Fraction, contributions: int) -> Fraction:
+    """The probability that any of a unit's records is in the sample: exact, or rounded up by less than 1e-50 for many records."""
     if contributions <= _LONGEST_POWER:
         return 1 - (1 - rate) ** contributions
     with localcontext() as context:
@@ -81,15 +104,23 @@ def _share(rate: Fraction, contributions: int) -> Fraction:
 
 
 def thinned(nodes: NodeValues, rate: Fraction, entropy: Entropy) -> NodeValues:
-    """The same nodes with each record kept independently with probability `rate`, exactly.
+    """A random sample of the records of all nodes: each is kept independently with probability exactly `rate`.
 
-    From one record that is kept to the next there are as many others as tosses of a coin until it shows True: a geometric
-    number. So it costs as much as there are records in the sample, whatever the counts.
+    The number of records skipped between two kept ones is geometric. So the sample is made by drawing these gaps, in time
+    proportional to the size of the sample and the number of distinct values, not to the number of records.
+
+    Args:
+        nodes: all records.
+        rate: from one in a million to 1.
+        entropy: source of random bits.
+
+    Returns:
+        The same nodes with the records of the sample.
 
     Raises:
         BudgetError: a rate under one in a million, or over 1.
     """
-    _check(rate)
+    _check_rate(rate)
     if rate == 1:
         return nodes
     ends = np.cumsum(nodes.count, dtype=np.int64)
@@ -104,12 +135,12 @@ def thinned(nodes: NodeValues, rate: Fraction, entropy: Entropy) -> NodeValues:
     return NodeValues(value=nodes.value[some], count=kept[some], start=start, low=nodes.low, high=nodes.high)
 
 
-def _check(rate: Fraction) -> None:
+def _check_rate(rate: Fraction) -> None:
     if not SMALLEST_RATE <= rate <= 1:
         raise BudgetError("The sampling rate must be from one in a million to 1.")
 
 
-def _any(rate: float, contributions: int) -> float:
+def _probability_of_any(rate: float, contributions: int) -> float:
     return -math.expm1(contributions * math.log1p(-rate)) if rate < 1 else 1.0
 
 

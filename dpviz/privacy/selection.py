@@ -1,4 +1,7 @@
-"""Choosing one of a few candidates, for many nodes at once: permute-and-flip with exact coins, on whole scores of known sensitivity."""
+"""Private selection: choosing one of a few candidates by their scores, for many nodes at once, with exact probabilities.
+
+Scores are whole numbers of known sensitivity. The choice is made by permute-and-flip or by the exponential mechanism.
+"""
 
 from __future__ import annotations
 
@@ -21,31 +24,33 @@ _FLOAT_ERROR = 2.0**-44
 
 
 def permute_and_flip(scores: Integers, valid: Mask, budget: PureBudget, entropy: Entropy, sensitivity: int = 1) -> Integers:
-    """Choose one candidate per node, better ones more often; the nodes share no record, so the budget is spent once for all.
+    """Choose one candidate per node, better ones with higher probability. No two nodes share a record.
 
-    A candidate whose score is g below the best of its node shows heads with p = exp(-epsilon g / (2 sensitivity)), the best one
-    always; one of the heads is chosen, all alike. Looking at the candidates in random order and taking the first that shows
-    heads is the same law, since the order has nothing to do with the coins: P(i) is the integral over t from 0 to 1 of
-    p_i times the product of 1 - t p_j over all j but i.
+    A candidate whose score is g below the best one of its node tosses a coin with P(heads) = exp(-epsilon g / (2 sensitivity)); the
+    best one always has heads. Then one of the candidates with heads is chosen uniformly.
+
+    The published algorithm visits the candidates in random order and takes the first with heads. The coins do not depend on the
+    order, and in a random order each of the candidates with heads is equally likely to be the first. So the distribution is the same.
 
     Args:
-        scores: (n, k) whole, larger is better, within 2**61 of 0; one unit changes each of them by `sensitivity` at most.
-        valid: (n, k) public: which entries are candidates at all, at least one per node.
+        scores: (n, k) whole numbers within 2**61 of 0, larger is better. One unit changes each of them by at most `sensitivity`.
+        valid: (n, k) which entries are candidates, at least one per node. PUBLIC.
         budget: spent once for all nodes together.
-        entropy: where randomness comes from.
+        entropy: source of random bits.
         sensitivity: a whole number, at least 1.
 
     Returns:
-        (n,) chosen places. The law is exact: coins that floating point leaves open are settled with as many digits as it takes.
+        (n,) columns of the chosen candidates. The distribution is exact: see `dpviz.privacy.inversion.coins`.
 
     Raises:
         BudgetError: not a PureBudget, or a sensitivity below 1.
         InputError: scores beyond 2**61, or a node without a candidate.
 
     Privacy:
-        The same law is that of the largest of score + E, E exponential with mean 2 sensitivity / epsilon. Given all E but that
-        of i, i is chosen if its E exceeds some t; on a neighbouring input t rises by 2 sensitivity at most, and P(E > t + 2
-        sensitivity) >= exp(-epsilon) P(E > t) for every t.
+        The same distribution results from choosing the largest score_i + E_i, with independent E_i, exponential with mean
+        2 sensitivity / epsilon (Ding et al.). Fix all E_j but that of candidate i. Then i is chosen if E_i exceeds some t. On a
+        neighbouring input, every score changes by at most the sensitivity, so t rises by at most 2 sensitivity. And for every t,
+        P(E_i > t + 2 sensitivity) >= exp(-epsilon) P(E_i > t). So the probability of i falls by a factor of at most exp(epsilon).
 
     Source:
         McKenna, Sheldon, "Permute-and-flip: a new mechanism for differentially private selection", NeurIPS 2020, Algorithm 1;
@@ -71,11 +76,11 @@ def permute_and_flip(scores: Integers, valid: Mask, budget: PureBudget, entropy:
 def _exp_coins(gap: Integers, rate: Fraction, entropy: Entropy) -> Mask:
     """(n,) coins with P(True) = exp(-rate gap), exactly.
 
-    Up to rate gap = 50 floating point knows the probability to a relative 2**-45; beyond, it is below 2**-72 anyway, which is
-    within what `coins` leaves open.
+    Up to rate gap = 50, the floating-point probability has a relative error below 2**-45. Beyond, the probability is below 2**-72,
+    where `coins` allows an absolute error of 2**-60.
     """
     share = np.exp(-gap * float(rate))
-    return coins(share, _FLOAT_ERROR, lambda place: exp_minus(int(gap[place]) * rate), entropy)
+    return coins(share, _FLOAT_ERROR, lambda index: exp_minus(int(gap[index]) * rate), entropy)
 
 
 LAWS = ("permute-and-flip", "exponential mechanism")
@@ -88,46 +93,61 @@ _COIN_ERROR = 2.0**-44
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Scores:
-    """What is known of each candidate. PRIVATE, but for the sensitivities.
+    """The errors of candidates, from which one is chosen. PRIVATE, except for the sensitivities.
 
     Attributes:
-        error: per candidate, a whole number; smaller is better.
-        sensitivity: per candidate, a whole number: how much one record may change its error at most.
+        error: one whole number per candidate; smaller is better.
+        sensitivity: one whole number per candidate: the most by which one record can change its error.
     """
 
     error: tuple[int, ...]
     sensitivity: tuple[int, ...]
 
     def scaled(self) -> list[int]:
-        """Errors in units of 2**-20 of their sensitivity; one record changes each by 2**20 + 1 at most."""
+        """Per candidate, its error in units of sensitivity / 2**20, rounded down.
+
+        Returns:
+            Whole numbers; one record changes each by at most 2**20 + 1.
+        """
         pairs = zip(self.error, self.sensitivity, strict=True)
         return [min(error * GRAIN // sensitivity, LARGEST_SCORE) for error, sensitivity in pairs]
 
 
 def clipped_scores(errors: Floats, truth: Integers, rho: float, clip: float, moved: Sequence[float], inside: int) -> Scores:
-    """Mean clipped relative errors of candidates, in records: rho min(clip, error / max(truth, rho)), summed over questions.
+    """Scores of candidates by clipped relative error: rho * min(clip, error / max(truth, rho)), summed over query boxes.
 
-    All candidates get the largest sensitivity, so that a smaller error is always the more probable choice.
+    All candidates get the largest sensitivity, so that a candidate with a smaller error is always more probable.
 
     Args:
-        errors: (c, q) absolute error bounds of c candidates on q boxes, at least 0. PRIVATE.
-        truth: (q,) true counts. PRIVATE.
-        rho: the sanity bound, a public number above 0.
-        clip: B, above 0.
-        moved: (c,) bounds on the sum over boxes of how much one record changes `errors`. PUBLIC.
-        inside: the largest number of boxes that hold one place. PUBLIC.
+        errors: (c, q) bounds on the absolute error of c candidates on q boxes, at least 0, in records. PRIVATE.
+        truth: (q,) true counts of the boxes. PRIVATE.
+        rho: the sanity bound: relative errors of smaller counts are taken relative to rho. A public number above 0, in records.
+        clip: B, the largest relative error; above 0.
+        moved: (c,) bounds on the change of `errors` that one record causes, summed over the boxes. PUBLIC.
+        inside: the largest number of boxes that contain one point. PUBLIC.
+
+    Returns:
+        Errors and sensitivities in one whole unit, at least 2**-20 records.
 
     Privacy:
-        Let one record be added; for one box write u, u' for the error bound before and after, w = |u' - u|, v = max(d, rho) and
-        v' = max(d', rho), where d' is d + 1 if the box holds the record, else d; f = min(B, u / v) and f' = min(B, u' / v').
-        If f' > f, then f = u / v < B and f' - f <= u' / v' - u / v <= w / rho, as v' >= v. If f' < f, then f' = u' / v' < B.
-        With x = min(u, B v), so that f = x / v and u' >= x - w: f - f' <= x / v - (x - w) / v' = x (v' - v) / (v v') + w / v'
-        <= (B (v' - v) + w) / v' <= (B [the box holds the record] + w) / rho, as x <= B v and v' - v <= 1. So rho |f' - f| <= w +
-        B [holds it], and the sum over boxes changes by at most (sum of w) + B inside. For a grid w <= 1, which is (1 + B) / rho
-        per box and no more in the mean; removing a record is the same change backwards, and m records are m such steps.
-        On the machine rho f is rounded down to a whole number of units, which adds less than 1 unit per box. The floating-point
-        error of rho f is below 2**-45 (rho + B rho) if u is computed without cancellation, up to an error of 2**-46 relative to
-        the larger of u and v (see `Cover`): twice that is added per box, rounded up. Sums of whole numbers are exact.
+        Let one record be added, and consider one box. Let u and u' be its error bound before and after, and w = |u' - u|. Let d and
+        d' be its true count before and after: d' = d + h, where h is 1 if the box contains the record, else 0. Let v = max(d, rho),
+        v' = max(d', rho), f = min(B, u / v) and f' = min(B, u' / v'). Then v <= v' <= v + h.
+
+        If f' > f, then f = u / v < B. As v' >= v >= rho, f' - f <= u' / v' - u / v <= (u' - u) / v <= w / rho.
+
+        If f' < f, then f' = u' / v' < B. Let x = min(u, B v), so that f = x / v and u' >= x - w. Then
+        f - f' <= x / v - (x - w) / v' = x (v' - v) / (v v') + w / v'. As x <= B v, this is at most (B (v' - v) + w) / v',
+        and so at most (B h + w) / rho.
+
+        So rho |f' - f| <= w + B h in either case. Summed over the boxes, the change is at most (sum of w) + B * inside. (For a grid,
+        w <= 1, so one box changes by at most (1 + B) / rho, and so does the mean over boxes.) Removing a record is the same change
+        backwards, and m records are m such steps.
+
+        Rounding: rho f is rounded down to a whole number of units, which changes a difference by less than 1 unit per box. The
+        floating-point error of rho f is below 2**-45 (rho + B rho), provided that u is computed without cancellation, with an error
+        of at most 2**-46 relative to the larger of u and v. Twice that error is added per box, rounded up. Sums of whole numbers
+        are exact.
     """
     largest = clip * rho
     capped = np.minimum(errors / np.maximum(truth, rho), clip) * rho
@@ -138,17 +158,22 @@ def clipped_scores(errors: Floats, truth: Integers, rho: float, clip: float, mov
 
 
 def bounded_scores(errors: Floats, truth: Integers, rho: float, largest: float, mean_moves: Sequence[float]) -> Scores:
-    """Relative errors that are not clipped, in records, each candidate with a sensitivity of its own.
+    """Scores of candidates by relative error without clipping: rho * error / max(truth, rho), summed over query boxes.
+
+    Each candidate has a sensitivity of its own.
 
     Args:
-        errors: (c, q) absolute error bounds, from 0 to `largest`. PRIVATE.
-        truth: (q,) true counts. PRIVATE.
-        rho: the sanity bound, a public number above 0.
-        largest: public bound on `errors`.
-        mean_moves: (c,) how much one record changes the mean of errors / max(truth, rho). PUBLIC.
+        errors: (c, q) bounds on the absolute error of c candidates on q boxes, from 0 to `largest`, in records. PRIVATE.
+        truth: (q,) true counts of the boxes. PRIVATE.
+        rho: the sanity bound, a public number above 0, in records.
+        largest: public upper bound on `errors`.
+        mean_moves: (c,) bounds on the change of the mean of errors / max(truth, rho) that one record causes. PUBLIC.
+
+    Returns:
+        Errors and sensitivities in one whole unit, at least 2**-20 records.
 
     Privacy:
-        The sensitivities are the caller's to prove; rounding is as for `clipped_scores`.
+        The caller proves `mean_moves`. Rounding is covered as in `clipped_scores`.
     """
     unit = _unit(largest)
     relative = errors / np.maximum(truth, rho) * rho
@@ -159,55 +184,69 @@ def bounded_scores(errors: Floats, truth: Integers, rho: float, largest: float, 
 
 
 def choose(scores: Scores, step: Step, bound: int, entropy: Entropy) -> int:
-    """The place of one candidate: any may be chosen, those of small error more often.
+    """Choose one candidate; those with smaller errors are more probable.
 
     Args:
         scores: of the candidates.
-        step: as made by `choice_step`; says what may be spent and by which law.
+        step: made by `choice_step`: the epsilon to spend and the method.
         bound: m, the most records of one unit.
-        entropy: where randomness comes from.
+        entropy: source of random bits.
+
+    Returns:
+        The index of the chosen candidate.
 
     Privacy:
-        Errors are divided by their sensitivities, so that one record changes each by 1 at most, then rounded down to 2**-20:
-        by 1 + 2**-20 at most. Both laws then cost epsilon: permute-and-flip as proved in `permute_and_flip`; the exponential
-        mechanism, P(i) proportional to exp(-epsilon g / (2 sensitivity)), by McSherry, Talwar, FOCS 2007, Theorem 6.
+        Errors are divided by their sensitivities, so that one record changes each by at most 1, and then rounded down to a multiple
+        of 2**-20, so that it changes each by at most 1 + 2**-20. Both methods then cost epsilon: permute-and-flip as proved in
+        `permute_and_flip`; the exponential mechanism, P(i) proportional to exp(-epsilon g / (2 sensitivity)), by McSherry, Talwar,
+        FOCS 2007, Theorem 6.
     """
     values, sensitivity = np.array([scores.scaled()], np.int64), bound * (GRAIN + 1)
     if step.noise == LAWS[0]:
         valid = np.ones(values.shape, np.bool_)
         return int(permute_and_flip(-values, valid, PureBudget(step.amount), entropy, sensitivity)[0])
-    return _exponential(values[0], step.amount / (2 * sensitivity), entropy)
+    return _exponential_choice(values[0], step.amount / (2 * sensitivity), entropy)
 
 
-def choice_step(purpose: str, amount: Fraction, law: str, bound: int, candidates: int) -> Step:
-    """The entry in the receipt: scores are in units of their sensitivity.
+def choice_step(purpose: str, amount: Fraction, method: str, bound: int, candidates: int) -> Step:
+    """The receipt's step for a choice. Its sensitivity and scale refer to errors divided by their own sensitivities.
+
+    Args:
+        purpose: what is chosen, in words.
+        amount: epsilon.
+        method: one of `LAWS`.
+        bound: m, the most records of one unit.
+        candidates: how many there are.
 
     Raises:
-        SettingError: an unknown law.
+        SettingError: an unknown method.
     """
-    if law not in LAWS:
-        raise SettingError(f"The law of the choice must be one of {', '.join(LAWS)}.")
+    if method not in LAWS:
+        raise SettingError(f"The method of the choice must be one of {', '.join(LAWS)}.")
     sensitivity = bound * SENSITIVITY
-    return Step(purpose=purpose, amount=amount, sensitivity=sensitivity, noise=law, scale=sensitivity / amount, counts=candidates)
+    return Step(purpose=purpose, amount=amount, sensitivity=sensitivity, noise=method, scale=sensitivity / amount, counts=candidates)
 
 
-def _exponential(errors: Integers, rate: Fraction, entropy: Entropy) -> int:
-    """P(i) proportional to exp(-rate errors[i]), exactly: any candidate is proposed, and kept with a probability relative to the best."""
+def _exponential_choice(errors: Integers, rate: Fraction, entropy: Entropy) -> int:
+    """Choose i with probability exactly proportional to exp(-rate errors[i]).
+
+    Rejection: a uniformly random candidate is accepted with probability exp(-rate (its error - the smallest error)).
+    """
     gap = errors - errors.min()
     while True:
-        place = int(entropy.below(len(gap), 1)[0])
-        if _kept(int(gap[place]) * rate, entropy):
-            return place
+        index = int(entropy.below(len(gap), 1)[0])
+        if _accepts(int(gap[index]) * rate, entropy):
+            return index
 
 
-def _kept(exponent: Fraction, entropy: Entropy) -> bool:
-    """One coin with P(True) = exp(-exponent), exactly; beyond 800 floating point has 0, within what `coins` leaves open."""
+def _accepts(exponent: Fraction, entropy: Entropy) -> bool:
+    """One coin with P(True) = exp(-exponent), exactly. Beyond 800 the floating-point value is 0; `coins` allows that error."""
     share = np.exp([-float(min(exponent, Fraction(800)))])
     return bool(coins(share, _COIN_ERROR, lambda _: exp_minus(exponent), entropy)[0])
 
 
 def _unit(largest: float) -> float:
-    """2**-20, or as much more as keeps `largest` under 2**48 units, so that sums fit 64 bits."""
+    """The unit of scores: 2**-20, or a larger power of two if `largest` would exceed 2**48 units, so that sums fit 64 bits."""
     return 2.0 ** -min(20, _MOST_BITS - math.ceil(math.log2(largest)))
 
 

@@ -1,4 +1,4 @@
-"""Shares of a budget that always add up to one: checked, and moved by hand with some of them locked."""
+"""Shares of a budget that add up to one: checked, and changed by hand while some of them are locked."""
 
 from __future__ import annotations
 
@@ -12,13 +12,20 @@ if TYPE_CHECKING:
 
 
 def checked_shares(values: object, count: int) -> list[float]:
-    """`count` shares in proportion to `values`, adding up to 1; `values` may be anything that a browser sent.
+    """Check numbers and scale them to shares that add up to 1.
 
-    >>> checked_shares([1, 3], 2)
-    [0.25, 0.75]
+    Args:
+        values: untrusted: anything that a browser may have sent.
+        count: how many shares there must be.
+
+    Returns:
+        `count` shares in proportion to `values`.
 
     Raises:
         BudgetError: not a list of `count` finite numbers of at least 0, or all of them are 0.
+
+    >>> checked_shares([1, 3], 2)
+    [0.25, 0.75]
     """
     if not isinstance(values, list | tuple) or len(values) != count:
         raise BudgetError(f"There must be {count} shares, in a list.")
@@ -33,33 +40,33 @@ def checked_shares(values: object, count: int) -> list[float]:
 
 
 def redistribute(shares: Sequence[float], locked: Sequence[bool], place: int, value: float) -> list[float]:
-    """Set one share; the other unlocked ones give or take in proportion to their size (evenly if all are 0).
+    """Set one share and scale the other unlocked ones, in proportion to their size (evenly if all are 0), so that the total stays 1.
+
+    Args:
+        shares: (n,) at least 0; scaled to a total of 1 first.
+        locked: (n,) True for shares that must not change.
+        place: index of the share to set.
+        value: its new value; clipped to the range from 0 to 1 minus the locked shares.
+
+    Returns:
+        (n,) shares with a total of 1; unchanged if the share to set, or all others, are locked.
+
+    Raises:
+        BudgetError: `shares` as for `checked_shares`, or `value` is not a finite number.
 
     >>> redistribute([0.2, 0.2, 0.6], [False, False, False], 0, 0.6)
     [0.6, 0.1, 0.3]
-
-    Args:
-        shares: (n,) at least 0; brought to a total of 1.
-        locked: (n,) parts that do not change.
-        place: the part to set.
-        value: its new share, clipped to between 0 and what the locked parts leave.
-
-    Returns:
-        (n,) shares with a total of 1; as they were if `place` or all other parts are locked.
-
-    Raises:
-        BudgetError: `shares` as for `checked_shares`, or `value` is no finite number.
     """
     parts = checked_shares(list(shares), len(locked))
     if not math.isfinite(value):
         raise BudgetError("A share must be a finite number.")
-    others = [other for other, fixed in enumerate(locked) if not fixed and other != place]
+    others = [other for other, is_locked in enumerate(locked) if not is_locked and other != place]
     if locked[place] or not others:
         return parts
-    held = sum(parts[other] for other in others)
-    free = held + parts[place]
-    rest = free - min(max(value, 0.0), free)
+    others_total = sum(parts[other] for other in others)
+    free = others_total + parts[place]
+    remaining = free - min(max(value, 0.0), free)
     for other in others:
-        parts[other] = rest * (parts[other] / held if held > 0 else 1 / len(others))
-    parts[place] = free - rest
+        parts[other] = remaining * (parts[other] / others_total if others_total > 0 else 1 / len(others))
+    parts[place] = free - remaining
     return parts

@@ -16,7 +16,7 @@ from dpviz.privacy.node_values import NodeValues, brought_inside
 from dpviz.privacy.noise import rounded_laplace
 
 ROUNDING = 2.0**-36
-"""Bound on the relative error of computed sensitivities; they are raised by it."""
+"""Upper bound on the relative error of computed sensitivities. They are increased by it, so that they are never too small."""
 _NEAR = 1 - 2.0**-40
 
 
@@ -27,34 +27,46 @@ def smooth_medians(
 
     Args:
         nodes: the records; no two nodes share one.
-        budget: spent once for all nodes together, however a unit's records are spread over them.
-        entropy: where randomness comes from.
-        contributions: m, records per protected unit.
-        outside: what becomes of a noisy median outside its node: "nearest" line, or "middle" of the node.
+        budget: spent once for all nodes together, however the records of a unit are distributed over them.
+        entropy: source of random bits.
+        contributions: m, the most records of one protected unit.
+        outside: what replaces a noisy median outside its node: the "nearest" line, or the "middle" of the node.
 
     Returns:
-        (n,) lines, low + 1 to high - 1: the one above median + noise, whose scale is b = 2 m S / epsilon for m records.
+        (n,) lines, low + 1 to high - 1: the one just above median + noise. For m records per unit, the scale is b = 2 m S / epsilon.
 
     Privacy:
-        Several records of a unit: they may lie in one node or in m, where each moves a median of its own by almost all of S. So all
-        lines together are (e, d)-DP for one record, e = epsilon / m and d = delta / (m exp(epsilon)), and m records, added one after
-        the other, cost m e = epsilon and d (1 + exp(e) + ... + exp((m - 1) e)) <= delta. What follows is for one record, which lies
-        in one node, with e and d in place of epsilon and delta.
+        Several records per unit. The m records of a unit may lie in one node or in m different ones. All lines together are
+        (e, d)-DP for one record, with e = epsilon / m and d = delta / (m exp(epsilon)). Adding m records one after the other costs
+        m e = epsilon, and d (1 + exp(e) + ... + exp((m - 1) e)) <= delta. The rest of the proof is for one record, which lies in one
+        node; epsilon and delta stand for e and d.
 
-        Noise is rounded and cut, which is post-processing, and its law is exact for the floating-point b. Between neighbours
-        the median moves by at most either S, a factor of exp(epsilon / 2), and b changes by a factor of exp(L), |L| <= xi. Let
-        b be the larger scale, and change it first, at its own median: its density exceeds exp(epsilon / 2) times the other's only
-        beyond t b, t = (epsilon / 2 + L) / (exp(L) - 1), which has probability exp(-t); the other way round the factor is exp(L)
-        at most, and L <= epsilon / 2. With xi as in Definition 4, epsilon / 2 = 2 xi (1 + ln(2 / delta)), and
-        exp(L) - 1 <= 2 L up to L = 1.25, so t >= ln(2 / delta). Rounding makes L at most xi + 2 r, r = 2**-36, which leaves
-        t >= ln(1 / delta) if 2 r ln(2 / delta) <= xi; that is checked, and xi is cut at 1.
+        What must be shown. The noise has the exact Laplace distribution of scale b, rounded and cut to the node, which is
+        post-processing. So it is enough to compare median + continuous noise on two neighbouring inputs. Between them the median
+        moves by at most S, for either one's S: with b = 2 S / epsilon, moving it costs a factor of exp(epsilon / 2). And b
+        changes by a factor of exp(L), |L| <= xi, since S is smooth (see `smooth_sensitivity`). Change the scale first, at the median
+        of the input with the larger scale, and then move the median, at the smaller scale.
+
+        Changing the scale. Let b be the larger scale and b exp(-L) the smaller one, L >= 0, at the same median. At the distance
+        z from the median, the ratio of the density of scale b to that of the smaller scale is exp(-L + (exp(L) - 1) z / b). It exceeds
+        exp(epsilon / 2) only if z > t b, where t = (epsilon / 2 + L) / (exp(L) - 1); under scale b that has probability exp(-t).
+        The inverse ratio is at most exp(L), and L <= epsilon / 2.
+
+        The size of t. With xi as in Definition 4, epsilon / 2 = 2 xi (1 + ln(2 / delta)). For L <= 1.25, exp(L) - 1 <= 2 L. So
+        t >= ln(2 / delta) if L <= xi <= 1. Rounding of S makes L at most xi + 2 r, r = 2**-36. Then still t >= ln(1 / delta) if
+        2 r ln(2 / delta) <= xi, which is checked; xi is cut at 1.
 
     Raises:
-        BudgetError: delta = 0, or an epsilon so small, or for several records so large, that rounding would not be covered.
+        BudgetError: delta is 0; or epsilon is so small, or for several records so large, that the rounding would not be covered.
+        SettingError: an unknown `outside`.
 
     Source:
         Nissim, Raskhodnikova, Smith, STOC 2007; Cormode et al., ICDE 2012, Definition 4, both for one record. Groups: Dwork, Roth,
         2014, Theorem 2.2, and Vadhan, "The complexity of differential privacy", 2017, Lemma 2.2.
+
+    >>> ages = NodeValues.of_one(range(20, 60), 0, 100)
+    >>> smooth_medians(ages, ApproxBudget(10, 1e-6), Entropy.seeded(1)).tolist()
+    [40]
     """
     sensitivity = smooth_sensitivity(nodes, _xi(budget, contributions))
     scale = sensitivity * (float(2 * contributions / budget.epsilon) * (1 + 2.0**-50))
@@ -63,7 +75,7 @@ def smooth_medians(
 
 
 def _xi(budget: ApproxBudget, contributions: int) -> float:
-    """The rate xi of Definition 4, at most 1, for the e and d that are left for each of a unit's records."""
+    """The rate xi of Definition 4, at most 1, for the e and d of one record (see `smooth_medians`)."""
     if budget.delta == 0:
         raise BudgetError("Smooth sensitivity cannot meet delta = 0: give a delta greater than 0.")
     log = math.log(2) - math.log(budget.delta.numerator) + math.log(budget.delta.denominator)
@@ -78,7 +90,12 @@ def _xi(budget: ApproxBudget, contributions: int) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Medians:
-    """(n,) place of the lower median of each node, its low end if it is empty, and (n,) its 1-based number, 0 if it is empty."""
+    """The lower median of each node.
+
+    Attributes:
+        value: (n,) the median; the low end of an empty node.
+        number: (n,) its number among the node's records in order, from 1; 0 for an empty node.
+    """
 
     value: Integers
     number: Integers
@@ -94,23 +111,25 @@ def _medians(nodes: NodeValues) -> _Medians:
 
 
 def smooth_sensitivity(nodes: NodeValues, xi: float) -> Floats:
-    """Smooth upper bounds on how far one record can move the median of each node.
+    """The smooth sensitivity of each node's median: an upper bound on how far one record can move it.
 
-    With x_1..x_n the records in order, x_i the node's low end for i < 1 and its last place for i > n, and c the number of the
-    lower median, it is the largest exp(-k xi) (x_(c+t) - x_(c+t-k-1)) over k >= 0, 0 <= t <= k + 1. One record more or less
-    shifts numbers by at most one, so a window of k + 1 steps around c lies in one of k + 2 steps of the neighbour: the bound
-    changes by a factor of exp(xi) at most.
+    Let x_1 <= ... <= x_n be the values of a node's records, x_i the node's low end for i < 1 and its largest value (high - 1) for
+    i > n, and c the number of the lower median. The smooth sensitivity is the maximum of exp(-k xi) (x_(c+t) - x_(c+t-k-1)) over
+    k >= 0 and 0 <= t <= k + 1. One record more or less shifts the numbers of records by at most one. So each window of k + 1 steps
+    around c lies within a window of k + 2 steps around the neighbour's median. Hence the maximum changes by a factor of at most
+    exp(xi).
 
-    As max over i <= c <= j of exp(-(j - i - 1) xi) (x_j - x_i), it is a search in a matrix whose best j rises with i: log(n)
-    rounds that look at each j about once serve all i. Near ties stay in the range on both sides, so that rounding cannot lose
-    the maximum; the result is raised by 2**-36 of itself.
+    Computation: written as the maximum of exp(-(j - i - 1) xi) (x_j - x_i) over i <= c <= j, it is a search in a matrix in which the
+    best j does not fall as i grows. By divide and conquer over i, about log(n) rounds suffice, and each of them looks at each j about
+    once. Values within rounding of the best one are kept on both sides, so that rounding cannot lose the maximum. The result is
+    increased by 2**-36 of itself.
 
     Args:
         nodes: the records.
-        xi: above 0.
+        xi: the rate, above 0.
 
     Returns:
-        (n,) in places, at least 0.
+        (n,) distances, in the unit of the values, at least 0.
 
     Source:
         Nissim, Raskhodnikova, Smith, STOC 2007, Claim 3.3; Cormode et al., ICDE 2012, Definition 4.
@@ -121,12 +140,12 @@ def smooth_sensitivity(nodes: NodeValues, xi: float) -> Floats:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Side:
-    """Ends of windows on one side of the medians, node by node, in ascending order.
+    """The possible ends of windows on one side of the medians, node by node, in ascending order.
 
     Attributes:
-        gap: (k,) distance of the end's place from the median, at least 0.
-        decay: (k,) exp(-rate steps), steps being records from the median.
-        start: (n + 1,) the ends of node i are start[i]..start[i + 1] - 1; at least one each.
+        gap: (k,) distance of the end's value from the median, at least 0.
+        decay: (k,) exp(-rate steps), where steps is the number of records from the median to the end.
+        start: (n + 1,) the ends of node i are start[i]..start[i + 1] - 1; each node has at least one.
     """
 
     gap: Floats
@@ -142,13 +161,16 @@ class _Side:
         return np.repeat(values, np.diff(self.start))
 
     def kept(self, keep: NDArray[np.bool_]) -> _Side:
-        """Only some of the ends."""
+        """The ends for which (k,) `keep` is True."""
         start = np.concatenate([[0], np.cumsum(keep)])[self.start]
         return _Side(gap=self.gap[keep], decay=self.decay[keep], start=start)
 
 
 def _sides(nodes: NodeValues, rate: float) -> tuple[_Side, _Side]:
-    """Ends left and right of the medians; of records in one place only those nearest to the median, and the nodes' own ends."""
+    """Window ends left and right of the medians.
+
+    Of records with the same value only the one nearest to the median counts. The node's own low or high end is added.
+    """
     head, middle = nodes.heads(), _medians(nodes)
     start = np.searchsorted(head, nodes.start)
     sizes = np.diff(start)
@@ -163,15 +185,15 @@ def _sides(nodes: NodeValues, rate: float) -> tuple[_Side, _Side]:
 
 
 def _side(start: Integers, keep: NDArray[np.bool_], gap: Integers, steps: Integers, *ends: Integers, rate: float, last: bool) -> _Side:
-    """The ends that are kept, and the node's own end as the first or the last of them."""
+    """The ends for which `keep` is True, and each node's own end as the first or the last of them."""
     kept = np.concatenate([[0], np.cumsum(keep)])[start]
-    place = kept[1:] if last else kept[:-1]
-    gap, steps = np.insert(gap[keep], place, ends[0]), np.insert(steps[keep], place, ends[1])
+    index = kept[1:] if last else kept[:-1]
+    gap, steps = np.insert(gap[keep], index, ends[0]), np.insert(steps[keep], index, ends[1])
     return _Side(gap=gap.astype(np.float64), decay=np.exp(-rate * steps), start=kept + np.arange(len(kept)))
 
 
 def _pruned(left: _Side, right: _Side) -> tuple[_Side, _Side]:
-    """Both sides without ends whose best window certainly falls short of one that was found."""
+    """Both sides without the ends whose best window is certainly smaller than some other window of the node."""
     for _ in range(2):
         drop = right.gap * right.decay
         largest = right.most(drop)
@@ -186,30 +208,34 @@ def _pruned(left: _Side, right: _Side) -> tuple[_Side, _Side]:
 def _largest(left: _Side, right: _Side) -> Floats:
     """(n,) largest decay_i decay_j (gap_i + gap_j) over the left ends i and right ends j of each node.
 
-    Left ends whose place among the node's is an odd multiple of a stride are served between the best right ends of their
-    neighbours at twice the stride.
+    Divide and conquer: the best right end moves in one direction as the left end does. In each round, the left ends whose position in
+    the node is an odd multiple of the stride search only between the best right ends of their neighbours at twice the stride.
     """
     sizes = np.diff(left.start)
-    place = np.arange(len(left.gap)) - np.repeat(left.start[:-1], sizes) + 1
+    index = np.arange(len(left.gap)) - np.repeat(left.start[:-1], sizes) + 1
     low, high = np.repeat(right.start[:-1], sizes), np.repeat(right.start[1:] - 1, sizes)
     size, best = np.repeat(sizes, sizes), np.empty(len(left.gap))
     stride = 1 << int(sizes.max(initial=1)).bit_length()
     while stride := stride // 2:
-        now = np.flatnonzero(place & (2 * stride - 1) == stride)
-        above, below = now[place[now] > stride], now[place[now] + stride <= size[now]]
+        current = np.flatnonzero(index & (2 * stride - 1) == stride)
+        above, below = current[index[current] > stride], current[index[current] + stride <= size[current]]
         low[above], high[below] = low[above - stride], high[below + stride]
-        best[now], low[now], high[now] = _served(left, right, now, low[now], high[now])
+        best[current], low[current], high[current] = _best_right_ends(left, right, current, low[current], high[current])
     return left.most(best)
 
 
-def _served(left: _Side, right: _Side, now: Integers, low: Integers, high: Integers) -> tuple[Floats, Integers, Integers]:
-    """Of (r,) left ends with right ends low..high each: the best value, and the first and last right end that come near it."""
+def _best_right_ends(left: _Side, right: _Side, current: Integers, low: Integers, high: Integers) -> tuple[Floats, Integers, Integers]:
+    """The best window of each of (r,) left ends, searched among right ends low..high.
+
+    Returns:
+        (r,) values, and (r,) first and (r,) last right end whose value equals the best one up to rounding.
+    """
     sizes = high - low + 1
     start = np.cumsum(sizes) - sizes
     end = np.arange(sizes.sum()) + np.repeat(low - start, sizes)
-    value = right.decay[end] * (np.repeat(left.gap[now], sizes) + right.gap[end])
+    value = right.decay[end] * (np.repeat(left.gap[current], sizes) + right.gap[end])
     best = np.maximum.reduceat(value, start)
     near = value >= np.repeat(best * _NEAR, sizes)
     first = np.minimum.reduceat(np.where(near, end, len(right.gap)), start)
     last = np.maximum.reduceat(np.where(near, end, -1), start)
-    return left.decay[now] * best, first, last
+    return left.decay[current] * best, first, last

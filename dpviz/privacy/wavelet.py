@@ -1,4 +1,4 @@
-"""The two-dimensional Haar wavelet in whole numbers, its inverse, and what noise on it does to sums over boxes."""
+"""The two-dimensional Haar wavelet transform in whole numbers, its inverse, and the variance of box sums of noisy coefficients."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from dpviz.space.tree import Tree
 
 
 def coefficients(counts: Integers) -> Integers:
-    """Unnormalised Haar coefficients of a (side, side) table, side a power of two.
+    """The unnormalised Haar coefficients of a table of counts.
 
-    Along each axis: the sum of all, then for every node of the binary tree over the axis, coarsest first, the sum of its lower
-    half minus that of its upper half; in two dimensions the products of both. One more record changes one coefficient per pair
-    of levels, (1 + log2 side)**2 in all, each by 1 or -1.
+    Along one axis, the first coefficient is the sum of all entries. The others belong to the nodes of the binary tree over the axis,
+    coarsest first: each is the sum of the node's lower half minus the sum of its upper half. In two dimensions, the transform is
+    applied along both axes. Adding a record changes one coefficient per pair of levels, (1 + log2 side)**2 in all, each by 1 or -1.
+
+    Args:
+        counts: (side, side) whole numbers; side is a power of two.
+
+    Returns:
+        (side, side) coefficients.
 
     >>> coefficients(np.array([[1, 2], [3, 4]])).tolist()
     [[10, -2], [-4, 0]]
@@ -26,19 +32,29 @@ def coefficients(counts: Integers) -> Integers:
 
 
 def table(noisy: NDArray[np.int64]) -> Floats:
-    """The (side, side) table that (side, side) coefficients stand for."""
+    """The inverse of `coefficients`.
+
+    Args:
+        noisy: (side, side) coefficients.
+
+    Returns:
+        (side, side) table whose coefficients these are; not whole in general.
+
+    >>> table(np.array([[10, -2], [-4, 0]])).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
     return np.ascontiguousarray(_backward(np.ascontiguousarray(_backward(noisy.astype(np.float64)).T)).T)
 
 
 def _forward(rows: NDArray[Any]) -> NDArray[Any]:
     """Coefficients along the first axis."""
-    found, sums = np.empty_like(rows), rows
+    result, sums = np.empty_like(rows), rows
     while len(sums) > 1:
         lower, upper = sums[0::2], sums[1::2]
-        found[len(lower) : 2 * len(lower)] = lower - upper
+        result[len(lower) : 2 * len(lower)] = lower - upper
         sums = lower + upper
-    found[0] = sums[0]
-    return found
+    result[0] = sums[0]
+    return result
 
 
 def _backward(rows: Floats) -> Floats:
@@ -52,16 +68,18 @@ def _backward(rows: Floats) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class WaveletSpread:
-    """The spread of sums over boxes where every coefficient has independent noise of one variance.
+    """The variance of sums over boxes, when every wavelet coefficient has independent noise of the same variance.
 
-    A sum over columns x rows weighs the coefficient of two nodes by the product of one weight per axis, so its variance is the
-    product of two sums of squares. Along an axis, a node of 2 s places weighs (its lower half's overlap - its upper half's) /
-    (2 s), and the total weighs length / side: only nodes that an end of the range cuts count.
+    A sum over a box of columns x rows is a weighted sum of the coefficients, in which the weight of a pair of nodes is the product
+    of one weight per axis. So its variance is `variance` times the product, over the two axes, of the sum of squared weights. Along
+    an axis, the coefficient of a node of 2 s entries has the weight (overlap of the range with its lower half - overlap with its
+    upper half) / (2 s), and the total has the weight (length of the range) / side. So only nodes that contain an end of the range
+    have a weight other than 0.
 
     Attributes:
-        order: the table has 2**order places per axis.
-        variance: of the noise on a coefficient.
-        width: lattice cells per place.
+        order: the table has 2**order entries per axis.
+        variance: of the noise on each coefficient.
+        width: lattice cells per table entry, along an axis.
     """
 
     order: int
@@ -69,23 +87,31 @@ class WaveletSpread:
     width: int
 
     def variances(self, tree: Tree) -> Floats:
-        """(n,) variance of every node's estimate."""
+        """(n,) variance of the estimate of every node of a tree of n nodes."""
         return self.boxes(tree.rectangles().astype(np.float64))
 
     def boxes(self, boxes: Floats) -> Floats:
-        """(q,) variances of sums over (q, 4) west, south, east, north in lattice units, places cut by share."""
+        """(q,) variances of sums over boxes; a table entry that a box cuts counts by the share of its area.
+
+        Args:
+            boxes: (q, 4) west, south, east, north in lattice units.
+        """
         west, south, east, north = boxes.T / self.width
         return self.variance * self._squares(west, east) * self._squares(south, north)
 
     def sums(self, share: Floats) -> float:
-        """Variance of the sum of (2**order, 2**order) places, [row, column], each counted by its share."""
+        """Variance of a weighted sum of the table's entries.
+
+        Args:
+            share: (2**order, 2**order) weight of each entry, [row, column].
+        """
         levels = np.arange(self.order)
         sizes = np.concatenate([[2.0**self.order], np.repeat(2.0 ** (self.order - levels), 2**levels)])
         weights = _forward(np.ascontiguousarray((_forward(share) / sizes[:, None]).T)) / sizes[:, None]
         return self.variance * float((weights**2).sum())
 
     def _squares(self, low: Floats, high: Floats) -> Floats:
-        """(q,) sums of squared weights of ranges along an axis."""
+        """(q,) sums of the squared weights of ranges along one axis."""
         total = ((high - low) / (1 << self.order)) ** 2
         for level in range(self.order):
             size = 1 << (self.order - level)

@@ -1,4 +1,9 @@
-"""Whole numbers that add up to a given total, as near as possible to noisy ones, for many families of siblings at once."""
+"""The non-negative whole numbers nearest to noisy ones that add up to given totals, for many groups at once.
+
+A group is the noisy counts of one family of siblings, and its total is the count of their parent. For both
+distances, the results lie between max(x - d, 0) and max(x + u, 0), for one u and one d per group. `_chebyshev` and `_euclidean`
+compute u and d; `_lower` then lowers the entries of each group from the upper end until they add up to its total.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +35,20 @@ def nearest_whole_numbers(x: Integers, *, total: int, distance: str = "chebyshev
     """The non-negative whole numbers nearest to `x` that add up to `total`.
 
     Args:
-        x: (b,) whole numbers, some of them negative: the noisy counts of one family of siblings.
-        total: what they shall add up to: the count of their parent.
-        distance: as in `nearest_in_groups`.
-        order: as in `nearest_in_groups`.
+        x: (b,) whole numbers, which may be negative: the noisy counts of one family of siblings.
+        total: the required sum, from 0 to 2**60: the count of their parent.
+        distance: "chebyshev", "euclidean" or "solver", as in `nearest_in_groups`.
+        order: "ascending" or "descending", as in `nearest_in_groups`.
 
     Returns:
         (b,) int64.
 
     Raises:
         SettingError: as `nearest_in_groups`.
-        InputError: as `nearest_in_groups`, a total that is not a whole number, or a total above 0 of no numbers.
+        InputError: as `nearest_in_groups`, a total that is not a whole number or out of range, or a total above 0 of no numbers.
+
+    >>> nearest_whole_numbers(np.array([5, -2, 9]), total=10).tolist()
+    [3, 0, 7]
     """
     if isinstance(total, bool) or not isinstance(total, int | np.integer):
         raise InputError("The total must be a whole number.")
@@ -55,22 +63,22 @@ def nearest_whole_numbers(x: Integers, *, total: int, distance: str = "chebyshev
 def nearest_in_groups(
     x: Integers, starts: Integers, totals: Integers, *, distance: str = "chebyshev", order: str = "ascending"
 ) -> Integers:
-    """In each group of numbers, the nearest non-negative whole numbers that add up to the group's total.
+    """For each group of numbers, the nearest non-negative whole numbers that add up to the group's total.
 
-    Among the nearest, entries are lowered one after the other, each as far as the distance allows, until the sum fits;
-    so the result is a function of `x` and the totals alone, and equal entries are lowered in the order of their places.
+    Usually several results are nearest. One is chosen deterministically: the entries of a group are lowered one after the other,
+    each as far as the distance allows, until the sum is right. Equal entries are lowered in the order of their indices.
 
     Args:
-        x: (n,) whole numbers; group g is x[starts[g]:starts[g + 1]], the last one ends with `x`.
-        starts: (groups,) where each group begins: from 0, each above the one before.
-        totals: (groups,) what the groups shall add up to, at least 0.
-        distance: "chebyshev": the largest change in a group is the least possible; "euclidean": the sum of the squared
-            changes is; "solver": Chebyshev by mixed-integer programming, any optimum, for small problems.
-        order: "ascending" lowers small entries first, so fewer of those that should be 0 stay positive; "descending"
-            lowers large entries first, so fewer that should be positive become 0. The solver ignores it.
+        x: (n,) whole numbers; group g is x[starts[g]:starts[g + 1]], and the last group ends with `x`.
+        starts: (groups,) index at which each group begins: 0 first, strictly ascending.
+        totals: (groups,) the required sums, at least 0.
+        distance: what is minimised in each group: "chebyshev": the largest change; "euclidean": the sum of the squared changes;
+            "solver": the largest change, by mixed-integer programming, with any of the nearest results; for small problems.
+        order: "ascending" lowers small entries first, so that fewer true zeros stay positive; "descending" lowers large entries
+            first, so that fewer true positive counts become 0. The solver ignores it.
 
     Returns:
-        (n,) int64, by O(n log n) operations on whole numbers (except "solver").
+        (n,) int64. Except for "solver", computed in whole numbers with O(n log n) operations.
 
     Raises:
         SettingError: an unknown distance or order, or a problem too large for the solver.
@@ -79,10 +87,11 @@ def nearest_in_groups(
 
     Source:
         Boninsegna, Silvestri, "Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown
-        Approach", 2025: "chebyshev" is Algorithm 4 (IntOpt) with a stable sort, its rounds in closed form.
-        "euclidean" rounds the projection max(x - theta, 0): its positive entries share one fractional part, and raising
-        any of them from max(x - ceil(theta), 0) by one costs the same, raising others more; sums of convex functions are
-        minimised by such cheapest steps.
+        Approach", 2025: "chebyshev" is Algorithm 4 (IntOpt) with a stable sort and its rounds in closed form.
+        "euclidean" is our rounding of the real projection max(x - theta, 0). Start at max(x - ceil(theta), 0), whose sum is too
+        small by less than the number of positive entries, and raise entries by one. Raising any entry that is positive in the
+        projection costs the same, since these all have the same fractional part; raising another one costs more. A sum of convex
+        functions is minimised by taking the cheapest step each time.
     """
     if distance not in DISTANCES:
         raise SettingError(f"The distance must be one of {', '.join(DISTANCES)}.")
@@ -93,12 +102,12 @@ def nearest_in_groups(
     sizes = np.diff(firsts, append=values.size)
     _check_size(values, firsts, sums, sizes)
     if distance == "solver":
-        return _solved(values, sizes, sums)
+        return _solve_groups(values, sizes, sums)
     nearest = np.empty(values.size, np.int64)
     for groups, entries in _blocks(sizes, _BLOCK):
         family = _Families(values[entries], sizes[groups], sums[groups])
         bounds = _euclidean(family) if distance == "euclidean" else _chebyshev(family)
-        nearest[entries] = _lowered(family, *bounds, descending=order == "descending")
+        nearest[entries] = _lower(family, *bounds, descending=order == "descending")
     return nearest
 
 
@@ -127,7 +136,7 @@ def _check_groups(x: Integers, starts: Integers, totals: Integers) -> None:
 
 
 def _check_size(x: Integers, starts: Integers, totals: Integers, sizes: Integers) -> None:
-    """Refuse sums that could leave int64; in floats, after a bound that nearly always does."""
+    """Refuse groups whose sums might overflow int64. A cheap bound decides nearly always; else the sums are computed in floats."""
     if not x.size or max(-int(x.min()), int(x.max())) * int(sizes.max()) + int(totals.max()) <= LARGEST_SUM:
         return
     if (np.add.reduceat(np.abs(x.astype(np.float64)), starts) + totals > LARGEST_SUM).any():
@@ -135,7 +144,7 @@ def _check_size(x: Integers, starts: Integers, totals: Integers, sizes: Integers
 
 
 def _blocks(sizes: Integers, entries: int) -> Iterator[tuple[slice, slice]]:
-    """Runs of whole groups with about `entries` numbers each, so that what is worked on stays in the processor's cache."""
+    """Slices of consecutive whole groups, and of their numbers, with about `entries` numbers each, to fit the processor's cache."""
     edges = np.concatenate([[0], np.cumsum(sizes)])
     cuts = np.unique(np.append(np.searchsorted(edges, np.arange(0, edges[-1], entries)), sizes.size))
     for first, last in pairwise(cuts.tolist()):
@@ -143,28 +152,36 @@ def _blocks(sizes: Integers, entries: int) -> Iterator[tuple[slice, slice]]:
 
 
 class _Families(NamedTuple):
-    """Groups of numbers one after the other, none of them empty, and what they shall add up to."""
+    """Groups of numbers one after the other, none of them empty, with their required sums.
+
+    Attributes:
+        x: (n,) numbers.
+        sizes: (groups,) how many numbers each group has.
+        totals: (groups,) required sums.
+    """
 
     x: Integers
     sizes: Integers
     totals: Integers
 
     def per_group(self, ufunc: np.ufunc, numbers: Integers | NDArray[np.bool_]) -> Integers:
-        """(groups,) sum, least or largest of (n,) numbers in each group."""
+        """(groups,) the sum, minimum or maximum of (n,) numbers in each group, as `ufunc` says."""
         reduced: Integers = ufunc.reduceat(numbers, np.cumsum(self.sizes) - self.sizes, dtype=np.int64)
         return reduced
 
     def above(self, level: Integers) -> tuple[Integers, Integers]:
-        """(k,) places of the numbers above the level of their group, and (groups,) how many each group has."""
+        """(k,) indices of the numbers above their group's level, and (groups,) how many of them each group has."""
         above = self.x > np.repeat(level, self.sizes)
         return np.flatnonzero(above), self.per_group(np.add, above)
 
 
 def _chebyshev(families: _Families) -> tuple[Integers, Integers]:
-    """(groups,) u and (groups,) d: lowering from max(x + u, 0), at most to max(x - d, 0), reaches the total at least distance.
+    """(groups,) u and (groups,) d: the nearest results lie between max(x - d, 0) and max(x + u, 0), and some of them has the total.
 
-    Raising all by the same u, the total is met or passed; d is the largest change that this needs. Where lowering within d
-    does not suffice, d is the least that does, and u = 1 - d.
+    If all numbers are raised by the smallest u for which x + u adds up to at least the total, max(x + u, 0) adds up to at least the
+    total, too. The largest change must be at least |u|, and at least -x for every x, as results are not negative: d is the larger
+    of these. If max(x - d, 0) still adds up to more than the total, d must be larger: the smallest d that suffices. Then, as d - 1
+    does not suffice, max(x - (d - 1), 0) adds up to more than the total, and u = 1 - d.
     """
     even = _ceiling(families.totals - families.per_group(np.add, families.x), families.sizes)
     needed = np.maximum(np.abs(even), -families.per_group(np.minimum, families.x))
@@ -173,16 +190,16 @@ def _chebyshev(families: _Families) -> tuple[Integers, Integers]:
 
 
 def _euclidean(families: _Families) -> tuple[Integers, Integers]:
-    """(groups,) 1 - d and (groups,) d, for d = ceil(theta) of the projection max(x - theta, 0) on the simplex."""
+    """(groups,) 1 - d and (groups,) d, where d = ceil(theta) for the Euclidean projection max(x - theta, 0) onto the simplex."""
     largest, total = families.per_group(np.maximum, families.x), families.per_group(np.add, families.x)
     cut = _least_cut(families, np.maximum(largest - families.totals, _ceiling(total - families.totals, families.sizes)))
     return 1 - cut, cut
 
 
 def _least_cut(families: _Families, at_least: Integers) -> Integers:
-    """(groups,) the least whole t >= at_least with sum max(0, x - t) <= total.
+    """(groups,) the smallest whole t >= at_least for which the sum of max(0, x - t) is at most the total.
 
-    That is the largest of ceil((S_k - total) / k), where S_k is the sum of the k largest numbers of the group.
+    That is the maximum, over k, of ceil((S_k - total) / k), where S_k is the sum of the k largest numbers of the group.
     """
     places, counts = families.above(at_least)
     if not places.size:
@@ -197,24 +214,24 @@ def _least_cut(families: _Families, at_least: Integers) -> Integers:
     return cut
 
 
-def _lowered(families: _Families, up: Integers, down: Integers, *, descending: bool) -> Integers:
-    """(n,) max(x + up, 0), lowered one entry after the other to at least max(x - down, 0) until each total is met."""
+def _lower(families: _Families, up: Integers, down: Integers, *, descending: bool) -> Integers:
+    """(n,) max(x + up, 0), with one entry after the other lowered, at most to max(x - down, 0), until each total is met."""
     places, counts = families.above(-up)
     y = families.x[places] + np.repeat(up, counts)
     order = _order(-y if descending else y, counts)
     sums, edges = _running(y), np.cumsum(counts)
     excess = sums[edges] - sums[edges - counts] - families.totals
-    loose = np.minimum(y, np.repeat(up + down, counts))[order]
-    taken = _running(loose)
-    left = np.repeat(excess + taken[edges - counts], counts) - taken[:-1]
-    y[order] -= np.clip(left, 0, loose)
+    room = np.minimum(y, np.repeat(up + down, counts))[order]
+    available = _running(room)
+    left = np.repeat(excess + available[edges - counts], counts) - available[:-1]
+    y[order] -= np.clip(left, 0, room)
     lowered = np.zeros(families.x.size, np.int64)
     lowered[places] = y
     return lowered
 
 
 def _running(numbers: Integers) -> Integers:
-    """(n + 1,) running sum from 0. It may pass 2**63, but its differences within a group, being smaller, stay exact."""
+    """(n + 1,) cumulative sum, starting with 0. It may overflow; its differences within a group are below 2**63 and stay exact."""
     sums = np.zeros(numbers.size + 1, np.int64)
     np.cumsum(numbers, out=sums[1:])
     return sums
@@ -225,7 +242,10 @@ def _ceiling(numerator: Integers, denominator: Integers) -> Integers:
 
 
 def _order(rank: Integers, counts: Integers) -> Integers:
-    """(n,) places that sort each group by rank, ties by place; group, rank and place in one key where 63 bits hold them."""
+    """(n,) indices that sort each group by rank, and equal ranks by index.
+
+    If group, rank and index fit in 63 bits together, one sort of such keys does it, which is faster.
+    """
     if not rank.size:
         return np.empty(0, np.int64)
     group, low = np.repeat(np.arange(counts.size), counts), int(rank.min())
@@ -241,18 +261,22 @@ def _order(rank: Integers, counts: Integers) -> Integers:
     return group
 
 
-def _solved(x: Integers, sizes: Integers, totals: Integers) -> Integers:
-    """(n,) any nearest whole numbers by Chebyshev distance, as mixed-integer programs of several groups each."""
+def _solve_groups(x: Integers, sizes: Integers, totals: Integers) -> Integers:
+    """(n,) nearest whole numbers by Chebyshev distance, by mixed-integer programs of several groups each."""
     if x.size and (sizes.max() > SOLVER_CHILDREN or x.size > SOLVER_NUMBERS):
         raise SettingError(f"The solver takes at most {SOLVER_CHILDREN} numbers in a group and {SOLVER_NUMBERS:,} in all; {_INSTEAD}.")
     nearest = np.empty(x.size, np.int64)
     for groups, entries in _blocks(sizes, _SOLVER_BLOCK):
-        nearest[entries] = _solved_block(_Families(x[entries], sizes[groups], totals[groups]))
+        nearest[entries] = _solve_block(_Families(x[entries], sizes[groups], totals[groups]))
     return nearest
 
 
-def _solved_block(families: _Families) -> Integers:
-    """(n,) x + z for z of the least changes; where HiGHS, being inexact, gives more than the least, it solves again for less."""
+def _solve_block(families: _Families) -> Integers:
+    """(n,) x + z for changes z of minimal size.
+
+    HiGHS is inexact. Where a group's largest change could be smaller, as an exact comparison shows, the program is solved again with
+    that change excluded.
+    """
     missing = families.totals - families.per_group(np.add, families.x)
     low = np.maximum(_ceiling(np.abs(missing), families.sizes), -families.per_group(np.minimum, families.x))
     if low.max() > SOLVER_LARGEST:
@@ -269,7 +293,10 @@ def _solved_block(families: _Families) -> Integers:
 
 
 def _changes(families: _Families, missing: Integers, low: Integers, most: Integers) -> Integers:
-    """(n,) whole z with -x <= z <= most and sum z = missing, for the least sum of whole beta >= 0 with |z| <= low + beta."""
+    """(n,) whole changes z of one mixed-integer program: x + z >= 0, |z| <= most, and in each group the sum of z is `missing`.
+
+    The program minimises the sum of whole numbers beta >= 0, one per group, with |z| <= low + beta.
+    """
     n, groups = families.x.size, families.sizes.size
     member = scipy.sparse.csr_array((np.ones(n), (np.arange(n), np.repeat(np.arange(groups), families.sizes))), shape=(n, groups))
     one = scipy.sparse.eye_array(n, format="csr")

@@ -50,8 +50,8 @@ def test_pure_epsilon_in_rho_costs_what_the_conversion_of_budgets_says():
 @pytest.mark.parametrize(
     ("cap", "budget", "reason"),
     [
-        (ZcdpBudget(1), ApproxBudget(0.1, 1e-8), "which .* does not bound: draw with a ZcdpBudget"),
-        (PureBudget(1), ZcdpBudget(0.1), "before a delta is chosen: draw with an ApproxBudget"),
+        (ZcdpBudget(1), ApproxBudget(0.1, 1e-8), "which .* does not bound: use a ZcdpBudget"),
+        (PureBudget(1), ZcdpBudget(0.1), "before a delta is chosen: use an ApproxBudget"),
         (ApproxBudget(1, 0.1), ZcdpBudget(0.1), "before a delta is chosen"),
     ],
 )
@@ -110,7 +110,7 @@ def test_round_amounts_are_written_as_people_write_them():
 
 def test_sums_too_long_to_be_exact_are_refused():
     known = account(PureBudget(1), epsilon=Fraction(1, 7**4720), delta=0)
-    with pytest.raises(RefusedError, match="no longer add up exactly"):
+    with pytest.raises(RefusedError, match="has too many digits to store"):
         known.after(PureBudget(Fraction(1, 11**90)))
 
 

@@ -135,7 +135,7 @@ def test_rounded_exponential_numbers_are_those_of_decimals_on_words_near_every_e
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_values_that_floating_point_settles_hold_whatever_bits_would_follow(monkeypatch, scale):
-    monkeypatch.setattr(inversion, "_rounded", lambda *_: -1)
+    monkeypatch.setattr(inversion, "_round_exactly", lambda *_: -1)
     rng = np.random.default_rng(4)
     words = rng.integers(0, 2**64, 150, dtype=np.uint64).tolist()
     words += [int(word) >> int(shift) for word, shift in zip(words, rng.integers(0, 53, 150), strict=True)]
@@ -148,8 +148,8 @@ def test_values_that_floating_point_settles_hold_whatever_bits_would_follow(monk
 
 def test_digits_are_hardly_ever_asked_for_at_ordinary_scales(monkeypatch):
     asked: list[int] = []
-    honest = inversion._rounded
-    monkeypatch.setattr(inversion, "_rounded", lambda *given: asked.append(1) or honest(*given))
+    honest = inversion._round_exactly
+    monkeypatch.setattr(inversion, "_round_exactly", lambda *given: asked.append(1) or honest(*given))
     for scale in (0.1, 3.7, 1e3, 1e6):
         rounded_exponential(np.full(100_000, scale), np.full(100_000, WIDE), Entropy.seeded(5))
     assert len(asked) < 10

@@ -81,13 +81,13 @@ def test_thresholds_exist_for_rates_so_large_that_everything_is_zero(rate):
 
 def counting(inversion: Inversion) -> list[int]:
     """Count the refinements of an inversion from now on, in the list's only place."""
-    refined, times = inversion._refined, [0]
+    refined, times = inversion._refine, [0]
 
     def wrapped(word: int, entropy: Entropy) -> int:
         times[0] += 1
         return refined(word, entropy)
 
-    inversion._refined = wrapped
+    inversion._refine = wrapped
     return times
 
 

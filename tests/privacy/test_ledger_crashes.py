@@ -66,7 +66,7 @@ for answers in together(8, lambda _: [attempt(draw) for _ in range(125)]):
     refused = [answer for answer in answers if isinstance(answer, str)]
     assert sorted(granted) == list(range(1, 701))
     assert len(refused) == 300
-    assert all("would be passed" in text for text in refused)
+    assert all("would be exceeded" in text for text in refused)
     account = Ledger(tmp_path / "ledger.sqlite").account("visits")
     assert (account.draws, account.spent["epsilon"], account.left["epsilon"]) == (700, Fraction(7, 10), 0)
 
@@ -91,7 +91,7 @@ for turn in range(6):
     assert len(turns) == 6
     for answers, accounts, left, files in turns:
         assert sorted(answer for answer in answers if isinstance(answer, int)) == [1, 2, 3]
-        assert sum("would be passed" in answer for answer in answers if isinstance(answer, str)) == 2
+        assert sum("would be exceeded" in answer for answer in answers if isinstance(answer, str)) == 2
         assert (accounts, left, files) == (1, "1/10", ["ledger.sqlite"])
 
 

@@ -16,7 +16,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from tests.ledgers import LOOSE, MARK, OTHER_MARK, PEOPLE, RECORDS, opened, run
 
-DAMAGED = "is empty, cut short, altered or no ledger of dpviz"
+DAMAGED = "is empty, cut short, altered or not a ledger of dpviz"
 
 READS = {
     "accounts": lambda ledger: ledger.accounts(),
@@ -181,7 +181,7 @@ def test_a_ledger_that_is_gone_is_not_made_anew_by_a_draw(path):
 def test_the_journal_of_a_ledger_that_is_gone_is_not_played_into_a_new_one(path):
     path.rename(path.with_name("elsewhere"))
     path.with_name(f"{path.name}-journal").write_bytes(b"half a transaction")
-    assert "is gone, yet its journal lies there" in refusal(WRITES["open"], path)
+    assert "is gone, but its journal is still there" in refusal(WRITES["open"], path)
     assert not path.exists()
 
 

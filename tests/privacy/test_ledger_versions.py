@@ -57,20 +57,20 @@ def test_the_first_draw_brings_it_up_to_date_and_forgets_nothing(path):
     assert (account.spent["epsilon"], account.draws, entry.id) == (Fraction(13, 30) + Fraction(1, 2), 3, 5)
     assert version(path) == 2
     assert Ledger(path).accounts()[1:] == before[1:]
-    with pytest.raises(RefusedError, match="would be passed"):
+    with pytest.raises(RefusedError, match="would be exceeded"):
         Ledger(path).pay("visits", [VISITS], RECORDS, PureBudget("1/10"), mechanism="quadtree")
 
 
 def test_a_refused_draw_leaves_it_as_it_was(path):
     before = path.read_bytes()
-    with pytest.raises(RefusedError, match="would be passed"):
+    with pytest.raises(RefusedError, match="would be exceeded"):
         Ledger(path).pay("visits", [VISITS, "ee" * 32], RECORDS, PureBudget("3/4"), mechanism="quadtree")
     assert path.read_bytes() == before
 
 
 def test_an_account_without_a_definition_of_a_person_takes_the_first_that_is_named(path):
     ledger = Ledger(path)
-    with pytest.raises(RefusedError, match="would be passed"):
+    with pytest.raises(RefusedError, match="would be exceeded"):
         ledger.pay("people", [PEOPLE], persons("trip_id"), ZcdpBudget(2), mechanism="top_down")
     account, _ = ledger.pay("people", [PEOPLE], persons("user_id"), ZcdpBudget("1/2"), mechanism="top_down")
     assert (account.terms.person, account.spent) == ("user_id", {"rho": Fraction(3, 2)})
@@ -127,6 +127,6 @@ for answer in together(6, draw):
 """
     answers = run(code, path)
     assert sorted(answer for answer in answers if isinstance(answer, int)) == [5, 6, 7, 8, 9]
-    assert sum("would be passed" in answer for answer in answers if isinstance(answer, str)) == 1
+    assert sum("would be exceeded" in answer for answer in answers if isinstance(answer, str)) == 1
     assert Ledger(path).account("visits").left["epsilon"] == 0
     assert Ledger(path).account("people").spent == {"rho": 1}

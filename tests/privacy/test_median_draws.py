@@ -60,7 +60,7 @@ def counted(monkeypatch, function: str) -> list[int]:
 
 
 def refined_often(monkeypatch, copies: int, rate: str) -> None:
-    times = counted(monkeypatch, "_decided")
+    times = counted(monkeypatch, "_decide")
     monkeypatch.setattr(medians, "SLACK", 0.3)
     lines = drawn(copies, rate, Entropy.seeded(2))
     assert times[0] > copies
@@ -87,7 +87,7 @@ def test_half_a_million_copies_still_follow_the_exact_law(rate):
 
 
 def test_coins_are_practically_never_settled_by_digits(monkeypatch):
-    times = counted(monkeypatch, "_decided")
+    times = counted(monkeypatch, "_decide")
     drawn(20_000, "0.5", Entropy.seeded(3))
     assert times == [0]
 

@@ -29,7 +29,7 @@ EPSILONS = (0.01, 1.0, 4.0)
 def rates_of(monkeypatch, **settings) -> list[Fraction]:
     """The rates that one call of `exponential_medians` draws with."""
     rates: list[Fraction] = []
-    monkeypatch.setattr(medians, "_exponential", lambda intervals, rate, entropy: rates.append(rate) or np.ones(1, np.int64))
+    monkeypatch.setattr(medians, "_sample_lines", lambda intervals, rate, entropy: rates.append(rate) or np.ones(1, np.int64))
     exponential_medians(NodeValues.of_one([1], 0, 3), entropy=Entropy.seeded(1), **settings)
     monkeypatch.undo()
     return rates

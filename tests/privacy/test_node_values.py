@@ -21,7 +21,7 @@ FITTING = {
 WORDS = {
     "value and count need one length, and start one entry more than low and high.",
     "start must rise from 0 to the number of values.",
-    "A node needs at least two places, from 0 to 2**48.",
+    "A node needs at least two possible values, from 0 to 2**48.",
     "The values of a node must be in order and inside it.",
 }
 """None of them tells a private number."""
