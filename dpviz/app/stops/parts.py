@@ -8,14 +8,13 @@ from typing import Any, Self
 
 from dpviz.app.link import Reader
 from dpviz.mechanisms.base import Rule, Settings, setting
-from dpviz.space.domain import Domain
 
 EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 MOST_DRAWS = 999
 
 
 @dataclass(frozen=True, kw_only=True)
-class Knobs(Settings[Domain]):
+class Knobs(Settings):
     """Settings of a stop: declared once; the range check, the widget and the link read them. Base of every stop's own."""
 
     @classmethod
