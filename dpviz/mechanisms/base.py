@@ -344,7 +344,7 @@ def shares_of(shares: Sequence[float]) -> list[float]:
 def _checked(rule: Rule, declared: Field[Any], value: Any) -> Any:
     if value is None and rule.optional:
         return None
-    kind = str(declared.type).split(" ")[0]
+    kind = (declared.type.__name__ if isinstance(declared.type, type) else str(declared.type)).split(" ")[0]
     try:
         value = _CONVERT[kind](value, rule.label)
     except OverflowError:

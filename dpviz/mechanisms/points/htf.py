@@ -368,6 +368,7 @@ class Htf(PointMechanism):
     key: ClassVar[str] = "htf"
     title: ClassVar[str] = "HTF"
     summary: ClassVar[str] = "Splits partitions where both sides become evenly filled, and stops where few records are left."
+    extra_tab: ClassVar[str] = "Split objective"
 
     search: str = setting(
         "permute-and-flip",
