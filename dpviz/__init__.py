@@ -78,11 +78,13 @@ from dpviz.mechanisms import (
     ExactKdtree,
     ExactTunedGrid,
     FlatGaussian,
+    FlowMechanism,
     HilbertTree,
     Htf,
     Identity,
     Kdtree,
     PathTree,
+    PointMechanism,
     Privelet,
     PrivTree,
     Quadtree,
@@ -92,7 +94,6 @@ from dpviz.mechanisms import (
     TunedGrid,
     UniformGrid,
 )
-from dpviz.mechanisms.base import FlowMechanism, PointMechanism
 from dpviz.privacy.accounts import Account, Entry, Terms
 from dpviz.privacy.audit import AuditPlan, AuditResult, Neighbours, Sight, audit
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget

@@ -7,6 +7,7 @@ from pathlib import Path
 import dpviz as dv
 from dpviz.__main__ import parser
 from dpviz.cli.commands import COMMANDS
+from dpviz.mechanisms import POINT_FAMILY
 from dpviz.publishing.config import from_tables
 
 ROOT = Path(__file__).parents[1]
@@ -35,7 +36,7 @@ def test_every_command_is_shown_and_is_understood_as_it_stands_there():
 
 def test_the_configuration_that_is_shown_is_a_good_one():
     config = from_tables(tomllib.loads(re.search(r"```toml\n(.*?)```", README, re.DOTALL)[1]))
-    assert config.mechanism.built(points=True).height == 8
+    assert config.mechanism.built(POINT_FAMILY).height == 8
     assert config.dataset.cap() == dv.PureBudget(2)
 
 

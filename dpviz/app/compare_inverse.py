@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
@@ -14,6 +12,7 @@ from dpviz.app.fields import check, in_range
 from dpviz.app.inverse_job import InverseJob
 from dpviz.app.ledger import note_teach_look
 from dpviz.data.flows import Flows
+from dpviz.mechanisms.base import AnyMechanism
 from dpviz.publishing.dry_run import Wanted
 from dpviz.view.escape import markdown
 
@@ -22,7 +21,7 @@ FOUND = "compare found epsilons"
 PATIENCE, TICK = 0.6, 0.7  # seconds before a search is shown as running, and between looks at it
 
 
-def inverse_block(data: CompareData, mechanisms: dict[str, Any]) -> None:
+def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> None:
     """Ask for an error and a level; give the smallest epsilon of every mechanism.
 
     Args:
@@ -64,7 +63,7 @@ def _level(data: CompareData) -> int:
     return int(st.slider("In blocks of zoom level", COARSEST, finest, min(4, finest), key=f"wanted zoom {finest}", help=told))
 
 
-def _asked(data: CompareData, mechanisms: dict[str, Any], error: float, level: int) -> tuple[object, ...]:
+def _asked(data: CompareData, mechanisms: dict[str, AnyMechanism], error: float, level: int) -> tuple[object, ...]:
     """What an answer belongs to."""
     return (data.key, tuple((label, tuple(map(str, made.chosen().items()))) for label, made in mechanisms.items()), error, level)
 
@@ -74,7 +73,7 @@ def _wanted(data: CompareData, error: float, level: int) -> Wanted:
     return Wanted(error=error, level=level, delta=COMPARE.config().delta, records=records)
 
 
-def _start(asked: object, data: CompareData, mechanisms: dict[str, Any], wanted: Wanted) -> None:
+def _start(asked: object, data: CompareData, mechanisms: dict[str, AnyMechanism], wanted: Wanted) -> None:
     """Search in the background; the search before is stopped."""
     fresh = InverseJob(asked, data.data, mechanisms, wanted)
     keeper().take(fresh)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.app.points_state import CHOICES, LARGEST_DELTA, LARGEST_EPSILON, POINTS, SMALLEST_DELTA, SMALLEST_EPSILON, Desk
+from dpviz.app.points_state import LARGEST_DELTA, LARGEST_EPSILON, POINTS, SMALLEST_DELTA, SMALLEST_EPSILON, Desk
 from dpviz.app.session import Reader, number, one_of, settings
 from dpviz.app.study_job import StudyJob
 from dpviz.app.trips_state import TRIPS
@@ -19,7 +19,7 @@ from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.evaluation.study import LEVELS, POINT_WORKLOADS, SIZES, Study
-from dpviz.mechanisms import FLOW_MECHANISMS
+from dpviz.mechanisms import POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.publishing.study_config import VariedPart
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES
@@ -27,7 +27,7 @@ from dpviz.view.study_charts import FIGURES
 
 POINTS_KIND, TRIPS_KIND = "Points", "Trips"
 SAMPLE, OWN = "sample", "own"
-USUAL = {POINTS_KIND: ("quadtree", "path_tree", "uniform_grid"), TRIPS_KIND: ("top_down", "flat_gaussian", "stability_histogram")}
+FAMILY: dict[str, AnyFamily] = {POINTS_KIND: POINT_FAMILY, TRIPS_KIND: TRIP_FAMILY}
 USUAL_SAMPLE = {POINTS_KIND: "la_residents", TRIPS_KIND: "northeast_commuters"}
 MOST_STEPS, MOST_REPEATS, MOST_PICKED, LARGEST_ORDER = 12, 200, 4, 12
 MOST_CONFIGURATIONS = 24
@@ -80,14 +80,14 @@ class CompareConfig:
         return POINTS if self.kind == POINTS_KIND else TRIPS
 
     @property
-    def offered(self) -> dict[str, type[Any]]:
+    def offered(self) -> dict[str, type[AnyMechanism]]:
         """Mechanisms for this kind of data."""
-        return CHOICES if self.kind == POINTS_KIND else FLOW_MECHANISMS
+        return FAMILY[self.kind].choices
 
     @property
     def chosen(self) -> tuple[str, ...]:
         """Keys of the mechanisms that are compared; those of the other kind of data are passed over."""
-        return tuple(key for key in self.mechanisms if key in self.offered) or USUAL[self.kind]
+        return tuple(key for key in self.mechanisms if key in self.offered) or FAMILY[self.kind].usual
 
     @property
     def chosen_sample(self) -> str:
@@ -108,18 +108,18 @@ class CompareConfig:
         middle = [f"{epsilon:.2g}" for epsilon in np.geomspace(low, high, steps)[1:-1]]
         return tuple(sorted({Fraction(text) for text in (repr(low), *middle, repr(high))}))
 
-    def built(self) -> dict[str, Any]:
+    def built(self) -> dict[str, AnyMechanism]:
         """The mechanisms by their name on screen.
 
         Raises:
             SettingError: a setting that does not exist or is out of range, or too many combinations.
         """
-        made: dict[str, Any] = {}
+        made: dict[str, AnyMechanism] = {}
         for key in self.chosen:
             title = str(self.offered[key].title) + ("" if self.offered[key].private else " (NOT PRIVATE)")
             part = VariedPart(key=key, label=title, vary={name: tuple(values) for name, values in self.varied(key).items()})
             for label, plain in part.variants():
-                made[label] = plain.built(points=self.kind == POINTS_KIND, references=True)
+                made[label] = plain.built(FAMILY[self.kind], references=True)
                 if len(made) > MOST_CONFIGURATIONS:
                     raise SettingError(f"At most {MOST_CONFIGURATIONS} configurations can be told apart in a chart: vary fewer settings.")
         return made
@@ -155,7 +155,7 @@ class CompareConfig:
         }
 
 
-COMPARE = Desk(key="compare config", kind=CompareConfig, mechanisms={**CHOICES, **FLOW_MECHANISMS})
+COMPARE = Desk(key="compare config", kind=CompareConfig, families=tuple(FAMILY.values()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +221,7 @@ def pickable(made: StudyJob) -> Iterator[Pick]:
 
 def _keys(text: str) -> tuple[str, ...]:
     found = json.loads(text)
-    if not isinstance(found, list) or not found or not {*found} <= {*CHOICES, *FLOW_MECHANISMS}:
+    if not isinstance(found, list) or not found or not {*found} <= {*COMPARE.mechanisms}:
         raise ValueError
     return tuple(dict.fromkeys(found))
 

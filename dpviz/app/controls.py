@@ -14,7 +14,7 @@ from dpviz.app.fields import Field, in_range, refused_by
 from dpviz.app.points_state import LARGEST_EPSILON, SMALLEST_EPSILON, Desk
 from dpviz.app.session import amount_in
 from dpviz.app.split_bar import split_bar
-from dpviz.mechanisms.base import Rule, Share
+from dpviz.mechanisms.base import AnyMechanism, Rule, Share
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.privacy.shares import redistribute
 from dpviz.view.escape import markdown
@@ -221,15 +221,15 @@ def _held(parts: list[Share]) -> float:
     return sum(part.share for part in parts if part.structure)
 
 
-def _presets(desk: Desk, mechanism: Any, parts: list[Share]) -> None:
+def _presets(desk: Desk, mechanism: AnyMechanism, parts: list[Share]) -> None:
     """Ways to split the counts over levels by name, published ones included; the structure keeps its share."""
-    names = [rule for rule in mechanism.rules() if rule.name == "split"]
+    names, values = [rule for rule in mechanism.rules() if rule.name == "split"], mechanism.chosen()
     if not names:
         return
     height = sum(not part.structure for part in parts) - 1
     published = {each.title: each for each in PUBLISHED}
-    known = next((name for name, each in published.items() if _same(each.weights(height), mechanism.weights)), None)
-    st.session_state["preset"] = known or mechanism.split
+    known = next((name for name, each in published.items() if _same(each.weights(height), values["weights"])), None)
+    st.session_state["preset"] = known or values["split"]
     st.selectbox(
         names[0].label,
         [*names[0].choices, *published],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 import streamlit as st
 
@@ -13,7 +12,7 @@ from dpviz.app.ledger import Draws, Loaded, Purse, in_currency
 from dpviz.app.session import refusal
 from dpviz.app.words import amount_words, budget_words
 from dpviz.errors import DpvizError
-from dpviz.mechanisms.noisy_flows import BOUNDED
+from dpviz.mechanisms.base import BOUNDED, AnyMechanism
 from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms, checked_text
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
@@ -133,9 +132,9 @@ def _cap(data: Loaded) -> Budget | None:
     return ApproxBudget(repr(total), repr(delta)) if delta else PureBudget(repr(total))
 
 
-def _neighbours(mechanism: Any) -> str:
+def _neighbours(mechanism: AnyMechanism) -> str:
     """The neighbouring relation, in a receipt's words. The draw itself checks the receipt's own."""
-    return "replace one" if mechanism.chosen().get("neighbours") == BOUNDED else "add or remove one"
+    return "replace one" if mechanism.neighbours == BOUNDED else "add or remove one"
 
 
 def _problem(account: Account, data: Loaded, draws: Draws) -> str | None:

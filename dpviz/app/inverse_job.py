@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.errors import DpvizError
+from dpviz.mechanisms.base import AnyMechanism
 from dpviz.publishing.dry_run import MOST_LOOKS, Wanted, wanted_epsilon
 
 
@@ -25,7 +26,7 @@ class InverseJob:
         wanted: the error, and where.
     """
 
-    def __init__(self, asked: object, data: Any, mechanisms: dict[str, Any], wanted: Wanted) -> None:
+    def __init__(self, asked: object, data: Any, mechanisms: dict[str, AnyMechanism], wanted: Wanted) -> None:
         self.asked, self.rows = asked, list[dict[str, Any]]()
         self._known = (data, mechanisms, wanted)
         self._looks, self._stop = 0, Event()

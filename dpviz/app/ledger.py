@@ -6,12 +6,13 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 import streamlit as st
 
 from dpviz.app.session import refusal, shelf
 from dpviz.errors import RefusedError
+from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import ApproxBudget, Budget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
@@ -21,7 +22,7 @@ from dpviz.publishing.private_data import PrivateData
 
 MOST_KEPT = 12
 _NOT_RECORDED = "The truth is not shown, since that it is looked at cannot be recorded."
-Draws = Sequence[tuple[Any, Budget]]
+Draws = Sequence[tuple[AnyMechanism, Budget]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +117,7 @@ class Kept:
 
     paid: publish.Paid
     data: Loaded
-    mechanism: Any
+    mechanism: AnyMechanism
     time: datetime
 
 
@@ -132,7 +133,7 @@ class Till:
     kept: deque[Kept]
     published: set[int]
 
-    def keep(self, paid: publish.Paid, data: Loaded, mechanism: Any) -> Kept:
+    def keep(self, paid: publish.Paid, data: Loaded, mechanism: AnyMechanism) -> Kept:
         """Keep a draw that is paid for, so that it can be published."""
         made = Kept(paid=paid, data=data, mechanism=mechanism, time=datetime.now(UTC))
         self.kept.append(made)
@@ -145,14 +146,14 @@ def till() -> Till:
     return Till(kept=shelf("kept draws", MOST_KEPT), published=published)
 
 
-def in_currency(mechanism: Any, budget: Budget, cap: Budget | None) -> Budget:
+def in_currency(mechanism: AnyMechanism, budget: Budget, cap: Budget | None) -> Budget:
     """The budget in what the account counts: (epsilon, delta) is handed over as the rho that it buys where that is rho."""
     if isinstance(cap, ZcdpBudget) and isinstance(budget, ApproxBudget):
-        return budget.to_zcdp(conversion=mechanism.chosen().get("conversion", "tight"))
+        return budget.to_zcdp(conversion=mechanism.conversion)
     return budget
 
 
-def order_of(data: Loaded, mechanism: Any, budget: Budget, purse: Purse) -> publish.Order:
+def order_of(data: Loaded, mechanism: AnyMechanism, budget: Budget, purse: Purse) -> publish.Order:
     """What is asked of the ledger and the mechanism."""
     cap = purse.account.terms.cap if purse.account is not None else purse.cap
     return publish.Order(

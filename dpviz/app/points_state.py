@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
 
@@ -14,7 +14,7 @@ from dpviz.app.session import Reader, amount, from_query, newest, number, one_of
 from dpviz.data.points import PointCounts
 from dpviz.errors import RefusedError, SettingError
 from dpviz.evaluation.metrics import Evaluation, evaluate
-from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES
+from dpviz.mechanisms import POINT_FAMILY, AnyFamily, AnyMechanism, PointMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
@@ -26,7 +26,6 @@ SOURCES = ("sample", "upload", "path")
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.001, 100.0
 SMALLEST_DELTA, LARGEST_DELTA = 1e-12, 1e-4
 LARGEST_ORDER = 16
-CHOICES: dict[str, type[Any]] = {**POINT_MECHANISMS, **REFERENCES}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +50,7 @@ class Config:
     source: str = "sample"
     sample: str = "la_residents"
     size: int | None = None
-    mechanism: str = "quadtree"
+    mechanism: str = POINT_FAMILY.usual[0]
     settings: dict[str, Any] = field(default_factory=dict)
     epsilon: float | Fraction = 0.5
     delta: float = 1e-6
@@ -59,9 +58,9 @@ class Config:
     zoom: int | None = None
     shown: str = SHOWN[0]
 
-    def built(self) -> Any:
+    def built(self) -> PointMechanism:
         """The mechanism with its settings; raises `SettingError` if one is out of range."""
-        return CHOICES[self.mechanism](**self.settings)
+        return POINT_FAMILY.choices[self.mechanism].from_settings(self.settings)
 
     def budget(self) -> PureBudget | ApproxBudget:
         """What a draw spends: with a delta exactly where the mechanism needs one."""
@@ -82,7 +81,7 @@ class Config:
             "mode": one_of(TEACH, CURATE),
             "sample": one_of(*SAMPLES),
             "size": number(1, 10_000_000, int),
-            "mechanism": one_of(*CHOICES),
+            "mechanism": one_of(*POINT_FAMILY.choices),
             "settings": settings,
             "epsilon": amount(SMALLEST_EPSILON, LARGEST_EPSILON),
             "delta": number(SMALLEST_DELTA, LARGEST_DELTA, float),
@@ -99,12 +98,17 @@ class Desk:
     Attributes:
         key: in session state.
         kind: what the configuration is; its defaults are the page's.
-        mechanisms: by key; references that are not private are for Teach only.
+        families: of the mechanisms that it offers; references that are not private are for Teach only.
     """
 
     key: str
     kind: type[Any]
-    mechanisms: dict[str, type[Any]]
+    families: tuple[AnyFamily, ...]
+
+    @property
+    def mechanisms(self) -> dict[str, type[AnyMechanism]]:
+        """All of them, by key."""
+        return {key: kind for family in self.families for key, kind in family.choices.items()}
 
     def config(self) -> Any:
         """The configuration of this session; read from the address on the first visit."""
@@ -163,7 +167,7 @@ class Desk:
             st.query_params.from_dict(query)
 
 
-POINTS = Desk(key="config", kind=Config, mechanisms=CHOICES)
+POINTS = Desk(key="config", kind=Config, families=(POINT_FAMILY,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +247,7 @@ def draw(data: Data, purse: Purse | None = None) -> None:
     POINTS.refuse_unpaid(purse)
     how, number = config(), st.session_state.get("draws", 0) + 1
     mechanism, budget = how.built(), how.budget()
-    mechanism.check(data.points.domain)
+    mechanism.check_data(data.points)
     st.session_state["draws"] = number
     place, paying = shelf(f"drawn {how.mode}"), till()  # from here on no call into Streamlit: it could lose the draw
     start, account = time.perf_counter(), None
@@ -251,7 +255,7 @@ def draw(data: Data, purse: Purse | None = None) -> None:
         release = mechanism.release(data.points, budget, Entropy.seeded(number))
     else:
         paid = pay_and_draw(data, order_of(data, mechanism, budget, purse), paying)
-        release, account = paid.release, paid.account.name
+        release, account = cast("Release", paid.release), paid.account.name
     seconds = time.perf_counter() - start
     place.append(Drawn(release=release, data=data, config=how, seconds=seconds, number=number, account=account))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -11,18 +13,20 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.fields import Field, in_range
 from dpviz.app.ledger import look_words
-from dpviz.app.objective_tab import split_objective
 from dpviz.app.points_state import CURATE, Drawn
 from dpviz.app.receipt_tab import receipt_table, small_print
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND
 from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation, error_by_size, expected_error, true_answers
+from dpviz.evaluation.split_objective import objective_curve
+from dpviz.mechanisms import POINT_FAMILY
+from dpviz.privacy.budget import PureBudget
 from dpviz.release.at_once import how_many, point_intervals
 from dpviz.release.point_release import Release
 from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.view import charts
+from dpviz.view.study_charts import objective_chart
 
 NAMES = ("Accuracy by zoom", "By size", "Range query", "Receipt", "Table")
-OBJECTIVE = "Split objective"
 MOST_ROWS = 5000
 _FILLED = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
 SIDES = ("West", "South", "East", "North")
@@ -32,8 +36,9 @@ FARTHEST = 1e12  # beyond any coordinate on Earth; areas of boxes within it are 
 def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: int | None) -> None:
     """Draw the tabs; only the open one is computed."""
     _keep_box(what.release, clicked)
-    homogeneous = what.release.mechanism == "htf" and evaluation is not None
-    accuracy, size, query, receipt, table, *more = st.tabs([*NAMES, OBJECTIVE] if homogeneous else NAMES, key="tab", on_change="rerun")
+    extra = POINT_FAMILY.choices[what.release.mechanism].extra_tab
+    draw_extra = EXTRA_TABS.get(extra) if evaluation is not None else None
+    accuracy, size, query, receipt, table, *more = st.tabs([*NAMES, extra] if draw_extra else NAMES, key="tab", on_change="rerun")
     if accuracy.open:
         with accuracy:
             _accuracy(what, evaluation)
@@ -49,9 +54,9 @@ def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: int | 
     if table.open:
         with table:
             _table(what, level)
-    if more and more[0].open:
+    if draw_extra and more[0].open:
         with more[0]:
-            split_objective(what)
+            draw_extra(what)
 
 
 def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
@@ -191,3 +196,22 @@ def _table(what: Drawn, level: int) -> None:
         st.caption(f"The {MOST_ROWS:,} largest of {len(nodes):,} partitions, by released count.")
     if what.release.simulation:
         st.caption("Simulation: seeded noise, not private.")
+
+
+def split_objective(what: Drawn) -> None:
+    """The split objective of the first split, over all lines of an axis. Looks at the truth: only where the mode allows it."""
+    axis = st.segmented_control("Split", ("columns", "rows"), default="columns", required=True, key="objective axis")
+    steps = what.release.receipt.steps
+    spent = max((step.amount for step in steps if step.purpose.startswith("splits")), default=Fraction(1, 1000))
+    curve = objective_curve(what.data.points, PureBudget(spent), across=axis != "rows")
+    st.altair_chart(objective_chart(curve, what.data.unit), width="stretch")
+    st.caption(
+        "HTF splits where both parts are most homogeneous: it adds up how far every cell is from the mean of its part, and looks for"
+        " the line that makes this sum small, because a part that is evenly filled needs no further cuts. The band is the noise"
+        f" that one look costs at ε {float(spent):.3g}, what one level of splits may spend: where it is wider than the curve is deep,"
+        " the search finds hardly more than chance."
+    )
+
+
+EXTRA_TABS: dict[str, Callable[[Drawn], None]] = {"Split objective": split_objective}
+"""What draws the tab of its own that a mechanism names (`Mechanism.extra_tab`); only where the truth may be seen."""

@@ -19,6 +19,7 @@ from dpviz.app.session import newest, said, serve, settle, shelf
 from dpviz.app.trips_state import TRIPS
 from dpviz.app.verdict_row import verdict_row
 from dpviz.app.words import budget_words
+from dpviz.mechanisms.base import AnyMechanism
 from dpviz.view.escape import markdown
 
 DESKS: dict[str, Desk] = {"Points": POINTS, "Trips": TRIPS}
@@ -113,7 +114,7 @@ def _choose(ready: dict[str, tuple[Loaded, Any]], earlier: list[Kept]) -> tuple[
     return data, how, None
 
 
-def _in_short(mechanism: Any, budget: Any) -> str:
+def _in_short(mechanism: AnyMechanism, budget: Any) -> str:
     """A mechanism with the settings that differ from its defaults, and the budget."""
     usual = type(mechanism)().chosen()
     other = [
@@ -134,7 +135,7 @@ def _title(made: Kept) -> str:
     return f"{time}, {made.mechanism.title}, {budget_words(_budget_of(made))}, {made.paid.account.name}{again}"
 
 
-def _sums(data: Loaded, mechanism: Any, budget: Any, made: Kept | None) -> Purse:
+def _sums(data: Loaded, mechanism: AnyMechanism, budget: Any, made: Kept | None) -> Purse:
     """What is spent and left; a draw that is paid for takes nothing more."""
     return dataset_block(data, [] if made is not None else [(mechanism, budget)], title="##### What is spent")
 

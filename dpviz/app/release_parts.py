@@ -11,6 +11,7 @@ from dpviz.app.fields import at_most, check
 from dpviz.app.ledger import Loaded
 from dpviz.app.session import refusal
 from dpviz.errors import DpvizError, SettingError
+from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.dry_run import Expected, expected
 from dpviz.release.tables import FORMATS
@@ -72,7 +73,7 @@ def checked_words(said: dict[str, Any]) -> dict[str, Any]:
     return {**texts, "formats": formats}
 
 
-def dry_run_block(data: Loaded, mechanism: Any, budget: Budget) -> None:
+def dry_run_block(data: Loaded, mechanism: AnyMechanism, budget: Budget) -> None:
     """Expected error per level, from the mechanism alone."""
     st.markdown("##### Dry run")
     try:
@@ -94,7 +95,7 @@ def dry_run_block(data: Loaded, mechanism: Any, budget: Budget) -> None:
     st.caption(f"In {data.unit}, computed without a single record: nothing is spent. {markdown(found.note)}")
 
 
-def _expected(data: Loaded, mechanism: Any, budget: Budget) -> Expected:
+def _expected(data: Loaded, mechanism: AnyMechanism, budget: Budget) -> Expected:
     """The dry run of these settings, kept until they change: it holds nothing of the data."""
     key = (data.digest, data.marks, repr(mechanism), str(budget))
     known, found = st.session_state.get("dry run", (None, None))

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dpviz.app.ledger import Loaded, Purse, in_currency
 from dpviz.errors import DpvizError
+from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import amount_of
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.config import BudgetPart, DatasetPart, MechanismPart, OutputPart, PublicationPart, ReleaseConfig, to_toml
@@ -45,7 +46,7 @@ def save_button(data: Loaded, how: Any, purse: Purse | None) -> None:
     )
 
 
-def configuration(data: Loaded, mechanism: Any, budget: Budget, purse: Purse | None) -> str:
+def configuration(data: Loaded, mechanism: AnyMechanism, budget: Budget, purse: Purse | None) -> str:
     """The configuration as TOML.
 
     Args:

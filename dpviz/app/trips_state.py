@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
 
@@ -23,8 +23,7 @@ from dpviz.app.points_state import (
 from dpviz.app.session import Reader, amount, newest, number, one_of, settings, shelf
 from dpviz.data.flows import Flows
 from dpviz.evaluation.flow_metrics import FlowEvaluation, evaluate_flows
-from dpviz.mechanisms import FLOW_MECHANISMS
-from dpviz.mechanisms.base import FlowMechanism
+from dpviz.mechanisms import FLOW_MECHANISMS, TRIP_FAMILY, FlowMechanism
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease
@@ -58,7 +57,7 @@ class TripsConfig:
     mode: str = TEACH
     source: str = "sample"
     sample: str = "us_flights"
-    mechanism: str = "top_down"
+    mechanism: str = TRIP_FAMILY.usual[0]
     settings: dict[str, Any] = field(default_factory=dict)
     epsilon: float | Fraction = 1.0
     delta: float = 1e-8
@@ -70,16 +69,16 @@ class TripsConfig:
 
     def built(self) -> FlowMechanism:
         """The mechanism with its settings; raises `SettingError` if one is out of range."""
-        return FLOW_MECHANISMS[self.mechanism](**self.settings)  # type: ignore[no-any-return]
+        return FLOW_MECHANISMS[self.mechanism].from_settings(self.settings)
 
-    def all_built(self) -> list[Any]:
+    def all_built(self) -> list[FlowMechanism]:
         """The mechanism, and the one beside it with its default settings and the same neighbours."""
-        mechanisms: list[Any] = [self.built()]
+        mechanisms = [self.built()]
         if self.beside != ALONE:
             other = FLOW_MECHANISMS[self.beside]
             known = {rule.name for rule in other.rules()}
             shared = {name: value for name, value in self.settings.items() if name in ("neighbours", "conversion") and name in known}
-            mechanisms.append(other(**shared))
+            mechanisms.append(other.from_settings(shared))
         return mechanisms
 
     def budget(self) -> ApproxBudget:
@@ -113,7 +112,7 @@ class TripsConfig:
         }
 
 
-TRIPS = Desk(key="trips config", kind=TripsConfig, mechanisms=FLOW_MECHANISMS)
+TRIPS = Desk(key="trips config", kind=TripsConfig, families=(TRIP_FAMILY,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,7 +188,7 @@ def draw(data: TripsData, purse: Purse | None = None) -> None:
     how, count = TRIPS.config(), st.session_state.get("trips draws", 0) + 1
     mechanisms = how.all_built()
     for mechanism in mechanisms:
-        mechanism.check_flows(data.flows)
+        mechanism.check_data(data.flows)
     st.session_state["trips draws"] = count
     place, paying = shelf(f"trips drawn {how.mode}"), None if purse is None else (purse, till())
     made = TripsDrawn(releases=(), titles=(), data=data, config=how, seconds=(), number=count)
@@ -198,7 +197,7 @@ def draw(data: TripsData, purse: Purse | None = None) -> None:
         place.append(made)
 
 
-def _with_one_more(made: TripsDrawn, mechanism: Any, paying: tuple[Purse, Till] | None) -> TripsDrawn:
+def _with_one_more(made: TripsDrawn, mechanism: FlowMechanism, paying: tuple[Purse, Till] | None) -> TripsDrawn:
     """What was drawn, with one mechanism's release more; a seeded one in Teach, where nothing is paid."""
     start, budget, account = time.perf_counter(), made.config.budget(), made.account
     if paying is None:
@@ -206,7 +205,7 @@ def _with_one_more(made: TripsDrawn, mechanism: Any, paying: tuple[Purse, Till] 
     else:
         purse, place = paying
         paid = pay_and_draw(made.data, order_of(made.data, mechanism, budget, purse), place)
-        release, account = paid.release, paid.account.name
+        release, account = cast("FlowRelease", paid.release), paid.account.name
     seconds = (*made.seconds, time.perf_counter() - start)
     return replace(made, releases=(*made.releases, release), titles=(*made.titles, mechanism.title), seconds=seconds, account=account)
 

@@ -176,7 +176,7 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
     Raises:
         DpvizError: whatever is wrong with settings, frame or files.
     """
-    mechanism, budget = config.mechanism.built(points=config.data.is_points), config.budget.budget()
+    mechanism, budget = config.mechanism.built(config.data.family), config.budget.budget()
     frame = open_frame(config)
     opened = followed("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
     for note in opened.notes:

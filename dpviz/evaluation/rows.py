@@ -11,8 +11,7 @@ from typing import Any
 
 from dpviz.errors import DpvizError
 from dpviz.evaluation.study import Run, Study, version_of
-
-GROUPS = ("dpviz.mechanisms", "dpviz.flow_mechanisms")
+from dpviz.mechanisms import FAMILIES
 
 Row = dict[str, Any]
 
@@ -41,11 +40,11 @@ def rows_of(study: Study, run: Run) -> list[Row]:
         "study": study.mark,
         "label": run.label,
         "mechanism": run.mechanism.key,
-        "private": bool(run.mechanism.private),
+        "private": run.mechanism.private,
         "status": release.status,
         "settings": run.settings,
         "epsilon": float(run.budget.epsilon),
-        "delta": float(getattr(run.budget, "delta", 0)),
+        "delta": float(run.delta),
         "repeat": run.repeat,
         "run": run.id,
     }
@@ -77,8 +76,8 @@ def package_of(module: str) -> str:
     top = module.partition(".")[0]
     if top == "dpviz":
         return f"dpviz {version_of('dpviz')}"
-    for group in GROUPS:
-        for entry in entry_points(group=group):
+    for family in FAMILIES.values():
+        for entry in entry_points(group=family.group):
             if entry.module.partition(".")[0] == top and entry.dist is not None:
                 return f"{entry.dist.name} {entry.dist.version}"
     return top

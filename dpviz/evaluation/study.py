@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, InputError, RefusedError, SettingError
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.metrics import error_figures, true_answers
-from dpviz.mechanisms.base import Settings
+from dpviz.mechanisms import AnyFamily, AnyMechanism, Mechanism, family_of
 from dpviz.privacy.budget import ApproxBudget, PureBudget, exact
 from dpviz.privacy.entropy import Entropy
 from dpviz.space.workloads import area_share, random_rectangles
@@ -50,8 +51,38 @@ FINEST_ZOOM, SIZES_ZOOM = 7, 6
 _LARGEST_POWER = 15
 
 
+class Questions(ABC):
+    """What a study asks of every release, with the true answers. Each family of mechanisms has its own, listed in `QUESTIONS`."""
+
+    arrays: ClassVar[tuple[str, ...]]
+    """Names of the data's arrays that hold what was counted."""
+
+    @staticmethod
+    @abstractmethod
+    def checked(data: Any, workloads: tuple[str, ...]) -> tuple[str, ...]:
+        """The workloads, or the usual one; raises `SettingError` for unknown ones."""
+
+    @staticmethod
+    @abstractmethod
+    def frame_facts(data: Any) -> tuple[object, ...]:
+        """What tells two frames apart, and the unit and its bound: plain values."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, data: Any, workloads: tuple[str, ...], queries: int, seed: int) -> Self:
+        """The questions of some workloads, of `queries` each where they are random."""
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """Of the rows that each run gives."""
+
+    @abstractmethod
+    def rows(self, release: Any, *, parts: bool) -> list[Row]:
+        """A row per name: questions (how many), the four figures of `error_figures`, and what else this kind of data has."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PointQuestions:
+class PointQuestions(Questions):
     """Boxes and blocks, with the true counts in them.
 
     Attributes:
@@ -61,6 +92,8 @@ class PointQuestions:
         blocks: by name, a zoom level and which of its blocks, or None for all.
         truth: (k,) true counts by name, of lists and blocks alike.
     """
+
+    arrays: ClassVar[tuple[str, ...]] = ("column", "row", "count")
 
     points: PointCounts
     boxes: Floats
@@ -72,6 +105,11 @@ class PointQuestions:
     def checked(points: PointCounts, workloads: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG004
         """The workloads, or the usual one; raises `SettingError` for unknown ones."""
         return _known(workloads or POINT_WORKLOADS[:1], POINT_WORKLOADS)
+
+    @staticmethod
+    def frame_facts(points: PointCounts) -> tuple[object, ...]:
+        """Unit and bound, and the domain."""
+        return ("points", points.contributions, points.unit, points.domain.bounds, str(points.domain.crs), points.domain.order)
 
     @classmethod
     def of(cls, points: PointCounts, workloads: tuple[str, ...], queries: int, seed: int) -> PointQuestions:
@@ -121,7 +159,7 @@ def true_to(release: Release, points: PointCounts) -> Release:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TripQuestions:
+class TripQuestions(Questions):
     """Levels of regions, between which trips are compared.
 
     Attributes:
@@ -129,6 +167,8 @@ class TripQuestions:
         levels: by name, their number, 1 for the coarsest.
         sizes: names of the groups of pairs of the finest level by their true count.
     """
+
+    arrays: ClassVar[tuple[str, ...]] = ("origin", "destination", "count")
 
     flows: Flows
     levels: dict[str, int]
@@ -140,9 +180,15 @@ class TripQuestions:
         levels = flows.regions.levels
         return _known(workloads or levels[-1:], (*levels, LEVELS, SIZES))
 
+    @staticmethod
+    def frame_facts(flows: Flows) -> tuple[object, ...]:
+        """Unit and bound, and the names of the finest regions."""
+        ids = ([*side.ids[-1]] for side in (flows.regions, flows.ends))
+        return ("trips", flows.contributions, flows.unit, flows.exactly, *ids)
+
     @classmethod
-    def of(cls, flows: Flows, workloads: tuple[str, ...]) -> TripQuestions:
-        """The questions of some workloads."""
+    def of(cls, flows: Flows, workloads: tuple[str, ...], queries: int, seed: int) -> TripQuestions:  # noqa: ARG003
+        """The questions of some workloads; none are random."""
         levels = {name: place for place, name in enumerate(flows.regions.levels, 1) if name in workloads or LEVELS in workloads}
         truth = np.append(flows.count, 0)
         sizes = tuple(name for name, _ in by_size(truth)) if SIZES in workloads and SIZES not in levels else ()
@@ -225,6 +271,9 @@ def _blocks(counts: Callable[[int], Any], zoom: int, chosen: Mask | None) -> Any
     return found if chosen is None else found[chosen]
 
 
+QUESTIONS: dict[str, type[Questions]] = {"points": PointQuestions, "trips": TripQuestions}
+"""What is asked of the releases of each family, by the family's name."""
+
 MOST_RUNS = 100_000
 LARGEST_SEED = 2**63 - 1
 NOT_PUBLIC = (
@@ -250,22 +299,26 @@ class Run:
     """
 
     label: str
-    mechanism: Any
+    mechanism: AnyMechanism
     budget: PureBudget | ApproxBudget
     repeat: int
 
     @property
+    def delta(self) -> Fraction:
+        """Of the budget; 0 where it has none."""
+        return self.budget.delta if isinstance(self.budget, ApproxBudget) else Fraction(0)
+
+    @property
     def id(self) -> str:
         """Stands for mechanism, settings, budget and repeat; the label is not in it."""
-        amounts = [str(self.budget.epsilon), str(getattr(self.budget, "delta", 0))]
+        amounts = [str(self.budget.epsilon), str(self.delta)]
         text = json.dumps([self.mechanism.key, self.mechanism.chosen(), amounts, self.repeat], sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     @property
     def settings(self) -> str:
         """Those that differ from the defaults, as JSON."""
-        values = {rule.name: (getattr(self.mechanism, rule.name), rule.default) for rule in self.mechanism.rules()}
-        return json.dumps({name: value for name, (value, default) in values.items() if value != default})
+        return json.dumps(self.mechanism.changed())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -297,7 +350,7 @@ class Study:
 
     data: PointCounts | Flows
     public: bool = False
-    mechanisms: dict[str, Any]
+    mechanisms: dict[str, AnyMechanism]
     epsilons: tuple[Fraction, ...]
     delta: Fraction | None = None
     repeats: int = 1
@@ -309,9 +362,10 @@ class Study:
     def __post_init__(self) -> None:
         if self.public is not True:
             raise RefusedError(NOT_PUBLIC)
-        if not isinstance(self.data, PointCounts | Flows):
+        family = family_of(self.data)
+        if family is None:
             raise InputError(_NO_DATA.format(kind=type(self.data).__name__[:40]))
-        _check_built(self.mechanisms, trips=isinstance(self.data, Flows))
+        _check_built(self.mechanisms, family)
         for name, low, high in (("repeats", 1, MOST_RUNS), ("queries", 1, 10**6), ("seed", 0, LARGEST_SEED)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -327,18 +381,14 @@ class Study:
                 f"These are {len(self):,} runs; at most {MOST_RUNS:,} are made. Leave some settings, epsilons or repeats out."
             )
         self._check_mechanisms()
-        kind = TripQuestions if isinstance(self.data, Flows) else PointQuestions
-        object.__setattr__(self, "workloads", kind.checked(self.data, self.workloads))  # type: ignore[arg-type]
+        object.__setattr__(self, "workloads", QUESTIONS[family.name].checked(self.data, self.workloads))
 
     def _check_mechanisms(self) -> None:
         plans = [run.id for run in self.runs() if run.repeat == 1]
         if len(set(plans)) < len(plans):
             raise SettingError("The same mechanism with the same settings, or the same epsilon, stands there twice.")
         for mechanism in self.mechanisms.values():
-            if isinstance(self.data, Flows):
-                mechanism.check_flows(self.data)
-            else:
-                mechanism.check(self.data.domain)
+            mechanism.check_data(self.data)
 
     def __len__(self) -> int:
         return len(self.mechanisms) * len(self.epsilons) * self.repeats
@@ -352,28 +402,28 @@ class Study:
             for epsilon in self.epsilons
         ]
 
-    def _budget(self, mechanism: Any, epsilon: Fraction) -> PureBudget | ApproxBudget:
+    def _budget(self, mechanism: AnyMechanism, epsilon: Fraction) -> PureBudget | ApproxBudget:
         if not mechanism.needs_delta:
             return PureBudget(epsilon)
         if self.delta is None:
             raise BudgetError(f"{mechanism.title} needs a delta: give one beside the epsilons.")
         return ApproxBudget(epsilon, self.delta)
 
+    @property
+    def _kind(self) -> type[Questions]:
+        return QUESTIONS[next(iter(self.mechanisms.values())).family]
+
     @cached_property
-    def questions(self) -> PointQuestions | TripQuestions:
+    def questions(self) -> Questions:
         """What every release is asked, with the true answers."""
-        if isinstance(self.data, Flows):
-            return TripQuestions.of(self.data, self.workloads)
-        return PointQuestions.of(self.data, self.workloads, self.queries, self.seed)
+        return self._kind.of(self.data, self.workloads, self.queries, self.seed)
 
     @cached_property
     def mark(self) -> str:
         """Stands for all that rows of one table share: data, seed, queries and the version of dpviz; mechanisms are not in it."""
-        digest = hashlib.blake2b(
-            repr((_frame(self.data), self.seed, self.queries, self.parts, version_of("dpviz"))).encode(), digest_size=8
-        )
-        names = ("origin", "destination", "count") if isinstance(self.data, Flows) else ("column", "row", "count")
-        for name in names:
+        facts = (self._kind.frame_facts(self.data), self.seed, self.queries, self.parts, version_of("dpviz"))
+        digest = hashlib.blake2b(repr(facts).encode(), digest_size=8)
+        for name in self._kind.arrays:
             digest.update(np.ascontiguousarray(getattr(self.data, name)).tobytes())
         return digest.hexdigest()
 
@@ -389,19 +439,18 @@ def _listed(values: Any, name: str, example: str) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _check_built(mechanisms: Any, *, trips: bool) -> None:
-    """Raise where these are no built mechanisms by label, for points or for trips."""
+def _check_built(mechanisms: object, family: AnyFamily) -> None:
+    """Raise where these are no built mechanisms of the family by label."""
     if not isinstance(mechanisms, Mapping) or not all(isinstance(label, str) for label in mechanisms):
         raise SettingError(f"mechanisms must be a dict of built mechanisms by label, such as {_BUILT}.")
     for label, mechanism in mechanisms.items():
         where = f"mechanisms, {label[:80]!r}"
         if isinstance(mechanism, type):
             raise SettingError(f"{where}: give a built mechanism, {mechanism.__name__[:40]}(), not its class.")
-        if not isinstance(mechanism, Settings):
+        if not isinstance(mechanism, Mechanism):
             raise SettingError(f"{where}: give a built mechanism, such as {_BUILT}, not {type(mechanism).__name__[:40]}.")
-        if trips != hasattr(mechanism, "check_flows"):
-            made, given = ("points", "trips") if trips else ("trips", "points")
-            raise SettingError(f"{where}: {mechanism.title} is a mechanism for {made}, and the data are {given}.")
+        if mechanism.family != family.name:
+            raise SettingError(f"{where}: {mechanism.title} is a mechanism for {mechanism.family}, and the data are {family.name}.")
 
 
 def version_of(package: str) -> str:
@@ -410,10 +459,3 @@ def version_of(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def _frame(data: PointCounts | Flows) -> tuple[object, ...]:
-    held = (data.contributions, data.unit)
-    if isinstance(data, Flows):
-        return ("trips", *held, data.exactly, *([*side.ids[-1]] for side in (data.regions, data.ends)))
-    return ("points", *held, data.domain.bounds, str(data.domain.crs), data.domain.order)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from dpviz.mechanisms.base import Rule, Settings, setting
-from dpviz.space.domain import Domain
 
 EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 MOST_DRAWS = 999
@@ -74,7 +73,7 @@ def _same_split(first: Sequence[float], second: Sequence[float]) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lesson(Settings[Domain]):
+class Lesson(Settings):
     """Base of every lesson: its fields are its settings, declared as those of mechanisms are, and checked on creation.
 
     The range check, the widgets and the link all read the declaration. A setting named `draw` numbers the seeded draw and gets the button
@@ -88,6 +87,8 @@ class Lesson(Settings[Domain]):
         share_bar: for a setting that holds shares, how the page shows it.
     """
 
+    key: ClassVar[str]
+    title: ClassVar[str]
     text: ClassVar[str]
     task: ClassVar[str]
     share_bar: ClassVar[ShareBar | None] = None

@@ -1,9 +1,10 @@
 """One method per file: the only door from private to public."""
 
-from importlib.metadata import entry_points
-from typing import Any
-
-from dpviz.mechanisms.base import FlowMechanism, PointMechanism, Settings
+from dpviz.data.flows import Flows
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.base import AnyFamily, AnyMechanism, Family, Mechanism, Registry, Settings, setting
+from dpviz.mechanisms.noisy_counts import PointMechanism
+from dpviz.mechanisms.noisy_flows import FlowMechanism
 from dpviz.mechanisms.points.adaptive_grid import AdaptiveGrid
 from dpviz.mechanisms.points.hilbert_tree import HilbertTree
 from dpviz.mechanisms.points.htf import Htf
@@ -19,63 +20,83 @@ from dpviz.mechanisms.references import ExactKdtree, ExactTunedGrid
 from dpviz.mechanisms.trips.flat_gaussian import FlatGaussian
 from dpviz.mechanisms.trips.stability_histogram import StabilityHistogram
 from dpviz.mechanisms.trips.top_down import TopDown
+from dpviz.space.domain import Domain
+from dpviz.space.regions import Regions
 
-POINT_MECHANISMS: dict[str, type[Any]] = {
-    mechanism.key: mechanism
-    for mechanism in (
-        Quadtree,
-        PathTree,
-        PrivTree,
-        Htf,
-        Kdtree,
-        HilbertTree,
-        AdaptiveGrid,
-        UniformGrid,
-        TunedGrid,
-        Tuned,
-        Privelet,
-        Identity,
-        *(entry.load() for entry in entry_points(group="dpviz.mechanisms")),
-    )
-}
-"""Every private point mechanism by key. A new one is one file and one line here, or an entry point of another package."""
+POINT_FAMILY: Family[PointMechanism] = Family(
+    name="points",
+    data=PointCounts,
+    frame=Domain,
+    base=PointMechanism,  # type: ignore[type-abstract]
+    own=(Quadtree, PathTree, PrivTree, Htf, Kdtree, HilbertTree, AdaptiveGrid, UniformGrid, TunedGrid, Tuned, Privelet, Identity),
+    group="dpviz.mechanisms",
+    references=(ExactKdtree, ExactTunedGrid),
+    usual=("quadtree", "path_tree", "uniform_grid"),
+)
+TRIP_FAMILY: Family[FlowMechanism] = Family(
+    name="trips",
+    data=Flows,
+    frame=Regions,
+    base=FlowMechanism,  # type: ignore[type-abstract]
+    own=(TopDown, FlatGaussian, StabilityHistogram),
+    group="dpviz.flow_mechanisms",
+    usual=("top_down", "flat_gaussian", "stability_histogram"),
+)
 
-REFERENCES: dict[str, type[Any]] = {reference.key: reference for reference in (ExactKdtree, ExactTunedGrid)}
+POINT_MECHANISMS = POINT_FAMILY.mechanisms
+"""Every private point mechanism by key. A new one is one file and one name above, or an entry point of another package."""
+
+FLOW_MECHANISMS = TRIP_FAMILY.mechanisms
+"""Every private trip mechanism by key, as for points."""
+
+REFERENCES = {reference.key: reference for reference in POINT_FAMILY.references}
 """Point references that are NOT PRIVATE, by key: for teaching what privacy costs. Their releases refuse to be published."""
 
-FLOW_MECHANISMS: dict[str, type[Any]] = {
-    mechanism.key: mechanism
-    for mechanism in (
-        TopDown,
-        FlatGaussian,
-        StabilityHistogram,
-        *(entry.load() for entry in entry_points(group="dpviz.flow_mechanisms")),
-    )
-}
-"""Every private trip mechanism by key."""
+FAMILIES: dict[str, AnyFamily] = {family.name: family for family in (POINT_FAMILY, TRIP_FAMILY)}
+"""Every family by name; another kind of private data is one more."""
+
+
+def family_of(data: object) -> AnyFamily | None:
+    """The family of mechanisms that take these private data; None for anything else.
+
+    >>> family_of(PointCounts.from_matrix([[1, 0], [0, 2]])).name
+    'points'
+    """
+    return next((family for family in FAMILIES.values() if isinstance(data, family.data)), None)
+
 
 __all__ = [
+    "FAMILIES",
     "FLOW_MECHANISMS",
+    "POINT_FAMILY",
     "POINT_MECHANISMS",
     "REFERENCES",
+    "TRIP_FAMILY",
     "AdaptiveGrid",
+    "AnyFamily",
+    "AnyMechanism",
     "ExactKdtree",
     "ExactTunedGrid",
+    "Family",
     "FlatGaussian",
     "FlowMechanism",
     "HilbertTree",
     "Htf",
     "Identity",
     "Kdtree",
+    "Mechanism",
     "PathTree",
     "PointMechanism",
     "PrivTree",
     "Privelet",
     "Quadtree",
+    "Registry",
     "Settings",
     "StabilityHistogram",
     "TopDown",
     "Tuned",
     "TunedGrid",
     "UniformGrid",
+    "family_of",
+    "setting",
 ]

@@ -1,25 +1,28 @@
-"""What a mechanism is: settings declared once, and one method from private counts to a public release."""
+"""What a mechanism is: settings declared once, all that the other rooms ask of it, and the registry of its family."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
+from functools import cached_property
+from importlib.metadata import entry_points
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from dpviz.data.flows import Flows
-from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
-from dpviz.privacy.budget import Budget, PureBudget
+from dpviz.privacy.audit import Neighbours
+from dpviz.privacy.budget import Budget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.flow_release import FlowRelease
-from dpviz.release.point_release import Release
-from dpviz.space.domain import Domain
-from dpviz.space.regions import Regions
 
-Frame = TypeVar("Frame", Domain, Regions)
+Data = TypeVar("Data")
+Frame = TypeVar("Frame")
+Output = TypeVar("Output")
+
+BOUNDED, ADD_REMOVE = "bounded", "add_remove"
+NEIGHBOURS = (BOUNDED, ADD_REMOVE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,25 +91,18 @@ def setting(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Generic[Frame]):
-    """Base of every mechanism: frozen settings, checked on creation.
-
-    `Frame` is the public frame that it works on: a Domain, or the Regions of trips.
-
-    Class attributes:
-        key: its name in tables, addresses and files.
-        title: its name on screen.
-        summary: one sentence on what it does.
-        private: False for references that must never be published.
+class Settings:
+    """Frozen settings, each declared once with `setting` and checked on creation.
 
     Raises:
         SettingError: a setting of the wrong type or out of its range.
-    """
 
-    key: ClassVar[str]
-    title: ClassVar[str]
-    summary: ClassVar[str]
-    private: ClassVar[bool] = True
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Grid(Settings):
+    ...     side: int = setting(8, "Cells per side", low=1, high=64, help="How many cells a row has.")
+    >>> Grid(side=4).chosen()
+    {'side': 4}
+    """
 
     def __post_init__(self) -> None:
         declared = {each.name: each for each in fields(self)}
@@ -118,14 +114,106 @@ class Settings(Generic[Frame]):
         """The settings, in order of declaration."""
         return (Rule(name=f.name, default=f.default, **f.metadata["rule"]) for f in fields(cls) if f.default is not MISSING)
 
+    @classmethod
+    def from_settings(cls, values: Mapping[str, Any]) -> Self:
+        """Build one from values by the names of settings; the others keep their defaults.
+
+        Raises:
+            SettingError: an unknown name, or a value of the wrong type or out of its range.
+        """
+        known = {rule.name for rule in cls.rules()}
+        if unknown := sorted(set(values) - known):
+            raise SettingError(f"There is no setting {unknown[0][:40]!r}; there are {', '.join(sorted(known)) or 'none'}.")
+        return cls(**values)
+
+    def chosen(self) -> dict[str, Any]:
+        """Every setting and its value."""
+        return {declared.name: getattr(self, declared.name) for declared in fields(self)}
+
+    def changed(self) -> dict[str, Any]:
+        """The settings that differ from their defaults."""
+        return {rule.name: getattr(self, rule.name) for rule in self.rules() if getattr(self, rule.name) != rule.default}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelError:
+    """The noise on the counts of one level of a release.
+
+    Attributes:
+        level: 0 for the whole.
+        of: what is counted there, in words.
+        numbers: how many counts there are; None where that depends on the data.
+        stddev: root mean square standard deviation of a count, in units; NaN where none can be stated.
+        interval: half the width of the 95 % interval, in units.
+    """
+
+    level: int
+    of: str
+    numbers: int | None
+    stddev: float
+    interval: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
+    """Base of every mechanism: its settings, and all that pages, studies, audits, dry runs and the command line ask of it.
+
+    `Data` is what it takes and keeps private, `Frame` the public frame of these data, `Output` what it releases. Each family has a base
+    of its own with these three fixed (`PointMechanism`, `FlowMechanism`); a mechanism is a frozen dataclass on top of that, which
+    declares its settings and implements `release`. The rest has defaults.
+
+    Class attributes:
+        family: the name of its family, such as "points"; set by the family's base.
+        key: its name in tables, links, configurations and files.
+        title: its name on screen.
+        summary: one sentence on what it does.
+        private: False for references that must never be published.
+        extra_tab: the title of a tab of its own under the map, which the page draws; "" without one.
+    """
+
+    family: ClassVar[str]
+    key: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    private: ClassVar[bool] = True
+    extra_tab: ClassVar[str] = ""
+
+    @abstractmethod
+    def release(self, data: Data, budget: Budget, entropy: Entropy) -> Output:
+        """Spend a budget on private data: the only step from private to public.
+
+        Args:
+            data: the private counts.
+            budget: of the kind that the mechanism takes.
+            entropy: where noise comes from.
+
+        Raises:
+            BudgetError: another kind of budget, or settings that it does not fit.
+            DpvizError: settings that do not fit the data's frame, or other arguments than these.
+        """
+
     @property
     def needs_delta(self) -> bool:
         """Whether the budget must have a delta."""
         return False
 
+    @property
+    def neighbours(self) -> str:
+        """Which inputs must look alike: "add_remove" (one unit more), or "bounded" (one unit replaced)."""
+        return ADD_REMOVE
+
+    @property
+    def conversion(self) -> str:
+        """How (epsilon, delta) becomes rho where an account counts in rho: "tight" or "simple"."""
+        return "tight"
+
     def check(self, frame: Frame) -> None:
-        """Raise what is wrong with these settings on a frame, as far as public facts tell, before anything is spent."""
+        """Raise what is wrong with these settings on a frame, as far as public facts show, before anything is spent."""
         self.shares(frame)
+
+    @abstractmethod
+    def check_data(self, data: Data) -> None:
+        """Raise what public facts about the data rule out (their frame, unit and bound per unit), before anything is spent."""
 
     def shares(self, frame: Frame) -> list[Share]:  # noqa: ARG002
         """How the budget is split on a frame; one part unless a mechanism says otherwise."""
@@ -135,9 +223,110 @@ class Settings(Generic[Frame]):
         """The same mechanism with another split, in the order of `shares`; itself if there is nothing to split."""
         return self
 
-    def chosen(self) -> dict[str, Any]:
-        """Every setting and its value."""
-        return {declared.name: getattr(self, declared.name) for declared in fields(self)}
+    @abstractmethod
+    def depends_on_data(self, release: Output) -> bool:
+        """Whether other data would have given other partitions, or other numbers to release, as far as a release shows."""
+
+    @abstractmethod
+    def level_errors(self, release: Output) -> list[LevelError]:
+        """The noise on each level of a release, coarsest first: the expected error where nothing else is known."""
+
+    @abstractmethod
+    def audit_pairs(self, budget: Budget) -> list[Neighbours]:
+        """Pairs of made-up neighbouring inputs on which a fault of this mechanism would show, each with the mechanism run on it."""
+
+
+AnyMechanism = Mechanism[Any, Any, Any]
+"""A mechanism of whichever family."""
+Kind_co = TypeVar("Kind_co", bound=AnyMechanism, covariant=True)
+
+
+class Registry(Mapping[str, type[Kind_co]]):
+    """The mechanisms of a family by key: those of this package, then those that installed packages join by an entry point.
+
+    Entry points are loaded at the first look, so that a package that joins may import dpviz, and dpviz may be imported by it.
+
+    Args:
+        base: what all of them are based on.
+        own: those of this package.
+        group: name of the entry points.
+
+    Raises:
+        SettingError: at the first look: an entry point that is no mechanism of the family, or has the key of another one.
+    """
+
+    def __init__(self, base: type[Kind_co], own: Sequence[type[Kind_co]], group: str) -> None:
+        self.group = group
+        self._base, self._own = base, own
+
+    def __getitem__(self, key: str) -> type[Kind_co]:
+        return self._all[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __or__(self, other: Mapping[str, Any]) -> dict[str, Any]:
+        return {**self, **other}
+
+    def __repr__(self) -> str:
+        return f"Registry({', '.join(self)})"
+
+    def reload(self) -> None:
+        """Look for entry points again at the next look, as after a package was installed."""
+        self.__dict__.pop("_all", None)
+
+    @cached_property
+    def _all(self) -> dict[str, type[Kind_co]]:
+        found = {mechanism.key: mechanism for mechanism in self._own}
+        for entry in entry_points(group=self.group):
+            mechanism = entry.load()
+            if not (isinstance(mechanism, type) and issubclass(mechanism, self._base)):
+                raise SettingError(f"The entry point {entry.name!r} of {self.group} is no mechanism based on {self._base.__name__}.")
+            if mechanism.key in found:
+                raise SettingError(f"The entry point {entry.name!r} of {self.group} has the key {mechanism.key!r}, which is taken.")
+            found[mechanism.key] = mechanism
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family(Generic[Kind_co]):
+    """Mechanisms that take the same kind of private data. Pages, studies, configurations and the command line look here.
+
+    Attributes:
+        name: what the data are called, such as "points".
+        data: the type of the private data.
+        frame: the type of their public frame.
+        base: what every mechanism of the family is based on.
+        own: the private mechanisms of this package.
+        group: name of the entry points by which packages join others.
+        references: mechanisms that are NOT PRIVATE, for teaching.
+        usual: keys of those that are compared unless others are chosen; the first is a page's default.
+    """
+
+    name: str
+    data: type[Any]
+    frame: type[Any]
+    base: type[Kind_co]
+    own: tuple[type[Kind_co], ...]
+    group: str
+    references: tuple[type[Kind_co], ...] = ()
+    usual: tuple[str, ...]
+
+    @cached_property
+    def mechanisms(self) -> Registry[Kind_co]:
+        """The private ones by key, joined ones included."""
+        return Registry(self.base, self.own, self.group)
+
+    @property
+    def choices(self) -> dict[str, type[Kind_co]]:
+        """All of them by key: private ones, then references."""
+        return {**self.mechanisms, **{reference.key: reference for reference in self.references}}
+
+
+AnyFamily = Family[AnyMechanism]
 
 
 def shares_of(shares: Sequence[float]) -> list[float]:
@@ -155,7 +344,7 @@ def shares_of(shares: Sequence[float]) -> list[float]:
 def _checked(rule: Rule, declared: Field[Any], value: Any) -> Any:
     if value is None and rule.optional:
         return None
-    kind = str(declared.type).split(" ")[0]
+    kind = (declared.type.__name__ if isinstance(declared.type, type) else str(declared.type)).split(" ")[0]
     try:
         value = _CONVERT[kind](value, rule.label)
     except OverflowError:
@@ -214,27 +403,3 @@ _CONVERT: dict[str, Callable[[Any, str], Any]] = {
     "bool": _switch,
     "tuple[float,": _several,
 }
-
-
-@runtime_checkable
-class PointMechanism(Protocol):
-    """Anything that turns private lattice counts into a public release."""
-
-    key: ClassVar[str]
-    title: ClassVar[str]
-    summary: ClassVar[str]
-
-    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
-        """Spend `budget` on `points` with noise from `entropy`."""
-
-
-@runtime_checkable
-class FlowMechanism(Protocol):
-    """Anything that turns private trips into a public release."""
-
-    key: ClassVar[str]
-    title: ClassVar[str]
-    summary: ClassVar[str]
-
-    def release(self, flows: Flows, budget: Budget, entropy: Entropy) -> FlowRelease:
-        """Spend `budget` on `flows` with noise from `entropy`."""

@@ -1,34 +1,91 @@
-"""The steps that every mechanism on a tree shares: count with noise, keep the receipt, hand out."""
+"""What every mechanism of points shares: its base, counting with noise, the receipt, and the release of a tree of counts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError, SettingError
-from dpviz.mechanisms.base import Settings
+from dpviz.mechanisms.audit_points import USUAL, Added, point_pair
+from dpviz.mechanisms.base import LevelError, Mechanism
+from dpviz.privacy.audit import Neighbours
 from dpviz.privacy.budget import Budget, PureBudget
 from dpviz.privacy.consistency import add_up, least_squares, soft_zeroed
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Receipt, Step
-from dpviz.release.point_release import Release
+from dpviz.release.point_release import INTERVAL_WIDTH, Release
 from dpviz.space.domain import Domain
 from dpviz.space.tree import Tree
 
 MOST_GROWN = 2**23
+NO_POINTS = "A mechanism takes PointCounts: see PointCounts.from_xy and read_points."
 LEANING = "answers that cut a leaf lean towards fuller neighbours, and have the spread of those that do not"
 ZEROED = "the spread is that of the noise before small counts were drawn towards 0, which adds bias"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class PointMechanism(Mechanism[PointCounts, Domain, Release]):
+    """Base of every mechanism of points: it counts records in the cells of a domain's lattice and releases a tree of noisy counts.
+
+    Class attributes:
+        audit_inputs: made-up neighbours for audits; another list where faults would not show on the usual one.
+
+    A mechanism in full, which counts the whole domain and nothing else:
+
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Total(PointMechanism):
+    ...     key, title, summary = "total", "Total", "Counts the whole domain with noise."
+    ...     def release(self, points, budget, entropy):
+    ...         counter, tree = NoisyCounts(points=points, entropy=entropy), quadtree(points.domain, 0)
+    ...         counted = counter.count_levels(tree, [require_pure(budget, self.title).epsilon])
+    ...         return counter.make_release(Finish(mechanism=self, budget=budget), tree, *counted)
+    >>> points = PointCounts.from_matrix(np.ones((4, 4), int))
+    >>> Total().release(points, PureBudget(1000), Entropy.seeded(1)).count.tolist()
+    [16.0]
+    """
+
+    family: ClassVar[str] = "points"
+    audit_inputs: ClassVar[tuple[Added, ...]] = USUAL
+
+    def check_data(self, data: PointCounts) -> None:
+        """Raise what public facts about the points rule out; see `check` for their domain.
+
+        Raises:
+            InputError: no PointCounts.
+            DpvizError: settings that do not fit the domain.
+        """
+        if not isinstance(data, PointCounts):
+            raise InputError(NO_POINTS)
+        self.check(data.domain)
+
+    def depends_on_data(self, release: Release) -> bool:
+        """Whether partitions may lie elsewhere for other data: a part of the budget pays for them, or the spread is approximate."""
+        return release.approximate is not None or any(share.structure for share in self.shares(release.domain))
+
+    def level_errors(self, release: Release) -> list[LevelError]:
+        """Root mean square deviation of the partitions of each level."""
+        found = []
+        for level in range(release.height + 1):
+            nodes = release.nodes(level)
+            stddev = float(np.sqrt(np.mean(release.stddev[nodes] ** 2)))
+            of = "the whole domain" if len(nodes) == 1 else f"partitions of level {level}"
+            found.append(LevelError(level=level, of=of, numbers=len(nodes), stddev=stddev, interval=INTERVAL_WIDTH * stddev))
+        return found
+
+    def audit_pairs(self, budget: Budget) -> list[Neighbours]:
+        """The mechanism on each of `audit_inputs`."""
+        return [point_pair(added, lambda points, entropy: self.release(points, budget, entropy)) for added in self.audit_inputs]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finish:
     """What a release says about itself beyond its counts.
 
     Attributes:
@@ -42,7 +99,7 @@ class Plan:
         inside: how answers fill partitions that are cut: "uniform" or "interpolated".
     """
 
-    mechanism: Settings[Domain]
+    mechanism: PointMechanism
     budget: Budget
     unprotected: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -53,7 +110,7 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Study:
+class NoisyCounts:
     """One run on private points: draws the noise and writes the receipt beside it.
 
     Attributes:
@@ -70,7 +127,7 @@ class Study:
 
     def __post_init__(self) -> None:
         if not isinstance(self.points, PointCounts):
-            raise InputError("A mechanism takes PointCounts: see PointCounts.from_xy and read_points.")
+            raise InputError(NO_POINTS)
         if not isinstance(self.entropy, Entropy):
             raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
 
@@ -144,22 +201,22 @@ class Study:
                 noisy[here], variance[here] = self.count("counts", true[here], epsilon, depth)
         return noisy, variance
 
-    def hand_out(self, plan: Plan, tree: Tree, noisy: Floats, variance: Floats) -> Release:
+    def make_release(self, finish: Finish, tree: Tree, noisy: Floats, variance: Floats) -> Release:
         """The release of noisy counts on a tree, made consistent by least squares or left as they are."""
-        consistent = plan.least_squares or not np.isfinite(variance[tree.leaves]).all()
+        consistent = finish.least_squares or not np.isfinite(variance[tree.leaves]).all()
         if consistent:
             count, spread = least_squares(tree, noisy, variance)
         else:
             (count, variance), spread = add_up(tree, noisy, variance), None
-        several, zero, zeroed = np.isfinite(variance).sum() > len(tree.leaves), plan.zero and plan.least_squares, None
+        several, zero, zeroed = np.isfinite(variance).sum() > len(tree.leaves), finish.zero and finish.least_squares, None
         if zero:
             zeroed, _ = least_squares(tree, *soft_zeroed(tree, noisy, variance), least=0.0)
-        leaning = plan.inside == "interpolated"
+        leaning = finish.inside == "interpolated"
         steps = ("small leaves drawn towards 0",) * zero + ("least squares",) * bool(consistent and several and not zero)
         steps += ("least squares, the total at least 0",) * zero + ("answers lean towards fuller neighbours inside leaves",) * leaning
         return Release(
-            mechanism=plan.mechanism.key,
-            settings=plan.mechanism.chosen(),
+            mechanism=finish.mechanism.key,
+            settings=finish.mechanism.chosen(),
             domain=self.points.domain,
             tree=tree,
             noisy=noisy,
@@ -167,37 +224,37 @@ class Study:
             count=count if zeroed is None else zeroed,
             unbiased=None if zeroed is None else count,
             spread=spread,
-            receipt=self.receipt(plan),
+            receipt=self.receipt(finish),
             steps=steps,
             simulation=self.entropy.simulation,
             height=tree.height,
-            approximate=because(plan.approximate, ZEROED if zero else None, LEANING if leaning else None),
-            inside=plan.inside,
+            approximate=join_reasons(finish.approximate, ZEROED if zero else None, LEANING if leaning else None),
+            inside=finish.inside,
         )
 
-    def receipt(self, plan: Plan) -> Receipt:
+    def receipt(self, finish: Finish) -> Receipt:
         """The receipt of all steps so far."""
         return Receipt(
-            total=plan.budget,
+            total=finish.budget,
             steps=tuple(self.steps),
             unit=self.points.unit,
             contributions=self.points.contributions,
-            unprotected=(*Receipt.unprotected, *plan.unprotected),
-            notes=(*plan.notes, *self.notes),
-            private=plan.mechanism.private,
+            unprotected=(*Receipt.unprotected, *finish.unprotected),
+            notes=(*finish.notes, *self.notes),
+            private=finish.mechanism.private,
         )
 
 
-def finish_of(mechanism: Settings[Domain]) -> dict[str, Any]:
-    """How a mechanism's own settings finish its counts, as far as it has such settings: arguments of a `Plan`."""
+def finish_settings(mechanism: PointMechanism) -> dict[str, Any]:
+    """How a mechanism's own settings finish its counts, as far as it has such settings: arguments of a `Finish`."""
     return {name: value for name, value in mechanism.chosen().items() if name in ("least_squares", "zero", "inside")}
 
 
-def because(*reasons: str | None) -> str | None:
+def join_reasons(*reasons: str | None) -> str | None:
     """Reasons why a spread is approximate as one text; None if there is none."""
     return "; ".join(filter(None, reasons)) or None
 
 
-def on_leaves(tree: Tree, epsilon: Fraction) -> list[Fraction]:
+def all_on_leaves(tree: Tree, epsilon: Fraction) -> list[Fraction]:
     """Budgets per depth that spend everything on the leaves of a balanced tree."""
     return [Fraction(0)] * tree.height + [epsilon]

@@ -1,24 +1,27 @@
-"""The steps that every trip mechanism shares: check, measure with noise, add up to the levels above, keep the receipt."""
+"""What every mechanism of trips shares: its base, measuring with noise, sums over the levels above, and the receipt."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpviz.arrays import Integers, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError, SettingError
-from dpviz.mechanisms.base import Settings
+from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, flows_seen
+from dpviz.mechanisms.base import BOUNDED, LevelError, Mechanism
+from dpviz.privacy.audit import Neighbours, Sight
 from dpviz.privacy.budget import Budget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.receipt import Receipt, Step
-from dpviz.release.flow_release import FlowRelease, StageCounts, pair_sums
+from dpviz.release.flow_release import INTERVAL_WIDTH, FlowRelease, StageCounts, pair_sums
 from dpviz.space.pair_tree import PairTree
-from dpviz.space.regions import Regions
+from dpviz.space.regions import ROOT, Regions
 
 
 def with_sums_above(tree: PairTree, finest: StageCounts, stage: int) -> list[StageCounts]:
@@ -49,20 +52,18 @@ def summed_stage(origin: Places, destination: Places, count: Integers) -> StageC
     )
 
 
-BOUNDED, ADD_REMOVE = "bounded", "add_remove"
-NEIGHBOURS = (BOUNDED, ADD_REMOVE)
-
-
 @dataclass(frozen=True, kw_only=True)
-class FlowSettings(Settings[Regions]):
-    """Base of every trip mechanism."""
+class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
+    """Base of every mechanism of trips: it counts trips between regions and releases noisy trips per pair, stage by stage."""
+
+    family: ClassVar[str] = "trips"
 
     @property
     def needs_delta(self) -> bool:
         """Always: discrete Gaussian noise and thresholds fail with probability delta."""
         return True
 
-    def check_flows(self, flows: Flows) -> None:
+    def check_data(self, data: Flows) -> None:
         """Raise whatever public facts about the input rule out, before anything is spent.
 
         Raises:
@@ -71,14 +72,14 @@ class FlowSettings(Settings[Regions]):
             SettingError: settings that do not fit the regions.
             BudgetError: custom weights that do not.
         """
-        if not isinstance(flows, Flows):
+        if not isinstance(data, Flows):
             raise InputError("A trip mechanism takes Flows: see Flows.from_table and read_flows.")
-        if self.chosen().get("neighbours") == BOUNDED and flows.contributions > 1 and not flows.exactly:
+        if self.neighbours == BOUNDED and data.contributions > 1 and not data.exactly:
             raise InputError(
                 "Bounded neighbours replace m trips by m trips: with more than one trip per person, declare that everybody has"
                 " exactly that many (exactly=True), or choose neighbours='add_remove'."
             )
-        self.check_pairs(flows.regions, flows.ends)
+        self.check_pairs(data.regions, data.ends)
 
     def check_pairs(self, origins: Regions, destinations: Regions) -> None:
         """Raise what is wrong with these settings on two hierarchies; the same one twice where there is one geography."""
@@ -86,9 +87,50 @@ class FlowSettings(Settings[Regions]):
         if destinations is not origins:
             self.check(destinations)
 
+    def depends_on_data(self, release: FlowRelease) -> bool:
+        """Whether the data decide which pairs are released."""
+        return not release.every_pair
+
+    def level_errors(self, release: FlowRelease) -> list[LevelError]:
+        """The deviation of one pair of each level, where it is the same for all of them."""
+        found = []
+        for level in range(release.depth + 1):
+            stddev, of = _stddev(release, level), release.tree.title(2 * level)
+            found.append(LevelError(level=level, of=of, numbers=None, stddev=stddev, interval=INTERVAL_WIDTH * stddev))
+        return found
+
+    def audit_pairs(self, budget: Budget) -> list[Neighbours]:
+        """The mechanism on one trip more or elsewhere, and on one person's several trips where it takes these."""
+
+        def run(flows: Flows) -> Callable[[Entropy], Sight]:
+            return lambda entropy: flows_seen(self.release(flows, budget, entropy))
+
+        inputs = [(pair.words, pair.inputs(moved=self.neighbours == BOUNDED)) for pair in (*TRIPS, *PEOPLE)]
+        return [Neighbours(words=words, one=run(one), other=run(other)) for words, (one, other) in inputs if self._takes(one)]
+
+    def _takes(self, flows: Flows) -> bool:
+        """Whether the mechanism takes trips of which a person has so many."""
+        try:
+            self.check_data(flows)
+        except InputError:
+            if flows.contributions == 1:
+                raise
+            return False
+        return True
+
+
+def _stddev(release: FlowRelease, level: int) -> float:
+    """Of one number of a level: measured, or for the whole the sum of all that were; NaN where it depends on the pair."""
+    variance = release.stages[2 * level].variance
+    if np.isfinite(variance):
+        return float(np.sqrt(variance))
+    if level or not release.every_pair:
+        return float("nan")
+    return float(release.answer([ROOT], [ROOT], levels=(0, 0), spread=True)[1][0])
+
 
 @dataclass(frozen=True, kw_only=True)
-class FlowStudy:
+class NoisyFlows:
     """One run on private trips: draws the noise and writes the receipt beside it.
 
     Attributes:
@@ -162,6 +204,6 @@ class FlowStudy:
             conversion=conversion if converted is not None and converted is not total else None,
         )
 
-    def hand_out(self, tree: PairTree, stages: list[StageCounts], receipt: Receipt, **about: Any) -> FlowRelease:
+    def make_release(self, tree: PairTree, stages: list[StageCounts], receipt: Receipt, **about: Any) -> FlowRelease:
         """The release of stages that were made."""
         return FlowRelease(tree=tree, stages=tuple(stages), receipt=receipt, simulation=self.entropy.simulation, **about)

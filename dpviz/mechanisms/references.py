@@ -10,14 +10,15 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting
+from dpviz.mechanisms.audit_points import MEDIANS, Added
+from dpviz.mechanisms.base import Share, setting
 from dpviz.mechanisms.expected_error import Asked, grid_bias
-from dpviz.mechanisms.noisy_counts import Plan, Study, on_leaves
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves
 from dpviz.mechanisms.points.median_tree import Halving, grow
 from dpviz.mechanisms.points.quadtree import prune
 from dpviz.mechanisms.points.tuned import GridTuning
 from dpviz.privacy.allocation import level_weights
-from dpviz.privacy.budget import PureBudget, require_pure
+from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import exact_medians
 from dpviz.release.point_release import Release
@@ -28,7 +29,7 @@ COUNTS = ("noisy", "exact")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactKdtree(Settings[Domain]):
+class ExactKdtree(PointMechanism):
     """A kd-tree whose splits are the exact medians. NOT PRIVATE: the splits alone reveal where records lie.
 
     Protects: nothing. Exact counts reveal all; noisy ones spend the whole budget on counts, but the structure is not paid for.
@@ -41,6 +42,7 @@ class ExactKdtree(Settings[Domain]):
     title: ClassVar[str] = "Exact kd-tree (NOT PRIVATE)"
     summary: ClassVar[str] = "NOT PRIVATE: a kd-tree at exact medians, to show what privacy costs; it must never be published."
     private: ClassVar[bool] = False
+    audit_inputs: ClassVar[tuple[Added, ...]] = MEDIANS
 
     counts: str = setting("noisy", "Counts", choices=COUNTS, help="Noisy is the paper's kd-true, exact its kd-pure. Neither is private.")
     height: int = setting(8, "Height", low=1, high=12, help="Steps from the whole domain to the smallest partitions, four parts each.")
@@ -48,20 +50,21 @@ class ExactKdtree(Settings[Domain]):
         0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
     )
 
-    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Split at exact medians; `budget` goes to noisy counts, geometrically over levels. The result refuses to be published."""
-        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        budget = require_pure(budget, self.title)
+        counter = NoisyCounts(points=points, entropy=entropy)
         self.check(points.domain)
         grown = grow(points, self._height(points.domain), 2, _exactly)
         if self.counts == "exact":
             noisy, variance = grown.true.astype(np.float64), np.zeros(len(grown.true))
         else:
             epsilons = budget.split(level_weights("geometric", self._height(points.domain)))
-            noisy, variance = study.count_levels(grown.tree, epsilons, grown.true)
+            noisy, variance = counter.count_levels(grown.tree, epsilons, grown.true)
         notes = ("NOT PRIVATE: the splits are the exact medians, which no budget pays for.",)
         unprotected = ("the records themselves: NOT PRIVATE",)
-        plan = Plan(mechanism=self, budget=budget, notes=notes, unprotected=unprotected, least_squares=self.counts == "noisy")
-        release = study.hand_out(plan, grown.tree, noisy, variance)
+        finish = Finish(mechanism=self, budget=budget, notes=notes, unprotected=unprotected, least_squares=self.counts == "noisy")
+        release = counter.make_release(finish, grown.tree, noisy, variance)
         return prune(release, self.prune) if self.prune else release
 
     def check(self, frame: Domain) -> None:
@@ -102,27 +105,28 @@ class ExactTunedGrid(GridTuning):
 
     counts: str = setting("noisy", "Counts", choices=COUNTS, help="Noisy is the paper's Leaky, exact its BestNonPriv. Neither is private.")
 
-    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Keep the grid with the least error; `budget` goes to noisy counts. The result refuses to be published."""
-        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        budget = require_pure(budget, self.title)
+        counter = NoisyCounts(points=points, entropy=entropy)
         self.check(points.domain)
         asked = Asked(points=points, boxes=self.boxes(points.domain))
         floor = np.maximum(asked.truth, self.rho(int(points.count.sum()) if self.declared_total is None else self.declared_total))
-        tried = (self._tried(study, asked, budget, size.side) for size in self.candidates(points.domain))
+        tried = (self._tried(counter, asked, budget, size.side) for size in self.candidates(points.domain))
         best, _ = min(tried, key=lambda each: float((each[1] / floor).mean()))
         return best
 
-    def _tried(self, study: Study, asked: Asked, budget: PureBudget, side: int) -> tuple[Release, Floats]:
+    def _tried(self, counter: NoisyCounts, asked: Asked, budget: PureBudget, side: int) -> tuple[Release, Floats]:
         """One size of grid, counted with all of the budget or exactly; its (q,) absolute errors. PRIVATE."""
-        study, domain = replace(study, steps=[], notes=[]), study.points.domain
+        counter, domain = replace(counter, steps=[], notes=[]), counter.points.domain
         tree = grid(domain, side, side)
         notes = ("NOT PRIVATE: the size of the grid is the best one for the data, which no budget pays for.", *self.cut_notes(domain))
         unprotected = ("the records themselves: NOT PRIVATE",)
-        plan = Plan(mechanism=self, budget=budget, notes=notes, unprotected=unprotected, least_squares=self.counts == "noisy")
+        finish = Finish(mechanism=self, budget=budget, notes=notes, unprotected=unprotected, least_squares=self.counts == "noisy")
         if self.counts == "exact":
-            exact = tree.sums(study.points.column, study.points.row, study.points.count).astype(np.float64)
-            return study.hand_out(plan, tree, exact, np.zeros(len(tree))), grid_bias(asked, side)
-        release = study.hand_out(plan, tree, *study.count_levels(tree, on_leaves(tree, budget.epsilon)))
+            exact = tree.sums(counter.points.column, counter.points.row, counter.points.count).astype(np.float64)
+            return counter.make_release(finish, tree, exact, np.zeros(len(tree))), grid_bias(asked, side)
+        release = counter.make_release(finish, tree, *counter.count_levels(tree, all_on_leaves(tree, budget.epsilon)))
         return release, np.abs(release.answer(domain.coordinates(asked.boxes.lattice)) - asked.truth)
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002

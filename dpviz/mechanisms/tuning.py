@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.indexes import CornerCounts
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import PointMechanism, Settings, Share, setting, shares_of
+from dpviz.mechanisms.audit_points import TUNING, Added
+from dpviz.mechanisms.base import Share, setting, shares_of
 from dpviz.mechanisms.expected_error import Asked, Boxes, Expected, Sums, expected_grid, grid_bias, grid_cover, tuning_boxes
-from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.noisy_counts import NoisyCounts, PointMechanism
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
 from dpviz.privacy.budget import PureBudget
@@ -141,8 +142,10 @@ class Choice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tuning(Settings[Domain]):
+class Tuning(PointMechanism):
     """Settings of private tuning, and its first phase; `TunedGrid` and `Tuned` say what is tuned."""
+
+    audit_inputs: ClassVar[tuple[Added, ...]] = TUNING
 
     tuning_share: float = setting(
         0.2, "Share for tuning", low=0.01, high=0.8, help="The part of ε that pays for the choice; what is left pays for the release."
@@ -178,7 +181,7 @@ class Tuning(Settings[Domain]):
         """The public boxes to tune by; raises `SettingError` if there are none or too many."""
         return tuning_boxes(domain, self.sizes, self.per_size, self.seed)
 
-    def tune_by(self, study: Study, budget: PureBudget, purpose: str, candidates: Sequence[Candidate]) -> Choice:
+    def tune_by(self, counter: NoisyCounts, budget: PureBudget, purpose: str, candidates: Sequence[Candidate]) -> Choice:
         """The first phase: buy the total if none is declared, then choose; a single candidate costs nothing.
 
         Privacy:
@@ -187,11 +190,11 @@ class Tuning(Settings[Domain]):
         """
         if len(candidates) == 1:
             return Choice(place=0, rest=budget.epsilon)
-        amount, rest, total = self._total(study, budget)
-        step = choice_step(purpose, amount, self.law, study.points.contributions, len(candidates))
-        scores = self.scores(study.points, PureBudget(rest), total, candidates)
-        study.steps.append(step)
-        place = choose(scores, step, study.points.contributions, study.entropy)
+        amount, rest, total = self._total(counter, budget)
+        step = choice_step(purpose, amount, self.law, counter.points.contributions, len(candidates))
+        scores = self.scores(counter.points, PureBudget(rest), total, candidates)
+        counter.steps.append(step)
+        place = choose(scores, step, counter.points.contributions, counter.entropy)
         declared = self.declared_total is not None
         unprotected = (f"the declared number of records ({self.declared_total:,})",) if declared else ()
         return Choice(place=place, rest=rest, unprotected=unprotected)
@@ -207,13 +210,13 @@ class Tuning(Settings[Domain]):
         """The sanity bound: delta times the total, which counts as 100 at least."""
         return self.sanity * max(total, SMALLEST_TOTAL)
 
-    def _total(self, study: Study, budget: PureBudget) -> tuple[Fraction, Fraction, int]:
+    def _total(self, counter: NoisyCounts, budget: PureBudget) -> tuple[Fraction, Fraction, int]:
         """Epsilon for the choice, epsilon for the release, and the public number of records."""
         parts = budget.split([share.share for share in self._parts()])
         if self.declared_total is not None:
             return parts[0], parts[1], self.declared_total
-        true = np.array([study.points.count.sum()], np.int64)
-        noisy, _ = study.count("total, for the sanity bound", true, parts[0])
+        true = np.array([counter.points.count.sum()], np.int64)
+        noisy, _ = counter.count("total, for the sanity bound", true, parts[0])
         return parts[1], parts[2], int(noisy[0])
 
     def _parts(self) -> list[Share]:

@@ -15,8 +15,8 @@ from dpviz.bundled import folder
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
 from dpviz.evaluation.metrics import true_answers
-from dpviz.mechanisms.base import PointMechanism
 from dpviz.mechanisms.expected_error import grid_cover, largest_grid_sensitivity, overlap_sensitivity, response_sensitivity, tuning_boxes
+from dpviz.mechanisms.noisy_counts import PointMechanism
 from dpviz.mechanisms.points.tuned import TunedGrid
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
 from dpviz.mechanisms.references import ExactTunedGrid

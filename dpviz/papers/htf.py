@@ -12,8 +12,7 @@ import pandas as pd
 from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import workload_errors
-from dpviz.mechanisms.base import PointMechanism
-from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.noisy_counts import NoisyCounts, PointMechanism
 from dpviz.mechanisms.points.adaptive_grid import AdaptiveGrid
 from dpviz.mechanisms.points.htf import Htf
 from dpviz.mechanisms.points.identity import Identity
@@ -284,5 +283,5 @@ def _by_height(
 
 def _found(mechanism: Htf, points: PointCounts, epsilon: float, seed: int) -> int:
     """The height that a form of HTF finds in one run."""
-    study = Study(points=points, entropy=Entropy.seeded(seed))
+    study = NoisyCounts(points=points, entropy=Entropy.seeded(seed))
     return mechanism.spending(study, budget_of(mechanism, epsilon).epsilon).height

@@ -17,7 +17,8 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
 from dpviz.evaluation.matching import Blocking, Holders, block, made_up_holders
 from dpviz.evaluation.metrics import true_answers
-from dpviz.mechanisms.base import PointMechanism
+from dpviz.mechanisms.base import AnyMechanism
+from dpviz.mechanisms.noisy_counts import PointMechanism
 from dpviz.mechanisms.points.hilbert_tree import HilbertTree
 from dpviz.mechanisms.points.kdtree import Kdtree
 from dpviz.mechanisms.points.quadtree import Quadtree
@@ -140,7 +141,7 @@ def median_errors(
     return pd.DataFrame(rows)
 
 
-def budget_of(mechanism: Any, epsilon: float) -> Any:
+def budget_of(mechanism: AnyMechanism, epsilon: float) -> Any:
     """The budget of the kind that a mechanism takes; delta is the paper's 1e-4 where there is one."""
     return ApproxBudget(str(epsilon), DELTA) if mechanism.needs_delta else PureBudget(str(epsilon))
 

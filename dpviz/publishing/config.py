@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from dpviz.data.counting.engines import AUTO, DASK, ENGINES
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import BudgetError, RefusedError, SettingError
-from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, REFERENCES
+from dpviz.mechanisms import POINT_FAMILY, TRIP_FAMILY, AnyFamily, AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, to_table, to_text
 from dpviz.samples.flows import FLOW_SAMPLES
@@ -81,25 +81,25 @@ class MechanismPart:
     key: str
     settings: dict[str, Any] = field(default_factory=dict)
 
-    def built(self, *, points: bool, references: bool = False) -> Any:
+    def built(self, family: AnyFamily, *, references: bool = False) -> AnyMechanism:
         """The mechanism with its settings.
 
         Args:
-            points: for points; else for trips.
+            family: of mechanisms for the data's kind.
             references: whether those that are not private are allowed.
 
         Raises:
             SettingError: an unknown key or setting (names the known ones), or a value out of range.
             RefusedError: a reference that is not private, where it is not allowed.
         """
-        offered = (POINT_MECHANISMS | (REFERENCES if references else {})) if points else FLOW_MECHANISMS
-        if points and self.key in REFERENCES and not references:
+        offered = family.choices if references else family.mechanisms
+        if self.key in family.choices and self.key not in offered:
             raise RefusedError(f"{self.key} is NOT PRIVATE: a reference that shows what privacy costs, and is never published.")
         if self.key not in offered:
-            raise SettingError(f"[mechanism] key must be one of {', '.join(offered)} for {'points' if points else 'trips'}.")
+            raise SettingError(f"[mechanism] key must be one of {', '.join(offered)} for {family.name}.")
         kind = offered[self.key]
         check_keys(self.settings, {rule.name: rule for rule in kind.rules()}, "[mechanism.settings]")
-        return kind(**self.settings)
+        return kind.from_settings(self.settings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,6 +303,11 @@ class DataPart:
         return self.points is not None or self.sample in SAMPLES
 
     @property
+    def family(self) -> AnyFamily:
+        """Of the mechanisms that take data of this kind."""
+        return POINT_FAMILY if self.is_points else TRIP_FAMILY
+
+    @property
     def files(self) -> tuple[str, ...]:
         """Paths, globs and folders, as they are written; none of a sample."""
         named = self.points if self.points is not None else self.trips
@@ -466,7 +471,7 @@ def from_tables(found: dict[str, Any], *, base: Path = Path()) -> ReleaseConfig:
         raise SettingError(f"The configuration lacks {', '.join(missing)}.")
     parts = {name: table_of(PARTS[name], table, f"[{name}]") for name, table in found.items()}
     config = ReleaseConfig(**parts, base=base)
-    config.mechanism.built(points=config.data.is_points)
+    config.mechanism.built(config.data.family)
     config.data.refuse_undeclared(config.dataset.unit)
     return config
 

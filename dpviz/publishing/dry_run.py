@@ -9,21 +9,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.evaluation.metrics import expected_error
+from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.private_data import PrivateData, emptied
-from dpviz.release.flow_release import INTERVAL_WIDTH as TRIPS_WIDTH
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.point_release import INTERVAL_WIDTH as POINTS_WIDTH
 from dpviz.release.point_release import Release
-from dpviz.space.regions import ROOT
 
 __all__ = ["Answer", "Wanted", "error_at", "wanted_epsilon"]
 
@@ -53,7 +50,7 @@ class Expected:
     note: str
 
 
-def expected(mechanism: Any, data: PrivateData, budget: Budget) -> Expected:
+def expected(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> Expected:
     """Expected error per level, by running the mechanism on the same public frame without a single record.
 
     Args:
@@ -65,55 +62,15 @@ def expected(mechanism: Any, data: PrivateData, budget: Budget) -> Expected:
         DpvizError: settings, frame or budget that do not fit: what a real draw would raise, too.
     """
     release = dry_run(mechanism, data, budget)
-    rows = _point_rows(release) if isinstance(release, Release) else _trip_rows(release)
-    notes = [FROM_DATA] if from_data(mechanism, release, data) else []
+    rows = [vars(level) for level in mechanism.level_errors(release)]
+    notes = [FROM_DATA] if mechanism.depends_on_data(release) else []
     return Expected(by_level=pd.DataFrame(rows), receipt=release.receipt, note=" ".join([*notes, ONLY_NOISE]))
 
 
-def dry_run(mechanism: Any, data: PrivateData, budget: Budget) -> Release | FlowRelease:
+def dry_run(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> Release | FlowRelease:
     """A release of no records, on the frame and with the unit and bounds of `data`; seeded, so never published."""
     release: Release | FlowRelease = mechanism.release(emptied(data), budget, Entropy.seeded(SEED))
     return release
-
-
-def from_data(mechanism: Any, release: Release | FlowRelease, data: PrivateData) -> bool:
-    """Whether what is released, or where partitions lie, depends on the records that there would be."""
-    if isinstance(data, Flows):
-        return isinstance(release, FlowRelease) and not release.every_pair
-    return release.approximate is not None or any(share.structure for share in mechanism.shares(data.domain))
-
-
-def _point_rows(release: Release) -> list[dict[str, Any]]:
-    rows = []
-    for level in range(release.height + 1):
-        nodes = release.nodes(level)
-        stddev = _root_mean_square(release.stddev[nodes])
-        of = "the whole domain" if len(nodes) == 1 else f"partitions of level {level}"
-        rows.append({"level": level, "of": of, "numbers": len(nodes), "stddev": stddev, "interval": POINTS_WIDTH * stddev})
-    return rows
-
-
-def _trip_rows(release: FlowRelease) -> list[dict[str, Any]]:
-    rows = []
-    for level in range(release.depth + 1):
-        stddev = _trip_stddev(release, level)
-        of = release.tree.title(2 * level)
-        rows.append({"level": level, "of": of, "numbers": None, "stddev": stddev, "interval": TRIPS_WIDTH * stddev})
-    return rows
-
-
-def _trip_stddev(release: FlowRelease, level: int) -> float:
-    """Of one number of a level: measured, or for the whole the sum of all that were; missing where it depends on the pair."""
-    variance = release.stages[2 * level].variance
-    if np.isfinite(variance):
-        return float(np.sqrt(variance))
-    if level or not release.every_pair:
-        return float("nan")
-    return float(release.answer([ROOT], [ROOT], levels=(0, 0), spread=True)[1][0])
-
-
-def _root_mean_square(stddev: NDArray[np.float64]) -> float:
-    return float(np.sqrt(np.mean(stddev**2)))
 
 
 SMALLEST, LARGEST = 0.001, 100.0
@@ -167,7 +124,7 @@ class Answer:
     note: str
 
 
-def wanted_epsilon(mechanism: Any, data: PrivateData, wanted: Wanted, *, look: Callable[[], object] = int) -> Answer:
+def wanted_epsilon(mechanism: AnyMechanism, data: PrivateData, wanted: Wanted, *, look: Callable[[], object] = int) -> Answer:
     """Go down from the largest epsilon while the expected error is small enough, then halve the last stride, on a logarithmic scale.
 
     So every larger epsilon that was looked at is enough, too. That matters where small budgets make coarse partitions, with little noise
@@ -226,7 +183,7 @@ def _rounded(epsilon: float, wanted: Wanted, error: Callable[[float], float]) ->
     return epsilon, error(epsilon)
 
 
-def error_at(mechanism: Any, data: PrivateData, wanted: Wanted, epsilon: float) -> float:
+def error_at(mechanism: AnyMechanism, data: PrivateData, wanted: Wanted, epsilon: float) -> float:
     """Root mean square error of the noise at the wanted level with some epsilon; raises as `wanted_epsilon`."""
     budget = ApproxBudget(repr(epsilon), repr(wanted.delta)) if mechanism.needs_delta else PureBudget(repr(epsilon))
     release = dry_run(mechanism, data, budget) if wanted.records is None else _stand_in(mechanism, data, budget, wanted.records)
@@ -240,10 +197,10 @@ def error_at(mechanism: Any, data: PrivateData, wanted: Wanted, epsilon: float) 
     return expected_error(release, wanted.level)
 
 
-def _stand_in(mechanism: Any, data: PrivateData, budget: Budget, records: int) -> Any:
+def _stand_in(mechanism: AnyMechanism, data: PrivateData, budget: Budget, records: int) -> Any:
     """A release of made-up records in place of the data; of none where that makes no difference."""
     release = dry_run(mechanism, data, budget)
-    if not isinstance(data, PointCounts) or not from_data(mechanism, release, data):
+    if not isinstance(data, PointCounts) or not mechanism.depends_on_data(release):
         return release
     return mechanism.release(evenly(data, records), budget, Entropy.seeded(SEED))
 
@@ -264,19 +221,19 @@ def _added_up(release: FlowRelease, level: int) -> float:
     return float(np.sqrt(finest * tree.size(tree.height) / tree.size(2 * level)))
 
 
-def _note(mechanism: Any, data: PrivateData, wanted: Wanted) -> str:
+def _note(mechanism: AnyMechanism, data: PrivateData, wanted: Wanted) -> str:
     release = _at_one(mechanism, data, wanted)
     notes = []
     if isinstance(release, FlowRelease):
         notes += [] if release.every_pair else [SUPPRESSED]
-    elif from_data(mechanism, release, data):
+    elif mechanism.depends_on_data(release):
         notes.append(EVEN.format(records=wanted.records) if wanted.records else FROM_DATA)
     if _adds_up(release, wanted.level):
         notes.append("This level only adds up finer pairs; all of them are counted in, and a release of fewer pairs has less noise there.")
     return " ".join([*notes, ONLY_NOISE])
 
 
-def _at_one(mechanism: Any, data: PrivateData, wanted: Wanted) -> Any:
+def _at_one(mechanism: AnyMechanism, data: PrivateData, wanted: Wanted) -> Any:
     """A release of no records at epsilon 1."""
     return dry_run(mechanism, data, ApproxBudget("1", repr(wanted.delta)) if mechanism.needs_delta else PureBudget("1"))
 
@@ -287,7 +244,7 @@ def _adds_up(release: Any, level: int) -> bool:
     return known and not np.isfinite(release.stages[2 * level].variance)
 
 
-def _suppressed_sums(mechanism: Any, data: PrivateData, wanted: Wanted) -> bool:
+def _suppressed_sums(mechanism: AnyMechanism, data: PrivateData, wanted: Wanted) -> bool:
     """Whether the level adds up what a mechanism of trips releases after leaving pairs out."""
     if not isinstance(data, Flows):
         return False

@@ -103,7 +103,7 @@ def differences(paid: Paid, config: ReleaseConfig) -> list[str]:
         DpvizError: the configuration's mechanism or frame cannot be built.
     """
     release, data, terms = paid.release, config.data, paid.account.terms
-    mechanism, frame = config.mechanism.built(points=data.is_points), open_frame(config)
+    mechanism, frame = config.mechanism.built(data.family), open_frame(config)
     who = (data.person or "", data.contributions or 1) if data.sample is None else (terms.person or "", release.receipt.contributions)
     parts = {
         "[dataset] name": (config.dataset.name, paid.account.name),

@@ -10,6 +10,7 @@ from typing import Any
 
 from dpviz.data.flows import Flows
 from dpviz.errors import SettingError
+from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import Account
 from dpviz.privacy.budget import Budget
 from dpviz.publishing.private_data import PrivateData
@@ -35,7 +36,7 @@ class Order:
     """
 
     data: PrivateData
-    mechanism: Any
+    mechanism: AnyMechanism
     budget: Budget
     dataset: str
     marks: tuple[str, ...]

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError, DpvizError, RefusedError
 from dpviz.privacy.accounts import Account, Amount, Entry, Terms, exact_text, in_words
 from dpviz.privacy.entropy import Entropy
@@ -258,12 +257,9 @@ def open_account(order: Order, ledger: Ledger) -> Terms:
         BudgetError: a first draw without a cap.
         DpvizError: settings, frame or budget that do not fit.
     """
-    if not getattr(order.mechanism, "private", False):
+    if not order.mechanism.private:
         raise RefusedError("NOT PRIVATE: this is a reference that shows what privacy costs; it is never drawn from private data.")
-    if isinstance(order.data, Flows):
-        order.mechanism.check_flows(order.data)
-    else:
-        order.mechanism.check(order.data.domain)
+    order.mechanism.check_data(order.data)
     rehearsed = dry_run(order.mechanism, order.data, order.budget)
     receipt = rehearsed.receipt
     _check_price(receipt, order)

@@ -13,6 +13,7 @@ from dpviz.data.counting.job import Watch
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import SettingError
 from dpviz.evaluation.study import MOST_RUNS, Study
+from dpviz.mechanisms import AnyMechanism
 from dpviz.publishing.config import DomainPart, MechanismPart, PublicDataPart, RegionsPart, Sourced
 from dpviz.publishing.private_data import UNWATCHED, Opened, PrivateData, open_data, open_frame
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, value_of
@@ -84,18 +85,18 @@ class StudyConfig(Sourced):
     workloads: tuple[str, ...] = ()
     parts: bool = False
 
-    def built(self) -> dict[str, Any]:
+    def built(self) -> dict[str, AnyMechanism]:
         """The mechanisms by label.
 
         Raises:
             SettingError: as `MechanismPart.built`, or two of one label.
         """
-        made: dict[str, Any] = {}
+        made: dict[str, AnyMechanism] = {}
         for part in self.mechanisms:
             for label, plain in part.variants():
                 if label in made:
                     raise SettingError(f"Two mechanisms are called {label[:80]!r}: give one another label.")
-                made[label] = plain.built(points=self.data.is_points, references=True)
+                made[label] = plain.built(self.data.family, references=True)
                 if len(made) > MOST_RUNS:
                     raise SettingError(f"There are more than {MOST_RUNS:,} combinations of settings.")
         return made

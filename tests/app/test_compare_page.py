@@ -141,7 +141,7 @@ class TestLinks:
 
     def test_mechanisms_and_samples_of_the_other_kind_are_passed_over(self):
         config = from_query(CompareConfig, {"kind": "Trips", "mechanisms": '["quadtree"]', "sample": "la_residents"})
-        assert config.chosen == compare_state.USUAL["Trips"]
+        assert config.chosen == compare_state.FAMILY["Trips"].usual
         assert config.chosen_sample == "northeast_commuters"
         assert [mechanism.key for mechanism in config.built().values()] == ["top_down", "flat_gaussian", "stability_histogram"]
 

@@ -7,7 +7,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpviz.app.points_state import (
-    CHOICES,
     LARGEST_DELTA,
     LARGEST_EPSILON,
     LARGEST_ORDER,
@@ -17,7 +16,7 @@ from dpviz.app.points_state import (
     Config,
 )
 from dpviz.app.session import from_query, to_query
-from dpviz.mechanisms import Quadtree
+from dpviz.mechanisms import POINT_FAMILY, Quadtree
 from dpviz.mechanisms.base import Settings
 from dpviz.samples.points import SAMPLES
 from dpviz.view.points_map import SHOWN
@@ -28,7 +27,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-SETTINGS = sorted({rule.name for mechanism in CHOICES.values() for rule in mechanism.rules()})
+SETTINGS = sorted({rule.name for mechanism in POINT_FAMILY.choices.values() for rule in mechanism.rules()})
 
 
 def json_text(value):
@@ -39,7 +38,7 @@ TEXTS = st.one_of(
     st.text(max_size=30),
     st.integers().map(str),
     st.floats().map(str),
-    st.sampled_from([*SAMPLES, *CHOICES, *SHOWN, "Teach", "Curate", "9" * 400, "-" + "9" * 4000, "1e999", "[" * 3000, "٣"]),
+    st.sampled_from([*SAMPLES, *POINT_FAMILY.choices, *SHOWN, "Teach", "Curate", "9" * 400, "-" + "9" * 4000, "1e999", "[" * 3000, "٣"]),
     st.dictionaries(st.sampled_from(SETTINGS), JSON, max_size=4).map(json_text),
     JSON.map(json_text),
 )
@@ -70,13 +69,13 @@ def settings_of(mechanism):
 
 @st.composite
 def configs(draw):
-    mechanism = draw(st.sampled_from(sorted(CHOICES)))
+    mechanism = draw(st.sampled_from(sorted(POINT_FAMILY.choices)))
     return Config(
         mode=draw(st.sampled_from(["Teach", "Curate"])),
         sample=draw(st.sampled_from(sorted(SAMPLES))),
         size=draw(st.none() | st.integers(1, 10_000_000)),
         mechanism=mechanism,
-        settings=draw(settings_of(CHOICES[mechanism])),
+        settings=draw(settings_of(POINT_FAMILY.choices[mechanism])),
         epsilon=draw(st.floats(SMALLEST_EPSILON, LARGEST_EPSILON)),
         delta=draw(st.floats(SMALLEST_DELTA, LARGEST_DELTA)),
         order=draw(st.integers(1, LARGEST_ORDER)),

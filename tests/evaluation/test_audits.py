@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpviz.errors import BudgetError, SettingError
-from dpviz.evaluation.audits import EPSILON, WORST, Added, audit_all, audit_budget, audit_mechanism, audited, point_pairs
+from dpviz.evaluation.audits import EPSILON, audit_all, audit_budget, audit_mechanism, audited
 from dpviz.mechanisms import (
     FLOW_MECHANISMS,
     POINT_MECHANISMS,
@@ -25,6 +25,7 @@ from dpviz.mechanisms import (
 )
 from dpviz.mechanisms import noisy_counts as measure
 from dpviz.mechanisms import noisy_flows as flow_measure
+from dpviz.mechanisms.audit_points import Added
 from dpviz.mechanisms.points import kdtree, path_tree, privtree
 from dpviz.mechanisms.points.median_tree import MedianTree
 from dpviz.mechanisms.trips import flat_gaussian, stability_histogram
@@ -187,7 +188,7 @@ def test_smooth_medians_that_forget_that_a_person_is_in_many_nodes_are_caught(mo
     budget = audit_budget(mechanism)
     if planted:
         monkeypatch.setattr(kdtree, "smooth_medians", widened)
-    found = audit("kdtree", point_pairs(mechanism, budget)[-1:], budget, AuditPlan(runs=200))
+    found = audit("kdtree", mechanism.audit_pairs(budget)[-1:], budget, AuditPlan(runs=200))
     assert found.passed != planted
     assert found.lower_bound > EPSILON * 1.1 or not planted
 
@@ -222,7 +223,7 @@ WIDE = {
 @pytest.mark.parametrize("key", WIDE)
 def test_more_nodes_than_are_looked_at_are_not_said_to_repeat(monkeypatch, key):
     """Of more than 40 nodes only a path is seen, whose few noises do come again."""
-    monkeypatch.setitem(WORST, key, (Added(order=3, beside=((0, 0, 20),)),))
+    monkeypatch.setattr(type(WIDE[key]), "audit_inputs", (Added(order=3, beside=((0, 0, 20),)),))
     found = audit_mechanism(WIDE[key], runs=100)
     assert not found.repeated
     assert found.passed
@@ -283,3 +284,12 @@ def test_two_processes_find_what_one_finds():
     some = {"identity": Identity(), "quadtree": Quadtree()}
     one, two = (audit_all(some, plan=AuditPlan(runs=100), processes=processes) for processes in (1, 2))
     assert one.equals(two)
+
+
+@pytest.mark.parametrize("key", [*POINT_MECHANISMS, *FLOW_MECHANISMS])
+def test_every_mechanism_that_takes_several_records_is_audited_on_a_person_in_several_cells(key):
+    mechanism = audited()[key]
+    pairs = mechanism.audit_pairs(audit_budget(mechanism))
+    assert any(pair.words.startswith("a person's") and ("(0, 0): 1" in pair.words or "on 2 pair(s)" in pair.words) for pair in pairs) == (
+        key != "stability_histogram"
+    )

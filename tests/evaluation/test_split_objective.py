@@ -7,7 +7,7 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.split_objective import closing_in, objective_curve, objectives
-from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.htf import UNITS, SplitCells, Splitting, by_rounds
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -41,8 +41,8 @@ def test_both_ends_are_the_domain_as_one_part():
 def test_it_closes_in_as_the_mechanism_does_when_the_noise_is_gone(rounds, side):
     for seed in range(4):
         points = PointCounts.from_matrix(crowd(2.0, side, seed))
-        study = Study(points=points, entropy=Entropy.seeded(1))
-        nodes = Splitting(study=study, cells=SplitCells.of(points), across=np.array([True]), epsilon=PureBudget(10**9).epsilon, level=1)
+        counter = NoisyCounts(points=points, entropy=Entropy.seeded(1))
+        nodes = Splitting(counter=counter, cells=SplitCells.of(points), across=np.array([True]), epsilon=PureBudget(10**9).epsilon, level=1)
         visited, last = closing_in(objectives(points), rounds)
         assert [last] == by_rounds(nodes, rounds).tolist()
         assert len(visited) == len(set(visited.tolist())) <= 2 * rounds + 1

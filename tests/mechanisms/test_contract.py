@@ -9,8 +9,7 @@ from geopandas.tools.hilbert_curve import _encode
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, DpvizError, InputError, SettingError
-from dpviz.mechanisms import POINT_MECHANISMS, AdaptiveGrid, Htf, Kdtree, PathTree
-from dpviz.mechanisms.base import PointMechanism
+from dpviz.mechanisms import POINT_MECHANISMS, AdaptiveGrid, Htf, Kdtree, PathTree, PointMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release

@@ -7,8 +7,7 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, RefusedError
-from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES, ExactKdtree, Kdtree
-from dpviz.mechanisms.base import PointMechanism
+from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES, ExactKdtree, Kdtree, PointMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release

@@ -8,8 +8,7 @@ import pytest
 
 from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError, InputError, SettingError
-from dpviz.mechanisms import FLOW_MECHANISMS
-from dpviz.mechanisms.base import FlowMechanism
+from dpviz.mechanisms import FLOW_MECHANISMS, FlowMechanism
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease

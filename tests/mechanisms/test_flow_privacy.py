@@ -64,9 +64,9 @@ def test_replacing_trips_moves_every_stage_by_2_m_squared_at_most_and_by_all_of_
     vectors = stage_vectors(tree, list(combinations_with_replacement(pairs, bound)))
     found = [largest_squared_distance(at) for at in vectors]
     flows = flows_of(regions, {}, **person("bounded", bound))
-    study = flow_measure.FlowStudy(flows=flows, entropy=Entropy.seeded(0), neighbours="bounded")
-    assert found == [0] + [study.squared_sensitivity] * tree.height
-    assert study.squared_sensitivity == 2 * bound**2
+    counter = flow_measure.NoisyFlows(flows=flows, entropy=Entropy.seeded(0), neighbours="bounded")
+    assert found == [0] + [counter.squared_sensitivity] * tree.height
+    assert counter.squared_sensitivity == 2 * bound**2
 
 
 @SIDES
@@ -77,11 +77,11 @@ def test_adding_or_removing_a_unit_moves_every_stage_by_m_squared_at_most_and_by
     pairs = list(product(range(4), repeat=2))
     units = [unit for number in range(bound + 1) for unit in combinations_with_replacement(pairs, number)]
     found = [int((at**2).sum(1).max()) for at in stage_vectors(tree, units)]
-    study = flow_measure.FlowStudy(
+    counter = flow_measure.NoisyFlows(
         flows=flows_of(regions, {}, **person("add_remove", bound)), entropy=Entropy.seeded(0), neighbours="add_remove"
     )
-    assert found == [study.squared_sensitivity] * (tree.height + 1)
-    assert study.squared_sensitivity == bound**2
+    assert found == [counter.squared_sensitivity] * (tree.height + 1)
+    assert counter.squared_sensitivity == bound**2
 
 
 @SIDES
@@ -217,7 +217,7 @@ def test_no_person_costs_more_than_rho_on_two_levels_wherever_the_trips_lie(monk
 
 
 def test_the_enumeration_catches_the_papers_sensitivity_for_many_trips(monkeypatch):
-    monkeypatch.setattr(flow_measure.FlowStudy, "squared_sensitivity", property(lambda study: 2 * study.flows.contributions))
+    monkeypatch.setattr(flow_measure.NoisyFlows, "squared_sensitivity", property(lambda counter: 2 * counter.flows.contributions))
     regions, who = regular(2, 2), person("bounded", 3)
     trips = Counter(dict.fromkeys(product(range(4), repeat=2), 6))
     distinct = [(0, 0), (0, 1), (1, 0)], [(2, 2), (2, 3), (3, 2)]

@@ -123,17 +123,19 @@ def test_a_person_with_the_most_records_allowed_costs_no_more_than_epsilon_where
 
 
 def test_the_enumeration_catches_a_mechanism_that_forgets_to_split_its_budget(monkeypatch):
-    honest = measure.Study.count_levels
-    monkeypatch.setattr(measure.Study, "count_levels", lambda study, tree, epsilons: honest(study, tree, [EPSILON / 2 for _ in epsilons]))
-    monkeypatch.setattr(measure.Study, "receipt", lambda study, plan: _without_check(study, plan))
+    honest = measure.NoisyCounts.count_levels
+    monkeypatch.setattr(
+        measure.NoisyCounts, "count_levels", lambda counter, tree, epsilons: honest(counter, tree, [EPSILON / 2 for _ in epsilons])
+    )
+    monkeypatch.setattr(measure.NoisyCounts, "receipt", lambda counter, finish: _without_check(counter, finish))
     points = PointCounts.from_matrix(np.zeros((4, 4), int))
     more = PointCounts.from_matrix(add(np.zeros((4, 4), int), [5]))
     assert loss(monkeypatch, Quadtree(), points, more) == EPSILON * 3 / 2
 
 
-def _without_check(study, plan):
-    receipt = measure.Receipt(total=PureBudget(EPSILON * 10), steps=tuple(study.steps))
-    assert plan.budget.epsilon == EPSILON
+def _without_check(counter, finish):
+    receipt = measure.Receipt(total=PureBudget(EPSILON * 10), steps=tuple(counter.steps))
+    assert finish.budget.epsilon == EPSILON
     return receipt
 
 

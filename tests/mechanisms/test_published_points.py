@@ -13,8 +13,7 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.metrics import true_answers
-from dpviz.mechanisms import AdaptiveGrid, PathTree, PrivTree, Quadtree
-from dpviz.mechanisms.base import PointMechanism
+from dpviz.mechanisms import AdaptiveGrid, PathTree, PointMechanism, PrivTree, Quadtree
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 

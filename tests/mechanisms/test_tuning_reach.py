@@ -7,7 +7,7 @@ import pytest
 
 from dpviz.mechanisms import UniformGrid, tuning
 from dpviz.mechanisms.expected_error import Asked, expected_grid
-from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.tuned import GridSize, TunedGrid
 from dpviz.papers.e2epriv import TUNING_SETS, tuning_counts
 from dpviz.privacy.budget import PureBudget
@@ -31,7 +31,7 @@ def tried(monkeypatch, key: str, epsilon: float | str = 1, **options) -> tuple[T
     monkeypatch.setattr(tuning, "Asked", lambda **_: asked)
     monkeypatch.setattr(GridSize, "expected", lambda self, asked, budget: honest(self, asked, budget))
     streams = Entropy.seeded(1).spawn(RUNS)
-    choices = [mechanism.tune_by(Study(points=points, entropy=each), PureBudget(epsilon), "size", candidates) for each in streams]
+    choices = [mechanism.tune_by(NoisyCounts(points=points, entropy=each), PureBudget(epsilon), "size", candidates) for each in streams]
     budget, floor = PureBudget(choices[0].rest), np.maximum(asked.truth, mechanism.rho(int(points.count.sum())))
     errors = {
         bound: np.array([(expected_grid(asked, each.side, budget, bound=bound).error / floor).mean() for each in candidates])

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz.errors import BudgetError, DpvizError, InputError, RefusedError, SettingError
+from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.publishing.config import from_tables, read_config, to_toml
 from dpviz.publishing.toml_tables import read_file
@@ -18,7 +19,7 @@ def test_a_configuration_says_what_it_means(tmp_path):
     assert config.budget.budget() == PureBudget("1/2")
     assert config.domain.domain().bounds == (0, 0, 16, 16)
     assert config.domain.domain().crs is None
-    assert config.mechanism.built(points=True).height == 3
+    assert config.mechanism.built(POINT_FAMILY).height == 3
     assert config.base == tmp_path
 
 
@@ -119,7 +120,7 @@ def test_a_seed_is_refused_with_the_reason(path):
 
 def test_the_public_seed_of_tuning_boxes_is_a_setting_like_any_other():
     tables = changed(POINTS, "mechanism", {"key": "tuned_grid", "settings": {"seed": 3}})
-    assert from_tables(tables).mechanism.built(points=True).seed == 3
+    assert from_tables(tables).mechanism.built(POINT_FAMILY).seed == 3
 
 
 def test_references_that_are_not_private_are_refused():
@@ -187,7 +188,7 @@ def test_what_is_written_reads_back_equal(tmp_path_factory, found):
     again = read_config(path)
     assert again == config
     assert again.budget.budget() == config.budget.budget()
-    assert again.mechanism.built(points=True) == config.mechanism.built(points=True)
+    assert again.mechanism.built(POINT_FAMILY) == config.mechanism.built(POINT_FAMILY)
 
 
 def test_trips_and_their_frames_read_back_equal(tmp_path):

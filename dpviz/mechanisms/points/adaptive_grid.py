@@ -12,9 +12,9 @@ import numpy as np
 
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Plan, Study, finish_of
-from dpviz.privacy.budget import PureBudget, exact, require_pure
+from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
+from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
@@ -27,7 +27,7 @@ APPROXIMATE = "the counts that decided how finely cells are cut are part of the 
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveGrid(Settings[Domain]):
+class AdaptiveGrid(PointMechanism):
     """A grid of m1 x m1 noisy cells, each cut into m2 x m2 by its own noisy count, both layers reconciled by least squares.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one cell of
@@ -66,31 +66,32 @@ class AdaptiveGrid(Settings[Domain]):
     )
     inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 
-    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        budget = require_pure(budget, self.title)
+        counter = NoisyCounts(points=points, entropy=entropy)
         total, coarse, fine = self._epsilons(budget)
         rest = float((coarse + fine) / points.contributions)
-        side = self._side(self._total(study, total), rest, points.domain)
-        subgrids, first, variance = self._cut(study, side, coarse, rest)
+        side = self._side(self._total(counter, total), rest, points.domain)
+        subgrids, first, variance = self._cut(counter, side, coarse, rest)
         tree, node_of = subgrids.tree()
         cells = tree.at_depth(subgrids.base.height)
         noisy, variances = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         noisy[cells], variances[cells] = first, variance
         parts = np.bincount(subgrids.part_of(points.column, points.row), points.count, len(node_of)).astype(np.int64)
-        noisy[node_of], variances[node_of] = study.count("counts, second grid", parts, fine)
-        return study.hand_out(self._plan(budget), tree, noisy, variances)
+        noisy[node_of], variances[node_of] = counter.count("counts, second grid", parts, fine)
+        return counter.make_release(self._plan(budget), tree, noisy, variances)
 
-    def _cut(self, study: Study, side: int, epsilon: Fraction, rest: float) -> tuple[Subgrids, Integers, float]:
+    def _cut(self, counter: NoisyCounts, side: int, epsilon: Fraction, rest: float) -> tuple[Subgrids, Integers, float]:
         """The second grid, the noisy counts of the first one, and their variance."""
-        domain, points = study.points.domain, study.points
+        domain, points = counter.points.domain, counter.points
         whole = Subgrids.of(domain, side, np.ones(side * side, np.int64))
         true = np.bincount(whole.part_of(points.column, points.row), points.count, side * side).astype(np.int64)
-        first, variance = study.count("counts, first grid", true, epsilon)
+        first, variance = counter.count("counts, first grid", true, epsilon)
         parts = np.ceil(np.sqrt(np.maximum(first, 0) * float(1 - exact(self.alpha, "alpha")) * rest / (self.c / 2)))
         most = max(1, MOST_PER_SIDE // side)
         if parts.max(initial=0) > most:
-            study.notes.append(f"Cells of the first grid have {most:,} x {most:,} parts at most: {MOST_PER_SIDE:,} a side in all.")
+            counter.notes.append(f"Cells of the first grid have {most:,} x {most:,} parts at most: {MOST_PER_SIDE:,} a side in all.")
         return Subgrids.of(domain, side, np.clip(parts, 1, most).astype(np.int64)), first, variance
 
     def _epsilons(self, budget: PureBudget) -> list[Fraction]:
@@ -99,10 +100,10 @@ class AdaptiveGrid(Settings[Domain]):
         total = exact(self.total_share, "The share for the total") if self.declared_total is None else Fraction(0)
         return budget.split([total, (1 - total) * alpha, (1 - total) * (1 - alpha)])
 
-    def _total(self, study: Study, epsilon: Fraction) -> int:
+    def _total(self, counter: NoisyCounts, epsilon: Fraction) -> int:
         if self.declared_total is not None:
             return self.declared_total
-        total, _ = study.count("total, for the size of the first grid", np.array([study.points.count.sum()]), epsilon)
+        total, _ = counter.count("total, for the size of the first grid", np.array([counter.points.count.sum()]), epsilon)
         return int(total[0])
 
     def _side(self, total: int, epsilon: float, domain: Domain) -> int:
@@ -110,10 +111,10 @@ class AdaptiveGrid(Settings[Domain]):
         side = max(SMALLEST_SIDE, math.ceil(math.sqrt(max(total, 0) * epsilon / self.c) / 4))
         return min(side, domain.side, MOST_PER_SIDE)
 
-    def _plan(self, budget: PureBudget) -> Plan:
+    def _plan(self, budget: PureBudget) -> Finish:
         declared = self.declared_total is not None
         unprotected = (f"the declared number of records ({self.declared_total:,})",) if declared else ()
-        return Plan(mechanism=self, budget=budget, unprotected=unprotected, approximate=APPROXIMATE, **finish_of(self))
+        return Finish(mechanism=self, budget=budget, unprotected=unprotected, approximate=APPROXIMATE, **finish_settings(self))
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """The total, if it is bought, and the two grids."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.median_tree import Grown, MedianTree, Spending
 from dpviz.privacy.node_values import NodeValues
 from dpviz.space.domain import Domain
@@ -51,17 +51,17 @@ class HilbertTree(MedianTree):
         18, "Order of the curve", low=16, high=24, help="The curve passes through 2 to this power columns and rows; cut to the lattice."
     )
 
-    def grow(self, study: Study, spending: Spending) -> Grown:
+    def grow(self, counter: NoisyCounts, spending: Spending) -> Grown:
         """Halve the curve at medians of the records along it, once or twice per step."""
-        domain, medians = study.points.domain, iter(spending.medians)
+        domain, medians = counter.points.domain, iter(spending.medians)
         order = self.curve_order(domain)
-        along = _Along.of(study.points, order)
+        along = _Along.of(counter.points, order)
         levels, children = [np.array([[0, 4**order]])], []
         for depth in range(spending.height):
             above = levels[-1]
             pieces = above[_has_lines(above)]
             for _ in range(self.cuts):
-                pieces = self._halved(study, along, pieces, next(medians), depth)
+                pieces = self._halved(counter, along, pieces, next(medians), depth)
             levels.append(pieces)
             children.append(_inside(above, pieces))
         ends = np.concatenate(levels)
@@ -70,11 +70,11 @@ class HilbertTree(MedianTree):
         tree = tree_of(rectangles, [*children, np.zeros(len(levels[-1]), np.int64)], curve)
         return Grown(tree=tree, true=along.records(ends))
 
-    def _halved(self, study: Study, along: _Along, pieces: Integers, epsilon: Fraction, level: int) -> Integers:
+    def _halved(self, counter: NoisyCounts, along: _Along, pieces: Integers, epsilon: Fraction, level: int) -> Integers:
         """(p, 2) the halves of pieces of the curve, in order; those of one place stay whole."""
         first, last = pieces.T
         wide, line = _has_lines(pieces), last.copy()
-        line[wide] = self.median(study, along.nodes(pieces[wide]), epsilon, level)
+        line[wide] = self.median(counter, along.nodes(pieces[wide]), epsilon, level)
         halves = np.stack([first, line, line, last], axis=1).reshape(-1, 2)
         return halves[halves[:, 0] < halves[:, 1]]
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Plan, Study, finish_of
-from dpviz.privacy.budget import PureBudget, exact, require_pure
+from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
+from dpviz.privacy.budget import Budget, PureBudget, exact, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
 from dpviz.privacy.receipt import Step
@@ -161,14 +161,14 @@ class Splitting:
     """The nodes of a level that are about to be split. PRIVATE but for the rectangles.
 
     Attributes:
-        study: draws noise and keeps the receipt.
+        counter: draws noise and keeps the receipt.
         cells: their occupied cells.
         across: (n,) split by a line between columns, else between rows; public.
         epsilon: what one unit may lose by all that is looked at here.
         level: for the receipt, 0 for the whole domain.
     """
 
-    study: Study
+    counter: NoisyCounts
     cells: SplitCells
     across: Mask
     epsilon: Fraction
@@ -177,7 +177,7 @@ class Splitting:
     @property
     def sensitivity(self) -> int:
         """Of one objective in units of 2**-16."""
-        return SENSITIVITY * self.study.points.contributions
+        return SENSITIVITY * self.counter.points.contributions
 
     @property
     def ends(self) -> tuple[Integers, Integers]:
@@ -194,7 +194,7 @@ class Splitting:
     def note(self, noise: str, evaluations: int) -> None:
         """Write the step to the receipt."""
         sensitivity = Fraction(self.sensitivity * evaluations)
-        self.study.steps.append(
+        self.counter.steps.append(
             Step(
                 purpose="splits, by objectives in units of 1/65,536",
                 amount=self.epsilon,
@@ -227,7 +227,7 @@ def by_rounds(nodes: Splitting, rounds: int) -> Integers:
         value = np.full(len(line), NOT_TRIED)
         if tried.any():
             true = nodes.cells.objective(nodes.across, np.where(tried, line, inside))[tried]
-            value[tried] = discrete_laplace(true, budget, nodes.study.entropy, nodes.sensitivity)
+            value[tried] = discrete_laplace(true, budget, nodes.counter.entropy, nodes.sensitivity)
         return value
 
     searched = right - left > 2
@@ -273,7 +273,7 @@ def by_permute_and_flip(nodes: Splitting, most: int, inner: float) -> Integers:
     nodes.note("permute-and-flip", 1)
     lines, valid = candidates(*nodes.ends, most, inner)
     value = np.stack([nodes.cells.objective(nodes.across, line) for line in lines.T], axis=1)
-    chosen = permute_and_flip(-value, valid, PureBudget(nodes.epsilon), nodes.study.entropy, nodes.sensitivity)
+    chosen = permute_and_flip(-value, valid, PureBudget(nodes.epsilon), nodes.counter.entropy, nodes.sensitivity)
     return np.take_along_axis(lines, chosen[:, None], axis=1)[:, 0]
 
 
@@ -330,7 +330,7 @@ class Level:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Htf(Settings[Domain]):
+class Htf(PointMechanism):
     """A binary tree that is split where both parts become evenly filled, and ends where noisy counts are small.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
@@ -368,6 +368,7 @@ class Htf(Settings[Domain]):
     key: ClassVar[str] = "htf"
     title: ClassVar[str] = "HTF"
     summary: ClassVar[str] = "Splits partitions where both sides become evenly filled, and stops where few records are left."
+    extra_tab: ClassVar[str] = "Split objective"
 
     search: str = setting(
         "permute-and-flip",
@@ -417,29 +418,30 @@ class Htf(Settings[Domain]):
     )
     inside: str = setting("interpolated", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 
-    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
-        spending = self.spending(study, budget.epsilon)
-        levels = self._levels(study, spending)
+        budget = require_pure(budget, self.title)
+        counter = NoisyCounts(points=points, entropy=entropy)
+        spending = self.spending(counter, budget.epsilon)
+        levels = self._levels(counter, spending)
         tree = tree_of([level.rectangles for level in levels], [np.where(level.split, 2, 0) for level in levels])
         value, variance = (np.concatenate([getattr(level, name) for level in levels]) for name in ("value", "variance"))
-        plan = Plan(
+        finish = Finish(
             mechanism=self,
             budget=budget,
             notes=self._notes(spending, len(levels) - 1),
             approximate=APPROXIMATE if self.combine else None,
-            **finish_of(self),
+            **finish_settings(self),
         )
-        return study.hand_out(plan, tree, value, variance)
+        return counter.make_release(finish, tree, value, variance)
 
-    def spending(self, study: Study, epsilon: Fraction) -> Spending:
+    def spending(self, counter: NoisyCounts, epsilon: Fraction) -> Spending:
         """Find the height and cut the budget; parts add up to epsilon exactly."""
         paid, height = Fraction(0), self.height
         if height is None:
             share = max(SMALLEST_HEIGHT_EPSILON, epsilon * exact(self.height_share, "The share for the height"))
             paid = min(share, epsilon * LARGEST_HEIGHT_SHARE)
-            height = self._found_height(study, paid, epsilon)
+            height = self._found_height(counter, paid, epsilon)
         if self.search == MIDDLE:
             splits = Fraction(0)
         elif self.split_epsilon is None:
@@ -449,48 +451,48 @@ class Htf(Settings[Domain]):
         weights = [RATIOS[self.ratio] ** depth for depth in range(height + 1)]
         return Spending(splits=splits, counts=PureBudget(epsilon - paid - height * splits).split(weights), reused=self.reuse_splits)
 
-    def _found_height(self, study: Study, paid: Fraction, epsilon: Fraction) -> int:
+    def _found_height(self, counter: NoisyCounts, paid: Fraction, epsilon: Fraction) -> int:
         """floor(log2(N epsilon / 10)) for a noisy total N, from 1 to twice the order, and the extra levels."""
-        (total,), _ = study.count("total, for the height", np.array([study.points.count.sum()]), paid)
+        (total,), _ = counter.count("total, for the height", np.array([counter.points.count.sum()]), paid)
         leaves = int(max(int(total), 1) * epsilon / RECORDS_PER_LEAF)
-        return min(max(leaves.bit_length() - 1, 1), 2 * study.points.domain.order) + self.extra
+        return min(max(leaves.bit_length() - 1, 1), 2 * counter.points.domain.order) + self.extra
 
-    def _levels(self, study: Study, spending: Spending) -> list[Level]:
+    def _levels(self, counter: NoisyCounts, spending: Spending) -> list[Level]:
         """Count, stop and split, all nodes of a depth at once; steps go to the receipt for all depths, reached or not."""
-        levels, cells, nodes = [], SplitCells.of(study.points), 0
+        levels, cells, nodes = [], SplitCells.of(counter.points), 0
         for depth in range(spending.height + 1):
             width, height = (cells.rectangles[:, 2:] - cells.rectangles[:, :2]).T
-            room = depth < spending.height and study.grows(nodes + 3 * len(width))
+            room = depth < spending.height and counter.grows(nodes + 3 * len(width))
             may = (width * height >= max(self.stop_cells, 2)) & room
-            level = self._counted(study, spending, depth, cells, may)
+            level = self._counted(counter, spending, depth, cells, may)
             if len(level.split):
                 levels.append(level)
             nodes += len(level.split)
             if depth < spending.height:
                 across = (height == 1) | ((width > 1) & ((spending.height - depth) % 2 == 1))
-                cells = self._split(study, spending, depth, cells.kept(level.split), across[level.split])
+                cells = self._split(counter, spending, depth, cells.kept(level.split), across[level.split])
         return levels
 
-    def _split(self, study: Study, spending: Spending, depth: int, cells: SplitCells, across: Mask) -> SplitCells:
-        nodes = Splitting(study=study, cells=cells, across=across, epsilon=spending.splits, level=depth)
+    def _split(self, counter: NoisyCounts, spending: Spending, depth: int, cells: SplitCells, across: Mask) -> SplitCells:
+        nodes = Splitting(counter=counter, cells=cells, across=across, epsilon=spending.splits, level=depth)
         if self.search == MIDDLE:
             return cells.cut(across, nodes.middles)
         return cells.cut(
             across, by_rounds(nodes, self.rounds) if self.search == "rounds" else by_permute_and_flip(nodes, self.lines, self.inner)
         )
 
-    def _counted(self, study: Study, spending: Spending, depth: int, cells: SplitCells, may: Mask) -> Level:
+    def _counted(self, counter: NoisyCounts, spending: Spending, depth: int, cells: SplitCells, may: Mask) -> Level:
         """Counts of one depth: leaves once with all that is left, the others with their own share, and again where they end."""
         true, own, last = cells.records(), spending.counts[depth], depth == spending.height
         value, variance = np.full(len(true), np.nan), np.full(len(true), np.inf)
-        value[~may], variance[~may] = study.count(
+        value[~may], variance[~may] = counter.count(
             "counts" if last else "counts of early leaves", true[~may], spending.rest(depth), depth, instead=not last
         )
         if last:
             return Level(rectangles=cells.rectangles, split=may, value=value, variance=variance)
-        value[may], variance[may] = study.count("counts", true[may], own, depth)
-        ends = np.flatnonzero(may)[value[may] <= self._threshold(own / study.points.contributions)]
-        again, spread = study.count("fresh counts of early leaves", true[ends], spending.rest(depth) - own, depth, instead=True)
+        value[may], variance[may] = counter.count("counts", true[may], own, depth)
+        ends = np.flatnonzero(may)[value[may] <= self._threshold(own / counter.points.contributions)]
+        again, spread = counter.count("fresh counts of early leaves", true[ends], spending.rest(depth) - own, depth, instead=True)
         split = may.copy()
         split[ends] = False
         if self.combine:

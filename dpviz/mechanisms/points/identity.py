@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, setting
-from dpviz.mechanisms.noisy_counts import Plan, Study, on_leaves
-from dpviz.privacy.budget import PureBudget, require_pure
+from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves
+from dpviz.privacy.budget import Budget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
@@ -19,7 +19,7 @@ from dpviz.space.grids import quadtree
 
 
 @dataclass(frozen=True, kw_only=True)
-class Identity(Settings[Domain]):
+class Identity(PointMechanism):
     """Noise on every cell of a 2**order x 2**order grid: the simplest private histogram, unbiased everywhere.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
@@ -44,14 +44,15 @@ class Identity(Settings[Domain]):
         """Raise if the grid is too large for memory."""
         quadtree(frame, min(self.order, frame.order))
 
-    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        budget = require_pure(budget, self.title)
+        counter = NoisyCounts(points=points, entropy=entropy)
         order = min(self.order, points.domain.order)
         tree = quadtree(points.domain, order)
-        noisy, variance = study.count_levels(tree, on_leaves(tree, budget.epsilon))
+        noisy, variance = counter.count_levels(tree, all_on_leaves(tree, budget.epsilon))
         notes = (f"The grid has order {order}: the lattice is no finer.",) if order < self.order else ()
-        release = study.hand_out(Plan(mechanism=self, budget=budget, notes=notes), tree, noisy, variance)
+        release = counter.make_release(Finish(mechanism=self, budget=budget, notes=notes), tree, noisy, variance)
         return zeroed(release, math.log(4**order) * points.contributions / float(budget.epsilon)) if self.threshold else release
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -10,10 +10,15 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.arrays import Integers, Mask
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.audit_points import ACROSS
 from dpviz.mechanisms.base import Rule, Share, setting
-from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.median_tree import Grown, Halving, MedianTree, Spending, Splitter, grow
-from dpviz.privacy.budget import ApproxBudget, PureBudget, exact, require_approx, require_pure
+from dpviz.mechanisms.sights import Numbers
+from dpviz.privacy.audit import Neighbours, Sight
+from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, exact, require_approx, require_pure
+from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import cell_medians, noisy_mean_medians
 from dpviz.privacy.node_values import OUTSIDE
 from dpviz.privacy.receipt import Step
@@ -145,33 +150,33 @@ class Kdtree(MedianTree):
         steps = height if self.variant != "hybrid" else min(height, self.switch or max(1, asked // 2))
         return steps * self.cuts
 
-    def grow(self, study: Study, spending: Spending) -> Grown:
+    def grow(self, counter: NoisyCounts, spending: Spending) -> Grown:
         """Halve at private medians from the top; evenly below the levels that have a budget."""
-        return grow(study.points, spending.height, self.cuts, self.splitter(study, spending))
+        return grow(counter.points, spending.height, self.cuts, self.splitter(counter, spending))
 
-    def splitter(self, study: Study, spending: Spending) -> Splitter:
+    def splitter(self, counter: NoisyCounts, spending: Spending) -> Splitter:
         """Where the nodes of a binary level are halved, paid for with that level's part."""
-        return self._cells(study, spending) if self.variant == "cell" else self._medians(study, spending)
+        return self._cells(counter, spending) if self.variant == "cell" else self._medians(counter, spending)
 
-    def _medians(self, study: Study, spending: Spending) -> Splitter:
+    def _medians(self, counter: NoisyCounts, spending: Spending) -> Splitter:
         def lines(binary: int, nodes: Halving) -> Integers:
             if binary >= len(spending.medians):
                 return nodes.middles()
             level = binary // self.cuts
             if self.variant == "noisy-mean":
-                return self._means(study, nodes, spending.medians[binary], level)
+                return self._means(counter, nodes, spending.medians[binary], level)
             if self.variant == "smooth-sensitivity":
                 budget = ApproxBudget(spending.medians[binary], spending.deltas[binary])
-                return self._smooth(study, nodes, budget, level)
-            return self.median(study, nodes.values(), spending.medians[binary], level)
+                return self._smooth(counter, nodes, budget, level)
+            return self.median(counter, nodes.values(), spending.medians[binary], level)
 
         return lines
 
-    def _means(self, study: Study, nodes: Halving, epsilon: Fraction, level: int) -> Integers:
+    def _means(self, counter: NoisyCounts, nodes: Halving, epsilon: Fraction, level: int) -> Integers:
         """Lines at noisy means: half of epsilon on sums in units of the node's width, half on numbers of records."""
-        bound, values = Fraction(study.points.contributions), nodes.values()
+        bound, values = Fraction(counter.points.contributions), nodes.values()
         for purpose, noise in (("sums of places, in node widths", "rounded Laplace"), ("numbers for means", "discrete Laplace")):
-            study.steps.append(
+            counter.steps.append(
                 Step(
                     purpose=purpose,
                     amount=epsilon / 2,
@@ -182,12 +187,12 @@ class Kdtree(MedianTree):
                     counts=len(values),
                 )
             )
-        return noisy_mean_medians(values, epsilon, study.entropy, study.points.contributions, outside=self.outside)
+        return noisy_mean_medians(values, epsilon, counter.entropy, counter.points.contributions, outside=self.outside)
 
-    def _smooth(self, study: Study, nodes: Halving, budget: ApproxBudget, level: int) -> Integers:
-        bound, rate = study.points.contributions, exact(self.sample, "The sampling rate")
+    def _smooth(self, counter: NoisyCounts, nodes: Halving, budget: ApproxBudget, level: int) -> Integers:
+        bound, rate = counter.points.contributions, exact(self.sample, "The sampling rate")
         inner = before_sampling(budget.epsilon, rate, bound)
-        study.steps.append(
+        counter.steps.append(
             Step(
                 purpose="medians, in smooth sensitivities of the node",
                 amount=budget.epsilon,
@@ -200,11 +205,11 @@ class Kdtree(MedianTree):
             )
         )
         given = ApproxBudget(inner, delta_before_sampling(budget.delta, rate, bound))
-        return smooth_medians(thinned(nodes.values(), rate, study.entropy), given, study.entropy, bound, outside=self.outside)
+        return smooth_medians(thinned(nodes.values(), rate, counter.entropy), given, counter.entropy, bound, outside=self.outside)
 
-    def _cells(self, study: Study, spending: Spending) -> Splitter:
-        points, order = study.points, min(self.cell_order, study.points.domain.order)
-        noisy, _ = study.count("grid of cells", points.blocks(order).ravel(), spending.medians[0])
+    def _cells(self, counter: NoisyCounts, spending: Spending) -> Splitter:
+        points, order = counter.points, min(self.cell_order, counter.points.domain.order)
+        noisy, _ = counter.count("grid of cells", points.blocks(order).ravel(), spending.medians[0])
         grid = CellGrid.of(noisy.reshape(1 << order, 1 << order), points.domain.side >> order)
         return lambda _, nodes: grid.medians(nodes.rectangles, nodes.across)
 
@@ -223,3 +228,36 @@ class Kdtree(MedianTree):
         """The medians, or the grid they are read from, then one part per zoom level."""
         first, *counts = super().shares(frame)
         return [Share(label="grid of cells", share=first.share, structure=True) if self.variant == "cell" else first, *counts]
+
+    def audit_pairs(self, budget: Budget) -> list[Neighbours]:
+        """The usual ones, and the medians of one level alone, where a person's records lie in many nodes."""
+        pairs = super().audit_pairs(budget)
+        return pairs if self.variant == "cell" else [*pairs, _one_level_pair(self, budget)]
+
+
+def _one_level_pair(mechanism: Kdtree, budget: Budget) -> Neighbours:
+    """The medians of one level of 16 nodes, with all of the budget: levels above are halved in the middle, nothing is counted."""
+    above = 4
+    nothing = [Fraction(0)] * above
+    deltas = [*nothing, budget.delta] if isinstance(budget, ApproxBudget) else []
+    steps = -(-(above + 1) // mechanism.cuts)
+    spending = Spending(medians=[*nothing, mechanism.accepted(budget).epsilon], counts=[Fraction(0)] * (steps + 1), deltas=deltas)
+
+    def run(points: PointCounts) -> Callable[[Entropy], Sight]:
+        def once(entropy: Entropy) -> Sight:
+            own = mechanism.splitter(NoisyCounts(points=points, entropy=entropy), spending)
+            found: list[Integers] = []
+
+            def lines(level: int, nodes: Halving) -> Integers:
+                if level == above:
+                    found.append(own(level, nodes))
+                return nodes.middles()
+
+            grow(points, steps, mechanism.cuts, lines)
+            numbers: Numbers = {("line in node", node): line for node, line in enumerate((found[0] % 16).tolist())}
+            return Sight(numbers=numbers | {"lines in the upper half": int((found[0] % 16 > 8).sum())})
+
+        return once
+
+    one, other = ACROSS.inputs()
+    return Neighbours(words=f"{ACROSS.words}; medians of one level alone", one=run(one), other=run(other))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from dpviz.arrays import Integers, Mask
 from dpviz.data.indexes import NodeCells
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Plan, Study, finish_of
+from dpviz.mechanisms.audit_points import MEDIANS, Added
+from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
 from dpviz.mechanisms.points.quadtree import prune
 from dpviz.privacy.allocation import STRATEGIES, level_weights
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, exact, require_pure
@@ -60,8 +61,10 @@ class Grown:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MedianTree(Settings[Domain]):
+class MedianTree(PointMechanism):
     """Base of trees that split nodes at private medians and count them with noise."""
+
+    audit_inputs: ClassVar[tuple[Added, ...]] = MEDIANS
 
     height: int = setting(8, "Height", low=1, high=24, help="Steps from the whole domain to the smallest partitions; cut to the lattice.")
     fan_out: int = setting(4, "Parts per step", choices=(4, 2), help="4 splits twice per step and counts only then; 2 counts every half.")
@@ -86,19 +89,19 @@ class MedianTree(Settings[Domain]):
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a budget on `points`; raises `BudgetError` for the wrong kind, or for custom weights that do not fit."""
-        study, spending = Study(points=points, entropy=entropy), self.spending(points.domain, self.accepted(budget))
+        counter, spending = NoisyCounts(points=points, entropy=entropy), self.spending(points.domain, self.accepted(budget))
         self.check(points.domain)
-        grown = self.grow(study, spending)
-        noisy, variance = study.count_levels(grown.tree, spending.counts, grown.true)
-        plan = Plan(mechanism=self, budget=budget, notes=self.notes(points.domain), **finish_of(self))
-        release = study.hand_out(plan, grown.tree, noisy, variance)
+        grown = self.grow(counter, spending)
+        noisy, variance = counter.count_levels(grown.tree, spending.counts, grown.true)
+        finish = Finish(mechanism=self, budget=budget, notes=self.notes(points.domain), **finish_settings(self))
+        release = counter.make_release(finish, grown.tree, noisy, variance)
         return prune(release, self.prune) if self.prune else release
 
     def accepted(self, budget: object) -> PureBudget | ApproxBudget:
         """The budget itself if it is of the right kind."""
         return require_pure(budget, self.title)
 
-    def grow(self, study: Study, spending: Spending) -> Grown:
+    def grow(self, counter: NoisyCounts, spending: Spending) -> Grown:
         """Split the domain, paying for every private split on the way."""
         raise NotImplementedError
 
@@ -147,11 +150,11 @@ class MedianTree(Settings[Domain]):
             notes.append(f"The tree ends at zoom level {height}: nothing is measured below.")
         return tuple(notes)
 
-    def median(self, study: Study, nodes: NodeValues, epsilon: Fraction, level: int) -> NDArray[np.int64]:
+    def median(self, counter: NoisyCounts, nodes: NodeValues, epsilon: Fraction, level: int) -> NDArray[np.int64]:
         """(n,) lines by the exponential mechanism, on a sample if that is asked for; the step goes to the receipt."""
-        bound, rate = study.points.contributions, exact(self.sample, "The sampling rate")
+        bound, rate = counter.points.contributions, exact(self.sample, "The sampling rate")
         inner = before_sampling(epsilon, rate, bound)
-        study.steps.append(
+        counter.steps.append(
             Step(
                 purpose="medians",
                 amount=epsilon,
@@ -162,7 +165,7 @@ class MedianTree(Settings[Domain]):
                 counts=len(nodes),
             )
         )
-        return exponential_medians(thinned(nodes, rate, study.entropy), inner, study.entropy, bound, self.exponent)
+        return exponential_medians(thinned(nodes, rate, counter.entropy), inner, counter.entropy, bound, self.exponent)
 
     def on_sample(self, epsilon: Fraction, inner: Fraction) -> str:
         """What the receipt adds where medians look at a sample: their own epsilon, and what the paper's bound would have left."""

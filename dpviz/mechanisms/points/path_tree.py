@@ -11,14 +11,13 @@ import numpy as np
 from dpviz.arrays import Floats, Integers, Mask
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, setting
-from dpviz.mechanisms.noisy_counts import Plan, Study, finish_of
-from dpviz.privacy.budget import GRAIN, PureBudget, require_pure
+from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
+from dpviz.privacy.budget import GRAIN, Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import Release
-from dpviz.space.domain import Domain
 from dpviz.space.grids import parts, quarter_tree
 from dpviz.space.interpolate import INSIDE
 
@@ -60,7 +59,7 @@ class Measured:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PathTree(Settings[Domain]):
+class PathTree(PointMechanism):
     """A quadtree that spends nothing on its structure: the counts that are released decide what is split.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
@@ -102,11 +101,12 @@ class PathTree(Settings[Domain]):
     )
     inside: str = setting("interpolated", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 
-    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        budget = require_pure(budget, self.title)
+        counter = NoisyCounts(points=points, entropy=entropy)
         bound, order = points.contributions, points.domain.order
-        study.steps.append(
+        counter.steps.append(
             Step(
                 purpose="counts along every path",
                 amount=budget.epsilon,
@@ -115,12 +115,12 @@ class PathTree(Settings[Domain]):
                 scale=bound / budget.epsilon,
             )
         )
-        levels = self._measured(study, budget.epsilon / bound)
+        levels = self._measured(counter, budget.epsilon / bound)
         tree = quarter_tree([level.node for level in levels], [np.where(level.split, 4, 0) for level in levels], range(len(levels)), order)
         value, variance, first, again = (np.concatenate(parts) for parts in zip(*(level.numbers for level in levels), strict=True))
         notes = ("Every path spends all of ε, in parts that depend on what was released; the step stands for their sum.",)
-        plan = Plan(mechanism=self, budget=budget, notes=notes, approximate=APPROXIMATE, **finish_of(self))
-        return replace(study.hand_out(plan, tree, value, variance), noisy=first, again=again)
+        finish = Finish(mechanism=self, budget=budget, notes=notes, approximate=APPROXIMATE, **finish_settings(self))
+        return replace(counter.make_release(finish, tree, value, variance), noisy=first, again=again)
 
     def schedule(self, order: int) -> list[int]:
         """Phi of depths 1..order in units of 2**-30: the part of its rest that a node spends if it is measured."""
@@ -128,19 +128,19 @@ class PathTree(Settings[Domain]):
         weights = [(1 - self.mix) * each / sum(growth) + self.mix / order for each in growth]
         return [int(weight / sum(weights[depth:]) * 2**PHI_BITS) for depth, weight in enumerate(weights[:-1])] + [2**PHI_BITS]
 
-    def _measured(self, study: Study, epsilon: Fraction) -> list[Measured]:
+    def _measured(self, counter: NoisyCounts, epsilon: Fraction) -> list[Measured]:
         """All depths, released one after the other; `epsilon` is that of one record."""
-        order, cells = study.points.domain.order, CurveCells.of(study.points)
+        order, cells = counter.points.domain.order, CurveCells.of(counter.points)
         phi = self.schedule(order)
         levels = [Measured.skipped_root()]
         node, rest, skip, nodes = parts(levels[0].node), np.full(4, GRAIN, np.int64), np.zeros(4, np.bool_), 5
         for depth in range(1, order + 1):
             true, part = cells.records(node, depth), np.where(skip, 0, rest * phi[depth - 1] >> PHI_BITS)
-            first, variance = _noisy(study, true, part, epsilon)
+            first, variance = _noisy(counter, true, part, epsilon)
             threshold, rest = self._threshold(first, variance, part * float(epsilon / GRAIN), depth), rest - part
             split = (skip | (first > threshold)) & (depth < order)
-            split &= skip | study.grows(nodes + 4 * int(split.sum()))
-            again, spread = _noisy(study, true, np.where(split, 0, rest), epsilon)
+            split &= skip | counter.grows(nodes + 4 * int(split.sum()))
+            again, spread = _noisy(counter, true, np.where(split, 0, rest), epsilon)
             levels.append(Measured.of(node, split, (first, variance), (again, spread)))
             skipped = split & (first > self.big * threshold) & (depth + 2 <= order)
             node, rest, skip = parts(node[split]), np.repeat(rest[split], 4), np.repeat(skipped[split], 4)
@@ -160,12 +160,12 @@ class PathTree(Settings[Domain]):
         return np.where(np.repeat(spread, 4) < calm, self.doubt * threshold, threshold)
 
 
-def _noisy(study: Study, true: Integers, part: Integers, epsilon: Fraction) -> tuple[Floats, Floats]:
+def _noisy(counter: NoisyCounts, true: Integers, part: Integers, epsilon: Fraction) -> tuple[Floats, Floats]:
     """(n,) noisy counts and their variances for parameters that are multiples of epsilon / 2**32; NaN and infinite for 0."""
     value, variance = np.full(len(true), np.nan), np.full(len(true), np.inf)
     for units in np.unique(part[part > 0]).tolist():
         here = np.flatnonzero(part == units)
         parameter = epsilon * units / GRAIN
-        value[here] = discrete_laplace(true[here], PureBudget(parameter), study.entropy)
+        value[here] = discrete_laplace(true[here], PureBudget(parameter), counter.entropy)
         variance[here] = laplace_variance(1 / parameter)
     return value, variance

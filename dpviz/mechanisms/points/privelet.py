@@ -10,22 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, setting
-from dpviz.mechanisms.noisy_counts import Plan, Study
-from dpviz.privacy.budget import PureBudget, require_pure
+from dpviz.mechanisms.base import setting
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism
+from dpviz.privacy.budget import Budget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Step
 from dpviz.privacy.wavelet import WaveletSpread, coefficients, table
 from dpviz.release.point_release import Release
-from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
 from dpviz.space.morton import places
 from dpviz.space.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True)
-class Privelet(Settings[Domain]):
+class Privelet(PointMechanism):
     """Noise on the two-dimensional Haar wavelet of a 2**order x 2**order grid.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
@@ -49,9 +48,10 @@ class Privelet(Settings[Domain]):
 
     order: int = setting(10, "Order of the grid", low=1, high=11, help="The grid has 2^order cells per side, cut to the lattice.")
 
-    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        budget = require_pure(budget, self.title)
+        counter = NoisyCounts(points=points, entropy=entropy)
         order = min(self.order, points.domain.order)
         sensitivity = points.contributions * (1 + order) ** 2
         scale = sensitivity / budget.epsilon
@@ -63,14 +63,14 @@ class Privelet(Settings[Domain]):
             scale=scale,
             counts=4**order,
         )
-        study.steps.append(step)
+        counter.steps.append(step)
         noisy = discrete_laplace(coefficients(points.blocks(order)).ravel(), budget, entropy, sensitivity).reshape(1 << order, -1)
         spread = WaveletSpread(order=order, variance=laplace_variance(scale), width=points.domain.side >> order)
         notes = (f"The grid has order {order}: the lattice is no finer.",) if order < self.order else ()
         tree = quadtree(points.domain, order)
         count = _at_nodes(tree, table(noisy))
-        plan = Plan(mechanism=self, budget=budget, notes=notes, least_squares=False)
-        release = study.hand_out(plan, tree, count, np.ones(len(tree)))
+        finish = Finish(mechanism=self, budget=budget, notes=notes, least_squares=False)
+        release = counter.make_release(finish, tree, count, np.ones(len(tree)))
         unknown, infinite = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
         return replace(release, noisy=unknown, noise_variance=infinite, spread=spread, steps=("inverse wavelet",))
 

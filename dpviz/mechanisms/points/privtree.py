@@ -13,9 +13,9 @@ import numpy as np
 from dpviz.arrays import Integers
 from dpviz.data.indexes import CurveCells
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Plan, Study, finish_of
-from dpviz.privacy.budget import PureBudget, require_pure
+from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings
+from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
 from dpviz.privacy.receipt import Step
@@ -27,7 +27,7 @@ from dpviz.space.tree import Tree
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivTree(Settings[Domain]):
+class PrivTree(PointMechanism):
     """A quadtree that is split where records are, however deep: one budget pays for the splits of a whole path.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
@@ -68,20 +68,21 @@ class PrivTree(Settings[Domain]):
     zero: bool = setting(False, "Draw small leaves to 0", help="Leaves that are hardly more than noise become smaller; biased.")
     inside: str = setting("uniform", "Inside partitions", choices=INSIDE, help="How answers fill partitions that are cut.")
 
-    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        budget = require_pure(budget, self.title)
+        counter = NoisyCounts(points=points, entropy=entropy)
         structure, counts = budget.split([self.structure_share, 1 - self.structure_share])
-        tree, true = self._grown(study, structure)
+        tree, true = self._grown(counter, structure)
         leaves = tree.leaves
         noisy, variance = np.full(len(tree), np.nan), np.full(len(tree), np.inf)
-        noisy[leaves], variance[leaves] = study.count("counts of leaves", true[leaves], counts)
-        return study.hand_out(Plan(mechanism=self, budget=budget, **finish_of(self)), tree, noisy, variance)
+        noisy[leaves], variance[leaves] = counter.count("counts of leaves", true[leaves], counts)
+        return counter.make_release(Finish(mechanism=self, budget=budget, **finish_settings(self)), tree, noisy, variance)
 
-    def _grown(self, study: Study, epsilon: Fraction) -> tuple[Tree, Integers]:
+    def _grown(self, counter: NoisyCounts, epsilon: Fraction) -> tuple[Tree, Integers]:
         """The tree of noisy splits, and its true counts."""
-        order, cells = study.points.domain.order, CurveCells.of(study.points)
-        scale = self._scale(study, epsilon)
+        order, cells = counter.points.domain.order, CurveCells.of(counter.points)
+        scale = self._scale(counter, epsilon)
         decay = math.ceil(scale * Fraction(math.log(self.fan_out) * (1 + 1e-12)))
         nodes, halved, grown = [np.zeros(1, np.int64)], [0], 1
         children: list[Integers] = []
@@ -89,10 +90,10 @@ class PrivTree(Settings[Domain]):
         while halved[-1] < order and len(nodes[-1]):
             true.append(cells.records(nodes[-1], halved[-1]))
             bias = np.maximum(true[-1] - len(children) * decay, self.threshold - decay)
-            split = discrete_laplace(bias, PureBudget(1 / scale), study.entropy) > self.threshold
+            split = discrete_laplace(bias, PureBudget(1 / scale), counter.entropy) > self.threshold
             step = min(1 if self.fan_out == 4 else 2, order - halved[-1])
             grown += int(split.sum()) << 2 * step
-            split &= study.grows(grown)
+            split &= counter.grows(grown)
             children.append(np.where(split, 4**step, 0))
             nodes.append(parts(nodes[-1][split], step))
             halved.append(halved[-1] + step)
@@ -104,10 +105,10 @@ class PrivTree(Settings[Domain]):
             halved.pop()
         return quarter_tree(nodes, children, halved, order), np.concatenate(true)
 
-    def _scale(self, study: Study, epsilon: Fraction) -> Fraction:
+    def _scale(self, counter: NoisyCounts, epsilon: Fraction) -> Fraction:
         """Lambda; the step goes to the receipt."""
-        steps = Fraction(2 * self.fan_out - 1, self.fan_out - 1) * study.points.contributions
-        study.steps.append(
+        steps = Fraction(2 * self.fan_out - 1, self.fan_out - 1) * counter.points.contributions
+        counter.steps.append(
             Step(purpose="splits", amount=epsilon, sensitivity=steps, noise="discrete Laplace, along a path", scale=steps / epsilon)
         )
         return steps / epsilon

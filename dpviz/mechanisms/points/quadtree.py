@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting
-from dpviz.mechanisms.noisy_counts import Plan, Study, because, finish_of
+from dpviz.mechanisms.base import Share, setting
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, finish_settings, join_reasons
 from dpviz.privacy.allocation import STRATEGIES, level_weights
-from dpviz.privacy.budget import PureBudget, require_pure
+from dpviz.privacy.budget import Budget, require_pure
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
@@ -21,7 +21,7 @@ from dpviz.space.tree import pruned
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quadtree(Settings[Domain]):
+class Quadtree(PointMechanism):
     """A complete quadtree whose structure is public; each level gets its share of epsilon.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one
@@ -65,14 +65,15 @@ class Quadtree(Settings[Domain]):
         0.0, "Prune below", low=0, high=1e12, help="Remove what lies under nodes with a smaller estimate; 0 is off, the paper has 32."
     )
 
-    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget, or for custom weights that do not fit."""
-        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        budget = require_pure(budget, self.title)
+        counter = NoisyCounts(points=points, entropy=entropy)
         weights, notes = self.level_weights(points.domain)
         tree = quadtree(points.domain, len(weights) - 1, self.fan_out)
-        noisy, variance = study.count_levels(tree, budget.split(weights))
-        plan = Plan(mechanism=self, budget=budget, notes=notes, **finish_of(self))
-        release = study.hand_out(plan, tree, noisy, variance)
+        noisy, variance = counter.count_levels(tree, budget.split(weights))
+        finish = Finish(mechanism=self, budget=budget, notes=notes, **finish_settings(self))
+        release = counter.make_release(finish, tree, noisy, variance)
         return prune(release, self.prune) if self.prune else release
 
     def level_weights(self, domain: Domain) -> tuple[list[float], tuple[str, ...]]:
@@ -124,5 +125,5 @@ def prune(release: Release, least: float) -> Release:
         unbiased=None if release.unbiased is None else release.unbiased[kept],
         spread=spread,
         steps=(*release.steps, f"pruned below nodes under {least:,g}"),
-        approximate=because(release.approximate, "the spread is that of fixed partitions; pruning looks at the released counts"),
+        approximate=join_reasons(release.approximate, "the spread is that of fixed partitions; pruning looks at the released counts"),
     )

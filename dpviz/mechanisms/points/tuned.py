@@ -22,10 +22,10 @@ from dpviz.mechanisms.expected_error import (
     noise_part,
     response_sensitivity,
 )
-from dpviz.mechanisms.noisy_counts import Plan, Study, on_leaves
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, all_on_leaves
 from dpviz.mechanisms.points.uniform_grid import MOST_PER_SIDE
 from dpviz.mechanisms.tuning import FAMILIES, SMALLEST_TOTAL, Candidate, ReleasableCandidate, Tuning
-from dpviz.privacy.budget import PureBudget, require_pure
+from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.selection import Scores, bounded_scores
 from dpviz.release.point_release import Release
@@ -125,17 +125,18 @@ class TunedGrid(GridTuning):
         "protected", "Number of records", choices=MODES, help="Declared is the paper's way: it takes the number of records as public."
     )
 
-    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other, `SettingError` if a number must be declared."""
-        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        budget = require_pure(budget, self.title)
+        counter = NoisyCounts(points=points, entropy=entropy)
         self.check(points.domain)
         candidates = self.candidates(points.domain)
-        choice = self.tune_by(study, budget, "size of the grid", candidates)
+        choice = self.tune_by(counter, budget, "size of the grid", candidates)
         side = candidates[choice.place].side
         tree = grid(points.domain, side, side)
-        noisy, variance = study.count_levels(tree, on_leaves(tree, choice.rest))
-        plan = Plan(mechanism=self, budget=budget, unprotected=choice.unprotected, notes=self.cut_notes(points.domain))
-        return study.hand_out(plan, tree, noisy, variance)
+        noisy, variance = counter.count_levels(tree, all_on_leaves(tree, choice.rest))
+        finish = Finish(mechanism=self, budget=budget, unprotected=choice.unprotected, notes=self.cut_notes(points.domain))
+        return counter.make_release(finish, tree, noisy, variance)
 
     def scores(self, points: PointCounts, budget: PureBudget, total: int, candidates: Sequence[Candidate]) -> Scores:
         """How the candidates would do with `budget`: clipped, or as in the paper. PRIVATE."""
@@ -196,19 +197,20 @@ class Tuned(Tuning):
         if FAMILIES[self.tune].whole and not all(value.is_integer() and value >= 1 for value in self.values):
             raise SettingError(f"Values to choose from must be whole numbers of at least 1 for the {self.tune}.")
 
-    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
+        budget = require_pure(budget, self.title)
+        counter = NoisyCounts(points=points, entropy=entropy)
         self.check(points.domain)
         candidates = self.candidates(points.domain)
-        choice = self.tune_by(study, budget, self.tune, candidates)
+        choice = self.tune_by(counter, budget, self.tune, candidates)
         chosen = candidates[choice.place]
         release = chosen.mechanism.release(points, PureBudget(choice.rest), entropy)
-        study.steps.extend(release.receipt.steps)
+        counter.steps.extend(release.receipt.steps)
         told = f"{chosen.mechanism.title}: the {self.tune} is {chosen.value:,g}, chosen among {len(candidates)}."
         notes = (told, *release.receipt.notes)
-        plan = Plan(mechanism=self, budget=budget, unprotected=choice.unprotected, notes=notes)
-        return replace(release, mechanism=self.key, settings=self.chosen(), receipt=study.receipt(plan))
+        finish = Finish(mechanism=self, budget=budget, unprotected=choice.unprotected, notes=notes)
+        return replace(release, mechanism=self.key, settings=self.chosen(), receipt=counter.receipt(finish))
 
     def candidates(self, domain: Domain) -> list[ReleasableCandidate]:
         """The different candidates that the lattice has room for."""

@@ -11,9 +11,9 @@ from typing import ClassVar
 import numpy as np
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.base import Settings, Share, setting, shares_of
-from dpviz.mechanisms.noisy_counts import Plan, Study, on_leaves
-from dpviz.privacy.budget import PureBudget, require_pure
+from dpviz.mechanisms.base import Share, setting, shares_of
+from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves
+from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
@@ -23,7 +23,7 @@ MOST_PER_SIDE = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
-class UniformGrid(Settings[Domain]):
+class UniformGrid(PointMechanism):
     """UG: m x m cells with m = sqrt(N epsilon / c), which balances noise against the error of assuming uniformity.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
@@ -72,15 +72,16 @@ class UniformGrid(Settings[Domain]):
         help="Larger values give fewer, larger cells; the paper's is 10.",
     )
 
-    def release(self, points: PointCounts, budget: PureBudget, entropy: Entropy) -> Release:
+    def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
         """Spend a pure budget on `points`; raises `BudgetError` for any other budget."""
-        budget, study = require_pure(budget, self.title), Study(points=points, entropy=entropy)
-        side, epsilon = self._side(study, budget)
+        budget = require_pure(budget, self.title)
+        counter = NoisyCounts(points=points, entropy=entropy)
+        side, epsilon = self._side(counter, budget)
         cut = min(side, points.domain.side, MOST_PER_SIDE)
         tree = grid(points.domain, cut, cut)
-        noisy, variance = study.count_levels(tree, on_leaves(tree, epsilon))
+        noisy, variance = counter.count_levels(tree, all_on_leaves(tree, epsilon))
         declared = self.side is None and self.declared_total is not None
-        plan = Plan(
+        finish = Finish(
             mechanism=self,
             budget=budget,
             unprotected=(f"the declared number of records ({self.declared_total:,})",) if declared else (),
@@ -88,17 +89,17 @@ class UniformGrid(Settings[Domain]):
             if cut < side
             else (),
         )
-        return study.hand_out(plan, tree, noisy, variance)
+        return counter.make_release(finish, tree, noisy, variance)
 
-    def _side(self, study: Study, budget: PureBudget) -> tuple[int, Fraction]:
+    def _side(self, counter: NoisyCounts, budget: PureBudget) -> tuple[int, Fraction]:
         """Cells per side, and what is left of epsilon for counting them."""
-        bound = study.points.contributions
+        bound = counter.points.contributions
         if self.side is not None:
             return self.side, budget.epsilon
         if self.declared_total is not None:
             return self.rule(self.declared_total, budget.epsilon / bound), budget.epsilon
         share, rest = budget.split([self.total_share, 1 - self.total_share])
-        total, _ = study.count("total, for the size of the grid", np.array([study.points.count.sum()]), share)
+        total, _ = counter.count("total, for the size of the grid", np.array([counter.points.count.sum()]), share)
         return self.rule(int(total[0]), rest / bound), rest
 
     def shares(self, frame: Domain) -> list[Share]:

@@ -11,8 +11,8 @@ import numpy as np
 from dpviz.arrays import Integers, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import DomainError
-from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.noisy_flows import BOUNDED, NEIGHBOURS, FlowSettings, FlowStudy, measured_stage, summed_stage, with_sums_above
+from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, setting
+from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows, measured_stage, summed_stage, with_sums_above
 from dpviz.privacy.budget import Budget, ZcdpBudget, require_gaussian
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.false_positives import gaussian_tail
@@ -28,7 +28,7 @@ _EMPTY_KEPT = 2**19
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlatGaussian(FlowSettings):
+class FlatGaussian(FlowMechanism):
     """VanillaGauss: discrete Gaussian noise on every pair of leaves; larger regions are sums of noisy pairs.
 
     Protects: replacing one trip by another (with a person column or a declared bound: one person's m trips), or adding or
@@ -74,21 +74,21 @@ class FlatGaussian(FlowSettings):
             DomainError: more than 2**28 pairs of leaves.
         """
         rho = require_gaussian(budget, self.title, self.conversion)
-        self.check_flows(flows)
-        study = FlowStudy(flows=flows, entropy=entropy, neighbours=self.neighbours)
+        self.check_data(flows)
+        counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
         tree = PairTree(origins=flows.regions, destinations=flows.ends)
-        study.record("every pair of leaves", rho.rho, tree.height, tree.size(tree.height))
-        law = study.variance(rho.rho)
+        counter.record("every pair of leaves", rho.rho, tree.height, tree.size(tree.height))
+        law = counter.variance(rho.rho)
         variance, least = gaussian_variance(law), self.smallest_kept(tree.size(tree.height), law)
-        (origin, destination, noisy), above, across = _measured(study, tree, rho, least)
+        (origin, destination, noisy), above, across = _measured(counter, tree, rho, least)
         summed = summed_stage(*_listed(above))
         leaves = measured_stage(origin, destination, noisy, variance, tree.size(tree.height))
         stages = [*with_sums_above(tree, summed, tree.height - 1), leaves]
         left_out = () if least is None else (f"pairs under {least:,} left out of the finest stage",)
-        return study.hand_out(
+        return counter.make_release(
             tree,
             stages,
-            study.receipt(budget, converted=rho, conversion=self.conversion),
+            counter.receipt(budget, converted=rho, conversion=self.conversion),
             mechanism=self.key,
             settings=self.chosen(),
             steps=("larger regions are sums of all noisy pairs", *left_out),
@@ -130,13 +130,13 @@ def _listed(sums: Integers) -> tuple[Places, Places, Integers]:
 
 
 def _measured(
-    study: FlowStudy, tree: PairTree, rho: ZcdpBudget, least: int | None
+    counter: NoisyFlows, tree: PairTree, rho: ZcdpBudget, least: int | None
 ) -> tuple[tuple[Places, Places, Integers], Integers, Integers]:
     """Kept pairs of leaves (origin, destination, noisy count), and sums of all noisy pairs one level up on one side.
 
     These are (origins one level up, leaves) and (leaves, destinations one level up).
     """
-    flows, width = study.flows, tree.destinations.size(tree.destinations.depth)
+    flows, width = counter.flows, tree.destinations.size(tree.destinations.depth)
     parent = tree.origins.parent[-1]
     above, kept = np.zeros((int(parent[-1]) + 1, width), np.int64), []
     column = tree.destinations.first_child(tree.destinations.depth - 1)[:-1]
@@ -147,7 +147,7 @@ def _measured(
         part = slice(*np.searchsorted(flows.origin, [start, stop]))
         block = np.zeros((stop - start) * width, np.int64)
         block[(flows.origin[part] - np.int64(start)) * width + flows.destination[part]] = flows.count[part]
-        block = discrete_gaussian(block, rho, study.entropy, study.squared_sensitivity)
+        block = discrete_gaussian(block, rho, counter.entropy, counter.squared_sensitivity)
         place = np.flatnonzero(block if least is None else block >= least)
         kept.append((place + start * width, block[place]))
         first = np.flatnonzero(np.diff(parent[start:stop], prepend=-1))

@@ -11,8 +11,8 @@ import numpy as np
 
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError
-from dpviz.mechanisms.base import setting
-from dpviz.mechanisms.noisy_flows import BOUNDED, NEIGHBOURS, FlowSettings, FlowStudy, measured_stage, with_sums_above
+from dpviz.mechanisms.base import BOUNDED, NEIGHBOURS, setting
+from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows, measured_stage, with_sums_above
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, require_approx
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
@@ -24,7 +24,7 @@ THRESHOLDS = ("tight", "paper")
 
 
 @dataclass(frozen=True, kw_only=True)
-class StabilityHistogram(FlowSettings):
+class StabilityHistogram(FlowMechanism):
     """SH: discrete Laplace noise on pairs of leaves with trips; noisy counts under a threshold are left out.
 
     Protects: replacing one trip by another, or adding or removing one; one trip per unit. More are refused: m trips on m pairs
@@ -65,11 +65,11 @@ class StabilityHistogram(FlowSettings):
             InputError: more than one trip per person.
         """
         spend = require_approx(budget, self.title)
-        self.check_flows(flows)
-        study = FlowStudy(flows=flows, entropy=entropy, neighbours=self.neighbours)
+        self.check_data(flows)
+        counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
         sensitivity, least = 2 if self.neighbours == BOUNDED else 1, self.least(spend)
         scale = sensitivity / spend.epsilon
-        study.steps.append(
+        counter.steps.append(
             Step(
                 purpose=f"pairs with trips, released from {least:,} on",
                 amount=spend.epsilon,
@@ -85,21 +85,21 @@ class StabilityHistogram(FlowSettings):
         tree = PairTree(origins=flows.regions, destinations=flows.ends)
         leaves = measured_stage(flows.origin[kept], flows.destination[kept], noisy[kept], laplace_variance(scale), len(kept))
         stages = with_sums_above(tree, leaves, tree.height)
-        return study.hand_out(
+        return counter.make_release(
             tree,
             stages,
-            study.receipt(budget, converted=None, conversion=None),
+            counter.receipt(budget, converted=None, conversion=None),
             mechanism=self.key,
             settings=self.chosen(),
             steps=(f"counts under {least:,} left out", "larger regions are sums of released pairs"),
             approximate="the spread is that of the noise on released pairs; what the threshold leaves out is not in it",
         )
 
-    def check_flows(self, flows: Flows) -> None:
+    def check_data(self, flows: Flows) -> None:
         """Also refuses more than one trip per person."""
         if isinstance(flows, Flows) and flows.contributions > 1:
             raise InputError(f"{self.title} is proved for one trip per person only: keep one, or choose another mechanism.")
-        super().check_flows(flows)
+        super().check_data(flows)
 
     def least(self, budget: ApproxBudget) -> int:
         """The smallest noisy count that is released; the same for every database."""

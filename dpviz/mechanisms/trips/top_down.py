@@ -12,8 +12,8 @@ import numpy as np
 from dpviz.arrays import Integers, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import SettingError
-from dpviz.mechanisms.base import Share, setting
-from dpviz.mechanisms.noisy_flows import ADD_REMOVE, BOUNDED, NEIGHBOURS, FlowSettings, FlowStudy
+from dpviz.mechanisms.base import ADD_REMOVE, BOUNDED, NEIGHBOURS, Share, setting
+from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows
 from dpviz.privacy.allocation import STAGE_STRATEGIES, stage_weights
 from dpviz.privacy.budget import Budget, require_gaussian
 from dpviz.privacy.entropy import Entropy
@@ -117,7 +117,7 @@ _APPROXIMATE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopDown(FlowSettings):
+class TopDown(FlowMechanism):
     """InfTDA: from the pair of roots down, noisy counts of every child, then the nearest consistent whole numbers.
 
     Protects: replacing one trip between the regions by another one (with a person column or a declared bound: one person's
@@ -204,38 +204,38 @@ class TopDown(FlowSettings):
             SettingError: groups that are too large for optimiser="solver".
         """
         rho = require_gaussian(budget, self.title, self.conversion)
-        self.check_flows(flows)
-        study = FlowStudy(flows=flows, entropy=entropy, neighbours=self.neighbours)
+        self.check_data(flows)
+        counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
         tree = PairTree(origins=flows.regions, destinations=flows.ends, first=self.tree)
         parts = rho.split(self._weights(tree))
         truth = true_stages(flows, tree)
-        stages = [self._root(study, parts)]
+        stages = [self._root(counter, parts)]
         place = np.full(len(truth[0].count), len(stages[0].count) - 1, np.int64)
         for stage, part in enumerate(parts[-tree.height :], start=1):
-            made, place = self._descend(study, tree, (stage, part), (stages[-1], truth[stage], place))
+            made, place = self._descend(counter, tree, (stage, part), (stages[-1], truth[stage], place))
             stages.append(made)
-        return study.hand_out(
+        return counter.make_release(
             tree,
             stages,
-            study.receipt(budget, converted=rho, conversion=self.conversion, exact_total=self.neighbours == BOUNDED),
+            counter.receipt(budget, converted=rho, conversion=self.conversion, exact_total=self.neighbours == BOUNDED),
             mechanism=self.key,
             settings=self.chosen(),
             steps=self._steps(),
             approximate=_APPROXIMATE,
         )
 
-    def _root(self, study: FlowStudy, parts: Sequence[Fraction]) -> StageCounts:
+    def _root(self, counter: NoisyFlows, parts: Sequence[Fraction]) -> StageCounts:
         """The total: exact, or measured if it is protected."""
-        total, variance, zero = np.array([study.flows.total], np.int64), 0.0, np.zeros(1, np.int32)
+        total, variance, zero = np.array([counter.flows.total], np.int64), 0.0, np.zeros(1, np.int32)
         if self.neighbours == ADD_REMOVE:
-            total, variance = study.measure("total", total, parts[0], 0), gaussian_variance(study.variance(parts[0]))
+            total, variance = counter.measure("total", total, parts[0], 0), gaussian_variance(counter.variance(parts[0]))
         count = np.maximum(total, 0)
         some = count > 0
         return StageCounts(origin=zero[some], destination=zero[some], count=count[some], noisy=total[some], variance=variance, measured=1)
 
     def _descend(
         self,
-        study: FlowStudy,
+        counter: NoisyFlows,
         tree: PairTree,
         spend: tuple[int, Fraction],
         known: tuple[StageCounts, TrueStage, Integers],
@@ -251,8 +251,8 @@ class TopDown(FlowSettings):
         slot = np.where(parent >= 0, np.append(children.starts, 0)[parent] + truth.child, -1)
         true = np.zeros(len(children.origin), np.int64)
         true[slot[slot >= 0]] = truth.count[slot >= 0]
-        noisy = study.measure(tree.title(stage), true, rho, stage)
-        count = self._whole(noisy, children, above.count, study.variance(rho))
+        noisy = counter.measure(tree.title(stage), true, rho, stage)
+        count = self._whole(noisy, children, above.count, counter.variance(rho))
         kept = np.flatnonzero(count)
         released = np.full(len(count) + 1, -1, np.int64)
         released[kept] = np.arange(len(kept))
@@ -261,7 +261,7 @@ class TopDown(FlowSettings):
             destination=children.destination[kept],
             count=count[kept],
             noisy=noisy[kept],
-            variance=gaussian_variance(study.variance(rho)),
+            variance=gaussian_variance(counter.variance(rho)),
             measured=len(count),
         )
         return made, released[slot]

@@ -8,7 +8,7 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError
-from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points import htf
 from dpviz.mechanisms.points.htf import SENSITIVITY, Htf
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
@@ -40,16 +40,16 @@ def towns(order: int = 6, records: int = 20_000, seed: int = 1) -> PointCounts:
     return PointCounts.from_xy(x, y, domain=Domain(bounds=(0, 0, 1, 1), crs=None, order=order))
 
 
-def spending(mechanism: Htf, points: PointCounts, epsilon: str, seed: int = 1) -> tuple[htf.Spending, Study]:
-    study = Study(points=points, entropy=Entropy.seeded(seed))
-    return mechanism.spending(study, Fraction(epsilon)), study
+def spending(mechanism: Htf, points: PointCounts, epsilon: str, seed: int = 1) -> tuple[htf.Spending, NoisyCounts]:
+    counter = NoisyCounts(points=points, entropy=Entropy.seeded(seed))
+    return mechanism.spending(counter, Fraction(epsilon)), counter
 
 
 @ALL
 @pytest.mark.parametrize("epsilon", ["1e-3", "0.1", "1/3", "1", "1e7"])
 def test_what_a_path_spends_adds_up_to_epsilon_exactly(form, epsilon):
-    spent, study = spending(FORMS[form], towns(), epsilon)
-    height = sum((step.amount for step in study.steps), Fraction(0))
+    spent, counter = spending(FORMS[form], towns(), epsilon)
+    height = sum((step.amount for step in counter.steps), Fraction(0))
     assert height + spent.height * spent.splits + sum(spent.counts) == Fraction(epsilon)
     assert spent.rest(spent.height) == spent.counts[-1]
     for depth in range(spent.height):
@@ -59,8 +59,8 @@ def test_what_a_path_spends_adds_up_to_epsilon_exactly(form, epsilon):
 
 def test_the_papers_budgets_are_as_corrected():
     for epsilon, height, most in (("1", "0.01", "1e-3"), ("0.005", "1e-4", None), ("0.0005", "0.00005", None)):
-        spent, study = spending(PAPER, towns(), epsilon)
-        assert study.steps[0].amount == Fraction(height)
+        spent, counter = spending(PAPER, towns(), epsilon)
+        assert counter.steps[0].amount == Fraction(height)
         assert spent.splits == min(Fraction("1e-3"), Fraction(epsilon) / 4 / spent.height)
         assert most is None or spent.splits == Fraction(most)
         np.testing.assert_allclose([float(b / a) for a, b in zip(spent.counts, spent.counts[1:], strict=False)], 2 ** (1 / 3), rtol=1e-4)
@@ -70,15 +70,15 @@ def test_the_papers_budgets_are_as_corrected():
     ("total", "epsilon", "height"), [(20_000, 100, 12), (20_000, 1, 10), (320, 1, 5), (319, 1, 4), (-50, 1, 1), (0, 1, 1), (10**9, 9, 12)]
 )
 def test_the_height_is_the_logarithm_of_the_noisy_total_within_its_limits(monkeypatch, total, epsilon, height):
-    monkeypatch.setattr(Study, "count", lambda study, *rest, **more: (np.array([total]), 1.0))
+    monkeypatch.setattr(NoisyCounts, "count", lambda counter, *rest, **more: (np.array([total]), 1.0))
     for extra in (0, 3):
         assert spending(replace(PAPER, extra=extra), towns(), str(epsilon))[0].height == height + extra
 
 
 def test_a_given_height_is_taken_as_it_is_and_costs_nothing():
-    spent, study = spending(Htf(height=20), towns(order=2), "1")
+    spent, counter = spending(Htf(height=20), towns(order=2), "1")
     assert spent.height == 20
-    assert not study.steps
+    assert not counter.steps
 
 
 @ALL

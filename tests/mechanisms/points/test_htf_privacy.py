@@ -173,7 +173,9 @@ def test_a_path_that_ends_early_spends_all_of_epsilon_and_the_steps_say_so(monke
 
 def unchecked(monkeypatch) -> None:
     """Let receipts through that say themselves that too much was spent."""
-    monkeypatch.setattr(measure.Study, "receipt", lambda study, plan: measure.Receipt(total=PureBudget(100), steps=tuple(study.steps)))
+    monkeypatch.setattr(
+        measure.NoisyCounts, "receipt", lambda counter, finish: measure.Receipt(total=PureBudget(100), steps=(*counter.steps,))
+    )
 
 
 def test_the_enumeration_catches_a_fresh_count_that_forgets_what_its_path_has_spent(monkeypatch):
@@ -200,9 +202,9 @@ def test_the_enumeration_catches_a_choice_that_depends_on_more_than_was_released
     honest = Htf._threshold
     study_of = htf.Htf._counted
 
-    def peeking(self, study, spending, depth, cells, may):
+    def peeking(self, counter, spending, depth, cells, may):
         monkeypatch.setattr(Htf, "_threshold", lambda mine, rate: honest(mine, rate) + 3.0 * (cells.records().sum() % 2))
-        return study_of(self, study, spending, depth, cells, may)
+        return study_of(self, counter, spending, depth, cells, may)
 
     monkeypatch.setattr(Htf, "_counted", peeking)
     with pytest.raises((AssertionError, IndexError, ValueError)):

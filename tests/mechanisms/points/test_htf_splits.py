@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dpviz.data.points import PointCounts
-from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points import htf as htf_splits
 from dpviz.mechanisms.points.htf import SENSITIVITY, SplitCells, Splitting, by_permute_and_flip, by_rounds, candidates
 from dpviz.privacy.entropy import Entropy
@@ -19,15 +19,15 @@ EPSILON = Fraction(7, 5)
 
 def nodes_of(matrix: np.ndarray, seed: int = 0, depth: int = 4) -> Splitting:
     """Parts of a matrix cut at random lines, all of them about to be split; every second one across."""
-    rng, study = np.random.default_rng(seed), Study(points=PointCounts.from_matrix(matrix), entropy=Entropy.seeded(seed))
-    cells = SplitCells.of(study.points)
+    rng, counter = np.random.default_rng(seed), NoisyCounts(points=PointCounts.from_matrix(matrix), entropy=Entropy.seeded(seed))
+    cells = SplitCells.of(counter.points)
     for level in range(depth):
         across = np.full(len(cells.rectangles), level % 2 == 0)
         west, south, east, north = cells.rectangles.T
         low, high = np.where(across, west, south), np.where(across, east, north)
         cells = cells.cut(across, rng.integers(low + 1, high))
         cells = cells.kept(((cells.rectangles[:, 2:] - cells.rectangles[:, :2]) > 1).all(axis=1))
-    return Splitting(study=study, cells=cells, across=np.arange(len(cells.rectangles)) % 2 == 0, epsilon=EPSILON, level=3)
+    return Splitting(counter=counter, cells=cells, across=np.arange(len(cells.rectangles)) % 2 == 0, epsilon=EPSILON, level=3)
 
 
 class Recorder:
@@ -83,8 +83,8 @@ def test_a_split_with_little_noise_parts_the_full_half_from_the_empty_one():
     matrix = np.zeros((16, 16), int)
     matrix[:, 6:] = 50
     for search in (lambda nodes: by_rounds(nodes, 4), lambda nodes: by_permute_and_flip(nodes, 63, 1.0)):
-        study = Study(points=PointCounts.from_matrix(matrix), entropy=Entropy.seeded(1))
-        nodes = Splitting(study=study, cells=SplitCells.of(study.points), across=np.array([True]), epsilon=Fraction(100), level=1)
+        counter = NoisyCounts(points=PointCounts.from_matrix(matrix), entropy=Entropy.seeded(1))
+        nodes = Splitting(counter=counter, cells=SplitCells.of(counter.points), across=np.array([True]), epsilon=Fraction(100), level=1)
         assert search(nodes).tolist() == [6]
 
 
@@ -111,10 +111,10 @@ def test_all_lines_are_tried_where_there_are_few():
 
 
 def test_steps_are_charged_in_full_even_where_no_node_had_a_choice():
-    study = Study(points=PointCounts.from_matrix(np.ones((2, 2), int)), entropy=Entropy.seeded(2))
-    nodes = Splitting(study=study, cells=SplitCells.of(study.points), across=np.array([True]), epsilon=EPSILON, level=1)
+    counter = NoisyCounts(points=PointCounts.from_matrix(np.ones((2, 2), int)), entropy=Entropy.seeded(2))
+    nodes = Splitting(counter=counter, cells=SplitCells.of(counter.points), across=np.array([True]), epsilon=EPSILON, level=1)
     assert by_rounds(nodes, 3).tolist() == by_permute_and_flip(nodes, 7, 0.5).tolist() == [1]
-    assert [(step.amount, step.sensitivity, step.noise) for step in study.steps] == [
+    assert [(step.amount, step.sensitivity, step.noise) for step in counter.steps] == [
         (EPSILON, 7 * SENSITIVITY, "discrete Laplace"),
         (EPSILON, SENSITIVITY, "permute-and-flip"),
     ]
@@ -122,9 +122,9 @@ def test_steps_are_charged_in_full_even_where_no_node_had_a_choice():
 
 def test_permute_and_flip_follows_the_objectives_of_each_node():
     matrix = np.array([[9, 0, 0, 0], [9, 0, 1, 0], [9, 2, 0, 0], [9, 0, 0, 1]])
-    study = Study(points=PointCounts.from_matrix(matrix), entropy=Entropy.seeded(3))
-    cells, runs = SplitCells.of(study.points), 3000
-    nodes = Splitting(study=study, cells=cells, across=np.array([True]), epsilon=Fraction(1, 10), level=1)
+    counter = NoisyCounts(points=PointCounts.from_matrix(matrix), entropy=Entropy.seeded(3))
+    cells, runs = SplitCells.of(counter.points), 3000
+    nodes = Splitting(counter=counter, cells=cells, across=np.array([True]), epsilon=Fraction(1, 10), level=1)
     seen = np.bincount([int(by_permute_and_flip(nodes, 3, 1.0)[0]) for _ in range(runs)], minlength=4)[1:]
     scores = [-whole(matrix, True, line) for line in (1, 2, 3)]
     law = by_algorithm(scores, 0.1 / (2 * SENSITIVITY))

@@ -14,7 +14,7 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms import ExactKdtree, HilbertTree, Kdtree
 from dpviz.mechanisms import noisy_counts as measure
-from dpviz.mechanisms.noisy_counts import Study
+from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points import median_tree
 from dpviz.mechanisms.points.median_tree import MedianTree
 from dpviz.privacy.budget import ApproxBudget, PureBudget
@@ -129,9 +129,9 @@ def test_trees_of_smooth_medians_differ_by_nothing_but_their_lines_and_counts(mo
     assert {step.delta for step in receipt.steps} == {Fraction(0), DELTA / 4}
 
 
-def unchecked(study, plan):
+def unchecked(counter, finish):
     """A receipt that takes any spending: the enumeration must find the fault by itself."""
-    return measure.Receipt(total=PureBudget(EPSILON * 100), steps=tuple(study.steps), contributions=study.points.contributions)
+    return measure.Receipt(total=PureBudget(EPSILON * 100), steps=tuple(counter.steps), contributions=counter.points.contributions)
 
 
 def test_medians_that_are_charged_once_for_all_levels_are_caught(monkeypatch):
@@ -142,7 +142,7 @@ def test_medians_that_are_charged_once_for_all_levels_are_caught(monkeypatch):
         return replace(spending, medians=[sum(spending.medians)] * len(spending.medians))
 
     monkeypatch.setattr(MedianTree, "spending", once)
-    monkeypatch.setattr(Study, "receipt", unchecked)
+    monkeypatch.setattr(NoisyCounts, "receipt", unchecked)
     for mechanism in (Kdtree(), Kdtree(height=1), HilbertTree()):
         assert worst_loss(monkeypatch, mechanism, *crowd()) > EPSILON * 1.25
 
@@ -160,12 +160,12 @@ def test_splits_that_look_at_the_records_without_paying_are_caught(monkeypatch):
     """Exact medians; and empty nodes that are split in the middle, which tells that they are empty."""
     honest = MedianTree.median
 
-    def exactly(tree, study, nodes, epsilon, level):
-        study.steps.append(measure.Step(purpose="medians", amount=epsilon, sensitivity=Fraction(1), noise="none", scale=Fraction(1)))
+    def exactly(tree, counter, nodes, epsilon, level):
+        counter.steps.append(measure.Step(purpose="medians", amount=epsilon, sensitivity=Fraction(1), noise="none", scale=Fraction(1)))
         return exact_medians(nodes)
 
-    def middle_if_empty(tree, study, nodes, epsilon, level):
-        return np.where(nodes.records == 0, nodes.middle, honest(tree, study, nodes, epsilon, level))
+    def middle_if_empty(tree, counter, nodes, epsilon, level):
+        return np.where(nodes.records == 0, nodes.middle, honest(tree, counter, nodes, epsilon, level))
 
     for planted in (exactly, middle_if_empty):
         monkeypatch.setattr(MedianTree, "median", planted)
@@ -174,12 +174,12 @@ def test_splits_that_look_at_the_records_without_paying_are_caught(monkeypatch):
 
 
 def test_early_leaves_that_get_all_of_epsilon_are_caught(monkeypatch):
-    honest = Study.count
+    honest = NoisyCounts.count
 
-    def generous(study, purpose, true, epsilon, level=None, *, instead=False):
-        return honest(study, purpose, true, EPSILON if instead else epsilon, level, instead=instead)
+    def generous(counter, purpose, true, epsilon, level=None, *, instead=False):
+        return honest(counter, purpose, true, EPSILON if instead else epsilon, level, instead=instead)
 
-    monkeypatch.setattr(Study, "count", generous)
+    monkeypatch.setattr(NoisyCounts, "count", generous)
     first = compared(monkeypatch, Kdtree(fan_out=2), *pair(np.zeros((4, 4), int), [(0, 0)]), Lined(digits=(0, 0, 0, 0)))
     assert loss(*first) > EPSILON * 1.1
 
@@ -207,7 +207,7 @@ def trees_of(matrix: np.ndarray, rate: float, runs: int, entropy: Entropy) -> np
     budget = PureBudget(Fraction(rate) * 4)
     spending = mechanism.spending(points.domain, budget)
     for _ in range(runs):
-        tree = mechanism.grow(Study(points=points, entropy=entropy), spending).tree
+        tree = mechanism.grow(NoisyCounts(points=points, entropy=entropy), spending).tree
         seen[tree.east[1] - 1, tree.north[1] - 1, tree.north[3] - 1] += 1
     return seen.ravel()
 

@@ -142,9 +142,9 @@ def path_sums(monkeypatch, mechanism: PathTree, points: PointCounts, policy) -> 
     """A release, and (n,) units of the budget that were spent from the root down to each node, its second measurement included."""
     spent, honest = [], path_tree._noisy
 
-    def noted(study, true, part, epsilon):
+    def noted(counter, true, part, epsilon):
         spent.append(part)
-        return honest(study, true, part, epsilon)
+        return honest(counter, true, part, epsilon)
 
     monkeypatch.setattr(path_tree, "_noisy", noted)
     released = run(monkeypatch, mechanism, points, Script(policy))

@@ -89,7 +89,7 @@ class Shared:
         self.calls = iter([(depth, second) for depth in range(1, order + 1) for second in (0, 1)])
         self.made = {key: np.random.default_rng([seed, *key]).integers(-20, 21, 4**6) for key in np.ndindex(order + 1, 2)}
 
-    def __call__(self, study, true, part, epsilon):
+    def __call__(self, counter, true, part, epsilon):
         variance = [variance_of(float(epsilon * each / GRAIN)) if each else np.inf for each in part.tolist()]
         return np.where(part > 0, true + self.made[next(self.calls)][: len(true)], np.nan), np.array(variance)
 
@@ -154,9 +154,9 @@ def test_noise_goes_where_its_parameter_says_and_nowhere_else(monkeypatch, epsil
         return counts * 10
 
     monkeypatch.setattr(path_tree, "discrete_laplace", exact)
-    study = measure.Study(points=crowd(3), entropy=Entropy.seeded(0))
+    counter = measure.NoisyCounts(points=crowd(3), entropy=Entropy.seeded(0))
     parts = np.array([0, GRAIN // 2, 7, GRAIN // 2, 0, GRAIN])
-    value, variance = path_tree._noisy(study, np.arange(6), parts, Fraction(epsilon))
+    value, variance = path_tree._noisy(counter, np.arange(6), parts, Fraction(epsilon))
     assert asked == [(Fraction(epsilon) * units / GRAIN, places) for units, places in ((7, [2]), (GRAIN // 2, [1, 3]), (GRAIN, [5]))]
     np.testing.assert_array_equal(value, [np.nan, 10, 20, 30, np.nan, 50])
     half, whole = (variance_of(float(epsilon) * share) for share in (0.5, 1))

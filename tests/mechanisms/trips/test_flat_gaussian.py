@@ -149,4 +149,4 @@ def test_many_origins_with_few_destinations_are_as_many_pairs_as_they_are(monkey
     many, few = regular(2, 5), regular(1, 3)
     FlatGaussian().check_pairs(many, few)
     with pytest.raises(DomainError, match="pairs of leaf regions"):
-        FlatGaussian().check_flows(flows_of(many, {(0, 1): 5}))
+        FlatGaussian().check_data(flows_of(many, {(0, 1): 5}))

@@ -265,4 +265,4 @@ def test_a_stage_that_is_dragged_to_nothing_keeps_a_little():
 def test_the_solver_refuses_wide_regions_before_anything_is_spent():
     flows = flows_of(regular(1, 65), {(0, 1): 5})
     with pytest.raises(SettingError, match="at most 64 parts"):
-        TopDown(optimiser="solver").check_flows(flows)
+        TopDown(optimiser="solver").check_data(flows)

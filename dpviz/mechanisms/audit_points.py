@@ -1,0 +1,142 @@
+"""Audits of point mechanisms: neighbouring made-up points on small lattices, and what an attacker sees of their releases."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from dpviz.arrays import Integers
+from dpviz.data.points import PointCounts
+from dpviz.mechanisms.sights import largest_chance, manifest_numbers
+from dpviz.privacy.audit import Neighbours, Sight
+from dpviz.privacy.entropy import Entropy
+from dpviz.privacy.wavelet import WaveletSpread, coefficients
+from dpviz.release.point_release import Release
+from dpviz.space.tree import Tree
+
+MOST_NODES = 40
+_MOST_LISTED = 4
+
+
+class Added(NamedTuple):
+    """Records to add to an input.
+
+    Attributes:
+        order: of the lattice.
+        beside: column, row and number of the records that are there before, occupied cell by occupied cell.
+        cells: column and row of each record that is added, all of one person where there are several; a cell may come again.
+    """
+
+    order: int
+    beside: tuple[tuple[int, int, int], ...] = ()
+    cells: tuple[tuple[int, int], ...] = ((0, 0),)
+
+    @property
+    def words(self) -> str:
+        """How the inputs differ."""
+        cells, side = Counter(self.cells), 1 << self.order
+        if len(cells) > _MOST_LISTED:
+            return f"a person's {len(self.cells)} records in {len(cells)} cells of {side} x {side}, beside many others"
+        who = "a record" if len(self.cells) == 1 else f"a person's {len(self.cells)} records"
+        where = f"cell {self.cells[0]}" if len(cells) == 1 else ", ".join(f"{cell}: {times}" for cell, times in cells.items())
+        others = ", ".join(f"{number} in ({column}, {row})" for column, row, number in self.beside)
+        return f"{who} in {where} of {side} x {side}, beside {others or 'none'}"
+
+    def inputs(self) -> tuple[PointCounts, PointCounts]:
+        """With the records, and without."""
+        matrix = np.zeros((1 << self.order, 1 << self.order), np.int64)
+        for column, row, number in self.beside:
+            matrix[row, column] = number
+        more = matrix.copy()
+        np.add.at(more, tuple(np.transpose(self.cells)[::-1]), 1)
+        one, other = (replace(PointCounts.from_matrix(each), contributions=len(self.cells)) for each in (more, matrix))
+        return one, other
+
+
+PERSON = Added(order=2, beside=((3, 3, 1),), cells=((3, 3), (3, 3)))
+SPREAD = Added(order=2, beside=((3, 3, 1), (1, 0, 6)), cells=((3, 3), (3, 3), (0, 0), (1, 2)))
+"""One person in several cells of several nodes of each level, some of them split further than others."""
+USUAL = (Added(order=1), PERSON, SPREAD)
+MEDIANS = (Added(order=1), Added(order=2, beside=((0, 0, 1), (1, 1, 1), (3, 3, 1)), cells=((3, 3),)), SPREAD)
+TUNING = (PERSON, Added(order=3, beside=((0, 0, 20),)), SPREAD)
+
+_NODES = tuple((16 * column, 16 * row) for column in range(4) for row in range(4))
+ACROSS = Added(
+    order=6,
+    beside=tuple((west + at, south, 50) for west, south in _NODES for at in (1, 14)),
+    cells=tuple((west + 14, south) for west, south in _NODES),
+)
+"""A person with one record in each of 16 nodes of one level; each moves its node's median from one end to the other."""
+
+
+def point_pair(added: Added, release: Callable[[PointCounts, Entropy], Release]) -> Neighbours:
+    """Two neighbouring inputs with a mechanism run on them; all that is seen of a release lies on the paths to the added records."""
+
+    def run(points: PointCounts) -> Callable[[Entropy], Sight]:
+        return lambda entropy: seen(release(points, entropy), *dict.fromkeys(added.cells))
+
+    one, other = added.inputs()
+    return Neighbours(words=added.words, one=run(one), other=run(other))
+
+
+def seen(release: Release, *cells: tuple[int, int]) -> Sight:
+    """What a release shows to somebody who looks for a person's records in cells.
+
+    All that lies on the path from the root to each cell: rectangles, counts as first measured, measured again and as released. All
+    nodes by their place, if they are at most 40. The coefficients of a wavelet. Whatever its manifest says: settings, notes, height.
+    """
+    tree, numbers = release.tree, manifest_numbers(release)
+    numbers["number of nodes"] = len(tree)
+    paths = [_path(tree, cell, release.domain.order) for cell in cells]
+    shown = np.arange(len(tree)) if len(tree) <= MOST_NODES else np.unique(np.concatenate(paths))
+    for place, path in enumerate(paths):
+        numbers |= {(*name, *((f"of cell {place}",) if place else ())): value for name, value in _along(release, path).items()}
+    if len(shown) == len(tree):
+        boxes = map(tuple, tree.rectangles().tolist())
+        for box, noisy, count in zip(boxes, release.noisy.tolist(), release.count.tolist(), strict=True):
+            numbers["noisy count in", *box], numbers["count in", *box] = noisy, count
+    if isinstance(release.spread, WaveletSpread):
+        found = coefficients(release.blocks(release.spread.order)).ravel()  # type: ignore[arg-type]
+        numbers |= {("coefficient", place): round(value) for place, value in enumerate(found.tolist())}
+    chance = _point_chance(release, shown)
+    return Sight(numbers={name: value for name, value in numbers.items() if math.isfinite(value)}, chance=chance)
+
+
+def _along(release: Release, path: Integers) -> dict[tuple[Hashable, ...], float]:
+    """Everything about the nodes of a path from the root to a cell, by depth."""
+    unbiased = release.count if release.unbiased is None else release.unbiased
+    again = release.noisy if release.again is None else release.again
+    shown = {
+        "noisy count": release.noisy,
+        "count": release.count,
+        "second count": again,
+        "variance": release.noise_variance,
+        "unbiased count": unbiased,
+        "deviation": release.stddev,
+    }
+    numbers: dict[tuple[Hashable, ...], float] = {}
+    for depth, (node, box) in enumerate(zip(path.tolist(), release.tree.rectangles(path).tolist(), strict=True)):
+        numbers |= {(f"{what} at depth", depth): values[node] for what, values in shown.items()}
+        numbers |= {(f"{side} at depth", depth): line for side, line in zip(("west", "south", "east", "north"), box, strict=True)}
+    return numbers
+
+
+def _path(tree: Tree, cell: tuple[int, int], order: int) -> Integers:
+    """Nodes that hold a cell, from the root on."""
+    column, row = cell
+    if tree.curve is not None:
+        place = int(tree.curve.places(np.array([column]), np.array([row]), order)[0])
+        return np.flatnonzero((tree.curve.first <= place) & (place < tree.curve.last))
+    return np.flatnonzero((tree.west <= column) & (column < tree.east) & (tree.south <= row) & (row < tree.north))
+
+
+def _point_chance(release: Release, shown: Integers) -> float:
+    """The largest chance of the noises that are seen: on some nodes, or on all coefficients of a wavelet."""
+    if isinstance(release.spread, WaveletSpread):
+        return largest_chance(np.full(4**release.spread.order, release.spread.variance))
+    return largest_chance(release.noise_variance[shown][~np.isnan(release.noisy[shown])])

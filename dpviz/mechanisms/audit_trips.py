@@ -1,0 +1,92 @@
+"""Audits of trip mechanisms: neighbouring made-up trips between few regions, and what an attacker sees of their releases."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dpviz.arrays import Integers
+from dpviz.data.flows import Flows
+from dpviz.mechanisms.sights import largest_chance, manifest_numbers
+from dpviz.privacy.audit import Sight
+from dpviz.release.flow_release import FlowRelease
+from dpviz.space.regions import Regions
+
+BUSY = 100
+
+
+class Moved(NamedTuple):
+    """Trips of one person to move or add.
+
+    Attributes:
+        fan_outs: children of the root, of its children, and so on.
+        trips: on every pair of leaves but the last, and on the last one.
+        pairs: the pairs of leaves with one trip more, counted from the last one; a pair may come again.
+        origins: the pairs that they are moved from, counted from the first one.
+    """
+
+    fan_outs: tuple[int, ...]
+    trips: tuple[int, int]
+    pairs: tuple[int, ...] = (0,)
+    origins: tuple[int, ...] = (0,)
+
+    @property
+    def words(self) -> str:
+        """The inputs."""
+        levels, trips = " x ".join(map(str, self.fan_outs)), len(self.pairs)
+        who = "a trip on the last pair" if trips == 1 else f"a person's {trips} trips on {len(set(self.pairs))} pair(s)"
+        return f"{who} of {levels} regions, beside {self.trips[1]} on the last one and {self.trips[0]} on the others"
+
+    def inputs(self, *, moved: bool) -> tuple[Flows, Flows]:
+        """With the trips, and without; if they are moved, the first pairs have them then."""
+        regions = _regular(self.fan_outs)
+        number = regions.size(regions.depth)
+        other = np.full(number**2, self.trips[0], np.int64)
+        other[-1] = self.trips[1]
+        one = other.copy()
+        np.add.at(one, len(one) - 1 - np.array(self.pairs), 1)
+        if moved:
+            np.add.at(other, np.array(self.origins), 1)
+        several = len(self.pairs) > 1
+        bound = {"contributions": len(self.pairs), "unit": "person" if several else "trip", "exactly": moved and several}
+        return _flows(regions, one, **bound), _flows(regions, other, **bound)
+
+
+TRIPS = (Moved((2,), (BUSY, BUSY)), Moved((2, 2), (BUSY, 0)))
+PEOPLE = (
+    Moved((2, 2), (BUSY, 0), pairs=(0, 0), origins=(0, 0)),
+    Moved((2, 2), (BUSY, 0), pairs=(0, 0, 5), origins=(0, 2, 8)),
+)
+"""One person's trips, all on one pair or on pairs of several nodes of each stage: for mechanisms that take more than one."""
+
+
+def flows_seen(release: FlowRelease) -> Sight:
+    """What a release of trips shows: all pairs of all stages, as measured and as released, which of them exist, and its texts."""
+    numbers, log_chance = manifest_numbers(release), 0.0
+    for stage, at in enumerate(release.stages):
+        numbers["numbers measured in stage", stage] = at.measured
+        pairs = zip(at.origin.tolist(), at.destination.tolist(), at.noisy.tolist(), at.count.tolist(), strict=True)
+        for origin, destination, noisy, count in pairs:
+            numbers["noisy trips", stage, origin, destination] = noisy
+            numbers["trips", stage, origin, destination] = count
+        if math.isfinite(at.variance):
+            log_chance += math.log(largest_chance(np.full(len(at.count), at.variance)))
+    return Sight(numbers=numbers, chance=math.exp(log_chance))
+
+
+def _regular(fan_outs: tuple[int, ...]) -> Regions:
+    sizes = np.cumprod(fan_outs)
+    levels = [f"level {depth}" for depth in range(1, len(sizes) + 1)]
+    leaf = np.arange(sizes[-1])
+    table = pd.DataFrame(
+        {name: [f"{name}: {place}" for place in leaf // (sizes[-1] // size)] for name, size in zip(levels, sizes, strict=True)}
+    )
+    return Regions.from_table(table, levels=levels)
+
+
+def _flows(regions: Regions, count: Integers, **bound: Any) -> Flows:
+    width, some = regions.size(regions.depth), np.flatnonzero(count)
+    return Flows(regions, (some // width).astype(np.int32), (some % width).astype(np.int32), count[some], **bound)
