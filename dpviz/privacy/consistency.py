@@ -170,7 +170,7 @@ class Zeroing:
 
     zero: float = 1.0
     full: float = 2.5
-    others_only: float = 0.3
+    rest: float = 0.3
 
 
 def soft_zeroed(tree: Tree, noisy: Floats, variance: Floats, how: Zeroing | None = None) -> tuple[Floats, Floats]:

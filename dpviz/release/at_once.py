@@ -1,4 +1,4 @@
-"""Intervals that hold for all numbers of a release at once, and so for the largest of them, too."""
+"""Simultaneous confidence intervals: they hold for all numbers of a release together, and so also for the largest of them."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from dpviz.release.flow_release import FlowRelease
 from dpviz.release.point_release import Release
 
 MISSED = 0.05
-"""The probability that any of the intervals misses the number before the noise."""
+"""The largest probability that any of the intervals misses the number that was measured."""
 
 
 def how_many(release: Release | FlowRelease) -> int:
-    """N: how many numbers may have been chosen from. All that were measured or released; for trips every possible pair."""
+    """N, the number of counts among which a reader may choose: all that were measured or released; for trips all possible pairs."""
     if isinstance(release, FlowRelease):
         return sum(release.tree.size(stage) for stage in range(release.tree.height + 1))
     return max(len(release.tree), sum(step.counts or 0 for step in release.receipt.steps))
 
 
 def point_intervals(release: Release, nodes: Integers) -> tuple[Floats, Floats]:
-    """Ends of intervals for counts of nodes that hold for all numbers of the release at once, with probability 0.95 at least.
+    """Intervals for counts of nodes. With probability at least 0.95, they hold for all numbers of the release together.
 
-    Bonferroni: each misses with probability 0.05 / N. Noise only. `Release.interval` gives the narrower ones that hold for
-    a node that was chosen without a look at the counts.
+    By Bonferroni, each interval misses with probability at most 0.05 / N. They cover the noise only. The narrower intervals of
+    `Release.interval` hold for a node that was chosen without looking at the counts.
 
     Args:
-        release: public.
-        nodes: (k,) whichever, chosen by their counts if you like.
+        release: of points.
+        nodes: (k,) any nodes; they may have been chosen by their counts.
 
     Returns:
         (k,) lower and (k,) upper ends, whole numbers.
@@ -41,7 +41,15 @@ def point_intervals(release: Release, nodes: Integers) -> tuple[Floats, Floats]:
 
 
 def pair_intervals(release: FlowRelease, stage: int) -> tuple[Floats, Floats]:
-    """The same for the released pairs of a stage, in the order of `stages`; no end is under 0."""
+    """Intervals as in `point_intervals` for the released pairs of a stage.
+
+    Args:
+        release: of trips.
+        stage: 0 to T.
+
+    Returns:
+        (k,) lower and (k,) upper ends in the order of `release.stages[stage]`, whole numbers of at least 0.
+    """
     stddev, numbers = release.stddev(stage), how_many(release)
     laplace = any("Laplace" in step.noise for step in release.receipt.steps)
     reach = laplace_reach(stddev, numbers) if laplace else gaussian_reach(stddev, numbers)
@@ -50,11 +58,18 @@ def pair_intervals(release: FlowRelease, stage: int) -> tuple[Floats, Floats]:
 
 
 def laplace_reach(stddev: Floats, numbers: int) -> Floats:
-    """(k,) half widths, before they are rounded outwards, for one of `numbers` counts with discrete Laplace noise.
+    """Half widths of simultaneous intervals for counts with discrete Laplace noise.
 
-    ln(N / 0.05) times the scale 1 / epsilon, which follows from the standard deviation 1 / (sqrt(2) sinh(epsilon / 2)): rounded
-    outwards, a count of noise of this scale is beyond with probability 0.05 / N at most. Cautious for sums of such noise and for
-    Gaussian noise of the same standard deviation.
+    The half width is ln(N / 0.05) / epsilon, where epsilon follows from the standard deviation 1 / (sqrt(2) sinh(epsilon / 2)). If the
+    ends are rounded outwards, one count is outside with probability at most 0.05 / N. For sums of such counts, and for Gaussian noise
+    with the same standard deviation, the intervals are wider than necessary.
+
+    Args:
+        stddev: (k,) standard deviations.
+        numbers: N.
+
+    Returns:
+        (k,) half widths, not yet rounded.
     """
     scale = np.zeros(len(stddev))
     some = stddev > 0
@@ -63,5 +78,5 @@ def laplace_reach(stddev: Floats, numbers: int) -> Floats:
 
 
 def gaussian_reach(stddev: Floats, numbers: int) -> Floats:
-    """(k,) half widths, before they are rounded outwards, for one of `numbers` counts with discrete Gaussian noise."""
+    """(k,) half widths of simultaneous intervals, not yet rounded, for N = `numbers` counts with discrete Gaussian noise."""
     return np.asarray(stddev * float(scipy.special.ndtri(1 - MISSED / (2 * numbers))))

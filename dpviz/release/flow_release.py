@@ -1,4 +1,4 @@
-"""The release of a trip mechanism: noisy trips per pair of regions, stage by stage, their spread and the receipt."""
+"""The release of a trip mechanism: noisy counts of trips per pair of regions, stage by stage, with their errors and the receipt."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from dpviz.space.pair_tree import PairTree
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairSums:
-    """Distinct pairs of regions, ordered by origin, then destination.
+    """Counts of distinct pairs of regions, ordered by origin, then destination.
 
     Attributes:
-        origin: (k,) places.
-        destination: (k,) places.
-        count: (k,) sums.
-        width: how many destination regions there are.
+        origin: (k,) index of the origin region in its level.
+        destination: (k,) index of the destination region in its level.
+        count: (k,) counts.
+        width: the number of destination regions in their level.
     """
 
     origin: Places
@@ -33,7 +33,15 @@ class PairSums:
     width: int
 
     def at(self, origin: Places, destination: Places) -> Integers:
-        """(q,) sums of pairs; 0 where a pair is missing."""
+        """Look up the counts of pairs.
+
+        Args:
+            origin: (q,) indices of origin regions.
+            destination: (q,) indices of destination regions.
+
+        Returns:
+            (q,) counts; 0 for a pair that is missing.
+        """
         if not len(self.count):
             return np.zeros(len(origin), np.int64)
         known = self.origin * np.int64(self.width) + self.destination
@@ -43,7 +51,14 @@ class PairSums:
 
 
 def pair_sums(origin: Places, destination: Places, count: Integers, width: int) -> PairSums:
-    """Add up counts per pair; `width` is the number of destination regions. Sums are exact integers."""
+    """Add up counts per pair of regions, exactly.
+
+    Args:
+        origin: (n,) indices of origin regions; pairs may be repeated.
+        destination: (n,) indices of destination regions.
+        count: (n,) whole numbers.
+        width: the number of destination regions in their level.
+    """
     key = origin * np.int64(width) + destination
     order = np.argsort(key, kind="stable")
     key = key[order]
@@ -59,15 +74,15 @@ Level = int | str
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StageCounts:
-    """Released nodes of one stage of the tree of pairs. PUBLIC. A pair that is missing was released as 0.
+    """The released counts of one stage of the tree of pairs. PUBLIC. A pair that is missing was released as 0.
 
     Attributes:
-        origin: (k,) places of the origin regions, at the stage's level of origins.
-        destination: (k,) places of the destination regions.
+        origin: (k,) index of the origin region in the stage's level of origins.
+        destination: (k,) index of the destination region in its level of destinations.
         count: (k,) trips after post-processing.
-        noisy: (k,) trips as first measured; equal to `count` where the stage was not measured itself.
+        noisy: (k,) trips as first measured; equal to `count` if the stage itself was not measured.
         variance: of the noise on each measured number; 0 if the stage is exact, infinite if it was not measured.
-        measured: how many numbers were measured, dropped ones included; how many were released where that number is private.
+        measured: how many numbers were measured, including those dropped afterwards. If that number is private, how many were released.
     """
 
     origin: Places
@@ -80,20 +95,31 @@ class StageCounts:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FlowRelease:
-    """Noisy trips on every stage of a tree of pairs. PUBLIC: everything here was released by a mechanism.
+    """Noisy counts of trips on every stage of a tree of pairs. PUBLIC: everything in it was released by a mechanism.
 
     Attributes:
         mechanism: the key of the mechanism, for example "top_down".
         settings: the mechanism's settings.
         tree: the public tree of pairs.
         stages: T + 1 stages, the pair of roots first.
-        receipt: what was spent on what.
-        steps: post-processing, in order.
-        simulation: drawn from a seed, so not private; refused by export.
-        every_pair: whether a measured stage measured every pair, empty ones included; else the children of released nodes.
-        approximate: why the stated spread is only approximate; None if it is exact.
-        across: sums between origins of the last level and destinations one level up, where the finest stage left pairs out of its
-            list but not out of sums; else None, and they follow from the stages.
+        receipt: how the budget was spent.
+        steps: the post-processing steps, in order, in words.
+        simulation: True if the noise came from a seed: not private, and never written as a publication.
+        every_pair: True if a measured stage measured all pairs, including empty ones; False if only the children of released nodes.
+        approximate: why the stated standard deviations are only approximate; None if they are exact.
+        across: counts between origins of the last level and destinations one level up. Only needed if the finest stage dropped pairs
+            from its list that are still part of coarser sums; else None, as these counts follow from the stages.
+
+    >>> import dpviz as dv
+    >>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
+    >>> regions = dv.Regions.from_table(table, levels=["state", "town"])
+    >>> trips = pd.DataFrame({"origin": ["a", "b", "c"], "destination": ["c", "c", "a"], "count": [900, 40, 500]})
+    >>> flows = dv.Flows.from_table(trips, regions=regions)
+    >>> release = dv.TopDown().release(flows, dv.ApproxBudget(2.0, 1e-6), dv.Entropy.seeded(7))
+    >>> release.level("state")["count"].sum()
+    np.int64(1440)
+    >>> release.answer(["A"], ["B"], levels=("state", "state")).shape
+    (1,)
     """
 
     mechanism: str
@@ -113,20 +139,20 @@ class FlowRelease:
 
     @property
     def status(self) -> str:
-        """What every table of the release says: "private release" or "SIMULATION: not private"."""
+        """The status that every table of the release states: "private release", "SIMULATION: not private" or "NOT PRIVATE"."""
         return self.receipt.status(simulation=self.simulation)
 
     def refuse_unpublishable(self) -> None:
-        """Raise what forbids publishing: noise that a seed can subtract.
+        """Raise an error if the release must not be published.
 
         Raises:
-            RefusedError: the release is a simulation.
+            RefusedError: it is a simulation, or was made by a reference that is not private.
         """
         self.receipt.refuse_unpublishable(simulation=self.simulation)
 
     @property
     def depth(self) -> int:
-        """How many geographic levels there are below the root."""
+        """The number of geographic levels below the root, g."""
         return self.tree.origins.depth
 
     def level(self, level: Level, *, spread: bool = False) -> pd.DataFrame:
@@ -134,11 +160,11 @@ class FlowRelease:
 
         Args:
             level: 0 (everything) to g (leaves), or a level's name.
-            spread: also give count_noisy (as first measured), stddev, ci_low and ci_high.
+            spread: also give the columns count_noisy (as first measured), stddev, ci_low and ci_high, all in trips.
 
         Returns:
-            DataFrame with origin and destination (ids), count, the columns of `spread`, and status (the release's own, in every
-            row), ordered by origin, then destination.
+            DataFrame with origin and destination (ids), count, the columns of `spread`, and status (the same in every row), ordered
+            by origin, then destination.
 
         Raises:
             DomainError: no such level.
@@ -146,7 +172,18 @@ class FlowRelease:
         return self.stage(2 * self._level("origin", level), spread=spread)
 
     def stage(self, stage: int, *, spread: bool = False) -> pd.DataFrame:
-        """Trips of one stage, 0 to T; stages of odd number are between levels. Columns as for `level`."""
+        """Trips between the regions of one stage, nonzero pairs only.
+
+        Args:
+            stage: 0 to T. Stage 2k is level k; an odd stage pairs regions of two consecutive levels.
+            spread: as for `level`.
+
+        Returns:
+            DataFrame with the columns of `level`.
+
+        Raises:
+            DomainError: no such stage.
+        """
         origin_level, destination_level = self.tree.levels(stage)
         at = self.stages[stage]
         order = np.lexsort((at.destination, at.origin))
@@ -162,7 +199,7 @@ class FlowRelease:
         return pd.DataFrame({**columns, "status": np.full(len(order), self.status, object)})
 
     def stddev(self, stage: int) -> Floats:
-        """(k,) standard deviations of the noise on a stage's nodes, in the order of `stages`."""
+        """(k,) standard deviations of the noise on the counts of a stage (0 to T), in the order of `stages[stage]`, in trips."""
         at = self.stages[stage]
         if np.isfinite(at.variance):
             return np.full(len(at.count), np.sqrt(at.variance))
@@ -184,13 +221,14 @@ class FlowRelease:
         Args:
             origins: (q,) ids of origin regions; the root's is "all".
             destinations: (q,) ids of destination regions.
-            levels: of the origins and of the destinations, as numbers or names; the leaves' if None.
+            levels: level of the origins and level of the destinations, as numbers or names; that of the leaves if None.
             spread: also give the standard deviations.
 
         Returns:
-            (q,) trips; with `spread` also (q,) standard deviations of the noise: of the one stage whose numbers add up to the
-            answer with the least noise. What post-processing does to it is not in there (see `approximate`): for TopDown, 1.96 of
-            them held the truth in 86 to 98 % of the sums that were tried, not in 95 %.
+            (q,) trips. With `spread` also (q,) standard deviations of the noise, in trips: those of the stage whose measured numbers
+            add up to the answer with the least noise. They do not include the effect of post-processing (see `approximate`). For
+            TopDown, intervals of 1.96 standard deviations contained the truth in 86 to 98 % of the sums in an experiment, instead of
+            95 %.
 
         Raises:
             DomainError: unknown ids or levels, or lengths that differ.
@@ -204,12 +242,17 @@ class FlowRelease:
             raise DomainError("origins and destinations must be lists of the same length.")
         u, v = self.tree.origins.find(origin, a), self.tree.destinations.find(destination, b)
         if min(u.min(initial=0), v.min(initial=0)) < 0:
-            raise DomainError("There is an id that is no region of the level asked for.")
+            raise DomainError("There is an id that is not a region of the given level.")
         count = self.sums(a, b).at(u, v)
         return (count, np.sqrt(self._variance((a, b), u, v))) if spread else count
 
     def sums(self, origin_level: int, destination_level: int) -> PairSums:
-        """Released trips between two levels, whichever they are, from the coarsest stage that is fine enough."""
+        """Released trips between all regions of two levels, added up from the coarsest stage that is fine enough.
+
+        Args:
+            origin_level: 0 to g.
+            destination_level: 0 to g.
+        """
         key = (origin_level, destination_level)
         if key not in self._sums:
             stage = next(s for s in range(self.tree.height + 1) if _refines(self.tree.levels(s), key))
@@ -221,20 +264,25 @@ class FlowRelease:
         return self._sums[key]
 
     def inconsistencies(self) -> pd.DataFrame:
-        """How far each stage is from the sums of the next: stage, between, pairs, mismatches, largest_gap (trips) and status."""
+        """Compare each stage with the sums of the next one.
+
+        Returns:
+            DataFrame with one row per stage but the last: stage, between (the kind of pairs), pairs (how many), mismatches (how many
+            differ), largest_gap (in trips) and status.
+        """
         rows = []
         for stage, at in enumerate(self.stages[:-1]):
             below = self._summed(stage + 1, self.tree.levels(stage), self.stages[stage + 1].count)
             gap = np.abs(at.count - below.at(at.origin, at.destination))
             own = self._summed(stage, self.tree.levels(stage), at.count)
-            orphans = np.abs(below.count[own.at(below.origin, below.destination) == 0])
+            missing_above = np.abs(below.count[own.at(below.origin, below.destination) == 0])
             rows.append(
                 {
                     "stage": stage,
                     "between": self.tree.title(stage),
                     "pairs": len(at.count),
-                    "mismatches": int((gap > 0).sum() + (orphans > 0).sum()),
-                    "largest_gap": int(max(gap.max(initial=0), orphans.max(initial=0))),
+                    "mismatches": int((gap > 0).sum() + (missing_above > 0).sum()),
+                    "largest_gap": int(max(gap.max(initial=0), missing_above.max(initial=0))),
                     "status": self.status,
                 }
             )
@@ -257,21 +305,21 @@ class FlowRelease:
         return int(level)
 
     def _from_across(self, across: PairSums, level: int) -> PairSums:
-        """Sums between origins of the last level and destinations of a level above the last."""
+        """Counts between origins of the last level and destinations of a coarser level, from `across`."""
         destination = self.tree.destinations.ancestors(level, self.depth - 1)[across.destination]
         return pair_sums(across.origin, destination, across.count, self.tree.destinations.size(level))
 
     def _summed(self, stage: int, levels: tuple[int, int], weight: Integers) -> PairSums:
-        """`weight` of a stage's nodes added up between two levels that are no finer."""
+        """The weights of a stage's nodes, added up per pair of regions of two levels that are not finer."""
         at, (a, b) = self.stages[stage], self.tree.levels(stage)
         origin = self.tree.origins.ancestors(levels[0], a)[at.origin]
         destination = self.tree.destinations.ancestors(levels[1], b)[at.destination]
         return pair_sums(origin, destination, weight, self.tree.destinations.size(levels[1]))
 
     def _variance(self, levels: tuple[int, int], u: Places, v: Places) -> Floats:
-        """(q,) variance of the best single stage: its noise times how many of its measured numbers the answer adds up.
+        """(q,) variance of an answer from the best single stage: the stage's noise variance times the number of its counts added up.
 
-        Where nothing was measured inside, because everything above was dropped, that of a single number.
+        If no stage measured anything inside, because everything coarser was dropped, the variance of a single number.
         """
         best, single = np.full(len(u), np.inf), np.inf
         for stage, at in enumerate(self.stages):
@@ -281,23 +329,26 @@ class FlowRelease:
         return np.where(np.isfinite(best), best, single)
 
     def _measured_in(self, stage: int, levels: tuple[int, int], u: Places, v: Places) -> Integers:
-        """(q,) how many measured numbers of a stage lie between regions u and v of two levels."""
+        """(q,) how many numbers that a stage measured lie between origin u and destination v, regions of two given levels."""
         a, b = self.tree.levels(stage)
         if stage == 0 or self.every_pair:
             inside = self.tree.origins.ancestors(levels[0], a), self.tree.destinations.ancestors(levels[1], b)
             counts = np.bincount(inside[0])[u] * np.bincount(inside[1])[v]
             return np.asarray(counts, np.int64)
         above, only_released = self.tree.levels(stage - 1), self.stages[stage].measured == len(self.stages[stage].count)
-        met = levels if only_released else (min(levels[0], above[0]), min(levels[1], above[1]))
+        common = levels if only_released else (min(levels[0], above[0]), min(levels[1], above[1]))
         if (stage, *levels) not in self._measured:
             ones = np.ones(len(self.stages[stage].count), np.int64)
-            known = (stage, levels, ones) if only_released else (stage - 1, met, self._children_in(stage, levels))
+            known = (stage, levels, ones) if only_released else (stage - 1, common, self._children_in(stage, levels))
             self._measured[(stage, *levels)] = self._summed(*known)
-        at = self.tree.origins.ancestors(met[0], levels[0])[u], self.tree.destinations.ancestors(met[1], levels[1])[v]
+        at = self.tree.origins.ancestors(common[0], levels[0])[u], self.tree.destinations.ancestors(common[1], levels[1])[v]
         return self._measured[(stage, *levels)].at(*at)
 
     def _children_in(self, stage: int, levels: tuple[int, int]) -> Integers:
-        """(nodes of stage - 1,) how many children of each lie between two regions that it meets: all, or just one."""
+        """(nodes of stage - 1,) how many children of each node lie in one pair of regions of two levels.
+
+        If the side that the stage refines is coarser above than these levels, one child does; otherwise all do.
+        """
         above, side = self.tree.levels(stage - 1), 0 if self.tree.refined(stage) == "origin" else 1
         at = self.stages[stage - 1]
         if above[side] < levels[side]:
@@ -307,7 +358,15 @@ class FlowRelease:
 
 
 def interval(centre: NDArray[Any], stddev: Floats) -> tuple[Floats, Floats]:
-    """Ends of the interval within 1.96 standard deviations, rounded outwards; no number of trips is under 0."""
+    """Intervals of 1.96 standard deviations around counts of trips, rounded outwards.
+
+    Args:
+        centre: (n,) counts.
+        stddev: (n,) standard deviations.
+
+    Returns:
+        (n,) lower and (n,) upper ends, whole numbers of at least 0.
+    """
     width = INTERVAL_WIDTH * stddev
     return np.maximum(np.floor(centre - width), 0.0), np.maximum(np.ceil(centre + width), 0.0)
 

@@ -1,4 +1,4 @@
-"""What a release counts, in words: records or trips, whoever they belong to."""
+"""The noun for what a release counts: records or trips."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ RECORDS, TRIPS = "records", "trips"
 
 
 def noun(release: Release | FlowRelease) -> str:
-    """What is counted, in the plural: "records" or "trips", never people.
+    """What is counted, in the plural: "records" or "trips", never "people".
 
-    With a person column each person adds up to m records, and with `distinct` one record to each cell: a sum over cells still counts
-    one person several times. What is protected is another matter, see `Receipt.unit`.
+    With a person column, each person contributes up to m records, or with `distinct` one record per cell. So a sum over cells may
+    count one person several times. What is protected is stated separately, in `Receipt.unit`.
     """
     return TRIPS if isinstance(release, FlowRelease) else RECORDS

@@ -1,4 +1,4 @@
-"""Releases that earlier versions wrote: how they differ from today's, and how they are read as today's."""
+"""Conversion of releases that earlier versions of dpviz wrote to today's form, when they are read."""
 
 from __future__ import annotations
 
@@ -13,21 +13,29 @@ from dpviz.release.tables import FLOWS, LEVELS, STAGES, TABLE
 Facts = dict[str, Any]
 
 _NAMES = {LEVELS: TABLE, STAGES: FLOWS}
-"""Up to version 1.0 the main table held all levels."""
+"""Today's names of tables, and what they were called up to version 1.0, when the main table had all levels."""
 
 
 def is_older(manifest: Facts) -> bool:
-    """Whether a manifest is of an earlier version of the schema."""
+    """Whether a manifest has an earlier version of the schema."""
     return bool(manifest["identity"]["schema_version"] != SCHEMA_VERSION)
 
 
 def name_then(manifest: Facts, name: str) -> str:
-    """What a table of today was called when a release was written."""
+    """The name that today's table `name` had in the version that wrote a release."""
     return _NAMES.get(name, name) if is_older(manifest) else name
 
 
 def table_now(manifest: Facts, name: str, table: Any) -> Any:
-    """A table with levels as they are counted today: up to version 1.0 level 0 was the finest one of points, beside a depth."""
+    """A table with today's numbering of levels.
+
+    Up to version 1.0, level 0 of points was the finest, and a column `depth` had today's numbers.
+
+    Args:
+        manifest: of the release.
+        name: today's name of the table.
+        table: the Arrow table as it was read.
+    """
     if not is_older(manifest) or name != LEVELS:
         return table
     depth = table.column("depth").cast(pa.int32())
@@ -35,24 +43,25 @@ def table_now(manifest: Facts, name: str, table: Any) -> Any:
 
 
 def manifest_now(manifest: Facts) -> Facts:
-    """A manifest with levels as they are counted today; its version, its files and its seal stay what they are.
+    """A manifest with today's numbering of levels; its version, files and seal are unchanged.
 
-    Steps of trees that were planned deeper than they grew counted from the deepest level planned.
+    Up to version 1.0, the levels of steps were counted upwards from the deepest level that the mechanism had planned, which may be
+    deeper than the tree became.
     """
     if not is_older(manifest) or manifest["contents"]["kind"] != POINTS:
         return manifest
-    now, height = deepcopy(manifest), manifest["contents"]["height"]
-    steps = [step for step in now["accounting"]["steps"] if step["level"] is not None]
-    planned = max([height, *(step["level"] for step in steps)])
+    upgraded, height = deepcopy(manifest), manifest["contents"]["height"]
+    steps = [step for step in upgraded["accounting"]["steps"] if step["level"] is not None]
+    deepest = max([height, *(step["level"] for step in steps)])
     for step in steps:
-        step["level"] = planned - step["level"]
-    for row in now["utility"]["levels"]:
+        step["level"] = deepest - step["level"]
+    for row in upgraded["utility"]["levels"]:
         row["level"] = height - row["level"]
-    return now
+    return upgraded
 
 
 def as_stated(fact: Any, stated: Any) -> Any:
-    """A fact without the names that an earlier version did not state."""
+    """The part of `fact` that an earlier version could state: dictionary entries that are missing in `stated` are left out."""
     if isinstance(fact, dict) and isinstance(stated, dict):
         return {name: as_stated(value, stated[name]) for name, value in fact.items() if name in stated}
     if isinstance(fact, list) and isinstance(stated, list) and len(fact) == len(stated):

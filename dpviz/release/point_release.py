@@ -1,4 +1,4 @@
-"""The release of a point mechanism: noisy counts on a tree, their spread, answers with their exact variance, and the receipt."""
+"""The release of a point mechanism: noisy counts on a tree, answers of range queries with their exact variance, and the receipt."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from dpviz.space.tree import Tree
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TreeErrors:
-    """Errors of consistent counts.
+    """The joint distribution of the errors of consistent counts, prepared for range queries.
 
     Attributes:
-        spread: how they hang together.
-        slack_sums: (n,) sum of the children's slack of each node.
+        spread: the distribution, as `least_squares` gives it.
+        slack_sums: (n,) the sum of the slack of each node's children.
     """
 
     spread: Spread
@@ -37,11 +37,17 @@ class TreeErrors:
 
 
 Errors = Floats | TreeErrors | WaveletSpread
-"""(n,) variances of independent counts, or how errors hang together."""
+"""The errors of a tree's counts: (n,) variances if they are independent, else their joint distribution."""
 
 
 def errors_of(tree: Tree, spread: Spread | WaveletSpread | None, noise_variance: Floats) -> Errors:
-    """What is known about the errors of a tree's counts."""
+    """The errors of a tree's counts, prepared for `variances`.
+
+    Args:
+        tree: of the release.
+        spread: the joint distribution of the errors; None if they are independent.
+        noise_variance: (n,) variances of independent errors.
+    """
     if spread is None:
         return noise_variance
     if isinstance(spread, WaveletSpread):
@@ -57,9 +63,12 @@ def variances(tree: Tree, errors: Errors, fronts: list[Front], part: slice) -> F
 
     Args:
         tree: of the release.
-        errors: of its counts.
-        fronts: the nodes that the queries touch, depth by depth from the root.
-        part: the queries' numbers.
+        errors: of its counts, as `errors_of` gives them.
+        fronts: the decomposition of the queries, from the root down.
+        part: the numbers of the batch's queries.
+
+    Returns:
+        (queries of the batch,) variances.
     """
     size = part.stop - part.start
     if isinstance(errors, TreeErrors):
@@ -71,17 +80,17 @@ def variances(tree: Tree, errors: Errors, fronts: list[Front], part: slice) -> F
 
 
 def _consistent(errors: TreeErrors, fronts: list[Front], part: slice) -> Floats:
-    """One pass from the deepest front up to the root.
+    """Variances by one pass from the deepest front up to the root.
 
-    For the part of a query inside a node, slope is its change per change of the node's count and rest the variance
-    that is left when the node's count is fixed.
+    For the part of a query's answer inside a node, `slope` is its change per change of the node's count, and `rest` is its variance if
+    the node's count is fixed.
     """
     slope = rest = np.empty(0)
     below: Front | None = None
     for front in reversed(fronts):
         slope_here, rest_here = front.share.copy(), np.zeros(len(front.share))
         if below is not None:
-            _collect(errors, (front, below), (slope, rest), (slope_here, rest_here))
+            _add_children(errors, (front, below), (slope, rest), (slope_here, rest_here))
         slope, rest, below = slope_here, rest_here, front
     variance = np.zeros(part.stop - part.start)
     if below is not None:
@@ -89,8 +98,8 @@ def _consistent(errors: TreeErrors, fronts: list[Front], part: slice) -> Floats:
     return variance
 
 
-def _collect(errors: TreeErrors, pair: tuple[Front, Front], known: tuple[Floats, Floats], here: tuple[Floats, Floats]) -> None:
-    """Slopes and rests of the pairs that go on below, from those of their children; untouched children have slope 0."""
+def _add_children(errors: TreeErrors, pair: tuple[Front, Front], known: tuple[Floats, Floats], here: tuple[Floats, Floats]) -> None:
+    """Slopes and rests of the pairs that were replaced by their children, from those of the children. Other children have slope 0."""
     (front, below), (slope, rest), (slope_here, rest_here) = pair, known, here
     size, on = len(front.node), ~front.ends
     slope_here[on] = np.bincount(below.origin, errors.spread.share[below.node] * slope, size)[on]
@@ -100,7 +109,7 @@ def _collect(errors: TreeErrors, pair: tuple[Front, Front], known: tuple[Floats,
 
 
 def _shares(tree: Tree, order: int, fronts: list[Front], query: int) -> Floats:
-    """(2**order, 2**order) share of each place of a grid in a query, [row, column]."""
+    """(2**order, 2**order) share of each cell of a grid that lies in a query, [row, column]."""
     shift, side = tree.order - order, 1 << order
     steps = np.zeros((side + 1, side + 1))
     for front in fronts:
@@ -119,27 +128,37 @@ INTERVAL_WIDTH = math.log(20) / math.sqrt(2)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Release:
-    """Noisy counts on a tree of partitions. PUBLIC: everything here was released by a mechanism.
+    """Noisy counts on a tree of partitions. PUBLIC: everything in it was released by a mechanism.
 
     Attributes:
         mechanism: the key of the mechanism, for example "quadtree".
         settings: the mechanism's settings.
         domain: the public frame.
-        tree: the partitions.
+        tree: the partitions: a tree of n nodes.
         noisy: (n,) counts as first measured; NaN for nodes that were not measured.
-        noise_variance: (n,) variance of the noise on each, with its second measurement where there is one; infinite where not
-            measured. Without least squares, unmeasured inner nodes have the sum of their children's.
+        noise_variance: (n,) variance of the noise on each count, of both measurements together if there were two; infinite if the node
+            was not measured. Without least squares, an unmeasured inner node has the sum of its children's variances.
         count: (n,) counts after post-processing.
-        spread: how the errors of `count` hang together; None if they are independent, with `noise_variance`.
-        receipt: what was spent on what.
-        steps: post-processing, in order.
-        height: the finest level of the tree as it was built; pruning may leave `tree` less deep. Level 0 is the whole domain.
-        unbiased: (n,) counts before a biased step, on which intervals are centred; None if there was none.
-        again: (n,) second measurements, NaN where there was none; None for mechanisms that never measure twice. `count` rests
-            on both.
-        simulation: drawn from a seed, so not private; refused by export.
-        approximate: why the stated spread is only approximate; None if it is exact.
-        inside: how answers fill a partition that is cut, unless asked otherwise: "uniform" or "interpolated".
+        spread: the joint distribution of the errors of `count`; None if they are independent, with variances `noise_variance`.
+        receipt: how the budget was spent.
+        steps: the post-processing steps, in order, in words.
+        simulation: True if the noise came from a seed: not private, and never written as a publication.
+        height: the finest level of the tree as it was built; level 0 is the whole domain. After pruning, `tree` may be less deep.
+        approximate: why the stated standard deviations are only approximate; None if they are exact.
+        unbiased: (n,) counts before a biased step, on which intervals are centred; None if there was no such step.
+        inside: the assumption about records inside a partition that a query cuts, unless the query says otherwise: "uniform" or
+            "interpolated".
+        again: (n,) second measurements, NaN where there was none; None for mechanisms that never measure twice. `count` uses both.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1, 2, 9], [1, 3, 9], domain=domain)
+    >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(10), dv.Entropy.seeded(1))
+    >>> release
+    Release(quadtree, 16 partitions, epsilon 10, SIMULATION: not private)
+    >>> count, stddev = release.answer([[0, 0, 8, 8]], spread=True)
+    >>> bool(abs(count[0] - 2) < 4 * stddev[0])
+    True
     """
 
     mechanism: str
@@ -165,20 +184,20 @@ class Release:
 
     @property
     def status(self) -> str:
-        """What every table of the release says: "private release", "SIMULATION: not private" or "NOT PRIVATE"."""
+        """The status that every table of the release states: "private release", "SIMULATION: not private" or "NOT PRIVATE"."""
         return self.receipt.status(simulation=self.simulation)
 
     def refuse_unpublishable(self) -> None:
-        """Raise what forbids publishing: exact counts or structure, or noise that a seed can subtract.
+        """Raise an error if the release must not be published.
 
         Raises:
-            RefusedError: the release is a simulation, or made by a reference that is not private.
+            RefusedError: it is a simulation, or was made by a reference that is not private.
         """
         self.receipt.refuse_unpublishable(simulation=self.simulation)
 
     @cached_property
     def stddev(self) -> Floats:
-        """(n,) standard deviation of each node's `count`: noise only, not the error of assuming uniformity."""
+        """(n,) standard deviation of the noise in each node's `count`, in records. The error of assuming uniformity is not included."""
         return np.sqrt(self.noise_variance if self.spread is None else self.spread.variances(self.tree))
 
     @overload
@@ -201,37 +220,37 @@ class Release:
         Args:
             boxes: (q, 4) west, south, east, north in the domain's CRS.
             spread: also give the standard deviations.
-            inside: how partitions that a box cuts are filled: "uniform" (by the share of their area) or "interpolated" (leaning
-                towards fuller neighbours); None for the release's own way.
-            outside: what is done with boxes that reach outside the domain, where nothing was counted: "refuse" raises, "inside_part"
-                answers the part inside and also gives the coverage.
+            inside: how partitions that a box cuts are counted: "uniform" (by the share of their area) or "interpolated" (with more
+                records near fuller neighbours); None for the release's own `inside`.
+            outside: what to do with boxes that are partly outside the domain, where nothing was counted: "refuse" raises an error,
+                "inside_part" answers the part inside and also gives the coverage.
 
         Returns:
-            (q,) estimates; with `spread` also (q,) standard deviations of the noise in the uniform answer; with "inside_part" also,
-            last, (q,) the share of each box that lies inside, see `coverage`. The error of what is assumed inside partitions is not
-            in the deviation.
+            (q,) estimates, in records. With `spread` also (q,) standard deviations of the noise in the uniform answer; the error of the
+            assumption inside partitions is not included. With "inside_part" also, last, (q,) the share of each box that lies inside
+            the domain (see `coverage`).
 
         Raises:
-            DomainError: malformed boxes, more than 1e-9 of one outside the domain, or another way than those.
+            DomainError: malformed boxes, more than 1e-9 of a box outside the domain, or an unknown `inside` or `outside`.
         """
         share = checked_coverage(self.domain, boxes, outside)
-        found = self._answer_boxes(self.domain.lattice(boxes), self._lean(inside), spread)
-        return _answered(found, share if outside == "inside_part" else None, spread)
+        found = self._answer_boxes(self.domain.lattice(boxes), self._interpolation(inside), spread)
+        return _result(found, share if outside == "inside_part" else None, spread)
 
     @overload
     def answer_interval(self, boxes: ArrayLike, *, outside: Literal["refuse"] = "refuse") -> tuple[Floats, Floats]: ...
     @overload
     def answer_interval(self, boxes: ArrayLike, *, outside: Literal["inside_part"]) -> tuple[Floats, Floats, Floats]: ...
     def answer_interval(self, boxes: ArrayLike, *, outside: str = "refuse") -> tuple[Floats, ...]:
-        """Ends of intervals for counts in boxes, as `interval` gives them for nodes: at least 95 %, for the noise only.
+        """Intervals for counts in boxes, as `interval` gives them for nodes: with probability at least 0.95, for the noise only.
 
-        They stand around the estimate before any biased step, with partitions that are cut counted by the share of their area: where
-        small counts were drawn towards 0, or answers lean towards fuller neighbours, `answer` may lie off their middle. Each holds
-        for a box chosen without a look at the counts: not for the fullest of many.
+        They are centred on the estimate before any biased step, with partitions that a box cuts counted by the share of their area.
+        So `answer` may be off their middle if small counts were shrunk towards 0, or if it interpolates. Each interval holds for a box
+        that was chosen without looking at the counts, so not for the fullest of many.
 
         Args:
             boxes: (q, 4) as for `answer`.
-            outside: likewise.
+            outside: as for `answer`.
 
         Returns:
             (q,) lower and (q,) upper ends, whole numbers; with "inside_part" also (q,) the share of each box that lies inside.
@@ -252,7 +271,7 @@ class Release:
     @overload
     def answer_areas(self, areas: Areas, *, spread: bool = False, outside: Literal["inside_part"]) -> tuple[Floats, ...]: ...
     def answer_areas(self, areas: Areas, *, spread: bool = False, outside: str = "refuse") -> Floats | tuple[Floats, ...]:
-        """Estimated counts in polygons, as `answer` does for boxes; leaves always count by the share of their area.
+        """Estimated counts in polygons. Partitions that a polygon cuts always count by the share of their area.
 
         Args:
             areas: (q,) polygons; reprojected to the domain's CRS.
@@ -260,40 +279,47 @@ class Release:
             outside: as for `answer`.
 
         Returns:
-            As `answer`.
+            As for `answer`.
 
         Raises:
-            DomainError: no CRS on polygons whose domain has one, invalid or missing geometry, or more than 1e-9 of one outside the
-                domain.
+            DomainError: polygons without CRS although the domain has one; invalid or missing geometry; or more than 1e-9 of a polygon
+                outside the domain.
         """
         shapes = shapes_of(self.domain, areas)
         share = checked_coverage(self.domain, shapes, outside)
         found = self._answer(area_overlap(self.tree, self.domain, shapes), len(shapes), spread)
-        return _answered(found, share if outside == "inside_part" else None, spread)
+        return _result(found, share if outside == "inside_part" else None, spread)
 
     def coverage(self, queries: ArrayLike | Areas) -> Floats:
-        """The share of each query that lies inside the domain; outside of it nothing was counted.
+        """The share of each query that lies inside the domain. Nothing was counted outside.
 
         Args:
             queries: (q, 4) boxes in the domain's CRS, or (q,) polygons, which are reprojected.
 
         Returns:
-            (q,) 0 to 1: of the area, planar in the domain's CRS; of the length where a box is a line; 1 or 0 where it is a point.
+            (q,) 0 to 1: the share of the area, planar in the domain's CRS; of the length if a box is a line; 1 or 0 if it is a point.
 
         Raises:
             DomainError: malformed boxes or polygons.
         """
-        wanted = shapes_of(self.domain, queries) if is_areas(queries) else queries
-        return checked_coverage(self.domain, wanted, "inside_part")
+        comparable = shapes_of(self.domain, queries) if is_areas(queries) else queries
+        return checked_coverage(self.domain, comparable, "inside_part")
 
     def blocks(self, zoom: int) -> Floats:
-        """(2**zoom, 2**zoom) estimates in equal blocks of the domain, [row, column], row 0 in the south."""
+        """Estimated counts in equal blocks of the domain.
+
+        Args:
+            zoom: there are 2**zoom blocks per side; at most the lattice's order.
+
+        Returns:
+            (2**zoom, 2**zoom) estimates, in records, [row, column], row 0 in the south.
+        """
         sums = block_sums(self.tree, self.count, zoom)
-        lean = self._lean(None)
+        lean = self._interpolation(None)
         return sums + lean.blocks(1 << zoom, self.domain.side) if lean else sums
 
-    def _lean(self, inside: str | None) -> Cumulative | None:
-        """What interpolation adds; None where it is not asked for."""
+    def _interpolation(self, inside: str | None) -> Cumulative | None:
+        """The difference that interpolation makes; None if answers are uniform."""
         if (inside or self.inside) not in INSIDE:
             raise DomainError(f"inside must be one of {', '.join(INSIDE)}.")
         return self._leaning if (inside or self.inside) == "interpolated" else None
@@ -303,16 +329,16 @@ class Release:
         return leaning(self.tree, self.count)
 
     def to_frame(self, level: int | None = None) -> geopandas.GeoDataFrame:
-        """The partitions of a level as a table; see `nodes`.
+        """The partitions of a level as a table.
 
         Args:
-            level: 0 gives the whole domain, `height` the finest partitions; None gives these, too.
+            level: 0 for the whole domain, to `height` for the finest partitions; None also gives the finest.
 
         Returns:
-            GeoDataFrame with partition_id, level (of the partition itself: one that was not divided stands for itself on all finer
-            levels), count_noisy (as first measured, NaN if not measured), count, stddev, ci_low, ci_high (whole numbers, at least
-            95 % for the noise), status (the release's own, in every row) and geometry. Its `attrs` say whether it is "private" and
-            a "simulation".
+            GeoDataFrame with partition_id; level (of the partition itself, which may be coarser, since a partition that was not divided
+            is part of all finer levels); count_noisy (as first measured, NaN if not measured); count; stddev; ci_low and ci_high (whole
+            numbers, with probability at least 0.95 for the noise); status (the same in every row); and geometry. Its `attrs` state
+            whether it is "private" and whether it is a "simulation".
 
         Raises:
             DomainError: no such level.
@@ -335,7 +361,13 @@ class Release:
         return frame
 
     def nodes(self, level: int | None = None) -> NDArray[np.int64]:
-        """(k,) nodes that tile the domain at a level, leaves that stand above it included; None gives the leaves.
+        """The nodes that tile the domain at a level: those of the level, and coarser leaves.
+
+        Args:
+            level: 0 to `height`; None gives the leaves.
+
+        Returns:
+            (k,) indices of nodes.
 
         Raises:
             DomainError: no such level.
@@ -345,12 +377,18 @@ class Release:
         return self.tree.leaves if level is None or level >= self.tree.height else self.tree.cut(int(level))
 
     def interval(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """(k,) lower and upper ends of an interval that holds the true count of each node with probability 0.95 at least.
+        """Intervals that contain the true count of a node with probability at least 0.95, for the noise only.
 
-        ln(20) / sqrt(2) = 2.12 standard deviations, which is exact for one Laplace count and cautious for sums of them,
-        rounded outwards to whole numbers. Covers noise only. Where the release is `approximate`, the probability is approximate, too:
-        estimates that reuse the counts that decided the structure can be biased, most of all for large areas (measured at the whole:
-        0.79 to 0.90 with HTF, 0.86 to 0.93 with the path-budget tree).
+        The half width is ln(20) / sqrt(2) = 2.12 standard deviations, rounded outwards to whole numbers. That is exact for one Laplace
+        count; for sums of them the probability is larger. If the release is `approximate`, so is the probability: estimates that reuse
+        the counts by which the structure was chosen can be biased, most of all for large areas. (For the whole domain, 0.79 to 0.90
+        was measured with HTF, and 0.86 to 0.93 with the path-budget tree.)
+
+        Args:
+            nodes: (k,) indices of nodes, chosen without looking at the counts.
+
+        Returns:
+            (k,) lower and (k,) upper ends.
         """
         width, centre = INTERVAL_WIDTH * self.stddev[nodes], self.count if self.unbiased is None else self.unbiased
         return np.floor(centre[nodes] - width), np.ceil(centre[nodes] + width)
@@ -364,7 +402,7 @@ class Release:
         return errors_of(self.tree, self.spread, self.noise_variance)
 
     def _answer_boxes(self, lattice: Floats, leaning: Cumulative | None, spread: bool) -> tuple[Floats, Floats]:
-        """Estimates in (q, 4) boxes in lattice units, and their standard deviations; those are 0 unless `spread`."""
+        """(q,) estimates in (q, 4) boxes in lattice units, and (q,) standard deviations, which are 0 unless `spread`."""
         lean = np.zeros(len(lattice)) if leaning is None else leaning.boxes(lattice)
         if self._cumulative is not None and not spread:
             return self._cumulative.boxes(lattice) + lean, np.zeros(len(lattice))
@@ -384,7 +422,7 @@ class Release:
         return estimate, np.sqrt(np.maximum(variance, 0.0))
 
 
-def _answered(found: tuple[Floats, Floats], share: Floats | None, spread: bool) -> Floats | tuple[Floats, ...]:
-    """Estimates, with their standard deviations and shares inside where these are wanted."""
+def _result(found: tuple[Floats, Floats], share: Floats | None, spread: bool) -> Floats | tuple[Floats, ...]:
+    """Estimates, followed by standard deviations if `spread`, and by the shares inside if these are given."""
     parts = (*found[: 2 if spread else 1], *(() if share is None else (share,)))
     return parts if len(parts) > 1 else parts[0]

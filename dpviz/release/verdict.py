@@ -1,4 +1,4 @@
-"""Which levels of a release can be used, from its own numbers: the verdict that opens reports and pages."""
+"""The verdict on a release: which of its levels are precise enough to use, judged by released numbers alone. Reports begin with it."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _DROPPED = (
 
 @dataclass(frozen=True, kw_only=True)
 class LevelVerdict:
-    """What one level is good for.
+    """The grade of one level.
 
     Attributes:
         level: 0 for the whole.
-        name: in words, for example "level 3", or "state to state".
-        parts: how many partitions it has, or how many pairs were counted: with noise, or exactly.
-        mean: released total per part, 0 at least.
-        stddev: mean standard deviation of its numbers.
+        name: in words, for example "level 3", or "level 1 (state to state)".
+        parts: the number of partitions in the level, or of pairs that were counted (with noise or exactly).
+        mean: the released total divided by `parts`, at least 0.
+        stddev: mean standard deviation of the level's numbers.
         grade: `USABLE`, `ROUGH` or `NOISE`.
     """
 
@@ -49,13 +49,15 @@ class LevelVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What a release is good for. PUBLIC: post-processing of released numbers.
+    """The grades of all levels of a release, in words. PUBLIC: post-processing of released numbers.
 
     Attributes:
-        levels: the whole first.
+        levels: the grade of each level, the whole first.
         counted: "records" or "trips".
         parts: "partitions" or "pairs".
-        dropped: the smallest number that was released, where smaller ones are missing from all sums, too; else None.
+        dropped: the smallest released number, if smaller ones were dropped and are missing from all sums, too; else None.
+
+    See `verdict` for an example.
     """
 
     levels: tuple[LevelVerdict, ...]
@@ -65,12 +67,12 @@ class Verdict:
 
     @property
     def runs(self) -> list[tuple[str, list[LevelVerdict]]]:
-        """Neighbouring levels of one grade, the whole first."""
+        """Groups of consecutive levels with the same grade, the whole first."""
         return [(grade, list(run)) for grade, run in groupby(self.levels, key=lambda each: each.grade)]
 
     @property
     def headline(self) -> str:
-        """Which levels are usable, and which are not, as one sentence."""
+        """Which levels are usable and which are not, in one sentence."""
         grades = self.runs
         if len(grades) == 1 and grades[0][0] == USABLE:
             if len(self.levels) == 1:
@@ -83,7 +85,7 @@ class Verdict:
 
     @property
     def detail(self) -> str:
-        """Noise and numbers of the finest usable level and of the finest one; and what was dropped."""
+        """Mean number and noise of the finest usable level and of the finest level, and what was dropped, in a few sentences."""
         usable = [each for each in self.levels if each.grade == USABLE]
         finest = self.levels[-1]
         shown = [finest] if finest in usable or not usable else [usable[-1], finest]
@@ -92,7 +94,7 @@ class Verdict:
 
     @property
     def rule(self) -> str:
-        """When a level is usable."""
+        """The rule by which levels are graded, in words."""
         which = "of the level were counted, with noise or exactly" if self.parts == "pairs" else "the level has, empty ones included"
         return RULE.format(parts=self.parts, counted_parts=which)
 
@@ -106,24 +108,29 @@ class Verdict:
 
 
 def verdict(release: Release | FlowRelease) -> Verdict:
-    """Judge every level of a release by its noise and its released total alone.
+    """Grade every level of a release by its noise and the released total alone.
 
-    The rule: r = s / (t / k), where s is the mean standard deviation of the level's numbers, t the released total (0 at least)
-    and k how many numbers the level has: of points every partition, empty ones included; of trips every pair that was counted, those
-    dropped after that included. (Pairs below released zeros are never counted, so an average over all pairs that could be is
-    smaller.) Usable up to
-    r = 0.4, which is the bound of medium reliability for an average number; rough up to r = 1; beyond, the noise is larger than what is
-    counted. Where t is 0 nothing but exact levels is usable.
+    The rule: r = s / (t / k). Here s is the mean standard deviation of the level's numbers and t the released total, at least 0. k is
+    the number of parts: for points all partitions, including empty ones; for trips all pairs that were counted, including those that
+    were dropped afterwards. (Pairs below a released zero are never counted. So the average over all possible pairs would be smaller
+    than t / k.) A level is usable up to r = 0.4, which is the limit of medium reliability for an average number; rough up to r = 1;
+    beyond that, the noise is larger than the average number. If t is 0, only exact levels are usable.
 
-    No single number is selected, neither a largest one nor those of a level that pass a threshold, so noise that goes up by chance
-    in some of many numbers does not make a level look usable. A level that is mostly empty is judged strictly: its few full
-    partitions may be well known.
+    No single number is selected, such as the largest one or those above a threshold. So a level does not look usable because the noise
+    of some of its many numbers is large by chance. For a level that is mostly empty the rule is strict: its few full partitions may be
+    known well.
 
-    Where pairs under a threshold were dropped before sums were taken, what the sums lack is unknown, and coarser levels are
-    rough at best.
+    If pairs below a threshold were dropped before sums were made, the amount that is missing in the sums is unknown. Then coarser
+    levels are rough at best.
 
     Args:
         release: of points or trips.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy(*np.random.default_rng(1).uniform(0, 16, (2, 1000)), domain=domain)
+    >>> verdict(dv.Quadtree(height=3).release(points, dv.PureBudget(0.2), dv.Entropy.seeded(1))).headline
+    'Levels 0 to 2 are usable; level 3 is mostly noise.'
     """
     if isinstance(release, FlowRelease):
         dropped = _dropped(release)
@@ -134,7 +141,7 @@ def verdict(release: Release | FlowRelease) -> Verdict:
 
 
 def verdict_facts(release: Release | FlowRelease) -> dict[str, Any]:
-    """The verdict as a manifest states it: the sentences, the rule, and the levels by grade."""
+    """The verdict in the form of the manifest: sentences, rule, and the levels of each grade."""
     found = verdict(release)
     named = {"usable": USABLE, "rough": ROUGH, "mostly_noise": NOISE}
     levels = {name: [each.level for each in found.levels if each.grade == grade] for name, grade in named.items()}
@@ -142,7 +149,12 @@ def verdict_facts(release: Release | FlowRelease) -> dict[str, Any]:
 
 
 def records_needed(parts: int, stddev: float) -> float:
-    """The least total with which a level of that many parts and that noise is usable."""
+    """The smallest total with which a level is usable.
+
+    Args:
+        parts: the number of its partitions or pairs.
+        stddev: the mean standard deviation of its numbers.
+    """
     return parts * stddev / MOST_USABLE
 
 
@@ -163,7 +175,7 @@ def _trip_level(release: FlowRelease, level: int, *, lacking: bool) -> LevelVerd
 
 
 def _dropped(release: FlowRelease) -> int | None:
-    """The smallest released number of the last stage, where stages above are but the sums of what was kept of it."""
+    """The smallest released number of the last stage, if small ones were dropped and coarser stages are sums of the rest; else None."""
     lacking = not release.every_pair and any(not math.isfinite(stage.variance) for stage in release.stages[:-1])
     return int(release.stages[-1].count.min()) if lacking and len(release.stages[-1].count) else None
 

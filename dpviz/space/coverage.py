@@ -1,4 +1,4 @@
-"""How much of a query lies inside the domain: outside of it nothing was counted, so that nothing can be answered there."""
+"""The share of a query that lies inside the domain. Nothing is counted outside, so no query can be answered there."""
 
 from __future__ import annotations
 
@@ -17,19 +17,26 @@ Shapes = NDArray[np.object_]
 
 OUTSIDE = ("refuse", "inside_part")
 TOLERANCE = 1e-9
-"""The share of a query that may lie outside: as much as reprojection and floating-point numbers move an edge."""
+"""The share of a query that may lie outside without an error: reprojection and floating-point rounding move edges that little."""
 
 
 def is_areas(queries: object) -> bool:
-    """Whether queries are polygons, not boxes."""
+    """Whether queries are polygons (a GeoDataFrame or GeoSeries) and not an array of boxes."""
     return isinstance(queries, geopandas.GeoDataFrame | geopandas.GeoSeries)
 
 
 def shapes_of(domain: Domain, areas: Any) -> Shapes:
-    """(q,) polygons in the domain's CRS.
+    """Polygons in the domain's CRS.
+
+    Args:
+        domain: the public frame.
+        areas: GeoDataFrame or GeoSeries of q polygons.
+
+    Returns:
+        (q,) shapely polygons, reprojected if the domain has a CRS.
 
     Raises:
-        DomainError: no GeoDataFrame or GeoSeries, no CRS on polygons whose domain has one, or invalid or missing geometry.
+        DomainError: not a GeoDataFrame or GeoSeries; no CRS although the domain has one; or invalid or missing geometry.
     """
     if not is_areas(areas):
         raise DomainError("Areas must be a GeoDataFrame or a GeoSeries of polygons.")
@@ -44,7 +51,15 @@ def shapes_of(domain: Domain, areas: Any) -> Shapes:
 
 
 def shape_coverage(domain: Domain, shapes: Shapes) -> Floats:
-    """(q,) share of the area of (q,) polygons in the domain's CRS that lies inside, 0 to 1; 1 for an empty polygon."""
+    """The share of each polygon's area that lies inside the domain.
+
+    Args:
+        domain: the public frame.
+        shapes: (q,) polygons in the domain's CRS.
+
+    Returns:
+        (q,) 0 to 1; 1 for an empty polygon.
+    """
     west, south, east, north = domain.bounds
     x_low, y_low, x_high, y_high = shapely.bounds(shapes).T.reshape(4, -1)
     within = ((x_low >= west) & (y_low >= south) & (x_high <= east) & (y_high <= north)) | shapely.is_empty(shapes)
@@ -55,25 +70,25 @@ def shape_coverage(domain: Domain, shapes: Shapes) -> Floats:
 
 
 def checked_coverage(domain: Domain, queries: ArrayLike | Shapes, outside: str = "refuse") -> Floats:
-    """The share of each query that lies inside the domain; refuses queries that lie partly outside, unless `outside` allows them.
+    """The share of each query that lies inside the domain, after a check that no query is partly outside.
 
     Args:
         domain: the public frame.
-        queries: (q, 4) boxes, or (q,) polygons in the domain's CRS as `shapes_of` gives them.
-        outside: "refuse" or "inside_part".
+        queries: (q, 4) boxes west, south, east, north, or (q,) polygons as `shapes_of` gives them, in the domain's CRS.
+        outside: "refuse" raises for queries partly outside; "inside_part" allows them.
 
     Returns:
         (q,) 0 to 1.
 
     Raises:
-        DomainError: more than 1e-9 of a query is outside and `outside` is "refuse"; malformed boxes; another `outside`.
+        DomainError: more than 1e-9 of a query is outside and `outside` is "refuse"; malformed boxes; or an unknown `outside`.
     """
     if outside not in OUTSIDE:
         raise DomainError(f"outside must be one of {', '.join(OUTSIDE)}.")
     share = _coverage(domain, queries)
-    beyond = np.flatnonzero(share < 1 - TOLERANCE)
-    if outside == "refuse" and len(beyond):
-        raise DomainError(_refusal(domain, queries, share, beyond))
+    too_far = np.flatnonzero(share < 1 - TOLERANCE)
+    if outside == "refuse" and len(too_far):
+        raise DomainError(_refusal(domain, queries, share, too_far))
     return share
 
 
@@ -85,21 +100,24 @@ def _are_shapes(queries: object) -> TypeGuard[Shapes]:
     return isinstance(queries, np.ndarray) and queries.dtype == object and queries.ndim == 1
 
 
-def _refusal(domain: Domain, queries: Any, share: Floats, beyond: NDArray[np.int64]) -> str:
-    """What is wrong, how much of it, and what to do; queries and the domain are public."""
+def _refusal(domain: Domain, queries: Any, share: Floats, too_far: NDArray[np.int64]) -> str:
+    """The error text: what is wrong, by how much, and what to do. It may quote numbers, as queries and the domain are public."""
     bounds = ", ".join(f"{bound:g}" for bound in domain.bounds)
-    many = f"{len(beyond):,} of {len(share):,} queries reach" if len(share) > 1 else "The query reaches"
+    lead = f"{len(too_far):,} of {len(share):,} queries reach" if len(share) > 1 else "The query reaches"
     size = "their size" if len(share) > 1 else "its size"
-    swapped = _swapped(queries, beyond)
-    hint = " Are x and y swapped?" if (_coverage(domain, swapped) >= 1 - TOLERANCE).all() else ""
+    exchanged = _exchange_x_and_y(queries, too_far)
+    hint = " Are x and y swapped?" if (_coverage(domain, exchanged) >= 1 - TOLERANCE).all() else ""
     return (
-        f"{many} outside the domain ({bounds}), by up to {percent_outside(float(share.min()))} of {size}: nothing was counted there.{hint}"
+        f"{lead} outside the domain ({bounds}), by up to {percent_outside(float(share.min()))} of {size}: nothing was counted there.{hint}"
         " With outside='inside_part' the part inside is answered, together with its share; coverage(...) gives the shares alone."
     )
 
 
 def percent_outside(share: float) -> str:
-    """The part outside, as a percentage of the query that is never rounded to nothing.
+    """The part of a query outside the domain as text. It is a percentage, never rounded to 0 %.
+
+    Args:
+        share: the part inside, 0 to 1.
 
     >>> percent_outside(0.37), percent_outside(0), percent_outside(1 - 1e-7)
     ('63 %', '100 %', 'less than 0.1 %')
@@ -108,8 +126,8 @@ def percent_outside(share: float) -> str:
     return "less than 0.1 %" if percent < 0.1 else f"{percent:.3g} %"
 
 
-def _swapped(queries: Any, chosen: NDArray[np.int64]) -> Any:
-    """Some of the queries with x and y exchanged."""
+def _exchange_x_and_y(queries: Any, chosen: NDArray[np.int64]) -> Any:
+    """The chosen queries with x and y exchanged."""
     if not _are_shapes(queries):
         return np.asarray(queries, np.float64)[chosen][:, [1, 0, 3, 2]]
     return np.asarray([shapely.transform(shape, lambda xy: xy[:, ::-1]) for shape in queries[chosen]], object)

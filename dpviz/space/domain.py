@@ -1,4 +1,4 @@
-"""The public rectangle where points may lie, and the lattice that cuts it into cells."""
+"""The public rectangle in which points are counted, and the lattice that divides it into cells."""
 
 from __future__ import annotations
 
@@ -14,29 +14,28 @@ from pyproj.exceptions import CRSError, ProjError
 
 from dpviz.errors import DomainError
 
-# PROJ would ask for the parts of shift grids that lie around the private records.
+# PROJ must not download parts of shift grids: which parts it requests depends on where the private records are.
 network.set_network_enabled(active=False)  # type: ignore[attr-defined]
 EQUAL_AREA = "+proj=cea +ellps=WGS84 +units=m"
 FINEST_ORDER = 24
-_FARTHEST = 1e300  # in cells: boxes beyond are cut there, so that their widths are finite
+_FARTHEST = 1e300  # in cells: coordinates are clipped to this, so that widths stay finite
 GEOGRAPHIC_LIMITS = (-180.0, -90.0, 180.0, 90.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Domain:
-    """A rectangle declared in public, cut into ``2**order`` x ``2**order`` lattice cells.
+    """A rectangle declared in public, divided into ``2**order`` x ``2**order`` lattice cells.
 
-    There is no way to make one from data, on purpose: the bounding box of private points is itself
-    private.
+    There is deliberately no way to make one from data: the bounding box of private points is itself private.
 
     Attributes:
         bounds: west, south, east, north in the units of `crs` (degrees for a geographic one).
-        crs: anything that pyproj understands, kept as text; None is a plain plane without a map.
+        crs: the coordinate reference system: anything that pyproj understands, stored as text; None for a plane without a map.
         order: the lattice has ``2**order`` columns and rows; 1 to 24.
 
     Raises:
-        DomainError: bounds that are not finite, enclose no area or lie mostly off the globe, a CRS that is unknown or not
-            two-dimensional, an order out of range.
+        DomainError: bounds that are not finite, enclose no area or lie mostly off the globe; a CRS that is unknown or not
+            two-dimensional; an order out of range; or cells finer than floating-point coordinates.
 
     >>> domain = Domain(bounds=(0, 0, 8, 4), crs=None, order=2)
     >>> domain.side, domain.cell_size
@@ -54,7 +53,7 @@ class Domain:
             raise DomainError(f"The lattice's order must be a whole number from 1 to {FINEST_ORDER}.")
         object.__setattr__(self, "order", int(self.order))
         if self.crs is not None and _share_on_globe(self.crs, self.bounds) < 1 / 4:
-            raise DomainError("Most of the domain lies where the CRS has no place on the globe; choose narrower bounds.")
+            raise DomainError("Most of the domain lies where the CRS has no longitude and latitude; choose narrower bounds.")
         west, south, east, north = self.bounds
         width, height = self.cell_size
         if min(width / math.ulp(max(abs(west), abs(east))), height / math.ulp(max(abs(south), abs(north)))) < 16:
@@ -62,7 +61,7 @@ class Domain:
 
     @property
     def side(self) -> int:
-        """Columns, and rows, of the lattice."""
+        """The number of columns, and of rows, of the lattice."""
         return 1 << self.order
 
     @property
@@ -83,20 +82,23 @@ class Domain:
             lattice: (..., 4) west, south, east, north as lattice lines, 0 to `side`.
 
         Returns:
-            (..., 4) west, south, east, north in the units of the CRS; outer lines are exactly `bounds`.
+            (..., 4) west, south, east, north in the units of the CRS; the outermost lines are exactly `bounds`.
+
+        >>> Domain(bounds=(0, 0, 8, 4), crs=None, order=2).coordinates([0, 0, 4, 1]).tolist()
+        [0.0, 0.0, 8.0, 1.0]
         """
         share = np.asarray(lattice, np.float64) / self.side
         low, high = np.array(self.bounds[:2] * 2), np.array(self.bounds[2:] * 2)
         return np.asarray(low * (1 - share) + high * share)
 
     def lattice(self, boxes: ArrayLike) -> NDArray[np.float64]:
-        """Boxes in lattice units, cut to the domain.
+        """Boxes in lattice units, clipped to the domain.
 
         Args:
             boxes: (q, 4) west, south, east, north in the units of the CRS.
 
         Returns:
-            (q, 4) the same in columns and rows, 0.0 to `side`; whole where a box follows lattice lines.
+            (q, 4) the same in columns and rows, 0.0 to `side`. An edge within a billionth of a cell of a lattice line is moved onto it.
 
         Raises:
             DomainError: the shape is not (q, 4), a bound is not finite, or west > east or south > north.
@@ -110,8 +112,8 @@ class Domain:
             boxes: (q, 4) west, south, east, north in the units of the CRS.
 
         Returns:
-            (q,) 0 to 1: of the area; of the length where a box is a line; 1 or 0 where it is a point, a point on the domain's edge
-            being inside. What lies within a billionth of a cell of a lattice line counts as on it, as in `lattice`.
+            (q,) 0 to 1: the share of the area; of the length if a box is a line; 1 or 0 if it is a point. Points on the domain's edge
+            are inside. As in `lattice`, an edge within a billionth of a cell of a lattice line is moved onto it.
 
         Raises:
             DomainError: as for `lattice`.
@@ -123,31 +125,31 @@ class Domain:
         return np.asarray(np.divide(inside, high - low, out=touched, where=high > low).prod(axis=1))
 
     def _lattice_lines(self, boxes: ArrayLike) -> NDArray[np.float64]:
-        """(q, 4) boxes in lattice units, not cut to the domain; whole where a box follows lattice lines."""
-        asked = _numbers(boxes)
-        if asked is None or asked.ndim != 2 or asked.shape[1] != 4:
+        """(q, 4) boxes in lattice units, not clipped to the domain, with edges near a lattice line moved onto it."""
+        numbers = _numbers(boxes)
+        if numbers is None or numbers.ndim != 2 or numbers.shape[1] != 4:
             raise DomainError("Boxes must be numbers in an array of shape (q, 4): west, south, east, north.")
-        if not np.isfinite(asked).all():
+        if not np.isfinite(numbers).all():
             raise DomainError("Boxes must have finite bounds.")
-        if (asked[:, :2] > asked[:, 2:]).any():
+        if (numbers[:, :2] > numbers[:, 2:]).any():
             raise DomainError("A box has west > east or south > north.")
         low, high = np.array(self.bounds[:2] * 2), np.array(self.bounds[2:] * 2)
         with np.errstate(over="ignore"):
-            exact = (asked - low) * (self.side / (high - low))
+            exact = (numbers - low) * (self.side / (high - low))
         exact = np.clip(exact, -_FARTHEST, _FARTHEST)
         whole = np.rint(exact)
-        near = np.abs(exact - whole) <= 1e-9 * np.maximum(1.0, np.abs(whole))
-        return np.asarray(np.where(near, whole, exact))
+        on_line = np.abs(exact - whole) <= 1e-9 * np.maximum(1.0, np.abs(whole))
+        return np.asarray(np.where(on_line, whole, exact))
 
     def areas_km2(self, lattice: ArrayLike) -> NDArray[np.float64]:
-        """Area on the ellipsoid of lattice rectangles.
+        """Areas of lattice rectangles on the ellipsoid.
 
         Args:
             lattice: (n, 4) west, south, east, north as lattice lines.
 
         Returns:
-            (n,) km2, by an equal-area projection of the outline; in squared units of the plane if `crs` is None or a local
-            one (engineering); NaN where the outline leaves the globe, as at the corners of some world maps.
+            (n,) km2, by an equal-area projection of the outline. Squared units of the plane if `crs` is None or an engineering CRS
+            (a local plane). NaN where the outline leaves the globe, as at the corners of some world maps.
         """
         boxes = self.coordinates(lattice)
         west, south, east, north = boxes.T
@@ -161,7 +163,14 @@ class Domain:
             return np.asarray(np.abs((x * np.roll(y, -1, 0) - np.roll(x, -1, 0) * y).sum(0)) / 2e6)
 
     def boxes(self, lattice: ArrayLike) -> NDArray[np.object_]:
-        """(n,) shapely rectangles of (n, 4) lattice rectangles, in the CRS."""
+        """Lattice rectangles as polygons.
+
+        Args:
+            lattice: (n, 4) west, south, east, north as lattice lines.
+
+        Returns:
+            (n,) shapely polygons in the CRS.
+        """
         return np.asarray(shapely.box(*self.coordinates(lattice).T))
 
     @cached_property
@@ -171,13 +180,13 @@ class Domain:
 
 
 def refuse_degrees(domain: Domain) -> None:
-    """Refuse bounds that look like degrees beside a known CRS that counts in metres or feet: the domain would be some steps wide.
+    """Refuse bounds that look like degrees if the CRS is in metres or feet: the domain would be only a few metres wide.
 
-    Bounds and CRS are public, so this can be seen before anything is read. A projection of one's own, which has no area that it was
-    made for, may have its origin anywhere.
+    Bounds and CRS are public, so this is checked before any file is read. A projection without an area of use, such as a custom one,
+    is not checked: its origin may be anywhere.
 
     Raises:
-        DomainError: they do not go together.
+        DomainError: bounds and CRS do not fit together.
     """
     crs = None if domain.crs is None else CRS(domain.crs)
     west, south, east, north = domain.bounds
@@ -185,12 +194,12 @@ def refuse_degrees(domain: Domain) -> None:
         return
     raise DomainError(
         f"The domain's bounds look like degrees, but its CRS counts in units of {crs.axis_info[0].unit_name}: give the bounds in those,"
-        " or a CRS in degrees such as 'EPSG:4326', into which points are brought."
+        " or a CRS in degrees such as 'EPSG:4326', to which points are reprojected."
     )
 
 
 def _equal_area(crs: str | None, bounds: tuple[float, float, float, float]) -> str:
-    """An equal-area projection that does not cut the domain: around the one pole inside it, else around its middle longitude."""
+    """An equal-area projection without a cut through the domain: centred on the pole inside it, else on its middle longitude."""
     west, south, east, north = bounds
     degrees = Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
     x, y = degrees.transform([0.0, 0.0], [-90.0, 90.0], direction="INVERSE")
@@ -212,14 +221,14 @@ def _outline(boxes: NDArray[np.float64], steps: int = 16) -> tuple[NDArray[np.fl
 
 
 def is_horizontal(crs: CRS) -> bool:
-    """Whether the first two coordinates are a place on a map: not heights alone, not metres from the centre of the globe."""
+    """Whether the first two coordinates are horizontal: not heights alone, and not metres from the centre of the Earth."""
     parts = crs.sub_crs_list
     return is_horizontal(parts[0]) if parts else crs.is_geographic or crs.is_projected or (crs.is_engineering and len(crs.axis_info) > 1)
 
 
 @lru_cache(maxsize=256)
 def _share_on_globe(crs: str, bounds: tuple[float, float, float, float], steps: int = 16) -> float:
-    """The share of the domain, on a grid of points, that has a longitude and latitude; 1 for a local CRS or another body."""
+    """The share of the domain, on a grid of points, that has a longitude and latitude; 1 for a local CRS or one of another planet."""
     west, south, east, north = bounds
     share = (np.arange(steps) + 0.5) / steps
     x, y = np.meshgrid(west + share * (east - west), south + share * (north - south))
@@ -246,7 +255,7 @@ def _crs_text(crs: object) -> str | None:
 
 
 def _numbers(values: ArrayLike) -> NDArray[np.float64] | None:
-    """The values as floats; None if they are no numbers, or ragged."""
+    """The values as floats; None if they are not numbers, or not a rectangular array."""
     try:
         return np.asarray(values, np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Public trees: complete quadtrees, quadtrees split node by node, grids under a pyramid, and grids within grids."""
+"""Builders of trees: complete quadtrees, quadtrees grown level by level, grids of leaves under a pyramid, and grids within grids."""
 
 from __future__ import annotations
 
@@ -22,16 +22,19 @@ BYTES_PER_NODE = 120
 
 
 def quadtree(domain: Domain, height: int, fan_out: int = 4) -> Tree:
-    """The complete quadtree: every node cut into equal quarters (or sixteenths).
+    """The complete quadtree: every node is cut into equal quarters (or sixteenths).
 
     Args:
         domain: gives the lattice.
-        height: steps below the root; a step halves each side once (fan-out 4) or twice (16, the last one once if the
-            lattice has no more).
+        height: the number of levels below the root. Each level halves the sides once (fan-out 4) or twice (fan-out 16; the last one
+            only once if the lattice has no finer lines).
         fan_out: 4 or 16.
 
     Raises:
         DomainError: finer than the lattice, or too large for memory.
+
+    >>> quadtree(Domain(bounds=(0, 0, 8, 8), crs=None, order=3), height=2)
+    Tree(21 nodes, 16 leaves, height 2)
     """
     halvings = 1 if fan_out == 4 else 2
     steps = tuple(min(halvings, domain.order - halvings * step) for step in range(height))
@@ -42,12 +45,20 @@ def quadtree(domain: Domain, height: int, fan_out: int = 4) -> Tree:
 
 
 def grid(domain: Domain, columns: int, rows: int) -> Tree:
-    """`columns` x `rows` leaves of nearly equal size, edges snapped to lattice lines, under a pyramid of 2 x 2 groups.
+    """`columns` x `rows` leaves of nearly equal size, with edges on lattice lines, under a pyramid of groups of 2 x 2.
 
-    The pyramid makes range queries and coarser zoom levels cheap; nothing in it needs to be measured.
+    The pyramid makes range queries and coarser zoom levels fast. Mechanisms need not measure its inner nodes.
+
+    Args:
+        domain: gives the lattice.
+        columns: 1 to the lattice's side.
+        rows: likewise.
 
     Raises:
         DomainError: finer than the lattice, or too large for memory.
+
+    >>> grid(Domain(bounds=(0, 0, 8, 8), crs=None, order=3), columns=3, rows=3)
+    Tree(14 nodes, 9 leaves, height 2)
     """
     if not (1 <= columns <= domain.side and 1 <= rows <= domain.side):
         raise DomainError(f"A grid needs 1 to {domain.side} columns and rows on this lattice.")
@@ -57,7 +68,7 @@ def grid(domain: Domain, columns: int, rows: int) -> Tree:
 
 @lru_cache(maxsize=2)
 def _pyramid(order: int, columns: int, rows: int, steps: tuple[int, ...]) -> Tree:
-    """A grid of leaves under nodes that group 2**step x 2**step of the next depth; public, so it may be kept."""
+    """A grid of leaves under nodes that each group 2**step x 2**step of the next depth. It is public, so it may be cached."""
     _check_size(columns, rows, steps)
     xs, ys = snapped(columns, 1 << order), snapped(rows, 1 << order)
     levels = []
@@ -67,10 +78,10 @@ def _pyramid(order: int, columns: int, rows: int, steps: tuple[int, ...]) -> Tre
         i, j = (part.ravel() for part in np.meshgrid(np.arange(across), np.arange(up)))
         code = np.sort(morton(i, j))
         levels.append((width, *places(code), code))
-    return _assembled(levels, xs, ys, steps)
+    return _assemble(levels, xs, ys, steps)
 
 
-def _assembled(levels: list[tuple[int, Integers, Integers, Integers]], xs: Lines, ys: Lines, steps: tuple[int, ...]) -> Tree:
+def _assemble(levels: list[tuple[int, Integers, Integers, Integers]], xs: Lines, ys: Lines, steps: tuple[int, ...]) -> Tree:
     sizes = [len(level[1]) for level in levels]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     parents, fans = [np.array([-1])], []
@@ -80,7 +91,7 @@ def _assembled(levels: list[tuple[int, Integers, Integers, Integers]], xs: Lines
         fans.append(np.bincount(up, minlength=sizes[depth]))
     children = np.concatenate([*fans, np.zeros(sizes[-1], np.int64)])
     edges = [
-        np.concatenate([lines[np.minimum((place[axis] + side) * place[0], len(lines) - 1)] for place in levels])
+        np.concatenate([lines[np.minimum((level[axis] + side) * level[0], len(lines) - 1)] for level in levels])
         for axis, lines, side in ((1, xs, 0), (2, ys, 0), (1, xs, 1), (2, ys, 1))
     ]
     return Tree(
@@ -97,7 +108,7 @@ def _assembled(levels: list[tuple[int, Integers, Integers, Integers]], xs: Lines
 
 
 def snapped(parts: int, side: int) -> Lines:
-    """(parts + 1,) lattice lines nearest to even spacing; distinct because parts <= side."""
+    """(parts + 1,) lattice lines nearest to even spacing, from 0 to `side`; distinct if parts <= side."""
     return ((np.arange(parts + 1) * side + parts // 2) // parts).astype(np.int32)
 
 
@@ -114,13 +125,13 @@ Rectangles = NDArray[Any]
 
 
 def tree_of(rectangles: Sequence[Rectangles], children: Sequence[NDArray[np.int64]], curve: Curve | None = None) -> Tree:
-    """The tree of levels that were grown one after the other.
+    """Build a tree from its levels.
 
     Args:
-        rectangles: one (n_d, 4) array per depth, root first: west, south, east, north as lattice lines; the children of a
-            node stand together, in the order of their parents.
-        children: one (n_d,) array per depth: how many children each node has; zeros on the last one.
-        curve: the stretches that the nodes stand for, if their rectangles are boxes around stretches of the Hilbert curve.
+        rectangles: one (n_d, 4) array per depth, root first: west, south, east, north as lattice lines. The children of each node
+            are consecutive, in the order of their parents.
+        children: one (n_d,) array per depth: how many children each node has; zeros for the last depth.
+        curve: if the nodes are stretches of the Hilbert curve and the rectangles their bounding boxes, these stretches; else None.
     """
     fans = np.concatenate(children).astype(np.int32)
     west, south, east, north = (np.concatenate([level[:, side] for level in rectangles]).astype(np.int32) for side in range(4))
@@ -139,7 +150,15 @@ def tree_of(rectangles: Sequence[Rectangles], children: Sequence[NDArray[np.int6
 
 
 def refuse_too_large(height: int, fan_out: int) -> None:
-    """Raise `DomainError` if a complete tree would need too much memory."""
+    """Check that a complete tree fits in memory.
+
+    Args:
+        height: the number of levels below the root.
+        fan_out: children per node.
+
+    Raises:
+        DomainError: it would have more than 2**25 nodes.
+    """
     nodes = sum(fan_out**depth for depth in range(height + 1))
     if nodes > MOST_NODES:
         raise DomainError(
@@ -149,24 +168,44 @@ def refuse_too_large(height: int, fan_out: int) -> None:
 
 
 def parts(node: Integers, halvings: int = 1) -> Integers:
-    """(n * 4**halvings,) the parts of (n,) nodes, each node's in order; nodes are places on the Z-order curve of their depth."""
+    """The parts of nodes whose sides are halved.
+
+    Args:
+        node: (n,) nodes as positions on the Z-order curve of their depth.
+        halvings: how often each side is halved.
+
+    Returns:
+        (n * 4**halvings,) positions on the finer curve, node by node.
+
+    >>> parts(np.array([2])).tolist()
+    [8, 9, 10, 11]
+    """
     fan_out = 1 << 2 * halvings
     return np.repeat(node << 2 * halvings, fan_out) + np.tile(np.arange(fan_out), len(node))
 
 
 def rectangles(node: Integers, halved: int, order: int) -> Integers:
-    """(n, 4) west, south, east, north as lattice lines of nodes that are 2**halved to a side of the domain."""
+    """The rectangles of nodes in a grid of 2**halved columns and rows.
+
+    Args:
+        node: (n,) positions on the Z-order curve.
+        halved: how often the domain's sides were halved.
+        order: of the lattice.
+
+    Returns:
+        (n, 4) west, south, east, north as lattice lines.
+    """
     column, row = places(node)
     return np.stack([column, row, column + 1, row + 1], axis=1) << (order - halved)
 
 
 def quarter_tree(nodes: Sequence[Integers], children: Sequence[Integers], halved: Sequence[int], order: int) -> Tree:
-    """The tree of nodes grown level by level.
+    """Build a quadtree from its levels.
 
     Args:
-        nodes: one array per depth: places on the Z-order curve of 2**halved columns.
+        nodes: one array per depth, root first: positions of the nodes on the Z-order curve of that depth's grid.
         children: one array per depth: how many children each node has.
-        halved: per depth, how often the domain's sides were halved.
+        halved: per depth, how often the domain's sides were halved: its grid has 2**halved columns.
         order: of the lattice.
     """
     return tree_of([rectangles(level, halves, order) for level, halves in zip(nodes, halved, strict=True)], children)
@@ -174,12 +213,12 @@ def quarter_tree(nodes: Sequence[Integers], children: Sequence[Integers], halved
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Subgrids:
-    """Sub-cells of the cells of a grid: cell k is cut into columns[k] x rows[k] parts whose edges are lattice lines.
+    """Grids within a grid: cell k of a grid is cut into columns[k] x rows[k] parts with edges on lattice lines.
 
     Attributes:
-        base: the tree of the grid, whose leaves are its cells.
-        columns: (k,) parts across, at most the cell's width, in the order of the grid's leaves.
-        rows: (k,) parts up, at most its height.
+        base: the tree of the outer grid, whose leaves are its cells.
+        columns: (cells,) number of parts from west to east, at most the cell's width, in the order of the grid's leaves.
+        rows: (cells,) number of parts from south to north, at most the cell's height.
     """
 
     base: Tree
@@ -188,7 +227,13 @@ class Subgrids:
 
     @classmethod
     def of(cls, domain: Domain, side: int, parts: Integers) -> Subgrids:
-        """A grid of side x side cells, cell k cut into parts[k] x parts[k], or as many as the lattice has room for."""
+        """A grid of cells, each cut into a square grid of its own.
+
+        Args:
+            domain: gives the lattice.
+            side: columns and rows of the outer grid.
+            parts: (side**2,) cell k is cut into parts[k] x parts[k], or as many as the lattice allows.
+        """
         base = grid(domain, side, side)
         leaves = base.leaves
         width, height = base.east[leaves] - base.west[leaves], base.north[leaves] - base.south[leaves]
@@ -196,11 +241,22 @@ class Subgrids:
 
     @cached_property
     def offset(self) -> Integers:
-        """(k + 1,) number of the first part of each cell; parts count row by row from the south-west."""
+        """(cells + 1,) index of the first part of each cell. The parts of a cell are numbered row by row from the south-west."""
         return np.concatenate([[0], np.cumsum(self.columns * self.rows)])
 
     def part_of(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Integers:
-        """(n,) the part that each lattice cell lies in: floor(k w / c) <= u < floor((k + 1) w / c) for k = ((u + 1) c - 1) // w."""
+        """The part that contains each lattice cell.
+
+        In a cell of width w with c columns of parts, column k covers the lattice columns floor(k w / c) <= u < floor((k + 1) w / c),
+        so that k = ((u + 1) c - 1) // w.
+
+        Args:
+            column: (n,) lattice columns.
+            row: (n,) lattice rows.
+
+        Returns:
+            (n,) indices of parts.
+        """
         leaf = self.base.leaf_of(column, row)
         cell, base = leaf - self.base.leaves[0], self.base
         across = ((column - base.west[leaf] + 1) * self.columns[cell] - 1) // (base.east[leaf] - base.west[leaf])
@@ -208,18 +264,21 @@ class Subgrids:
         return np.asarray(self.offset[cell] + up * self.columns[cell] + across, np.int64)
 
     def tree(self) -> tuple[Tree, Integers]:
-        """The base tree with the parts of each cell under groups of 2 x 2, and (p,) the node of each part.
+        """The tree of the outer grid, with the parts of each cell below it, in groups of 2 x 2 if there are more than four.
 
-        A cell that is not cut has one child of its own size, so that both can be measured.
+        A cell that is not cut has one child of its own size, so that the cell and its only part can both be measured.
+
+        Returns:
+            The tree, and (p,) the node of each part.
         """
         base, bottom = self.base, self.base.height
         levels = [base.rectangles(base.at_depth(depth)).astype(np.int64) for depth in range(bottom + 1)]
         children = [base.children[base.at_depth(depth)].astype(np.int64) for depth in range(bottom)]
         nodes = np.stack([np.arange(len(self.columns)), *(0 * self.columns, 0 * self.rows, self.columns, self.rows)], axis=1)
-        node_of, first, fresh = np.empty(self.offset[-1], np.int64), base.starts[bottom], True
+        node_of, first, first_step = np.empty(self.offset[-1], np.int64), base.starts[bottom], True
         while len(nodes):
-            nodes, fans = _halved(nodes, whole_too=fresh)
-            first, fresh = first + len(levels[-1]), False
+            nodes, fans = _halve_groups(nodes, whole_too=first_step)
+            first, first_step = first + len(levels[-1]), False
             children.append(fans)
             levels.append(self._rectangles(nodes))
             ends = np.flatnonzero((nodes[:, 3:] - nodes[:, 1:3] == 1).all(axis=1))
@@ -231,7 +290,7 @@ class Subgrids:
         return tree_of(levels, children), node_of
 
     def _rectangles(self, nodes: Integers) -> Integers:
-        """(n, 4) lattice lines of (n, 5) cell, first column, first row, end column and end row of groups of parts."""
+        """(n, 4) lattice lines of groups of parts, given as (n, 5) cell, first column, first row, end column and end row."""
         cell, west, south, east, north = nodes.T
         box = self.base.rectangles(self.base.leaves[cell]).astype(np.int64)
         width, height = box[:, 2] - box[:, 0], box[:, 3] - box[:, 1]
@@ -240,14 +299,17 @@ class Subgrids:
         return np.stack([*sides, box[:, 0] + east * width // across, box[:, 1] + north * height // up], axis=1)
 
 
-def _halved(nodes: Integers, *, whole_too: bool) -> tuple[Integers, Integers]:
-    """(p, 5) halves or quarters of groups of several parts, and (n,) how many each has; single parts have none, or themselves."""
+def _halve_groups(nodes: Integers, *, whole_too: bool) -> tuple[Integers, Integers]:
+    """(p, 5) halves or quarters of (n, 5) groups of parts, and (n,) how many each group gives.
+
+    A single part gives none; with `whole_too` it gives itself.
+    """
     sizes = nodes[:, 3:] - nodes[:, 1:3]
     cut = sizes > 1
     fans = np.where(cut.any(axis=1) | whole_too, (1 + cut).prod(axis=1), 0)
-    place = np.arange(fans.sum()) - np.repeat(np.cumsum(fans) - fans, fans)
+    position = np.arange(fans.sum()) - np.repeat(np.cumsum(fans) - fans, fans)
     halves, cut, middle = (np.repeat(part, fans, axis=0) for part in (nodes, cut, nodes[:, 1:3] + (sizes + 1) // 2))
-    second = np.stack([np.where(cut[:, 0], place % 2, 0), np.where(cut[:, 0], place // 2, place)], axis=1) > 0
+    second = np.stack([np.where(cut[:, 0], position % 2, 0), np.where(cut[:, 0], position // 2, position)], axis=1) > 0
     halves[:, 1:3] = np.where(cut & second, middle, halves[:, 1:3])
     halves[:, 3:] = np.where(cut & ~second, middle, halves[:, 3:])
     return halves, fans

@@ -1,4 +1,8 @@
-"""Lattice place <-> place on the Hilbert curve, and the boxes around stretches of the curve."""
+"""Conversion between lattice cells and positions on the Hilbert curve, and bounding boxes of stretches of the curve.
+
+The curve visits the cells of a 2**order x 2**order grid one after the other. A *position* is a cell's number on it, from 0. A *stretch*
+is a range of consecutive positions.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,12 @@ _TURNS = np.array([1, 0, 0, 2])
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Curve:
-    """The stretch of the Hilbert curve that each node of a tree stands for.
+    """The stretch of the Hilbert curve that each node of a tree covers.
 
     Attributes:
-        order: the curve runs through ``2**order`` x ``2**order`` squares, each a lattice cell or an equal block of them.
-        first: (n,) first place of each stretch.
-        last: (n,) place after its end, greater than `first`.
+        order: the curve visits ``2**order`` x ``2**order`` squares; each is a lattice cell or a square block of cells.
+        first: (n,) first position of each stretch.
+        last: (n,) the position after its last one, greater than `first`.
     """
 
     order: int
@@ -34,23 +38,47 @@ class Curve:
         self.first.flags.writeable = self.last.flags.writeable = False
 
     def of(self, nodes: Integers) -> Curve:
-        """The stretches of some nodes."""
+        """The stretches of the nodes with (k,) indices `nodes`."""
         return replace(self, first=self.first[nodes], last=self.last[nodes])
 
     def places(self, column: NDArray[np.integer], row: NDArray[np.integer], lattice: int) -> Integers:
-        """(k,) places on the curve of (k,) cells of a lattice of order `lattice`."""
+        """Positions of lattice cells on the curve.
+
+        Args:
+            column: (k,) columns.
+            row: (k,) rows.
+            lattice: the lattice's order, at least that of the curve.
+
+        Returns:
+            (k,) positions of the squares that contain the cells.
+        """
         shift = lattice - self.order
         return hilbert(column >> shift, row >> shift, self.order)
 
     def rectangles(self, lattice: int) -> Lines:
-        """(n, 4) boxes around the stretches: west, south, east, north as lines of a lattice of order `lattice`."""
+        """Bounding boxes of the stretches.
+
+        Args:
+            lattice: the lattice's order, at least that of the curve.
+
+        Returns:
+            (n, 4) west, south, east, north as lattice lines.
+        """
         return boxes(self.first, self.last, self.order) << (lattice - self.order)
 
 
 def hilbert(column: NDArray[np.integer], row: NDArray[np.integer], order: int) -> Integers:
-    """(k,) places on the curve, below ``4**order``, of (k,) columns and rows below ``2**order``, `order` 1 to 24.
+    """Positions of grid cells on the Hilbert curve, which runs from the south-western to the south-eastern corner.
 
-    The curve runs from the south-western to the south-eastern corner. A place of one order less is a quarter of it, rounded down.
+    A quarter of a position, rounded down, is the position of the containing cell on the curve of one order less.
+
+    Args:
+        column: (k,) columns, below ``2**order``.
+        row: (k,) rows, below ``2**order``.
+        order: of the curve, 1 to 24.
+
+    Returns:
+        (k,) positions, below ``4**order``.
 
     >>> hilbert(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0]), 1).tolist()
     [0, 1, 2, 3]
@@ -58,19 +86,26 @@ def hilbert(column: NDArray[np.integer], row: NDArray[np.integer], order: int) -
     code = np.empty(len(column), np.int64)
     for part in _parts(len(column)):
         x, y = column[part].astype(np.int32), row[part].astype(np.int32)
-        state, found = np.zeros(len(x), np.int32), np.zeros(len(x), np.int64)
+        state, result = np.zeros(len(x), np.int32), np.zeros(len(x), np.int64)
         for bits, shift in _chunks(order):
             low = (1 << bits) - 1
             step = _encoder(bits)[state << 2 * bits | ((x >> shift) & low) << bits | (y >> shift) & low]
-            found <<= 2 * bits
-            found |= step >> 2
+            result <<= 2 * bits
+            result |= step >> 2
             state = step & 3
-        code[part] = found
+        code[part] = result
     return code
 
 
 def places(code: Integers, order: int) -> tuple[Integers, Integers]:
-    """(k,) columns and (k,) rows of (k,) places on the curve of an order.
+    """Grid cells at positions on the Hilbert curve: the inverse of `hilbert`.
+
+    Args:
+        code: (k,) positions.
+        order: of the curve, 1 to 24.
+
+    Returns:
+        (k,) columns and (k,) rows.
 
     >>> [part.tolist() for part in places(np.arange(4), 1)]
     [[0, 0, 1, 1], [0, 1, 1, 0]]
@@ -87,60 +122,62 @@ def boxes(first: Integers, last: Integers, order: int) -> Lines:
     """Bounding boxes of stretches of the curve.
 
     Args:
-        first: (n,) first place of each stretch.
-        last: (n,) place after its end; first < last.
+        first: (n,) first position of each stretch.
+        last: (n,) the position after its last one; first < last.
         order: of the curve.
 
     Returns:
-        (n, 4) west, south, east, north as lines of its grid, 0 to ``2**order``.
+        (n, 4) west, south, east, north as lines of the curve's grid, 0 to ``2**order``.
     """
-    found = np.empty((len(first), 4), np.int32)
+    result = np.empty((len(first), 4), np.int32)
     for part in _parts(len(first)):
-        found[part] = _boxes(first[part], last[part] - 1, order).T
-    return found
+        result[part] = _boxes(first[part], last[part] - 1, order).T
+    return result
 
 
 def _boxes(low: Integers, high: Integers, order: int) -> Lines:
-    """(4, n) boxes of closed stretches: the paths to both ends are walked from the top down, and all between is added.
+    """(4, n) bounding boxes of stretches from `low` to `high`, both included.
 
-    As long as the paths coincide, the quarters strictly between their next steps lie inside; once they have parted, those
-    after the lower path's step and those before the upper one's.
+    The curve is a tree of quarters. From the top down, the paths to both ends are followed, and the quarters between them are added to
+    the box. As long as both paths are in the same quarter, these are the quarters strictly between their next steps. Once they have
+    parted, these are the quarters after the next step of the lower path, and those before the next step of the upper one.
     """
-    between, quarter, turned = _unions()
+    between, quarter, next_state = _unions()
     ends, size = np.stack([low, high]), len(low)
-    place, state = np.zeros((2, 2, size), np.int32), np.zeros((2, size), np.int32)
-    lowest, highest = np.full_like(place, 1 << order), np.zeros_like(place)
-    together = np.ones(size, np.bool_)
+    corner, state = np.zeros((2, 2, size), np.int32), np.zeros((2, size), np.int32)
+    lowest, highest = np.full_like(corner, 1 << order), np.zeros_like(corner)
+    coincide = np.ones(size, np.bool_)
     for shift in range(order - 1, -1, -1):
         step = (ends >> 2 * shift).astype(np.int32) & 3
-        after, before = np.where(together, step[0], -1), np.where(together, step[1], 4)
+        after, before = np.where(coincide, step[0], -1), np.where(coincide, step[1], 4)
         union = between[:, (state * 5 + np.stack([step[0], after]) + 1) * 5 + np.stack([before, step[1]])]
-        place <<= 1
-        np.minimum(lowest, (place + union[:2]) << shift, out=lowest)
-        np.maximum(highest, (place + union[2:]) << shift, out=highest)
+        corner <<= 1
+        np.minimum(lowest, (corner + union[:2]) << shift, out=lowest)
+        np.maximum(highest, (corner + union[2:]) << shift, out=highest)
         key = state << 2 | step
-        place += quarter[:, key]
-        state = turned[key]
-        together &= step[0] == step[1]
-    return np.concatenate([np.minimum(lowest, place).min(axis=1), np.maximum(highest, place + 1).max(axis=1)])
+        corner += quarter[:, key]
+        state = next_state[key]
+        coincide &= step[0] == step[1]
+    return np.concatenate([np.minimum(lowest, corner).min(axis=1), np.maximum(highest, corner + 1).max(axis=1)])
 
 
 def _parts(size: int) -> Iterator[slice]:
-    """Slices that stay in cache."""
+    """Slices of 0..size - 1 that are small enough for the processor's cache."""
     return (slice(start, min(start + _AT_ONCE, size)) for start in range(0, size, _AT_ONCE))
 
 
 def _chunks(order: int) -> Iterator[tuple[int, int]]:
-    """Bits taken at once, and bits below them, from the top down; a short chunk comes first."""
+    """Chunks of an order's bits, from the top down: the number of bits in the chunk, and the number below it. The first may be short."""
     for shift in range((order - 1) // _BITS * _BITS, -1, -_BITS):
         yield min(_BITS, order - shift), shift
 
 
 @lru_cache(maxsize=_BITS)
 def _walks(bits: int) -> tuple[Lines, Lines, Lines]:
-    """(4, 4**bits) columns, rows and last states of all walks of so many steps from each state.
+    """(4, 4**bits) columns, rows and final states of all paths of `bits` steps down the tree of quarters, from each of four states.
 
-    State 0 steps SW, NW, NE, SE; 1 mirrors that in the diagonal, 2 in the other one, 3 in both. Mirrors add up by exclusive or.
+    A state is an orientation of the curve in a quarter. State 0 visits SW, NW, NE, SE. State 1 is its mirror image in the main
+    diagonal, 2 that in the other diagonal, 3 that in both. Two mirrorings combine by exclusive or.
     """
     state = np.arange(4)[:, None]
     column, row = np.zeros_like(state), np.zeros_like(state)
@@ -148,16 +185,16 @@ def _walks(bits: int) -> tuple[Lines, Lines, Lines]:
     across, up = step >> 1, step >> 1 ^ step & 1
     for _ in range(bits):
         state = state[..., None]
-        mirrored, turned = (state ^ state >> 1) & 1 == 1, state >> 1
-        column = (2 * column[..., None] + (np.where(mirrored, up, across) ^ turned)).reshape(4, -1)
-        row = (2 * row[..., None] + (np.where(mirrored, across, up) ^ turned)).reshape(4, -1)
+        mirrored, next_state = (state ^ state >> 1) & 1 == 1, state >> 1
+        column = (2 * column[..., None] + (np.where(mirrored, up, across) ^ next_state)).reshape(4, -1)
+        row = (2 * row[..., None] + (np.where(mirrored, across, up) ^ next_state)).reshape(4, -1)
         state = (state ^ _TURNS).reshape(4, -1)
     return column.astype(np.int32), row.astype(np.int32), state.astype(np.int32)
 
 
 @lru_cache(maxsize=_BITS)
 def _encoder(bits: int) -> NDArray[np.int32]:
-    """By state, `bits` bits of the column and of the row: bits of the place, then two of the next state."""
+    """Look-up table: from a state, `bits` bits of the column and of the row to the bits of the position and two bits of the next state."""
     column, row, state = _walks(bits)
     table = np.empty((4, 4**bits), np.int32)
     np.put_along_axis(table, (column << bits | row).astype(np.int64), np.arange(4**bits, dtype=np.int32) << 2 | state, axis=1)
@@ -166,11 +203,13 @@ def _encoder(bits: int) -> NDArray[np.int32]:
 
 @lru_cache(maxsize=1)
 def _unions() -> tuple[Lines, Lines, Lines]:
-    """Tables for one step: the box of the quarters strictly between two steps, the quarter of a step, and the state in it.
+    """Tables for one step down the tree of quarters.
 
     Returns:
-        (4, 100) west, south, east, north in quarters by state, first step + 1 and second step (2 and 0, which change
-        nothing, where nothing lies between); (2, 16) column and row by state and step; (16,) states.
+        (4, 100) the box of the quarters strictly between two steps: west, south, east, north, in quarters. The index is state,
+        first step + 1, second step. If nothing lies between, the box is 2, 2, 0, 0, which changes no minimum or maximum.
+        (2, 16) column and row of the quarter of a step, by state and step.
+        (16,) the state in that quarter.
     """
     column, row, state = _walks(1)
     edges = np.stack([column, row, column + 1, row + 1])

@@ -1,4 +1,4 @@
-"""Sum-preserving interpolation inside leaves: an alternative to assuming that a leaf is evenly filled."""
+"""Sum-preserving interpolation inside leaves: an alternative to the assumption that records are uniform in each leaf."""
 
 from __future__ import annotations
 
@@ -15,10 +15,17 @@ STEEPNESS = 3.0
 
 
 def leaning(tree: Tree, count: Floats) -> Cumulative:
-    """What interpolation adds to answers that assume evenly filled leaves, as running sums over the raster's blocks.
+    """The difference between interpolated and uniform answers, as cumulative sums over a raster of blocks.
+
+    Args:
+        tree: any tree of rectangles that tile their parents.
+        count: (n,) counts that add up.
+
+    Returns:
+        Sums to be added to answers that assume uniform leaves.
 
     Raises:
-        DomainError: rectangles overlap, so that there is nothing between them to lean towards.
+        DomainError: rectangles overlap, so that leaves have no well-defined neighbours.
     """
     if tree.overlaps:
         raise DomainError("Partitions that overlap cannot be interpolated; answer with inside='uniform'.")
@@ -30,11 +37,13 @@ def leaning(tree: Tree, count: Floats) -> Cumulative:
 
 
 def raster(tree: Tree, count: Floats, steepness: float = STEEPNESS) -> Floats:
-    """Counts of equal blocks, from the root down: inside a leaf they lean towards fuller neighbours.
+    """Counts of equal blocks of the domain; inside a leaf, blocks near fuller neighbours get more.
 
-    A block that lies inside one leaf is divided into 2 x 2 with limited slopes: a part is (E / 4) (1 +- r_x) (1 +- r_y), where r
-    is the most cautious of the differences to the two neighbours (`steepness` times each, and their mean), between -1 and 1, so
-    that parts add up to their block and none changes its sign. Other blocks have the sum of what lies in them.
+    Blocks are divided into 2 x 2 from the root down. A block of count E that lies inside one leaf is divided with limited slopes: its
+    parts are (E / 4) (1 +- r_x) (1 +- r_y). Along an axis, consider `steepness` times the difference to either neighbour, and the
+    mean of both differences: r is a quarter of the smallest of them in absolute value, relative to E, and 0 if the two differences
+    have opposite signs. It lies between -1 and 1. So the parts add up to E, and none has the opposite sign. Blocks that lie in several
+    leaves have the sum of their parts of these leaves.
 
     Args:
         tree: any tree of rectangles that tile their parents.
@@ -42,22 +51,22 @@ def raster(tree: Tree, count: Floats, steepness: float = STEEPNESS) -> Floats:
         steepness: of slopes, 1 (cautious) to 4.
 
     Returns:
-        (side, side) counts, [row, column], row 0 in the south; the lattice, or 2**11 blocks to a side.
+        (side, side) counts, [row, column], row 0 in the south; one per lattice cell, or for 2**11 blocks per side if that is fewer.
 
     Source:
-        Own. The limiter is van Leer's, "Towards the ultimate conservative difference scheme V", J. Comput. Phys. 32, 1979.
+        Our own. The slope limiter is van Leer's, "Towards the ultimate conservative difference scheme V", J. Comput. Phys. 32, 1979.
     """
     blocks = np.full((1, 1), count[0])
-    inside = _inside(tree, 0)
+    inside = _blocks_inside_leaves(tree, 0)
     for depth in range(1, min(tree.order, FINEST_ORDER) + 1):
         halved = np.repeat(np.repeat(inside, 2, axis=0), 2, axis=1)
-        blocks = np.where(halved, _divided(blocks, steepness), block_sums(tree, count, depth))
-        inside = _inside(tree, depth)
+        blocks = np.where(halved, _divide(blocks, steepness), block_sums(tree, count, depth))
+        inside = _blocks_inside_leaves(tree, depth)
     return blocks
 
 
-def _inside(tree: Tree, zoom: int) -> Mask:
-    """(2**zoom, 2**zoom) blocks that lie wholly inside one leaf, by a difference array over the leaves."""
+def _blocks_inside_leaves(tree: Tree, zoom: int) -> Mask:
+    """(2**zoom, 2**zoom) whether each block lies wholly inside one leaf, by a difference array over the leaves."""
     side, width = 1 << zoom, 1 << (tree.order - zoom)
     west, south, east, north = tree.rectangles(tree.leaves).T.astype(np.int64)
     west, south, east, north = -(-west // width), -(-south // width), east // width, north // width
@@ -68,8 +77,8 @@ def _inside(tree: Tree, zoom: int) -> Mask:
     return np.asarray(steps.reshape(side + 1, -1).cumsum(0).cumsum(1)[:-1, :-1] > 0)
 
 
-def _divided(blocks: Floats, steepness: float) -> Floats:
-    """(2 s, 2 s) parts of (s, s) blocks."""
+def _divide(blocks: Floats, steepness: float) -> Floats:
+    """(2 s, 2 s) interpolated parts of (s, s) blocks."""
     quarter = np.maximum(blocks / 4, 0.0)
     up, across = (_slopes(quarter, axis, steepness) for axis in (0, 1))
     parts = np.empty((2 * len(blocks), 2 * len(blocks)))
@@ -80,9 +89,10 @@ def _divided(blocks: Floats, steepness: float) -> Floats:
 
 
 def _slopes(quarter: Floats, axis: int, steepness: float) -> Floats:
-    """(s, s) r along an axis, -1 to 1; 0 where a block is empty. Beyond the edge the neighbour is the block itself.
+    """(s, s) r along an axis, -1 to 1; 0 where a block is empty. The neighbour of a block at the edge, beyond it, is the block itself.
 
-    No neighbour is under 0, so the smaller difference is at most the block itself, and `steepness` / 4 of it as well.
+    Negative counts are treated as 0. So a downward difference is at most the block itself, and the smaller of two differences of equal
+    sign includes one downward difference. As it is multiplied by `steepness` / 4 <= 1, |r| is at most 1.
     """
     step = np.diff(quarter, axis=axis)
     edge = np.zeros_like(np.take(quarter, [0], axis=axis))

@@ -1,4 +1,4 @@
-"""Which leaf region a point lies in: one look-up on a lattice, and an exact test only where a border is near."""
+"""Which leaf region contains a point: one look-up in a lattice of cells, and an exact test only in cells that a border crosses."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _ULPS_PER_CELL = 16
 
 @dataclass(frozen=True, kw_only=True)
 class LeafLattice:
-    """``2**order`` x ``2**order`` cells around all polygons, with a margin of two cells that no border comes near to.
+    """``2**order`` x ``2**order`` cells around all polygons, with a margin of two cells on each side that no border touches.
 
     Attributes:
-        west: the polygons' lowest x; it lies on lattice line 2.
-        south: the polygons' lowest y, on line 2, too.
+        west: the polygons' lowest x, which is lattice line 2.
+        south: the polygons' lowest y, which is lattice line 2.
         across: columns per unit of x.
         up: rows per unit of y.
         order: 4 to 12.
@@ -55,20 +55,38 @@ class LeafLattice:
 
     @property
     def side(self) -> int:
-        """Columns, and rows."""
+        """The number of columns, and of rows."""
         return 1 << self.order
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return 1 << 2 * self.order
 
     def exact(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """(n,) places between lattice lines. Rounding moves none by more than 4 ulp of `side`: about 2e-12 of a cell."""
+        """Coordinates in lattice units.
+
+        Rounding moves a point by at most 4 ulp of `side`, which is about 2e-12 of a cell.
+
+        Args:
+            x: (n,) in the polygons' CRS.
+            y: (n,) likewise.
+
+        Returns:
+            (n,) columns and (n,) rows, with fractions.
+        """
         return (x - self.west) * self.across + MARGIN, (y - self.south) * self.up + MARGIN
 
     def cells(self, x: Floats, y: Floats) -> Integers:
-        """(n,) ``row * side + column``; what lies beyond the lattice, or nowhere, is moved to its outermost cells."""
+        """The cell of each point.
+
+        Args:
+            x: (n,) in the polygons' CRS; may be NaN or infinite.
+            y: (n,) likewise.
+
+        Returns:
+            (n,) ``row * side + column``. Points outside the lattice get one of its outermost cells, and so do NaN and infinity.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             columns, rows = self.exact(x, y)
         top = self.side - 1
@@ -78,7 +96,7 @@ class LeafLattice:
         return cells
 
     def centres(self, cells: Integers) -> tuple[Floats, Floats]:
-        """(n,) x and y of the middles of cells."""
+        """(n,) x and (n,) y of the centres of (n,) cells."""
         columns, rows = cells & (self.side - 1), cells >> self.order
         x, y = (columns + (0.5 - MARGIN)) / self.across + self.west, (rows + (0.5 - MARGIN)) / self.up + self.south
         return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
@@ -86,11 +104,11 @@ class LeafLattice:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Borders:
-    """Every straight piece of every ring, holes included.
+    """Every straight segment of every ring of the polygons, holes included.
 
     Attributes:
-        ends: (4, s) x, y of one end, x, y of the other.
-        leaf: (s,) place of the polygon, ascending.
+        ends: (4, s) x and y of one end, x and y of the other.
+        leaf: (s,) index of the polygon, ascending.
     """
 
     ends: Floats
@@ -98,7 +116,7 @@ class Borders:
 
 
 def borders_of(leaves: Shapes) -> Borders:
-    """The straight pieces of the borders of polygons, of one part or several."""
+    """The border segments of (l,) polygons or multipolygons."""
     parts, leaf = shapely.get_parts(leaves, return_index=True)
     rings, part = shapely.get_rings(parts, return_index=True)
     corners, ring = shapely.get_coordinates(rings, return_index=True)
@@ -107,14 +125,14 @@ def borders_of(leaves: Shapes) -> Borders:
 
 
 def lattice_around(borders: Borders, order: int | None = None) -> LeafLattice:
-    """The coarsest lattice of which borders cross few cells, within bounds on memory.
+    """Choose a lattice around polygons: the coarsest one in which borders cross few cells, within limits on memory.
 
     Args:
-        borders: those of the polygons.
-        order: for tests and measurements; None chooses.
+        borders: of the polygons.
+        order: of the lattice, for tests and measurements; None chooses it.
 
     Raises:
-        DomainError: the polygons are so small, or so far away, that floating-point numbers cannot tell their points apart.
+        DomainError: the polygons are too small, or too far from the origin, for the precision of floating-point coordinates.
     """
     x, y = borders.ends[::2], borders.ends[1::2]
     west, south, width, height = float(x.min()), float(y.min()), float(np.ptp(x)), float(np.ptp(y))
@@ -131,10 +149,17 @@ def lattice_around(borders: Borders, order: int | None = None) -> LeafLattice:
 
 
 def border_pairs(borders: Borders, lattice: LeafLattice) -> Integers:
-    """(k,) ``leaf << 2 order | cell``, ascending: the cells that each polygon's border may cross.
+    """The cells that each polygon's border may cross.
 
-    Every point of a border, as `LeafLattice.cells` rounds it, falls into a cell of that list: the true border lies within 2e-12
-    of a cell of the one that is computed, and whatever comes within `PADDING` of a cell counts as crossing it.
+    The list is complete: for every point of a border, the cell that `LeafLattice.cells` computes is in the list. The computed border
+    differs from the true one by at most 2e-12 of a cell, and every cell within `PADDING` of the computed border is listed.
+
+    Args:
+        borders: of the polygons.
+        lattice: around them.
+
+    Returns:
+        (k,) pairs of leaf and cell as ``leaf << 2 order | cell``, ascending.
     """
     u, v = lattice.exact(borders.ends[::2], borders.ends[1::2])
     swapped = u[0] > u[1]
@@ -142,14 +167,14 @@ def border_pairs(borders: Borders, lattice: LeafLattice) -> Integers:
     stops = np.cumsum(u[1] - u[0] + np.abs(v[1] - v[0]) + 4)
     cuts = np.searchsorted(stops, np.arange(_CELLS_AT_ONCE, stops[-1], _CELLS_AT_ONCE))
     found = [
-        _distinct(_crossed(own_u, own_v, leaf, lattice.order))
+        _distinct(_crossed_cells(own_u, own_v, leaf, lattice.order))
         for own_u, own_v, leaf in zip(np.split(u, cuts, axis=1), np.split(v, cuts, axis=1), np.split(borders.leaf, cuts), strict=True)
     ]
     return _distinct(np.concatenate(found)) if len(found) > 1 else found[0]
 
 
-def _crossed(u: Floats, v: Floats, leaf: Integers, order: int) -> Integers:
-    """Pairs of leaf and cell for pieces from (u[0], v[0]) to (u[1], v[1]), column by column; u[0] <= u[1]; not distinct."""
+def _crossed_cells(u: Floats, v: Floats, leaf: Integers, order: int) -> Integers:
+    """Pairs of leaf and cell, with repetitions, for segments from (u[0], v[0]) to (u[1], v[1]), u[0] <= u[1], in lattice units."""
     first = np.floor(u[0] - PADDING)
     piece, step = _runs((np.floor(u[1] + PADDING) - first).astype(np.int64) + 1)
     column = first[piece] + step
@@ -165,27 +190,31 @@ def _crossed(u: Floats, v: Floats, leaf: Integers, order: int) -> Integers:
 
 
 def _distinct(values: Integers) -> Integers:
-    """The values, ascending, each once: many times as fast as `numpy.unique`, which hashes."""
+    """The distinct values, ascending. Much faster than `numpy.unique`, which hashes."""
     values = np.sort(values)
     return values[np.diff(values, prepend=-1) > 0]
 
 
 def _runs(lengths: Integers) -> tuple[Integers, Integers]:
-    """For runs of these lengths, one after another: each entry's run, and its number in it from 0."""
+    """For consecutive runs of the given lengths: the run of each entry, and the entry's number in its run, from 0."""
     run = np.repeat(np.arange(len(lengths)), lengths)
     return run, np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def filled(leaves: Shapes, pairs: Integers, lattice: LeafLattice) -> NDArray[np.uint32]:
-    """(side * side,) the smallest place of the polygons that fill a cell wholly, their border outside it; NO_LEAF if none.
+    """The polygon that fills each cell.
 
-    Between two neighbouring border cells of a polygon in one row lie only cells inside it, or only cells outside it: the middle
-    of the first one tells.
+    In a row, the cells between two consecutive border cells of a polygon are all inside it or all outside it. So it is enough to test
+    the centre of the first one.
 
     Args:
         leaves: (l,) prepared polygons.
-        pairs: those of `border_pairs`.
+        pairs: as `border_pairs` gives them.
         lattice: the same lattice.
+
+    Returns:
+        (side * side,) the smallest index of the polygons that contain the whole cell and whose border does not cross it; NO_LEAF if
+        there is none.
     """
     order = lattice.order
     before = np.flatnonzero((np.diff(pairs) > 1) & (pairs[1:] >> order == pairs[:-1] >> order))
@@ -193,11 +222,14 @@ def filled(leaves: Shapes, pairs: Integers, lattice: LeafLattice) -> NDArray[np.
     length = pairs[before + 1] - pairs[before] - 1
     inside = np.flatnonzero(shapely.intersects_xy(leaves[leaf], *lattice.centres(start)))
     inside = inside[np.argsort(start[inside])]
-    return _painted(leaf[inside].astype(np.uint32), start[inside], length[inside], lattice.size)
+    return _fill_runs(leaf[inside].astype(np.uint32), start[inside], length[inside], lattice.size)
 
 
-def _painted(leaf: NDArray[np.uint32], start: Integers, length: Integers, size: int) -> NDArray[np.uint32]:
-    """(size,) the smallest leaf of the runs over each cell: at one go for runs that begin beyond all before them, as most do."""
+def _fill_runs(leaf: NDArray[np.uint32], start: Integers, length: Integers, size: int) -> NDArray[np.uint32]:
+    """(size,) the smallest leaf among the runs that cover each cell; NO_LEAF if none does.
+
+    Most runs begin after all earlier ones have ended, and are filled in one step. The others are added one batch after the other.
+    """
     reached = np.maximum.accumulate(start + length)
     free = start >= np.concatenate([[0], reached[:-1]])
     lines = np.stack([start[free], reached[free]], axis=1).ravel()
@@ -211,7 +243,7 @@ def _painted(leaf: NDArray[np.uint32], start: Integers, length: Integers, size: 
 
 
 def _portions(lengths: Integers) -> Iterator[slice]:
-    """Slices of runs, each with few enough entries for memory; a run has at most `side`."""
+    """Slices of runs with about `_CELLS_AT_ONCE` entries each, so that memory stays bounded."""
     stops = np.cumsum(lengths)
     cuts = np.searchsorted(stops, np.arange(_CELLS_AT_ONCE, lengths.sum(), _CELLS_AT_ONCE)).tolist()
     yield from map(slice, [0, *cuts], [*cuts, len(lengths)])
@@ -227,20 +259,21 @@ _TESTED_AT_ONCE = 2**20
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LeafLookup:
-    """Places of leaf regions for coordinates, as `shapely.intersects_xy` answers. PUBLIC: made from regions alone.
+    """A table that finds the leaf region of coordinates, with the same results as `shapely.intersects_xy`. PUBLIC: made from regions.
 
-    A border belongs to its region. Where several regions hold a point, on a common border or because they overlap, the one with
-    the smallest place has it. `Regions` repairs polygons that cross themselves; those are what counts. The table takes 64 MB at
-    most (16 million cells), and is pickled as its runs, a small part of that. Threads may share a look-up.
+    The border of a region belongs to it. If several regions contain a point, on a common border or because they overlap, the one with
+    the smallest index gets it. Polygons that cross themselves are used as `Regions` has repaired them. The table takes at most 64 MB
+    (16 million cells); pickling stores its runs, which are much smaller. Threads may share a look-up.
 
     Attributes:
         leaves: (l,) polygons, prepared.
-        crs: that of the polygons, and of the coordinates that are asked for.
+        crs: of the polygons, and of the coordinates to look up.
         lattice: the cells around all polygons.
-        table: (side * side,) place of the leaf that fills the cell; OUTSIDE; or, below BAD, ``-3 - list``.
-        first: (m + 1,) where each list begins in `candidates`, one list per cell that a border decides.
-        candidates: (k,) leaves whose border may cross the cell, ascending.
-        otherwise: (m,) whose the cell is where no candidate holds the point: the leaf that fills it, or OUTSIDE.
+        table: (side * side,) index of the leaf that fills the cell; OUTSIDE; or, for a cell that a border may cross, -3 minus the number
+            of its list of candidates.
+        first: (m + 1,) index in `candidates` at which each of the m lists begins.
+        candidates: (k,) leaves whose border may cross the cell, ascending in each list.
+        otherwise: (m,) result for points of the cell that are in no candidate: the leaf that fills the cell, or OUTSIDE.
     """
 
     leaves: NDArray[np.object_]
@@ -252,8 +285,8 @@ class LeafLookup:
     otherwise: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        for held in (self.leaves, self.table, self.first, self.candidates, self.otherwise):
-            held.flags.writeable = False
+        for array in (self.leaves, self.table, self.first, self.candidates, self.otherwise):
+            array.flags.writeable = False
         _prepare(self.leaves)
 
     def __repr__(self) -> str:
@@ -270,14 +303,14 @@ class LeafLookup:
 
     @classmethod
     def from_regions(cls, regions: Regions, *, order: int | None = None) -> LeafLookup:
-        """Lay a lattice over the polygons of the leaves.
+        """Make the look-up of the leaves of regions.
 
         Args:
-            regions: their last level has polygons.
+            regions: the last level must have polygons.
             order: of the lattice, for tests and measurements; by default as fine as the borders need.
 
         Raises:
-            DomainError: leaves without geometry or with points for one, polygons of too small or too large a span.
+            DomainError: the leaves have no geometry, or points; or the polygons span too little or too much for floating-point numbers.
         """
         shapes = regions.geometry[-1]
         if shapes is None or not are_areas(shapes):
@@ -290,64 +323,64 @@ class LeafLookup:
         borders = borders_of(leaves)
         lattice = lattice_around(borders, order)
         pairs = border_pairs(borders, lattice)
-        lists = _listed(filled(leaves, pairs, lattice), pairs, lattice)
+        lists = _make_lists(filled(leaves, pairs, lattice), pairs, lattice)
         return cls(leaves=leaves, crs=CRS(shapes.crs), lattice=lattice, **lists)
 
     def places(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
-        """Place of the leaf of each pair of coordinates; beyond its result, the memory it takes does not grow with n.
+        """The leaf of each pair of coordinates. Apart from the result, the memory used does not grow with n.
 
         Args:
             x: (n,) eastings or longitudes in the regions' CRS.
             y: (n,) northings or latitudes.
 
         Returns:
-            (n,) places of leaves; OUTSIDE (-1) where no leaf is; BAD (-2) where a coordinate is NaN or infinite.
+            (n,) indices of leaves; OUTSIDE (-1) for points in no leaf; BAD (-2) if a coordinate is NaN or infinite.
 
         Raises:
-            InputError: columns that are no numbers, or of different lengths.
+            InputError: columns that are not numbers, or of different lengths.
         """
         xs, ys = _numbers(x), _numbers(y)
         if xs.ndim != 1 or xs.shape != ys.shape:
             raise InputError("x and y must be two columns of the same length.")
         found = np.empty(len(xs), np.int64)
         for part in _slices(len(xs), _LOOKED_UP_AT_ONCE):
-            found[part] = self._looked_up(xs[part].astype(np.float64, copy=False), ys[part].astype(np.float64, copy=False))
+            found[part] = self._look_up(xs[part].astype(np.float64, copy=False), ys[part].astype(np.float64, copy=False))
         for part in _slices(len(xs), _TESTED_AT_ONCE):
-            near = np.flatnonzero(found[part] < BAD) + part.start
-            found[near] = self._tested(_LISTS - found[near], xs[near].astype(np.float64), ys[near].astype(np.float64))
+            unsure = np.flatnonzero(found[part] < BAD) + part.start
+            found[unsure] = self._test_candidates(_LISTS - found[unsure], xs[unsure].astype(np.float64), ys[unsure].astype(np.float64))
         return found
 
-    def _looked_up(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
-        """(n,) what the table says of points, BAD for those that are nowhere."""
+    def _look_up(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
+        """(n,) the table's entries for points; BAD if a coordinate is NaN or infinite."""
         found = self.table.take(self.lattice.cells(x, y))
         found[~(np.isfinite(x) & np.isfinite(y))] = BAD
         return found
 
-    def _tested(self, lists: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
-        """(n,) places of points in cells that borders may cross: the first candidate that holds the point.
+    def _test_candidates(self, lists: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
+        """(n,) leaves of points in cells that a border may cross: the first candidate that contains the point.
 
-        Points are asked polygon by polygon, which takes less than half the time that a random order does.
+        Points are sorted by polygon before they are tested, which takes less than half the time of a random order.
         """
         found = self.otherwise[lists]
-        left, at, stop = np.arange(len(lists)), self.first[lists], self.first[lists + 1]
-        while len(left):
-            leaf = self.candidates[at[left]]
+        open_points, at, stop = np.arange(len(lists)), self.first[lists], self.first[lists + 1]
+        while len(open_points):
+            leaf = self.candidates[at[open_points]]
             ranked = np.argsort(leaf)
-            left, leaf = left[ranked], leaf[ranked]
-            holds = shapely.intersects_xy(self.leaves[leaf], x[left], y[left])
-            found[left[holds]] = leaf[holds]
-            at[left] += 1
-            left = left[~holds & (at[left] < stop[left])]
+            open_points, leaf = open_points[ranked], leaf[ranked]
+            holds = shapely.intersects_xy(self.leaves[leaf], x[open_points], y[open_points])
+            found[open_points[holds]] = leaf[holds]
+            at[open_points] += 1
+            open_points = open_points[~holds & (at[open_points] < stop[open_points])]
         return found
 
 
 def _slices(number: int, most: int) -> Iterator[slice]:
-    """Slices of that many entries, of at most `most` each."""
+    """Consecutive slices of at most `most` entries each, `number` entries in all."""
     return (slice(start, start + most) for start in range(0, number, most))
 
 
-def _listed(filled_by: NDArray[np.uint32], pairs: NDArray[np.int64], lattice: LeafLattice) -> dict[str, Any]:
-    """The table with its cells decided or numbered, and the lists of candidates that it numbers."""
+def _make_lists(filled_by: NDArray[np.uint32], pairs: NDArray[np.int64], lattice: LeafLattice) -> dict[str, Any]:
+    """The fields `table`, `first`, `candidates` and `otherwise` of a `LeafLookup`."""
     by_cell = np.sort((pairs & (lattice.size - 1)) << 32 | pairs >> (2 * lattice.order))
     cell, leaf = by_cell >> 32, by_cell.astype(np.uint32)
     open_to = leaf < filled_by[cell]
@@ -360,7 +393,7 @@ def _listed(filled_by: NDArray[np.uint32], pairs: NDArray[np.int64], lattice: Le
 
 
 def _prepare(leaves: NDArray[np.object_]) -> None:
-    """Index the polygons for questions about points: now, because GEOS does so at the first one, which threads may ask at once."""
+    """Build the polygons' spatial indexes now. GEOS would build them at the first test of a point, which is not safe among threads."""
     shapely.prepare(leaves)
     west, south, east, north = shapely.bounds(leaves).T
     shapely.intersects_xy(leaves, west / 2 + east / 2, south / 2 + north / 2)

@@ -1,4 +1,4 @@
-"""Lattice place <-> place on the Z-order (Morton) curve, on which the parts of every quadtree node are contiguous."""
+"""Conversion between lattice cells and positions on the Z-order (Morton) curve. The cells of a quadtree node are consecutive on it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ for _bit in range(_BITS // 2):
 
 
 def morton(column: Integers, row: Integers) -> Integers:
-    """(k,) places on the curve of (k,) columns and rows below 2**24; four siblings stand in the order SW, SE, NW, NE.
+    """Positions of lattice cells on the Z-order curve. The four children of a quadtree node have the order SW, SE, NW, NE.
+
+    Args:
+        column: (k,) columns, below 2**24.
+        row: (k,) rows, below 2**24.
+
+    Returns:
+        (k,) positions.
 
     >>> morton(np.array([0, 1, 0, 1, 2]), np.array([0, 0, 1, 1, 0])).tolist()
     [0, 1, 2, 3, 4]
@@ -29,7 +36,13 @@ def morton(column: Integers, row: Integers) -> Integers:
 
 
 def places(code: Integers) -> tuple[Integers, Integers]:
-    """(k,) columns and (k,) rows of (k,) places on the curve.
+    """Lattice cells at positions on the Z-order curve: the inverse of `morton`.
+
+    Args:
+        code: (k,) positions.
+
+    Returns:
+        (k,) columns and (k,) rows.
 
     >>> [part.tolist() for part in places(np.arange(5))]
     [[0, 1, 0, 1, 2], [0, 0, 1, 1, 0]]
@@ -38,7 +51,7 @@ def places(code: Integers) -> tuple[Integers, Integers]:
 
 
 def _every_second_bit(code: Integers) -> Integers:
-    place = np.zeros_like(code)
+    bits = np.zeros_like(code)
     for piece in range(4):
-        place |= _CLOSED[(code >> (_BITS * piece)) & _LOW] << (_BITS // 2 * piece)
-    return place
+        bits |= _CLOSED[(code >> (_BITS * piece)) & _LOW] << (_BITS // 2 * piece)
+    return bits

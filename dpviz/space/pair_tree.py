@@ -1,4 +1,4 @@
-"""The tree of origin/destination pairs: every stage refines the destinations or the origins by one level, in turn."""
+"""The tree of origin/destination pairs: each stage refines either the destinations or the origins by one level, alternately."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SIDES = ("destination", "origin")
 
 @dataclass(frozen=True, kw_only=True)
 class Children:
-    """The children of chosen nodes of a stage, group by group.
+    """The children of some nodes of a stage, node by node.
 
     Attributes:
-        origin: (k,) places at the new stage's level of origins.
-        destination: (k,) places at its level of destinations.
-        starts: (nodes,) where each node's children begin.
-        sizes: (nodes,) how many each has.
+        origin: (k,) index of the origin region in the new stage's level of origins.
+        destination: (k,) index of the destination region in its level of destinations.
+        starts: (nodes,) index at which each node's children begin.
+        sizes: (nodes,) how many children each node has.
     """
 
     origin: Places
@@ -33,22 +33,29 @@ class Children:
 
 @dataclass(frozen=True, kw_only=True)
 class PairTree:
-    """The destination tree of a pair of hierarchies, or its mirror, the origin tree. PUBLIC.
+    """The tree of pairs of regions on which trips are counted: the destination tree, or its mirror image, the origin tree. PUBLIC.
 
-    Stage 0 is the pair of both roots. In the destination tree, odd stages refine the destination and even stages the
-    origin, so stage 2k holds the pairs of regions of level k, and T = 2g is the stage of pairs of leaves.
+    Stage 0 is the pair of both roots. In the destination tree, odd stages refine the destination by one level and even stages the
+    origin. So stage 2k has the pairs of regions of level k, and the last stage, T = 2g, the pairs of leaves.
 
     Attributes:
         origins: regions where trips begin.
-        destinations: regions where they end, of the same depth; the same object where there is one geography.
-        first: "destination" or "origin": which of them is refined first.
+        destinations: regions where trips end, with the same number of levels; the same object if both use one geography.
+        first: the side that is refined first: "destination" or "origin".
 
     Raises:
-        DomainError: depths that differ, or another `first`.
+        DomainError: different numbers of levels, or an unknown `first`.
 
     Source:
         Boninsegna, Silvestri, "Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown
         Approach", 2025, Section 3. T counts the stages below the root, as Algorithm 1 does.
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
+    >>> regions = Regions.from_table(table, levels=["state", "town"])
+    >>> tree = PairTree(origins=regions, destinations=regions)
+    >>> [tree.title(stage) for stage in range(tree.height + 1)]
+    ['all to all', 'all to state', 'state to state', 'state to town', 'town to town']
     """
 
     origins: Regions
@@ -63,42 +70,53 @@ class PairTree:
 
     @property
     def height(self) -> int:
-        """T = 2g, the number of the last stage."""
+        """T = 2g: the last stage, for g levels of regions."""
         return 2 * self.origins.depth
 
     def refined(self, stage: int) -> str:
-        """Which side stage `stage` >= 1 refines: "origin" or "destination"."""
+        """The side that a stage refines: "origin" or "destination".
+
+        Args:
+            stage: 1 to T.
+        """
         return self.first if stage % 2 else SIDES[1 - SIDES.index(self.first)]
 
     def levels(self, stage: int) -> tuple[int, int]:
-        """Level of the origins and level of the destinations at a stage."""
+        """The level of the origins and the level of the destinations at a stage.
+
+        Args:
+            stage: 0 to T.
+
+        Raises:
+            DomainError: there is no such stage.
+        """
         if stage not in range(self.height + 1):
             raise DomainError(f"The tree has stages 0 to {self.height}.")
         early, late = (stage + 1) // 2, stage // 2
         return (late, early) if self.first == "destination" else (early, late)
 
     def size(self, stage: int) -> int:
-        """How many pairs a stage has, empty ones included."""
+        """The number of pairs in a stage, including those without trips."""
         origin, destination = self.levels(stage)
         return self.origins.size(origin) * self.destinations.size(destination)
 
     def title(self, stage: int) -> str:
-        """What the pairs of a stage are, for example "county to state"."""
+        """The kind of pairs in a stage, for example "county to state"."""
         origin, destination = self.levels(stage)
         return f"{self.level_name('origin', origin)} to {self.level_name('destination', destination)}"
 
     def level_name(self, side: str, level: int) -> str:
-        """The name of a level; "all" for the root's."""
+        """The name of a level of a side ("origin" or "destination"); "all" for level 0."""
         regions = self.origins if side == "origin" else self.destinations
         return "all" if level == 0 else regions.levels[level - 1]
 
     def children(self, stage: int, origin: Places, destination: Places) -> Children:
-        """Every child of some nodes, whether or not any trip lies there.
+        """All children of some nodes, including pairs without trips.
 
         Args:
             stage: of the children, 1 to T.
-            origin: (n,) places of the nodes at stage - 1.
-            destination: (n,) likewise.
+            origin: (n,) origin regions of the nodes, as indices in their level at stage - 1.
+            destination: (n,) destination regions, likewise.
         """
         below = self.refined(stage) == "destination"
         regions, chosen = (self.destinations, destination) if below else (self.origins, origin)
@@ -110,6 +128,6 @@ class PairTree:
         total = int(ends[-1]) if len(ends) else 0
         refined = np.arange(total, dtype=np.int32)
         refined += np.repeat((begin - starts).astype(np.int32), sizes)
-        kept = np.repeat(origin if below else destination, sizes)
-        one, other = (kept, refined) if below else (refined, kept)
+        unchanged = np.repeat(origin if below else destination, sizes)
+        one, other = (unchanged, refined) if below else (refined, unchanged)
         return Children(origin=one, destination=other, starts=starts, sizes=sizes)

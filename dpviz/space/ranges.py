@@ -1,4 +1,4 @@
-"""Which nodes of a tree, and what share of each, answer a box or a polygon."""
+"""Range queries on a tree: which nodes, and what share of each, add up to the answer of a box or a polygon."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.tree import Tree, intervals
 
 Overlap = Callable[[Integers, Integers], Floats]
+"""Function from (k,) queries and (k,) nodes to (k,) shares of the nodes that lie in the queries, 0 to 1."""
 
 MOST_RASTER_CELLS = 2**22
 RELATIVE_ERROR = 1e-9
@@ -22,14 +23,15 @@ QUERIES_AT_ONCE = 256
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Front:
-    """The nodes of one depth that a batch of queries touches.
+    """The pairs of query and node, at one depth of the tree, that overlap.
 
     Attributes:
-        query: (k,) which query.
-        node: (k,) which node.
-        share: (k,) part of the node that lies in the query, above 0; exact where the pair ends.
-        ends: (k,) the node is a leaf or lies wholly inside, so its count enters the answer; else its children are visited.
-        origin: (k,) place of the parent's pair in the front above.
+        query: (k,) number of the query.
+        node: (k,) index of the node.
+        share: (k,) part of the node's area that lies in the query, above 0; exact where `ends` is True.
+        ends: (k,) True if the node is a leaf or lies wholly inside the query: its share of the count is added to the answer. Otherwise
+            its children are visited.
+        origin: (k,) index of the pair of the same query and the node's parent, in the front above.
     """
 
     query: Integers
@@ -40,44 +42,61 @@ class Front:
 
 
 def fronts(tree: Tree, overlap: Overlap, queries: Integers) -> list[Front]:
-    """Canonical decomposition of many queries at once, depth by depth.
+    """Canonical decomposition of many queries at once.
 
-    From the root down, a node wholly inside a query ends there, a leaf ends with its share, other touched nodes are
-    replaced by their children.
+    From the root down: a node wholly inside a query is taken whole, a leaf that the query cuts is taken by its share, and other nodes
+    that it cuts are replaced by their children.
 
     Args:
         tree: any tree.
-        overlap: (k,) queries and (k,) nodes to (k,) shares; 0 for disjoint, 1 for wholly inside, exact for leaves.
-        queries: (q,) numbers handed to `overlap`.
+        overlap: gives shares: 0 for disjoint, 1 for wholly inside, exact for leaves.
+        queries: (q,) numbers of queries, as `overlap` takes them.
+
+    Returns:
+        One front per depth, the root's first; it ends when no node is left to be replaced.
     """
     query, node, origin = queries, np.zeros(len(queries), np.int64), np.arange(len(queries))
-    found = []
+    levels = []
     while len(node):
         share = overlap(query, node)
         touched = np.flatnonzero(share > 0)
         query, node, share, origin = query[touched], node[touched], share[touched], origin[touched]
         ends = (share == 1) | (tree.children[node] == 0)
-        found.append(Front(query=query, node=node, share=share, ends=ends, origin=origin))
+        levels.append(Front(query=query, node=node, share=share, ends=ends, origin=origin))
         origin = np.flatnonzero(~ends)
         query, node, origin = _children(tree, query[origin], node[origin], origin)
-    return found
+    return levels
 
 
 def _children(tree: Tree, query: Integers, node: Integers, origin: Integers) -> tuple[Integers, Integers, Integers]:
     fan = tree.children[node].astype(np.int64)
-    place = np.arange(fan.sum()) - np.repeat(np.cumsum(fan) - fan, fan)
-    return np.repeat(query, fan), np.repeat(tree.first_child[node], fan) + place, np.repeat(origin, fan)
+    index = np.arange(fan.sum()) - np.repeat(np.cumsum(fan) - fan, fan)
+    return np.repeat(query, fan), np.repeat(tree.first_child[node], fan) + index, np.repeat(origin, fan)
 
 
 def batches(tree: Tree, overlap: Overlap, count: int) -> Iterator[tuple[slice, list[Front]]]:
-    """Fronts of `count` queries, a bounded number at a time, so that memory stays bounded."""
+    """Decompose queries in batches, so that memory stays bounded.
+
+    Args:
+        tree: any tree.
+        overlap: as for `fronts`.
+        count: the number of queries.
+
+    Yields:
+        The slice of queries of a batch, and its fronts.
+    """
     for start in range(0, count, QUERIES_AT_ONCE):
         part = slice(start, min(start + QUERIES_AT_ONCE, count))
         yield part, fronts(tree, overlap, np.arange(part.start, part.stop))
 
 
 def box_overlap(tree: Tree, boxes: Floats) -> Overlap:
-    """Shares of nodes in boxes; (q, 4) west, south, east, north in lattice units."""
+    """The function that gives the shares of nodes in boxes.
+
+    Args:
+        tree: any tree.
+        boxes: (q, 4) west, south, east, north in lattice units.
+    """
     west, south, east, north = np.ascontiguousarray(boxes.T)
 
     def overlap(query: Integers, node: Integers) -> Floats:
@@ -95,7 +114,13 @@ def box_overlap(tree: Tree, boxes: Floats) -> Overlap:
 
 
 def area_overlap(tree: Tree, domain: Domain, areas: NDArray[np.object_]) -> Overlap:
-    """Shares of nodes in polygons; (q,) shapely geometries in the domain's CRS. Shares are planar in that CRS."""
+    """The function that gives the shares of nodes in polygons. Areas are planar, in the domain's CRS.
+
+    Args:
+        tree: any tree.
+        domain: gives the coordinates of the nodes.
+        areas: (q,) shapely geometries in the domain's CRS.
+    """
     shapely.prepare(areas)
 
     def overlap(query: Integers, node: Integers) -> Floats:
@@ -112,12 +137,14 @@ def area_overlap(tree: Tree, domain: Domain, areas: NDArray[np.object_]) -> Over
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cumulative:
-    """Running sums over a raster of leaf edges: any box is four look-ups, cut leaves counting by their share of area.
+    """Cumulative sums over a raster of lattice lines: the sum in any box takes four look-ups.
+
+    A raster cell that a box cuts counts by the share of its area.
 
     Attributes:
-        columns: (c,) lattice lines.
-        rows: (r,) lattice lines.
-        sums: (r, c) total south-west of each crossing.
+        columns: (c,) lattice lines of the raster, ascending.
+        rows: (r,) lattice lines, ascending.
+        sums: (r, c) the sum of everything south-west of each crossing of lines.
     """
 
     columns: Floats
@@ -125,35 +152,54 @@ class Cumulative:
     sums: Floats
 
     def at(self, x: Floats, y: Floats) -> Floats:
-        """Totals south-west of points in lattice units; bilinear between lines, which is exact for uniform leaves."""
+        """Sums of everything south-west of points, by bilinear interpolation, which is exact if raster cells are uniform.
+
+        Args:
+            x: array of columns, with fractions, in lattice units.
+            y: rows, of the same shape.
+
+        Returns:
+            Sums, of the same shape.
+        """
         (i, right), (j, up) = _between(self.columns, x), _between(self.rows, y)
         low = self.sums[j, i] * (1 - right) + self.sums[j, i + 1] * right
         high = self.sums[j + 1, i] * (1 - right) + self.sums[j + 1, i + 1] * right
         return np.asarray(low * (1 - up) + high * up)
 
     def boxes(self, boxes: Floats) -> Floats:
-        """(q,) sums in (q, 4) boxes in lattice units."""
+        """(q,) sums in boxes; (q, 4) west, south, east, north in lattice units."""
         west, south, east, north = boxes.T
         return self.at(east, north) - self.at(west, north) - self.at(east, south) + self.at(west, south)
 
     def blocks(self, per_side: int, side: int) -> Floats:
-        """(per_side, per_side) sums in equal blocks of a lattice of `side` columns, [row, column], row 0 in the south."""
+        """Sums in equal blocks of the domain.
+
+        Args:
+            per_side: blocks per side.
+            side: columns of the lattice.
+
+        Returns:
+            (per_side, per_side) sums, [row, column], row 0 in the south.
+        """
         lines = np.linspace(0, side, per_side + 1)
         x, y = np.meshgrid(lines, lines)
         return np.diff(np.diff(self.at(x, y), axis=0), axis=1)
 
 
 def _between(lines: Floats, values: Floats) -> tuple[Integers, Floats]:
-    place = np.clip(np.searchsorted(lines, values, side="right") - 1, 0, len(lines) - 2)
-    return place, (values - lines[place]) / (lines[place + 1] - lines[place])
+    index = np.clip(np.searchsorted(lines, values, side="right") - 1, 0, len(lines) - 2)
+    return index, (values - lines[index]) / (lines[index + 1] - lines[index])
 
 
 def cumulative(tree: Tree, count: Floats) -> Cumulative | None:
-    """Running sums of the leaves' counts; None if their raster would be too fine, or too coarse a sum of overlapping ones.
+    """Cumulative sums of the leaves' counts over the raster of all their edges.
 
     Args:
         tree: leaves may have any sizes.
-        count: (n,) counts per node; only the leaves' are used.
+        count: (n,) counts per node; only those of leaves are used.
+
+    Returns:
+        The sums; None if the raster would have more than 2**22 cells, or if leaves overlap and their sum would not be precise enough.
     """
     if tree.lines is not None:
         return _grid_sums(tree, *tree.lines, count)
@@ -171,9 +217,10 @@ def cumulative(tree: Tree, count: Floats) -> Cumulative | None:
 
 
 def block_sums(tree: Tree, count: Floats, zoom: int) -> Floats:
-    """Canonical answers of all equal blocks of the domain at once, without a query per block.
+    """The answers of all equal blocks of the domain at once: the same as by canonical decomposition, without a query per block.
 
-    A node that lies in one block, unlike its parent, counts wholly there; leaves larger than a block by share of area.
+    A node that lies within one block counts there, if its parent does not lie within one block. A leaf in several blocks is
+    distributed by area.
 
     Args:
         tree: any tree; its counts need not add up.
@@ -202,7 +249,7 @@ def block_sums(tree: Tree, count: Floats, zoom: int) -> Floats:
 
 
 def _steps(low: Lines, high: Lines, shift: int) -> tuple[list[Integers], list[Integers]]:
-    """Where the overlap of (k,) ranges with the blocks of an axis changes from block to block, and by how much: 4 x (k,) each."""
+    """The overlap of (k,) ranges with the blocks of an axis, as a difference array: 4 lists of (k,) blocks, and of (k,) differences."""
     block, first, last = 1 << shift, low.astype(np.int64) >> shift, (high.astype(np.int64) - 1) >> shift
     starts = np.minimum((first + 1) << shift, high) - low
     ends = np.where(first == last, block, high - (last << shift))
@@ -212,8 +259,8 @@ def _steps(low: Lines, high: Lines, shift: int) -> tuple[list[Integers], list[In
 def _grid_sums(tree: Tree, columns: Lines, rows: Lines, count: Floats) -> Cumulative:
     bottom = tree.at_depth(tree.height)
     sums = np.zeros((len(rows), len(columns)))
-    place = (intervals(rows, tree.south[bottom]) + 1) * len(columns) + intervals(columns, tree.west[bottom]) + 1
-    sums.ravel()[place] = count[bottom]
+    index = (intervals(rows, tree.south[bottom]) + 1) * len(columns) + intervals(columns, tree.west[bottom]) + 1
+    sums.ravel()[index] = count[bottom]
     np.cumsum(sums, axis=0, out=sums)
     np.cumsum(sums, axis=1, out=sums)
     return Cumulative(columns=columns.astype(np.float64), rows=rows.astype(np.float64), sums=sums)
@@ -228,8 +275,9 @@ def _lines(low: Lines, high: Lines) -> Lines:
 def _raster(rectangles: Lines, columns: Lines, rows: Lines, count: Floats, overlaps: bool) -> Floats | None:
     """(rows - 1, columns - 1) sum of the densities of the leaves that cover each raster cell.
 
-    Densities that overlap are added as whole multiples of a quantum, so that nothing of a dense leaf is left over beside it;
-    None if these are too coarse for what is asked of answers.
+    If leaves overlap, densities are rounded to whole multiples of a quantum and added as integers. Otherwise rounding errors of a dense
+    leaf would remain in cells outside it, since the sums are made by a difference array. The result is None if the quantum would cost
+    more than a relative error of `RELATIVE_ERROR`.
     """
     edges = [np.searchsorted(lines, rectangles[:, axis]) for axis, lines in ((0, columns), (1, rows), (2, columns), (3, rows))]
     west, south, east, north = rectangles.T.astype(np.float64)
@@ -246,7 +294,7 @@ def _raster(rectangles: Lines, columns: Lines, rows: Lines, count: Floats, overl
 def _covering(edges: list[Integers], values: Integers, shape: tuple[int, int]) -> Integers:
     """(rows - 1, columns - 1) sum of the values of the leaves that cover each raster cell, by a difference array.
 
-    Sums may wrap around on the way; what comes out is exact.
+    Intermediate sums may overflow and wrap around; the results are exact.
     """
     west, south, east, north = edges
     steps = np.zeros(shape, np.int64)

@@ -1,4 +1,7 @@
-"""Regions from tables: a column per level, prefixes of ids, or a column that names each region's parent."""
+"""Checks of tables of regions, and their conversion to the fields of `Regions`.
+
+There are three layouts: a column of ids per level, one list of ids whose prefixes are the levels, or a column with each region's parent.
+"""
 
 from __future__ import annotations
 
@@ -23,24 +26,24 @@ if TYPE_CHECKING:
 
 
 def by_columns(table: pd.DataFrame, levels: Sequence[str], names: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of `Regions` from one row per leaf; see `Regions.from_table`."""
+    """The fields of `Regions` from a table with one row per leaf; arguments and errors as for `Regions.from_table`."""
     check_list(levels, "levels", "columns, coarsest first, such as ['state', 'county']")
     levels = tuple(levels)
     if strange := [key for key in names if key not in levels]:
-        raise DomainError(f"names speaks of {strange[0]!r}, which is none of the levels.")
+        raise DomainError(f"names has a column for {strange[0]!r}, which is none of the levels.")
     columns = [id_texts(table, column) for column in levels]
     labels = [label_texts(table, names[level], ids) if level in names else ids for level, ids in zip(levels, columns, strict=True)]
     if not columns or not len(columns[0]):
         raise DomainError("The table of regions is empty, or no levels were named.")
     codes = [pd.factorize(column)[0] for column in columns]
-    _refuse_twice(codes, levels[-1])
+    _refuse_duplicate_leaves(codes, levels[-1])
     order = np.lexsort(codes[::-1])
     ids: list[Texts] = []
     label: list[Texts] = []
     parent: list[Places] = []
     above = np.zeros(len(order), np.int32)
     for level, code in enumerate(codes):
-        first = _starts(code[order], above, levels[level])
+        first = _region_starts(code[order], above, levels[level])
         ids.append(columns[level][order[first]])
         label.append(labels[level][order[first]])
         parent.append(above[first])
@@ -52,7 +55,7 @@ def by_columns(table: pd.DataFrame, levels: Sequence[str], names: Mapping[str, s
 
 
 def by_prefixes(ids: Sequence[str] | Texts, lengths: Sequence[int], levels: Sequence[str]) -> dict[str, Any]:
-    """The fields of `Regions` from the first characters of ids; see `Regions.from_prefixes`."""
+    """The fields of `Regions` from the first characters of ids; arguments and errors as for `Regions.from_prefixes`."""
     check_list(levels, "levels", "names, coarsest first, such as ['state', 'county']")
     check_list(ids, "ids", "texts, one per region")
     check_list(lengths, "lengths", "whole numbers, such as [2, 5]")
@@ -75,27 +78,36 @@ def by_prefixes(ids: Sequence[str] | Texts, lengths: Sequence[int], levels: Sequ
 
 
 def check_list(values: object, name: str, what: str) -> None:
-    """Refuse a single text or anything else that is no list, where a list is meant."""
+    """Check that an argument is a list, and not a single text.
+
+    Args:
+        values: the argument.
+        name: of the argument.
+        what: what the list must hold, for the error.
+
+    Raises:
+        DomainError: it is not a list.
+    """
     if isinstance(values, str | bytes) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
         raise DomainError(f"{name} must be a list of {what}.")
 
 
 def shapes_of(table: pd.DataFrame) -> geopandas.GeoSeries | None:
-    """(n,) the geometry of a GeoDataFrame; None if it has none, or nothing but gaps."""
+    """(n,) the geometry of a GeoDataFrame; None if the table has none, or if all of it is missing."""
     if not isinstance(table, geopandas.GeoDataFrame) or table.active_geometry_name is None:
         return None
     return None if table.geometry.isna().all() else table.geometry
 
 
 def cells_of(table: pd.DataFrame, column: str) -> pd.Series:
-    """(n,) the one column of this name.
+    """(n,) the column with this name.
 
     Raises:
-        DomainError: no table, no such column, or several.
+        DomainError: not a DataFrame, no such column, or several of this name.
     """
     if not isinstance(table, pd.DataFrame):
         raise DomainError("The table of regions must be a DataFrame.")
-    found = [place for place, name in enumerate(table.columns) if name == column]
+    found = [index for index, name in enumerate(table.columns) if name == column]
     if not found:
         raise DomainError(f"The table of regions has no column {column!r}.")
     if len(found) > 1:
@@ -104,29 +116,52 @@ def cells_of(table: pd.DataFrame, column: str) -> pd.Series:
 
 
 def id_texts(table: pd.DataFrame, column: str) -> Texts:
-    """(n,) the column's cells as texts: whole numbers are spelt out, everything else but texts is refused."""
+    """A column of ids as texts. Whole numbers become texts.
+
+    Args:
+        table: of n rows.
+        column: its name.
+
+    Returns:
+        (n,) texts.
+
+    Raises:
+        DomainError: no such column, a missing or blank cell, or cells that are neither texts nor whole numbers.
+    """
     cells = cells_of(table, column)
     if blank(cells).any():
         raise DomainError(f"Column {column!r} has a missing or blank cell: every region needs all its ids.")
-    return _spelt(cells, column)
+    return _as_texts(cells, column)
 
 
 def label_texts(table: pd.DataFrame, column: str, ids: Texts) -> Texts:
-    """(n,) readable names; a region without one is called by its id."""
+    """A column of readable names; missing ones are replaced by the id.
+
+    Args:
+        table: of n rows.
+        column: its name.
+        ids: (n,) ids.
+
+    Returns:
+        (n,) texts.
+
+    Raises:
+        DomainError: no such column, or cells that are neither texts nor whole numbers.
+    """
     cells = cells_of(table, column)
     missing = blank(cells)
     names = ids.copy()
-    names[~missing] = _spelt(cells[~missing], column)
+    names[~missing] = _as_texts(cells[~missing], column)
     return names
 
 
 def blank(cells: pd.Series) -> NDArray[np.bool_]:
-    """(n,) whether a cell is missing, or text of spaces only."""
+    """(n,) whether each cell is missing, or a text of spaces only."""
     missing = cells.isna().to_numpy(np.bool_)
     return missing | np.array([isinstance(value, str) and not value.strip() for value in cells.to_numpy(object)], np.bool_)
 
 
-def _spelt(cells: pd.Series, column: str) -> Texts:
+def _as_texts(cells: pd.Series, column: str) -> Texts:
     values = cells.to_numpy(object)
     kind = pd.api.types.infer_dtype(values, skipna=False)
     if kind not in ("string", "integer", "empty"):
@@ -136,8 +171,8 @@ def _spelt(cells: pd.Series, column: str) -> Texts:
     return texts
 
 
-def _refuse_twice(codes: list[Codes], leaf: str) -> None:
-    """Refuse a leaf that stands in two rows, and say whether they agree on where it lies."""
+def _refuse_duplicate_leaves(codes: list[Codes], leaf: str) -> None:
+    """Refuse a leaf in two rows; the error says whether these rows have the same parents."""
     if codes[-1].max() + 1 == len(codes[-1]):
         return
     if pd.DataFrame(np.stack(codes, axis=1)).duplicated().any():
@@ -145,8 +180,14 @@ def _refuse_twice(codes: list[Codes], leaf: str) -> None:
     raise DomainError(f"Column {leaf!r} has an id under two different parents: ids are unique in their level.")
 
 
-def _starts(code: Codes, above: Places, level: str) -> Codes:
-    """Where each region of a level begins, among leaves in tree order; refuses an id that has two parents."""
+def _region_starts(code: Codes, above: Places, level: str) -> Codes:
+    """The first leaf of each region of a level, for leaves in tree order. Refuses an id with two parents.
+
+    Args:
+        code: (leaves,) number of each leaf's region.
+        above: (leaves,) index of the region's parent.
+        level: its name.
+    """
     change = np.ones(len(code), np.bool_)
     change[1:] = (np.diff(code) != 0) | (np.diff(above) != 0)
     first = np.flatnonzero(change)
@@ -166,9 +207,9 @@ class _Rows:
 
     Attributes:
         ids: (n,) texts.
-        parents: (n,) texts, empty where there is none.
+        parents: (n,) ids of the parents, "" for regions without one.
         level: (n,) index into `levels`.
-        levels: names, coarsest first; None where a level has only a number.
+        levels: names, coarsest first; None for levels that are given by numbers.
     """
 
     ids: Texts
@@ -185,7 +226,7 @@ class _Rows:
 
 
 def by_parents(table: pd.DataFrame) -> dict[str, Any]:
-    """The fields of `Regions` from one row per region; see `Regions.from_parents`."""
+    """The fields of `Regions` from a table with one row per region; arguments and errors as for `Regions.from_parents`."""
     ids = id_texts(table, ID)
     if not len(ids):
         raise DomainError("The table of regions is empty.")
@@ -195,26 +236,26 @@ def by_parents(table: pd.DataFrame) -> dict[str, Any]:
         raise DomainError(f"Column {ID!r} has a duplicate id: on its level, every region stands in one row.")
     _refuse_cycles(rows)
     if any(name is not None for name in levels):
-        rows = _in_order(rows)
+        rows = _order_levels(rows)
     _check_parents(rows)
     labels = label_texts(table, NAME, ids) if NAME in table.columns else ids
     has_root = len(levels) > 1 and (rows.level == 0).sum() == 1
-    return _nested(rows, labels, shapes_of(table), int(has_root))
+    return _nest(rows, labels, shapes_of(table), int(has_root))
 
 
-def _nested(rows: _Rows, labels: Texts, shapes: geopandas.GeoSeries | None, top: int) -> dict[str, Any]:
-    """Levels `top` and finer in tree order."""
+def _nest(rows: _Rows, labels: Texts, shapes: geopandas.GeoSeries | None, top: int) -> dict[str, Any]:
+    """The fields of `Regions` for the levels from `top` on, in tree order."""
     ids: list[Texts] = []
     names: list[Texts] = []
     parent: list[Places] = []
     geometry: list[geopandas.GeoSeries | None] = []
     for level in range(top, len(rows.levels)):
         own = np.flatnonzero(rows.level == level)
-        place = pd.Index(ids[-1], dtype=object).get_indexer(pd.Index(rows.parents[own])) if ids else np.zeros(len(own), np.int64)
-        order = np.argsort(place, kind="stable")
+        parent_index = pd.Index(ids[-1], dtype=object).get_indexer(pd.Index(rows.parents[own])) if ids else np.zeros(len(own), np.int64)
+        order = np.argsort(parent_index, kind="stable")
         ids.append(rows.ids[own[order]])
         names.append(labels[own[order]])
-        parent.append(place[order].astype(np.int32))
+        parent.append(parent_index[order].astype(np.int32))
         shape = None if shapes is None else shapes.iloc[own[order]].reset_index(drop=True)
         geometry.append(None if shape is None or shape.isna().all() else shape)
     levels = tuple(name if name is not None else f"level {number}" for number, name in enumerate(rows.levels[top:], start=1))
@@ -222,7 +263,10 @@ def _nested(rows: _Rows, labels: Texts, shapes: geopandas.GeoSeries | None, top:
 
 
 def _levels(cells: pd.Series) -> tuple[Integers, list[str | None]]:
-    """(n,) number of each row's level, in the order of the numbers in the column or of appearance; and the levels' names."""
+    """(n,) each row's level as an index, and the names of the levels.
+
+    Numbers give the order of the levels, which then have no names (None). Names are numbered in the order of appearance.
+    """
     if blank(cells).any():
         raise DomainError(f"Column {LEVEL!r} has a missing cell: say of every region which level it is of.")
     texts = [_whole(value) for value in cells.to_numpy(object)]
@@ -239,7 +283,7 @@ def _levels(cells: pd.Series) -> tuple[Integers, list[str | None]]:
 
 
 def _parents(cells: pd.Series) -> Texts:
-    """(n,) the parents' ids, empty where there is none; missing cells make decimals of whole numbers, which is undone."""
+    """(n,) the parents' ids, "" for none. Whole numbers that pandas made decimals, because of missing cells, are converted back."""
     missing = blank(cells)
     texts = np.full(len(cells), "", object)
     texts[~missing] = [_whole(value) for value in cells.to_numpy(object)[~missing]]
@@ -249,7 +293,7 @@ def _parents(cells: pd.Series) -> Texts:
 
 
 def _whole(value: object) -> str | None:
-    """A text as it is, a whole number spelt out; None for anything else."""
+    """A text as it is, a whole number as a text; None for anything else."""
     if isinstance(value, str):
         return value
     if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -258,76 +302,72 @@ def _whole(value: object) -> str | None:
 
 
 def _refuse_cycles(rows: _Rows) -> None:
-    """Refuse regions above themselves, where every id stands on one level only; else a parent's level tells them apart."""
+    """Refuse cycles of parents. If an id is used on several levels, this is left to `_check_parents`, which compares levels."""
     index = pd.Index(rows.ids, dtype=object)
     if not index.is_unique:
         return
     above = index.get_indexer(pd.Index(rows.parents, dtype=object))
     if (above == np.arange(len(above))).any():
         raise DomainError(f"Column {PARENT!r} names a region as its own parent. {_BLANK_PARENTS}")
-    above = np.append(above, -1)  # -1, no parent, leads to the last entry and stays there
+    above = np.append(above, -1)  # -1 means no parent; as an index it points to the last entry, which is -1 again
     for _ in range(_HALVINGS):
         above = above[above]
     if (above >= 0).any():
-        raise DomainError(f"Column {PARENT!r} goes round in a cycle: a region is above one that is above itself.")
+        raise DomainError(f"Column {PARENT!r} has a cycle: a region is an ancestor of itself.")
 
 
-def _in_order(rows: _Rows) -> _Rows:
-    """The same rows with the levels from the coarsest down: the parents of each level's regions are the level before.
+def _order_levels(rows: _Rows) -> _Rows:
+    """The same rows with the levels sorted from coarsest to finest, so that the parents of each level are in the level before.
 
-    If a row is wrong no order fits; then one that fits most rows does, and the row is found out by `_check_parents`.
+    If some rows are wrong, no order fits all of them. Then the order that fits most rows is used, and `_check_parents` reports the rest.
     """
     blanks = [float((rows.parents[rows.level == level] == "").mean()) for level in range(len(rows.levels))]
     if not any(blanks):
         if not pd.Index(rows.ids).isin(rows.parents).any():
-            raise DomainError(_unknown())
+            raise DomainError(_unknown_parent())
         raise DomainError(f"Every region has a parent, so there is no coarsest level. {_BLANK_PARENTS}")
     order = [int(np.argmax(blanks))]
-    left = [level for level in range(len(rows.levels)) if level != order[0]]
-    while left:
-        fit = {level: _fit(rows, level, order[-1]) for level in left}
-        best = max(left, key=fit.__getitem__)
+    remaining = [level for level in range(len(rows.levels)) if level != order[0]]
+    while remaining:
+        fit = {level: _share_of_parents_found(rows, level, order[-1]) for level in remaining}
+        best = max(remaining, key=fit.__getitem__)
         if list(fit.values()).count(1.0) > 1:
-            raise DomainError(f"The order of the levels cannot be told from their ids; put numbers from 1 into {LEVEL!r}, coarsest first.")
+            raise DomainError(f"The order of the levels does not follow from their ids; put numbers from 1 into {LEVEL!r}, coarsest first.")
         order.append(best)
-        left.remove(best)
+        remaining.remove(best)
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
     return replace(rows, level=number[rows.level], levels=[rows.levels[level] for level in order])
 
 
-def _fit(rows: _Rows, level: int, above: int) -> float:
-    """How many of a level's parents are of the level `above`."""
+def _share_of_parents_found(rows: _Rows, level: int, above: int) -> float:
+    """The share of a level's parents that are regions of the level `above`."""
     return float(pd.Index(rows.parents[rows.level == level], dtype=object).isin(rows.ids_at(above)).mean())
 
 
-def _unknown() -> str:
+def _unknown_parent() -> str:
     return f"Column {PARENT!r} names a region that has no row of its own. {_BLANK_PARENTS}"
 
 
 def _check_parents(rows: _Rows) -> None:
-    """Refuse a region whose parent is not of the level above.
-
-    Raises:
-        DomainError: a text of its own for every way to be wrong.
-    """
+    """Refuse a region whose parent is not in the level above; the error says what is wrong."""
     for level in range(len(rows.levels)):
         own = rows.level == level
         parents = pd.Index(rows.parents[own], dtype=object)
         good = parents.isin(rows.ids_at(level - 1)) if level else parents == ""
         if not good.all():
             wrong = int(np.flatnonzero(~np.asarray(good))[0])
-            raise DomainError(_fault(rows, level, str(rows.ids[own][wrong]), str(parents[wrong])))
+            raise DomainError(_explain_wrong_parent(rows, level, str(rows.ids[own][wrong]), str(parents[wrong])))
 
 
-def _fault(rows: _Rows, level: int, region: str, parent: str) -> str:
-    """What is wrong with a region of `level` whose parent is not of the level above."""
+def _explain_wrong_parent(rows: _Rows, level: int, region: str, parent: str) -> str:
+    """The error text for a region of `level` whose parent is not in the level above."""
     title = f"A region of level {rows.title(level)}"
     if parent == "":
         return f"{title} has no parent, though there are coarser levels: all branches must start at the coarsest level. {_BLANK_PARENTS}"
     homes = set(rows.level[rows.ids == parent].tolist())
     if not homes:
-        return _unknown()
+        return _unknown_parent()
     if parent == region and homes == {level}:
         return f"{title} is its own parent. {_BLANK_PARENTS}"
     if level == 0:

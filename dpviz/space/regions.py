@@ -35,21 +35,21 @@ DEGREES = "EPSG:4326"
 class Regions:
     """Regions in nested levels under one root. PUBLIC: declared, never taken from private trips.
 
-    Level 0 is the root alone; levels 1 to g are named, coarsest first. Regions of a level stand in tree order, so that
-    the children of a region are neighbours in the level below, and a *place* is a region's position in its level.
+    Level 0 is the root alone; levels 1 to g are named, coarsest first. The regions of a level are in tree order: the children of a
+    region are consecutive in the level below. Functions refer to a region by its index in its level.
 
     Attributes:
         levels: g names, coarsest first.
         ids: g arrays, (n_k,) texts, unique in their level.
-        parent: g arrays, (n_k,) places in the level above; zeros for level 1.
-        names: g arrays, (n_k,) texts for people.
-        geometry: g GeoSeries in one CRS, each of polygons or of points only; None where a level has none of its own. Polygons
+        parent: g arrays, (n_k,) index of each region's parent in the level above; zeros for level 1.
+        names: g arrays, (n_k,) readable names.
+        geometry: g GeoSeries in one CRS, each of polygons only or of points only; None for a level without its own shapes. Polygons
             that cross themselves are repaired.
 
     Raises:
-        DomainError: lengths that differ, ids or levels that are empty or not unique, regions out of tree order or without
-            children, shapes that are missing, mixed, without area or off the map, no CRS or several, more than 16 levels or
-            2**24 leaves.
+        DomainError: arrays of different lengths; ids or levels that are empty or not unique; regions that are not in tree order or
+            have no children; shapes that are missing, mixed, without area or off the map; no CRS, or different ones; more than
+            16 levels or 2**24 leaves.
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"state": ["NY", "NY", "VT"], "county": ["36001", "36003", "50001"]})
@@ -78,8 +78,8 @@ class Regions:
             self._check_level(level)
         shapes = [None if shape is None else checked_shapes(shape, name) for shape, name in zip(self.geometry, self.levels, strict=True)]
         object.__setattr__(self, "geometry", tuple(shapes))
-        frames = [shape.crs for shape in shapes if shape is not None]
-        if any(frame != frames[0] for frame in frames):
+        systems = [shape.crs for shape in shapes if shape is not None]
+        if any(system != systems[0] for system in systems):
             raise DomainError("The levels' geometries have different CRS; reproject them to one.")
 
     def _check_level(self, level: int) -> None:
@@ -101,7 +101,7 @@ class Regions:
         return f"Regions({sizes})"
 
     def __eq__(self, other: object) -> bool:
-        """Whether both name the same regions in the same order; geometry does not matter."""
+        """Whether both have the same levels and the same regions in the same order; geometry is not compared."""
         if self is other:
             return True
         if not isinstance(other, Regions) or self.levels != other.levels:
@@ -114,35 +114,36 @@ class Regions:
 
     @classmethod
     def from_table(cls, table: pd.DataFrame, *, levels: Sequence[str], names: Mapping[str, str] | None = None) -> Regions:
-        """Read one row per leaf region, with a column of ids per level.
+        """Make regions from a table with one row per leaf region and a column of ids per level.
 
         Args:
-            table: ids are texts, kept as they are ("06037"), or whole numbers, which are spelt out; a GeoDataFrame's geometry,
+            table: ids are texts, kept as they are ("06037"), or whole numbers, which become texts. The geometry of a GeoDataFrame,
                 polygons or points, is that of the leaves.
-            levels: the columns, coarsest first.
-            names: for some levels, the column that holds readable names; ids serve where there is none.
+            levels: the columns of ids, coarsest first.
+            names: for some levels, the column with readable names; the other levels use their ids.
 
         Raises:
-            DomainError: no rows, a missing column or id, ids that are no texts or whole numbers, a leaf that stands twice,
-                an id with two parents, geometry that `Regions` refuses.
+            DomainError: no rows; a missing column or id; ids that are neither texts nor whole numbers; a leaf in two rows; an id
+                with two parents; or geometry that `Regions` refuses.
         """
         return cls(**by_columns(table, levels, dict(names or {})))
 
     @classmethod
     def from_parents(cls, table: pd.DataFrame) -> Regions:
-        """Read one row per region of any level: region_id, parent_id, level and, optionally, name.
+        """Make regions from a table with one row per region of any level: region_id, parent_id, level and, optionally, name.
 
-        A parent is a region of the level above, so an id may stand on several levels. The coarsest regions have no parent,
-        or all of them have one and the same: a single region without a parent is the root, and its level no level.
+        A parent is always a region of the level above, so the same id may be used on several levels. The coarsest regions have no
+        parent. If there is only one of them, it is the root (level 0), and the levels below it are levels 1 to g.
 
         Args:
-            table: `level` holds whole numbers from 0 or 1, coarsest first (the levels are then called "level 1" to "level g"),
-                or the levels' names. A GeoDataFrame's geometry is each region's own; a level has all of its shapes or none.
+            table: its column `level` has whole numbers from 0 or 1, coarsest first (the levels are then called "level 1" to
+                "level g"), or the names of the levels. The geometry of a GeoDataFrame is that of each row's region; in each level
+                either all regions have one or none.
 
         Raises:
-            DomainError: a missing column, id or level, an id twice on a level, a parent that is unknown, the region itself,
-                or not exactly one level up, a cycle, a level without regions, a branch that ends early, names of levels
-                whose order cannot be told.
+            DomainError: a missing column, id or level; an id twice on a level; a parent that is unknown, the region itself, or not
+                exactly one level up; a cycle; a level without regions; a branch that ends before the last level; or level names
+                whose order does not follow from the parents.
 
         >>> table = pd.DataFrame(
         ...     {
@@ -158,16 +159,16 @@ class Regions:
 
     @classmethod
     def from_prefixes(cls, ids: Sequence[str] | Texts, *, lengths: Sequence[int], levels: Sequence[str]) -> Regions:
-        """Nest regions by the first characters of their ids, as Census codes do.
+        """Make nested regions from the first characters of ids, as Census codes are built.
 
         Args:
-            ids: texts, a public list of codes; one may come more than once.
-            lengths: how many characters name a region of each level, coarsest first: 2, 5, 11, 12 and 15 for state, county,
-                tract, block group and block. Longer ids are cut to the last length: leaves are distinct prefixes of it.
-            levels: a name per length.
+            ids: texts, a public list of codes; duplicates are allowed.
+            lengths: the number of characters that identify a region of each level, coarsest first: 2, 5, 11, 12 and 15 for state,
+                county, tract, block group and block. Longer ids are cut to the last length; the distinct results are the leaves.
+            levels: one name per length.
 
         Raises:
-            DomainError: no ids, ids that are missing, no texts or shorter than the last length; lengths that do not grow.
+            DomainError: no ids; ids that are missing, not texts, or shorter than the last length; or lengths that do not grow.
 
         >>> Regions.from_prefixes(["060371011101003", "360610001001000"], lengths=[2, 5], levels=["state", "county"]).ids[1].tolist()
         ['06037', '36061']
@@ -175,13 +176,14 @@ class Regions:
         return cls(**by_prefixes(ids, lengths, levels))
 
     def grouped(self, lengths: Sequence[int]) -> Regions:
-        """The same regions below coarser levels made from the first characters of the coarsest ids.
+        """The same regions with additional coarser levels, made from the first characters of the coarsest ids.
 
         Args:
-            lengths: how many characters name a region of each new level, coarsest first: 2 makes states out of county codes.
+            lengths: the number of characters that identify a region of each new level, coarsest first: 2 makes states from county
+                codes.
 
         Raises:
-            DomainError: as for `from_prefixes`, or a length that is not below that of every id.
+            DomainError: as for `from_prefixes`; or a length that is not smaller than the length of every id.
 
         >>> counties = Regions.from_table(pd.DataFrame({"county": ["36001", "36003", "50001"]}), levels=["county"])
         >>> counties.grouped([2]).levels, counties.grouped([2]).ids[0].tolist()
@@ -192,8 +194,8 @@ class Regions:
         above = Regions.from_prefixes(coarsest, lengths=lengths, levels=new)
         if max(lengths) >= min(map(len, coarsest)):
             raise DomainError(f"The first characters must be fewer than the {min(map(len, coarsest))} of the shortest id.")
-        place = above.find([text[: lengths[-1]] for text in coarsest], above.depth)
-        table = {name: above.ids_of(level)[above.ancestors(level)[place]] for level, name in enumerate(new, start=1)}
+        index = above.find([text[: lengths[-1]] for text in coarsest], above.depth)
+        table = {name: above.ids_of(level)[above.ancestors(level)[index]] for level, name in enumerate(new, start=1)}
         table = {name: ids[self.ancestors(1)] for name, ids in table.items()}
         table |= {name: self.ids_of(level)[self.ancestors(level)] for level, name in enumerate(self.levels, start=1)}
         nested = Regions.from_table(pd.DataFrame(table), levels=[*new, *self.levels])
@@ -204,15 +206,22 @@ class Regions:
 
     @property
     def depth(self) -> int:
-        """How many levels there are below the root, g."""
+        """The number of levels below the root, g."""
         return len(self.levels)
 
     def size(self, level: int) -> int:
-        """How many regions a level has; 1 for level 0."""
+        """The number of regions in a level, 0 to g; 1 for level 0."""
         return 1 if level == 0 else len(self.ids[level - 1])
 
     def first_child(self, level: int) -> NDArray[np.int64]:
-        """(n_level + 1,) place in the level below at which each region's children begin; the last entry is their number."""
+        """Where the children of each region begin.
+
+        Args:
+            level: 0 to g - 1.
+
+        Returns:
+            (n_level + 1,) index of each region's first child in the level below; the last entry is the size of that level.
+        """
         return self._first_child[level]
 
     @cached_property
@@ -220,29 +229,48 @@ class Regions:
         return tuple(np.searchsorted(self.parent[level], np.arange(self.size(level) + 1)) for level in range(self.depth))
 
     def ancestors(self, level: int, below: int | None = None) -> Places:
-        """(n_below,) place at `level` of the region that holds each region of level `below` (of the leaves if None)."""
+        """The ancestor of each region of a level.
+
+        Args:
+            level: of the ancestors, 0 to `below`.
+            below: level of the regions; the last level if None.
+
+        Returns:
+            (n_below,) index, in `level`, of the region that contains each region of level `below`.
+
+        Raises:
+            DomainError: a level out of range.
+        """
         below = self.depth if below is None else below
         if not 0 <= level <= below <= self.depth:
-            raise DomainError(f"Levels run from 0 to {self.depth}, and an ancestor's is not below.")
-        place = np.arange(self.size(below), dtype=np.int32)
+            raise DomainError(f"Levels run from 0 to {self.depth}, and an ancestor's level must not be the finer one.")
+        index = np.arange(self.size(below), dtype=np.int32)
         for step in range(below, level, -1):
-            place = self.parent[step - 1][place]
-        return place
+            index = self.parent[step - 1][index]
+        return index
 
     def leaf_count(self, level: int) -> NDArray[np.int64]:
-        """(n_level,) how many leaves each region has."""
+        """(n_level,) the number of leaves in each region of a level."""
         return np.bincount(self.ancestors(level), minlength=self.size(level))
 
     def ids_of(self, level: int) -> Texts:
-        """(n_level,) ids; the root's is "all"."""
+        """(n_level,) ids of a level's regions; the root's is "all"."""
         return np.array([ROOT], object) if level == 0 else self.ids[level - 1]
 
     def names_of(self, level: int) -> Texts:
-        """(n_level,) readable names."""
+        """(n_level,) readable names of a level's regions."""
         return np.array([ROOT], object) if level == 0 else self.names[level - 1]
 
     def find(self, ids: Sequence[object] | Texts, level: int) -> Places:
-        """(k,) places of ids in a level; -1 where there is no such region."""
+        """Look up ids in a level.
+
+        Args:
+            ids: (k,) ids.
+            level: 0 to g.
+
+        Returns:
+            (k,) indices of the regions; -1 for an unknown id.
+        """
         return np.asarray(self._indexes[level].get_indexer(pd.Index(ids, dtype=object)), np.int32)
 
     @cached_property
@@ -250,9 +278,15 @@ class Regions:
         return tuple(pd.Index(self.ids_of(level), dtype=object) for level in range(self.depth + 1))
 
     def outlines(self, level: int) -> geopandas.GeoSeries | None:
-        """(n_level,) polygons in the CRS of the geometry: given, or dissolved from the nearest finer level that has some.
+        """The polygons of a level's regions.
 
-        None for levels of points, or without geometry, that have no polygons below them.
+        A level without polygons of its own gets the unions of those of the nearest finer level that has some.
+
+        Args:
+            level: 0 to g.
+
+        Returns:
+            (n_level,) polygons in the CRS of the geometry; None if neither the level nor a finer one has polygons.
         """
         known: dict[int, geopandas.GeoSeries | None] = self._known_outlines
         if level not in known:
@@ -268,9 +302,18 @@ class Regions:
         return {}
 
     def centres(self, level: int) -> NDArray[np.float64] | None:
-        """(n_level, 2) longitude and latitude of a point in each region; None without any geometry.
+        """A point for each region of a level, to place it on a map.
 
-        Polygons give a point inside them, points themselves, and regions above points the mean of their children's.
+        For a polygon it is a point inside; for a point, the point itself; for a region above points, the mean of its children's points.
+
+        Args:
+            level: 0 to g.
+
+        Returns:
+            (n_level, 2) longitude and latitude; None if there is no geometry.
+
+        Raises:
+            DomainError: a point has no longitude and latitude.
         """
         known: dict[int, NDArray[np.float64] | None] = self._known_centres
         if level not in known:
@@ -302,16 +345,23 @@ _SAME_AREA = 1e-9
 
 
 def are_areas(shapes: geopandas.GeoSeries) -> bool:
-    """Whether all shapes are polygons, of one part or several."""
+    """Whether all shapes are polygons or multipolygons."""
     return bool(np.isin(shapely.get_type_id(shapes.to_numpy()), _AREAS).all())
 
 
 def checked_shapes(shapes: geopandas.GeoSeries, level: str) -> geopandas.GeoSeries:
-    """(n,) the shapes of a level in two dimensions, polygons that cross themselves repaired.
+    """Check the shapes of a level, make them two-dimensional, and repair polygons that cross themselves.
+
+    Args:
+        shapes: (n,) polygons only, or points only.
+        level: its name, for errors.
+
+    Returns:
+        (n,) shapes.
 
     Raises:
-        DomainError: no GeoSeries, no CRS or none of a map, shapes that are missing, neither polygons nor points or both, without area, or
-            beyond the poles.
+        DomainError: not a GeoSeries; no CRS, or one without horizontal coordinates; shapes that are missing, without area or off the
+            globe; shapes of other types; or polygons and points mixed.
     """
     if not isinstance(shapes, geopandas.GeoSeries):
         raise DomainError(f"The geometry of level {level!r} must be a GeoSeries.")
@@ -343,35 +393,44 @@ def _check_bounds(shapes: NDArray[np.object_], crs: CRS, level: str) -> None:
         raise DomainError(f"Level {level!r} has a coordinate that is not finite.")
     west, south, east, north = shapely.total_bounds(shapes)
     if crs.is_geographic and not (-_POLE <= south <= north <= _POLE and -_TURN <= west <= east <= _TURN):
-        raise DomainError(f"Level {level!r} has a longitude or latitude that is none: are x and y swapped, or is the CRS another?")
+        raise DomainError(f"Level {level!r} has a longitude or latitude out of range: are x and y swapped, or is it another CRS?")
 
 
 def _repaired(shapes: NDArray[np.object_], level: str) -> NDArray[np.object_]:
-    """The same polygons, valid: those that cross or touch themselves are cut into parts that do not."""
+    """The same polygons, made valid: those that cross or touch themselves are cut into parts that do not."""
     broken = np.flatnonzero(~shapely.is_valid(shapes))
     if not len(broken):
         return shapes
     repaired = shapes.copy()
-    for place in broken.tolist():
-        parts = shapely.get_parts(shapely.make_valid(shapes[place]))
-        repaired[place] = shapely.union_all(parts[np.isin(shapely.get_type_id(parts), _AREAS)])
+    for index in broken.tolist():
+        parts = shapely.get_parts(shapely.make_valid(shapes[index]))
+        repaired[index] = shapely.union_all(parts[np.isin(shapely.get_type_id(parts), _AREAS)])
     if shapely.is_empty(repaired).any():
         raise DomainError(f"Level {level!r} has a polygon without area.")
     return repaired
 
 
 def dissolved(finer: geopandas.GeoSeries, parent: Places, size: int) -> geopandas.GeoSeries:
-    """(size,) unions of the shapes of each region's children, which stand in tree order."""
+    """The unions of the polygons of each region's children.
+
+    Args:
+        finer: (n,) polygons of the children, in tree order.
+        parent: (n,) index of each child's parent, ascending.
+        size: the number of parents.
+
+    Returns:
+        (size,) polygons.
+    """
     shapes = finer.to_numpy()
     bounds = np.searchsorted(parent, np.arange(size + 1)).tolist()
     return geopandas.GeoSeries([_union(shapes[start:stop]) for start, stop in itertools.pairwise(bounds)], crs=finer.crs)
 
 
 def _union(shapes: NDArray[np.object_]) -> Any:
-    """The union of valid polygons, by leaving out the edges that two of them share if that is right.
+    """The union of valid polygons, by removing shared edges if that gives the right result.
 
-    That is ten times as fast, and right where polygons meet in common vertices and nowhere overlap: then, and only then, the
-    result is valid and as large as all of them together.
+    Removing shared edges is ten times as fast. It is right if neighbouring polygons share their vertices and do not overlap. Then, and
+    only then, the result is valid and its area is the sum of the areas.
     """
     if len(shapes) == 1:
         return shapes[0]
@@ -388,7 +447,7 @@ def degrees_inside(shapes: geopandas.GeoSeries) -> NDArray[np.float64]:
     """(n, 2) longitude and latitude of a point in each shape.
 
     Raises:
-        DomainError: a point that has none.
+        DomainError: a point has no longitude and latitude.
     """
     inside = shapes.representative_point()
     degrees = np.full((len(shapes), 2), np.nan)
@@ -396,5 +455,5 @@ def degrees_inside(shapes: geopandas.GeoSeries) -> NDArray[np.float64]:
         inside = inside.to_crs(_DEGREES)
         degrees = np.stack([inside.x, inside.y], axis=1)
     if not np.isfinite(degrees).all():
-        raise DomainError("A region lies where its CRS knows no longitude and latitude; is the CRS the right one?")
+        raise DomainError("A region lies where its CRS has no longitude and latitude; is the CRS the right one?")
     return degrees

@@ -1,4 +1,4 @@
-"""A hierarchy of lattice rectangles as flat arrays in breadth-first order."""
+"""A hierarchy of lattice rectangles, stored as flat arrays in breadth-first order."""
 
 from __future__ import annotations
 
@@ -16,23 +16,29 @@ from dpviz.space.morton import morton
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Tree:
-    """Nested rectangles on a lattice; the root is the whole domain.
+    """Nested rectangles on a lattice. The root is the whole domain.
 
-    Nodes stand in breadth-first order: levels are contiguous, and so are the children of a node. Levels count
-    from the root, which is 0: a node's level is its depth. Children tile their parent; with a `curve` they tile its
-    stretch of the Hilbert curve, and rectangles are the boxes around stretches, which may overlap.
+    Nodes are in breadth-first order: the nodes of a level are consecutive, and so are the children of a node. A node's level is its
+    depth: 0 for the root. Children tile their parent. If the tree has a `curve`, the children tile their parent's stretch of the
+    Hilbert curve, and rectangles are bounding boxes of stretches, which may overlap.
 
     Attributes:
         parent: (n,) index of the parent, -1 for the root.
         first_child: (n,) index of the first child; meaningless where `children` is 0.
         children: (n,) number of children, 0 for a leaf.
-        west: (n,) lattice lines of the rectangles, half-open: columns west..east-1, rows south..north-1.
-        south: (n,)
-        east: (n,)
-        north: (n,)
+        west: (n,) lattice line. A rectangle covers the columns west..east-1 and the rows south..north-1.
+        south: (n,) lattice line.
+        east: (n,) lattice line.
+        north: (n,) lattice line.
         starts: (height + 2,) the nodes of depth d are starts[d]..starts[d + 1] - 1.
-        lines: the columns' and rows' lattice lines if all leaves form one grid, in Morton order; else None.
-        curve: the stretch that each node stands for; None where the rectangles themselves do not overlap.
+        lines: lattice lines of the columns and of the rows, if the leaves are one grid in Z-order (Morton order); else None.
+        curve: the stretch of the Hilbert curve that each node covers; None if nodes are rectangles that do not overlap.
+
+    >>> from dpviz.space.domain import Domain
+    >>> from dpviz.space.grids import quadtree
+    >>> tree = quadtree(Domain(bounds=(0, 0, 4, 4), crs=None, order=2), height=1)
+    >>> tree, tree.rectangles().tolist()
+    (Tree(5 nodes, 4 leaves, height 1), [[0, 0, 4, 4], [0, 0, 2, 2], [2, 0, 4, 2], [0, 2, 2, 4], [2, 2, 4, 4]])
     """
 
     parent: NDArray[np.int32]
@@ -68,7 +74,7 @@ class Tree:
 
     @property
     def overlaps(self) -> bool:
-        """Whether rectangles may overlap."""
+        """Whether rectangles may overlap: they are bounding boxes of stretches of a curve."""
         return self.curve is not None
 
     @cached_property
@@ -83,13 +89,13 @@ class Tree:
 
     @cached_property
     def cells(self) -> NDArray[np.float64]:
-        """(n,) lattice cells in each node: in its rectangle, or in its stretch of the curve."""
+        """(n,) number of lattice cells in each node: in its rectangle, or in its stretch of the curve."""
         if self.curve is not None:
             return np.ldexp((self.curve.last - self.curve.first).astype(np.float64), 2 * (self.order - self.curve.order))
         return (self.east - self.west).astype(np.float64) * (self.north - self.south)
 
     def at_depth(self, depth: int) -> slice:
-        """The nodes of one depth."""
+        """The indices of the nodes of one depth, 0 to `height`, as a slice."""
         return slice(self.starts[depth], self.starts[depth + 1])
 
     def rectangles(self, nodes: Integers | slice = slice(None)) -> NDArray[np.int32]:
@@ -97,16 +103,24 @@ class Tree:
         return np.stack([self.west[nodes], self.south[nodes], self.east[nodes], self.north[nodes]], axis=1)
 
     def cut(self, depth: int) -> Integers:
-        """Nodes that tile the domain at `depth`: those of that depth, and leaves that stand above it."""
+        """The nodes that tile the domain at a depth: (k,) indices of the nodes of that depth and of the leaves above it."""
         above = np.flatnonzero(self.children[: self.starts[depth]] == 0)
         return np.concatenate([above, np.arange(self.starts[depth], self.starts[depth + 1])])
 
     def leaf_of(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Integers:
-        """(k,) the leaf that each lattice cell lies in."""
+        """The leaf that contains each lattice cell.
+
+        Args:
+            column: (k,) lattice columns.
+            row: (k,) lattice rows.
+
+        Returns:
+            (k,) indices of leaves.
+        """
         if self.lines is not None:
             return self._grid_leaf(column, row)
         if self.curve is not None:
-            leaves, first = self._along
+            leaves, first = self._leaves_on_curve
             return leaves[np.searchsorted(first, self.curve.places(column, row, self.order), side="right") - 1]
         node = np.zeros(len(column), np.int64)
         for _ in range(self.height):
@@ -114,7 +128,16 @@ class Tree:
         return node
 
     def sums(self, column: NDArray[np.int32], row: NDArray[np.int32], count: Integers) -> Integers:
-        """(n,) exact sums of lattice counts in every node."""
+        """The exact sum of lattice counts in every node.
+
+        Args:
+            column: (k,) columns of occupied lattice cells.
+            row: (k,) rows.
+            count: (k,) whole counts of the cells; below 2**53 in all.
+
+        Returns:
+            (n,) sums.
+        """
         total = np.bincount(self.leaf_of(column, row), weights=count, minlength=len(self)).astype(np.int64)
         for depth in range(self.height - 1, -1, -1):
             below, here = self.at_depth(depth + 1), self.at_depth(depth)
@@ -122,7 +145,15 @@ class Tree:
         return total
 
     def sum_children(self, depth: int, values: NDArray[Any]) -> NDArray[Any]:
-        """Sums over siblings: (nodes of depth + 1,) values to (nodes of depth,), 0 for leaves."""
+        """Sum values over the children of each node.
+
+        Args:
+            depth: of the parents.
+            values: (nodes of depth + 1,) one per child.
+
+        Returns:
+            (nodes of depth,) sums; 0 for leaves.
+        """
         here, below = self.at_depth(depth), self.at_depth(depth + 1)
         fan_out = self.fan_outs[depth]
         if fan_out:
@@ -134,7 +165,15 @@ class Tree:
         return np.bincount(self.parent[below] - here.start, weights=values, minlength=here.stop - here.start)
 
     def to_children(self, depth: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Each parent's value at its children: (nodes of depth,) to (nodes of depth + 1,)."""
+        """Repeat each parent's value for its children.
+
+        Args:
+            depth: of the parents.
+            values: (nodes of depth,) one per parent.
+
+        Returns:
+            (nodes of depth + 1,) one per child.
+        """
         fan_out = self.fan_outs[depth]
         if fan_out:
             return np.repeat(values, fan_out)
@@ -142,7 +181,7 @@ class Tree:
 
     @cached_property
     def fan_outs(self) -> tuple[int, ...]:
-        """Per depth, how many children every node has; 0 where that differs from node to node."""
+        """(height,) the number of children of the nodes of each depth; 0 if it is not the same for all of them."""
         return tuple(self._fan_out(depth) for depth in range(self.height))
 
     def _fan_out(self, depth: int) -> int:
@@ -150,8 +189,8 @@ class Tree:
         return int(counts[0]) if (counts == counts[0]).all() else 0
 
     @cached_property
-    def _along(self) -> tuple[Integers, Integers]:
-        """(leaves,) leaves in the order of the curve, and their first places."""
+    def _leaves_on_curve(self) -> tuple[Integers, Integers]:
+        """(leaves,) leaves in the order of the curve, and (leaves,) their first positions."""
         assert self.curve is not None  # noqa: S101
         first = self.curve.first[self.leaves]
         order = np.argsort(first)
@@ -168,19 +207,34 @@ class Tree:
         return np.searchsorted(ordered, morton(i, j)) + bottom
 
     def _child_of(self, node: Integers, column: NDArray[np.int32], row: NDArray[np.int32]) -> Integers:
-        """One step down: the child that holds each cell; leaves stay."""
-        found = node.copy()
+        """(k,) the child that contains each cell, for (k,) nodes; a leaf gives itself."""
+        result = node.copy()
         for child in range(int(self.children.max(initial=0))):
-            tried = self.first_child[node] + child
+            candidate = self.first_child[node] + child
             valid = child < self.children[node]
-            tried = np.where(valid, tried, 0)
-            inside = (self.west[tried] <= column) & (column < self.east[tried]) & (self.south[tried] <= row) & (row < self.north[tried])
-            found = np.where(valid & inside, tried, found)
-        return found
+            candidate = np.where(valid, candidate, 0)
+            inside = (
+                (self.west[candidate] <= column)
+                & (column < self.east[candidate])
+                & (self.south[candidate] <= row)
+                & (row < self.north[candidate])
+            )
+            result = np.where(valid & inside, candidate, result)
+        return result
 
 
 def intervals(lines: Lines, values: NDArray[np.int32]) -> Integers:
-    """(k,) which interval between `lines` each value lies in; a shift where the lines are a power of two apart."""
+    """The interval between lattice lines that contains each value.
+
+    If the lines are evenly spaced by a power of two, this is a bit shift, which is fast.
+
+    Args:
+        lines: ascending; the first is 0.
+        values: (k,) from the first line to below the last one.
+
+    Returns:
+        (k,) indices, 0 for the interval after the first line.
+    """
     step = int(lines[1] - lines[0])
     if step.bit_count() == 1 and int(lines[-1]) == step * (len(lines) - 1) and (np.diff(lines) == step).all():
         return values.astype(np.int64) >> (step.bit_length() - 1)
@@ -188,11 +242,11 @@ def intervals(lines: Lines, values: NDArray[np.int32]) -> Integers:
 
 
 def pruned(tree: Tree, stop: NDArray[np.bool_]) -> tuple[Tree, Integers]:
-    """Remove all descendants of marked nodes.
+    """Remove all descendants of some nodes.
 
     Args:
-        tree: any tree.
-        stop: (n,) nodes that shall become leaves.
+        tree: any tree of n nodes.
+        stop: (n,) True for nodes that become leaves.
 
     Returns:
         The smaller tree, and (k,) the indices of its nodes in `tree`.
@@ -205,7 +259,7 @@ def pruned(tree: Tree, stop: NDArray[np.bool_]) -> tuple[Tree, Integers]:
     renumbered = np.cumsum(keep) - 1
     children = np.where(stop[kept], 0, tree.children[kept]).astype(np.int32)
     starts = [int(keep[: tree.starts[depth]].sum()) for depth in range(tree.height + 2)]
-    starts = [start for place, start in enumerate(starts) if place == 0 or start > starts[place - 1]]
+    starts = [start for index, start in enumerate(starts) if index == 0 or start > starts[index - 1]]
     parent = np.where(kept > 0, renumbered[tree.parent[kept]], -1)
     return Tree(
         parent=parent.astype(np.int32),

@@ -1,4 +1,4 @@
-"""Lists of questions: boxes on a public domain, drawn without looking at any data."""
+"""Query workloads: random boxes on a public domain, chosen without looking at any data."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dpviz.space.domain import Domain
 
 
 def random_rectangles(domain: Domain, count: int, seed: int) -> Floats:
-    """Rectangles between two random lattice lines each way.
+    """Rectangles with random edges on lattice lines: every pair of lines is equally likely, along each axis.
 
     Args:
         domain: the public frame.
-        count: q, how many.
+        count: q, the number of boxes.
         seed: the same seed gives the same boxes.
 
     Returns:
@@ -25,20 +25,23 @@ def random_rectangles(domain: Domain, count: int, seed: int) -> Floats:
 
     Raises:
         DomainError: a count or a seed that is negative or not whole.
+
+    >>> random_rectangles(Domain(bounds=(0, 0, 8, 8), crs=None, order=3), count=2, seed=1).tolist()
+    [[0.0, 4.0, 7.0, 7.0], [1.0, 4.0, 8.0, 8.0]]
     """
     generator = _generator(count, seed)
-    south, north = _two_lines(generator, domain.side, count)
-    west, east = _two_lines(generator, domain.side, count)
+    south, north = _random_line_pairs(generator, domain.side, count)
+    west, east = _random_line_pairs(generator, domain.side, count)
     return domain.coordinates(np.stack([west, south, east, north], axis=1))
 
 
 def area_share(domain: Domain, share: float, count: int, seed: int) -> Floats:
-    """Blocks with the domain's proportions that cover a fixed share of the lattice, anywhere in it.
+    """Boxes with the domain's proportions that cover a fixed share of the lattice, at random positions.
 
     Args:
         domain: the public frame.
-        share: of all lattice cells, above 0 and at most 1; the side is rounded to whole cells, at least one.
-        count: q, how many.
+        share: of all lattice cells, above 0 and at most 1; the box's side is rounded to whole cells, at least one.
+        count: q, the number of boxes.
         seed: the same seed gives the same boxes.
 
     Returns:
@@ -46,21 +49,24 @@ def area_share(domain: Domain, share: float, count: int, seed: int) -> Floats:
 
     Raises:
         DomainError: share out of range, a count or a seed that is negative or not whole.
+
+    >>> area_share(Domain(bounds=(0, 0, 8, 8), crs=None, order=3), share=0.25, count=1, seed=1).tolist()
+    [[2.0, 2.0, 6.0, 6.0]]
     """
     if not 0 < share <= 1:
         raise DomainError("The share of the area must be above 0 and at most 1.")
     side = max(1, round(math.sqrt(share) * domain.side))
-    return _placed(domain, side, side, count, seed)
+    return _random_boxes(domain, side, side, count, seed)
 
 
 def fixed_size(domain: Domain, width: float, height: float, count: int, seed: int) -> Floats:
-    """Boxes of one width and height, anywhere in the domain.
+    """Boxes of a fixed width and height, at random positions in the domain.
 
     Args:
         domain: the public frame.
         width: in units of the domain's CRS; rounded to whole lattice cells, at least one.
         height: likewise.
-        count: q, how many.
+        count: q, the number of boxes.
         seed: the same seed gives the same boxes.
 
     Returns:
@@ -68,6 +74,9 @@ def fixed_size(domain: Domain, width: float, height: float, count: int, seed: in
 
     Raises:
         DomainError: a size that is not positive, or larger than the domain; a count or a seed that is negative or not whole.
+
+    >>> fixed_size(Domain(bounds=(0, 0, 8, 8), crs=None, order=3), width=2, height=1, count=1, seed=1).tolist()
+    [[3.0, 3.0, 5.0, 4.0]]
     """
     cell_width, cell_height = domain.cell_size
     if not (0 < width < math.inf and 0 < height < math.inf):
@@ -75,10 +84,10 @@ def fixed_size(domain: Domain, width: float, height: float, count: int, seed: in
     columns, rows = max(1, round(width / cell_width)), max(1, round(height / cell_height))
     if max(columns, rows) > domain.side:
         raise DomainError("The boxes are larger than the domain.")
-    return _placed(domain, columns, rows, count, seed)
+    return _random_boxes(domain, columns, rows, count, seed)
 
 
-def _placed(domain: Domain, columns: int, rows: int, count: int, seed: int) -> Floats:
+def _random_boxes(domain: Domain, columns: int, rows: int, count: int, seed: int) -> Floats:
     generator = _generator(count, seed)
     south = generator.integers(0, domain.side - rows + 1, count)
     west = generator.integers(0, domain.side - columns + 1, count)
@@ -92,8 +101,8 @@ def _generator(count: int, seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def _two_lines(generator: np.random.Generator, side: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Two different lattice lines per question, evenly over all pairs, smaller first."""
+def _random_line_pairs(generator: np.random.Generator, side: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(count,) lower and (count,) upper of two different random lattice lines; every pair is equally likely."""
     first = generator.integers(0, side + 1, count)
     second = generator.integers(0, side, count)
     second += second >= first

@@ -1,4 +1,4 @@
-"""The dial: exact tails, thresholds by definition, and the false discovery rate that they keep."""
+"""Thresholds for false positives: exact tails, thresholds by definition, and the false discovery rate."""
 
 import math
 from fractions import Fraction
@@ -42,13 +42,13 @@ def test_tails_are_probabilities_that_fall():
 
 
 @pytest.mark.parametrize(("variance", "k", "least"), [(4, 0, 0), (4, 1, 2), (4, 1.01, 3), (Fraction(9, 4), 2, 3), (2, 1, 2), (0.01, 1, 1)])
-def test_the_dial_is_a_number_of_standard_deviations_rounded_up(variance, k, least):
+def test_the_threshold_is_a_number_of_standard_deviations_rounded_up(variance, k, least):
     assert dial_threshold(variance, k) == least
 
 
 @pytest.mark.parametrize("k", [-0.1, float("nan"), float("inf")])
-def test_a_dial_out_of_range_is_refused(k):
-    with pytest.raises(SettingError, match="dial"):
+def test_a_threshold_out_of_range_is_refused(k):
+    with pytest.raises(SettingError, match="standard deviations"):
         dial_threshold(1.0, k)
 
 

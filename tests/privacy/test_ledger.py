@@ -100,7 +100,7 @@ def test_marks_or_names_that_point_to_two_accounts_are_refused(path):
         lambda: ledger.open("trips", [MARK], RECORDS),
         lambda: ledger.recognised([MARK, OTHER_MARK]),
     ):
-        with pytest.raises(RefusedError, match="as 'visits' and 'trips'"):
+        with pytest.raises(RefusedError, match="different accounts in the ledger, 'visits' and 'trips'"):
             action()
     assert [account.name for account in ledger.accounts()] == ["visits", "trips"]
 
@@ -158,14 +158,14 @@ def test_draws_and_datasets_that_are_not_there_are_refused(path):
         {"name": "two\nlines"},
         {"name": "x" * 121},
         {"name": 3},
-        {"marks": []},
-        {"marks": ["visits.csv"]},
-        {"marks": [MARK, "ABC"]},
+        {"fingerprints": []},
+        {"fingerprints": ["visits.csv"]},
+        {"fingerprints": [MARK, "ABC"]},
     ],
 )
 def test_names_and_marks_that_make_no_sense_are_refused(path, change):
     with pytest.raises(SettingError) as error:
-        Ledger(path).open(**{"name": "visits", "marks": [MARK], "terms": RECORDS} | change)
+        Ledger(path).open(**{"name": "visits", "fingerprints": [MARK], "terms": RECORDS} | change)
     assert "visits.csv" not in str(error.value)
     assert not path.exists()
 

@@ -64,8 +64,8 @@ def test_what_is_refused_leaves_no_trace(ledger, name, marks, terms, budget, err
 
 def test_what_is_malformed_makes_no_ledger(tmp_path):
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    for wrong in ({"name": "two\nlines"}, {"marks": ["x"]}, {"mechanism": ""}, {"purpose": "fun"}, {"contributions": 0}):
-        asked = {"name": "new", "marks": [MARK], "terms": RECORDS, "budget": PureBudget("1/2"), "mechanism": "quadtree"} | wrong
+    for wrong in ({"name": "two\nlines"}, {"fingerprints": ["x"]}, {"mechanism": ""}, {"purpose": "fun"}, {"contributions": 0}):
+        asked = {"name": "new", "fingerprints": [MARK], "terms": RECORDS, "budget": PureBudget("1/2"), "mechanism": "quadtree"} | wrong
         with pytest.raises(SettingError):
             ledger.pay(**asked)
     assert not ledger.path.exists()

@@ -108,7 +108,7 @@ def test_what_does_not_exist_is_refused(mechanism):
     with pytest.raises(DomainError, match="same length"):
         release.answer([["from c0"]], [["to c0"]])
     for origin, levels in (("nowhere", None), ("from c0", (2, 3)), ("to c0", None), (None, None)):
-        with pytest.raises(DomainError, match="no region of the level"):
+        with pytest.raises(DomainError, match="not a region of the given level"):
             release.answer([origin], ["to c0"], levels=levels)
 
 

@@ -38,7 +38,7 @@ WRONG = {
     "duplicate": ([*ROWS, ("ab", "b", 2)], "duplicate id: on its level"),
     "unknown": (changed(ab=("ab", "zq", 2)), "has no row of its own"),
     "own parent": (changed(ab=("ab", "ab", 2)), "its own parent"),
-    "cycle": (changed(a=("a", "aaa", 1)), "in a cycle"),
+    "cycle": (changed(a=("a", "aaa", 1)), "has a cycle"),
     "skips a level": (changed(aba=("aba", "b", 3)), "more than one level up: there is a gap"),
     "same level": (changed(ab=("ab", "ba", 2)), "of the same level or of a finer one"),
     "finer level": ([*ROWS, ("c", "aa", 1)], "though no level is coarser"),
