@@ -21,6 +21,7 @@ Data = TypeVar("Data")
 Frame = TypeVar("Frame")
 Output = TypeVar("Output")
 
+_RAISES = "        SettingError: a setting of the wrong type or out of its range."
 BOUNDED, ADD_REMOVE = "bounded", "add_remove"
 NEIGHBOURS = (BOUNDED, ADD_REMOVE)
 
@@ -94,6 +95,8 @@ def setting(
 class Settings:
     """Frozen settings, each declared once with `setting` and checked on creation.
 
+    What a class declares is added to its docstring as `Args`, with ranges and defaults.
+
     Raises:
         SettingError: a setting of the wrong type or out of its range.
 
@@ -103,6 +106,14 @@ class Settings:
     >>> Grid(side=4).chosen()
     {'side': 4}
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        inherited: dict[str, Field[Any]] = getattr(cls, "__dataclass_fields__", {})
+        declared = {**inherited, **{name: value for name, value in vars(cls).items() if isinstance(value, Field)}}
+        lines = [_described(name, each) for name, each in declared.items() if "rule" in each.metadata]
+        if cls.__doc__ and lines:
+            cls.__doc__ = "\n".join([cls.__doc__.rstrip(), "", "    Args:", *lines, "", f"    Raises:\n{_RAISES}"])
 
     def __post_init__(self) -> None:
         declared = {each.name: each for each in fields(self)}
@@ -357,6 +368,16 @@ def _checked(rule: Rule, declared: Field[Any], value: Any) -> Any:
         if too_low or too_high:
             raise SettingError(f"{rule.label} must be {_range(rule)}.")
     return value
+
+
+def _described(name: str, declared: Field[Any]) -> str:
+    """A setting as a line of a docstring's Args."""
+    rule = Rule(name=name, default=declared.default, **declared.metadata["rule"])
+    if rule.choices:
+        allowed = f" One of {', '.join(map(repr, rule.choices))}."
+    else:
+        allowed = "" if rule.low is None and rule.high is None else f" {_range(rule).capitalize()}."
+    return f"        {name}: {rule.label}. {rule.help}{allowed} Default {rule.default!r}."
 
 
 def _range(rule: Rule) -> str:

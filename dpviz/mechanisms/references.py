@@ -36,6 +36,11 @@ class ExactKdtree(PointMechanism):
 
     Source:
         Cormode et al., ICDE 2012, Section VIII-B: kd-true (noisy counts) and kd-pure (exact counts), "to see the cost of privacy".
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> dv.ExactKdtree(height=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    Release(exact_kdtree, 256 partitions, epsilon 1, NOT PRIVATE)
     """
 
     key: ClassVar[str] = "exact_kdtree"
@@ -96,6 +101,11 @@ class ExactTunedGrid(GridTuning):
     Deviations:
         The error that decides is the mean relative error with the sanity bound, as in tuning; rho is delta times the true number
         of records unless one is declared. Shares of the budget and clipping mean nothing here.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> dv.ExactTunedGrid().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    Release(exact_tuned_grid, 16,384 partitions, epsilon 1, NOT PRIVATE)
     """
 
     key: ClassVar[str] = "exact_tuned_grid"

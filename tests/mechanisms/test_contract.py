@@ -1,4 +1,4 @@
-"""What every mechanism in the table must keep, whatever its method. A new row is tested without an edit here."""
+"""What every point mechanism must keep, whatever its method. A new one is tested without an edit here; see test_contract_settings, too."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -9,7 +9,7 @@ from geopandas.tools.hilbert_curve import _encode
 
 from dpviz.data.points import PointCounts
 from dpviz.errors import BudgetError, DpvizError, InputError, SettingError
-from dpviz.mechanisms import POINT_MECHANISMS, AdaptiveGrid, Htf, Kdtree, PathTree, PointMechanism
+from dpviz.mechanisms import POINT_MECHANISMS, AdaptiveGrid, Htf, Kdtree, PathTree
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
@@ -29,7 +29,6 @@ VARIANTS = {
 }
 """Settings under which a row is another method."""
 DEFAULTS = {key: row() for key, row in POINT_MECHANISMS.items()}
-ROWS = pytest.mark.parametrize("mechanism", [pytest.param(row, id=key) for key, row in POINT_MECHANISMS.items()])
 EVERY = pytest.mark.parametrize("mechanism", [pytest.param(made, id=name) for name, made in (DEFAULTS | VARIANTS).items()])
 OFTEN = pytest.mark.parametrize(
     "mechanism",
@@ -53,7 +52,7 @@ BOUNDS = (-10.0, 40.0, 6.0, 56.0)
 
 def released(mechanism, points: PointCounts, epsilon: float | str, entropy: Entropy) -> Release:
     """A release with the kind of budget that the mechanism takes."""
-    budget = ApproxBudget(epsilon, DELTA) if getattr(mechanism, "needs_delta", False) else PureBudget(epsilon)
+    budget = ApproxBudget(epsilon, DELTA) if mechanism.needs_delta else PureBudget(epsilon)
     return mechanism.release(points, budget, entropy)
 
 
@@ -85,18 +84,6 @@ def along_curve(curve: Curve, points: PointCounts) -> np.ndarray:
     return below[np.searchsorted(place[sort], curve.last)] - below[np.searchsorted(place[sort], curve.first)]
 
 
-@ROWS
-def test_it_names_itself_and_keeps_the_protocol(mechanism):
-    assert isinstance(mechanism(), PointMechanism)
-    assert POINT_MECHANISMS[mechanism.key] is mechanism
-    assert mechanism.private
-    assert mechanism.title
-    assert mechanism.summary.endswith(".")
-    assert "Source:" in mechanism.__doc__
-    assert "Protects:" in mechanism.__doc__
-    assert all(rule.label and rule.help for rule in mechanism.rules())
-
-
 @EVERY
 @pytest.mark.parametrize("epsilon", ["0.1", "1/3", "1e-3", "7.000000000000000000001"])
 def test_it_spends_all_of_the_budget_and_never_more(mechanism, epsilon):
@@ -105,7 +92,7 @@ def test_it_spends_all_of_the_budget_and_never_more(mechanism, epsilon):
     assert receipt.spent.epsilon == receipt.total.epsilon
     assert receipt.spent == receipt.total
     assert sum(step.amount for step in receipt.steps if not step.instead) == Fraction(epsilon)
-    assert sum(step.delta for step in receipt.steps) == (DELTA if getattr(mechanism, "needs_delta", False) else 0)
+    assert sum(step.delta for step in receipt.steps) == (DELTA if mechanism.needs_delta else 0)
     for step in receipt.steps:
         sensitivities, factor = KINDS[step.noise]
         assert step.sensitivity in sensitivities

@@ -1,11 +1,13 @@
-"""What the settings of every mechanism in the table must keep: ranges, choices, defaults. A new row is tested without an edit here."""
+"""What every mechanism of every family must keep, whatever it counts: its name, and the ranges, choices and defaults of its settings."""
 
 import pytest
 
 from dpviz.errors import SettingError
-from dpviz.mechanisms import POINT_MECHANISMS
+from dpviz.mechanisms import FAMILIES
 
-ROWS = pytest.mark.parametrize("mechanism", [pytest.param(row, id=key) for key, row in POINT_MECHANISMS.items()])
+EVERY = {key: kind for family in FAMILIES.values() for key, kind in family.mechanisms.items()}
+ROWS = pytest.mark.parametrize("mechanism", [pytest.param(kind, id=key) for key, kind in EVERY.items()])
+RULES = [pytest.param(kind, rule, id=f"{key}-{rule.name}") for key, kind in EVERY.items() for rule in kind.rules()]
 
 
 def bad_values(rule) -> list:
@@ -38,7 +40,17 @@ def bad_values(rule) -> list:
     ]
 
 
-RULES = [pytest.param(row, rule, id=f"{key}-{rule.name}") for key, row in POINT_MECHANISMS.items() for rule in row.rules()]
+@ROWS
+def test_it_names_itself(mechanism):
+    family = FAMILIES[mechanism.family]
+    assert isinstance(mechanism(), family.base)
+    assert family.mechanisms[mechanism.key] is mechanism
+    assert mechanism.private
+    assert mechanism.title
+    assert mechanism.summary.endswith(".")
+    assert "Source:" in mechanism.__doc__
+    assert "Protects:" in mechanism.__doc__
+    assert all(rule.label and rule.help for rule in mechanism.rules())
 
 
 @pytest.mark.parametrize(("mechanism", "rule"), RULES)
@@ -67,3 +79,11 @@ def test_settings_are_frozen_and_unknown_ones_refused(mechanism):
     for rule in mechanism.rules():
         with pytest.raises(AttributeError):
             setattr(mechanism(), rule.name, rule.default)
+
+
+@ROWS
+def test_what_is_set_is_told_from_the_defaults_and_builds_the_same_again(mechanism):
+    assert mechanism().changed() == {}
+    assert mechanism.from_settings(mechanism().chosen()) == mechanism()
+    with pytest.raises(SettingError, match="no setting 'no_such_setting'"):
+        mechanism.from_settings({"no_such_setting": 1})

@@ -43,6 +43,11 @@ class AdaptiveGrid(PointMechanism):
         declared, which is then listed as unprotected; epsilon in the formulas is what is left, per record. Edges snap to lattice
         lines, and no cell is cut finer than the lattice. Noise is exact and discrete. Least squares, in closed form in the paper,
         is the general one.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> dv.AdaptiveGrid().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    Release(adaptive_grid, 50,498 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "adaptive_grid"

@@ -38,6 +38,11 @@ class HilbertTree(MedianTree):
         Splits fall on any place of the curve, empty pieces are split too, and a piece of one place is a leaf, which is counted
         with what its path has left. On lattices finer than the curve a place is a block of cells. Ranks are measured against
         n/2 itself, so that a median may use all of its epsilon ("sharp"). Noise is exact and discrete.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> dv.HilbertTree(height=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    Release(hilbert_tree, 256 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "hilbert_tree"

@@ -363,6 +363,11 @@ class Htf(PointMechanism):
         (reuse_splits); the path's counts combined with the fresh one; least squares; small leaves drawn towards 0; interpolation inside
         leaves. Lines are few and near the middle because the objective, left free, mostly trims thin margins off, which wears out
         the height.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> dv.Htf().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    Release(htf, 35,617 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "htf"

@@ -31,6 +31,11 @@ class Identity(PointMechanism):
     Deviations:
         With `threshold`, cells whose noisy count is below m ln(cells) / epsilon become 0: plain post-processing, biased, and
         on sparse data by relative error better than most published methods. m is the contribution bound.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> dv.Identity(order=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    Release(identity, 256 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "identity"

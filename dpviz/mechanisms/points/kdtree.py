@@ -96,6 +96,11 @@ class Kdtree(MedianTree):
         halved along its other axis; a single cell is a leaf and is measured with all that the levels below would have spent on
         it. Sampling uses the tight amplification bound, not Theorem 7's. The cell variant counts on all levels and makes them
         agree, as the paper's experiments do for all trees; split="leaf" is the original.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> dv.Kdtree(height=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    Release(kdtree, 256 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "kdtree"

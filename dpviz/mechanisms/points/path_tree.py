@@ -82,6 +82,11 @@ class PathTree(PointMechanism):
     Deviations:
         None: this is the definition. Small leaves are drawn towards 0 before least squares, and answers lean towards fuller
         neighbours inside a partition; both are post-processing that any tree may use, and both can be switched off.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> dv.PathTree().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    Release(path_tree, 42,775 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "path_tree"

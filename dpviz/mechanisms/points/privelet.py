@@ -40,6 +40,11 @@ class Privelet(PointMechanism):
     Deviations:
         Noise is exact and discrete. The side of the grid is a power of two. No count is measured by itself, so none is kept as first
         measured; the released counts are the noisy coefficients, transformed back and left as they are.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> dv.Privelet(order=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    Release(privelet, 256 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "privelet"

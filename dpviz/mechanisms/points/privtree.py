@@ -53,6 +53,11 @@ class PrivTree(PointMechanism):
     Deviations:
         Noise is discrete and delta is rounded up to a whole number. The tree ends at the lattice. Only leaves are counted, with
         what the splits leave of epsilon.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> dv.PrivTree().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    Release(privtree, 31,120 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "privtree"

@@ -37,6 +37,11 @@ class Quadtree(PointMechanism):
         Noise is exact and discrete. Fan-out 16 takes two halvings per side in one step (the last one a single halving on
         lattices of odd order). Levels below the deepest measured one are not built: their counts would only be shares of
         area. The root's count may be left out and its share given to the other levels.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> dv.Quadtree(height=4).release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    Release(quadtree, 256 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "quadtree"

@@ -115,6 +115,11 @@ class TunedGrid(GridTuning):
         it, bound="paper", finds that in 100 of 100 choices on each, for epsilon 1; choices by "tight" are then within 15 % in 2, 0
         and 0. Both bound the same error, and measured errors side with "tight": nothing can be tuned by the paper's bound. The
         paper's own way, total="declared", its delta and the exponential mechanism, finds it in 42, 35 and 18.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> dv.TunedGrid().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    Release(tuned_grid, 16,384 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "tuned_grid"
@@ -181,6 +186,11 @@ class Tuned(Tuning):
         threshold: choosing a threshold was no better than tossing a coin on made-up residents from 0.2 to 200 million, while
         heights came within 15 % of the best one's error in 98 of 100 choices, where tossing a coin does in 11 to 22. A candidate
         has at most 2**23 nodes.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> dv.Tuned().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    Release(tuned, 65,536 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "tuned"

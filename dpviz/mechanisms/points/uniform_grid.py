@@ -37,6 +37,11 @@ class UniformGrid(PointMechanism):
         The paper takes N as known; here a small share of epsilon buys a noisy N, or it is declared and listed as
         unprotected, and epsilon in the rule is what is left for the cells, per record. N <= 0 gives one cell; m is cut to the
         lattice and to 4,096, and cell edges snap to lattice lines.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("gaussian_cluster")
+    >>> dv.UniformGrid().release(points, dv.PureBudget(1), dv.Entropy.seeded(1))
+    Release(uniform_grid, 97,344 partitions, epsilon 1, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "uniform_grid"

@@ -42,6 +42,11 @@ class FlatGaussian(FlowMechanism):
         Noise is drawn block by block, never for millions of empty pairs at once. Every pair is released while the frame has
         at most 2,097,152 pairs; beyond that, pairs under a public threshold are left out of the finest stage, as a list of
         almost only noise helps nobody. Sums over larger regions are taken before anything is left out, so they stay unbiased.
+
+    >>> import dpviz as dv
+    >>> flows = dv.load_flow_sample("us_flights")
+    >>> dv.FlatGaussian().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    FlowRelease(flat_gaussian, 87,522 pairs, epsilon 1, delta 1e-06, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "flat_gaussian"

@@ -44,6 +44,11 @@ class StabilityHistogram(FlowMechanism):
         Noise is discrete. The threshold is the least whole t that the proof allows (357, 37 and 5 at epsilon 0.1, 1 and 10,
         delta 1e-8, replace-one); the paper's 1 + 2 ln(2 / delta) / epsilon is valid but looser, and selectable. More than one
         trip per person is refused: no proof is known to us.
+
+    >>> import dpviz as dv
+    >>> flows = dv.load_flow_sample("us_flights")
+    >>> dv.StabilityHistogram().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    FlowRelease(stability_histogram, 4,832 pairs, epsilon 1, delta 1e-06, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "stability_histogram"

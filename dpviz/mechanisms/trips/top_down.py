@@ -136,6 +136,11 @@ class TopDown(FlowMechanism):
         stage: the paper's 2 m and m for distinct trips hold on pairs of leaves only. Under add/remove the root is
         measured too, and rho is cut into T + 1 parts; Appendix B keeps the variance T / rho and so spends rho (T + 1) / (2 T).
         A negative noisy root becomes 0. The dial and the stage budgets that minimise a loss are ours.
+
+    >>> import dpviz as dv
+    >>> flows = dv.load_flow_sample("us_flights")
+    >>> dv.TopDown().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    FlowRelease(top_down, 8,333 pairs, epsilon 1, delta 1e-06, SIMULATION: not private)
     """
 
     key: ClassVar[str] = "top_down"

@@ -1,0 +1,46 @@
+"""Mechanisms of another package are offered, drawn, compared and handed to the Release page like those of this one."""
+
+import pytest
+
+from tests.app.release_walk import at_release, publish, published, write_texts
+from tests.app.test_compare_page import LINK, compare_app, finished, started
+from tests.app.walk import FLIGHTS, drawn, fine, points_app, press_draw, trips_app, trips_drawn
+from tests.mechanisms.joined import installed
+
+HALVES = {"sample": "gaussian_cluster", "order": "6", "mechanism": "their_halves", "settings": '{"share":0.3}'}
+
+
+@pytest.fixture(autouse=True)
+def joined(tmp_path):
+    with installed(tmp_path):
+        yield
+
+
+def test_the_points_page_offers_and_draws_it_with_its_settings():
+    app = fine(points_app(HALVES))
+    assert "Their halves" in app.selectbox(key="mechanism").options
+    assert app.number_input(key="setting their_halves share").value == 0.3
+    fine(press_draw(app))
+    assert (drawn(app).release.mechanism, drawn(app).release.settings) == ("their_halves", {"share": 0.3})
+
+
+def test_the_trips_page_offers_and_draws_it_alone_and_beside_another_one():
+    app = fine(trips_app(FLIGHTS | {"mechanism": "their_pairs", "beside": "top_down"}))
+    assert "Their pairs" in app.selectbox(key="beside").options
+    fine(press_draw(app))
+    assert [release.mechanism for release in trips_drawn(app).releases] == ["their_pairs", "top_down"]
+
+
+def test_the_compare_page_compares_it():
+    app = finished(started(compare_app(LINK | {"mechanisms": '["their_halves","identity"]'})))
+    assert "Their halves" in app.multiselect(key="compare mechanisms Points").options
+    table = app.session_state["study"].table()
+    assert {*table["mechanism"]} == {"their_halves", "identity"}
+    assert "their-mechanisms 2.5" in {*table["package"]}
+
+
+def test_the_release_page_publishes_a_draw_of_it():
+    app = at_release(HALVES | {"mode": "Curate", "size": "1000"}, draws=1)
+    write_texts(app)
+    publish(app)
+    assert published(app).manifest["contents"]["mechanism"] == "their_halves"
