@@ -9,9 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.controls import fits_buttons, share_field
+from dpviz.app.controls import fits_buttons, share_field, split_bar
 from dpviz.app.session import from_query
-from dpviz.app.split_bar import split_bar
 from dpviz.lessons import LESSONS
 from dpviz.lessons.lesson import MOST_DRAWS, Lesson, ShareBar, Shown
 from dpviz.mechanisms.base import Rule

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dpviz.app import outcome
 from dpviz.app import points_state as state
-from dpviz.app.release_parts import checked_words
+from dpviz.app import release_page as outcome
+from dpviz.app.release_page import checked_words
 from dpviz.app.session import Press
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import noisy_counts as measure
@@ -93,14 +93,14 @@ class TestDryRun:
 
     def test_it_is_computed_once(self, monkeypatch):
         app = at_release()
-        monkeypatch.setattr("dpviz.app.release_parts.expected", lambda *_: pytest.fail("computed again"))
+        monkeypatch.setattr("dpviz.app.release_page.expected", lambda *_: pytest.fail("computed again"))
         fine(write_texts(app))
 
     def test_settings_that_do_not_fit_are_said(self, monkeypatch):
         def refused(*_):
             raise DpvizError("does not fit")
 
-        monkeypatch.setattr("dpviz.app.release_parts.expected", refused)
+        monkeypatch.setattr("dpviz.app.release_page.expected", refused)
         app = good(go(pages_app("points", CURATE), "release"))
         assert "does not fit" in errors(app)
 

@@ -1,4 +1,4 @@
-"""What the Compare page knows: its configuration, which a link carries, the data, and the study that runs in the background."""
+"""What the Compare page knows: its configuration, which a link carries, its data, its study, and their names on screen."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from dpviz.publishing.study_config import VariedPart
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES
 from dpviz.view.study_charts import FIGURES
+
+__all__ = ["ABOUT", "of_points", "pick_words", "size_words", "usual_workload", "workload_words"]
 
 POINTS_KIND, TRIPS_KIND = "Points", "Trips"
 SAMPLE, OWN = "sample", "own"
@@ -229,3 +231,46 @@ def _keys(text: str) -> tuple[str, ...]:
 def _picks(text: str) -> tuple[Pick, ...]:
     found = [(str(label), float(epsilon)) for label, epsilon in json.loads(text)]
     return tuple(found[:MOST_PICKED])
+
+
+ABOUT = {
+    "random": "random boxes",
+    "small": "blocks of 0.1 % of the area",
+    "medium": "blocks of 1 % of the area",
+    "large": "blocks of 10 % of the area",
+}
+
+
+def of_points(data: CompareData) -> bool:
+    """Whether the data are points."""
+    return not isinstance(data.data, Flows)
+
+
+def workload_words(name: str, data: CompareData) -> str:
+    """A workload as it is written on screen."""
+    if name.startswith("size "):
+        what = "blocks" if of_points(data) else "pairs"
+        return f"{what} with {size_words(name)} {data.unit} in truth"
+    if not of_points(data):
+        return f"pairs of level {name}"
+    return ABOUT.get(name, f"all blocks of {name.replace('zoom', 'zoom level')}")
+
+
+def size_words(name: str) -> str:
+    """A group of true counts.
+
+    >>> size_words("size 1000-9999")
+    '1,000–9,999'
+    """
+    return "–".join(f"{int(end):,}" for end in name.removeprefix("size ").split("-"))
+
+
+def pick_words(pick: Pick) -> str:
+    """A configuration with its budget."""
+    return f"{pick[0]}, ε {pick[1]:g}"
+
+
+def usual_workload(names: list[str]) -> str:
+    """What is shown first: random boxes, or the finest level."""
+    plain = [name for name in names if not name.startswith("size ")]
+    return "random" if "random" in names else (plain or names)[-1]

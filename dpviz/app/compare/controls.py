@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app import cached
-from dpviz.app.compare_state import (
+from dpviz.app.compare.state import (
     COMPARE,
     LARGEST_ORDER,
     MOST_REPEATS,

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.app.compare_state import COMPARE, MOST_PICKED, CompareData, Pick, pickable, picks
-from dpviz.app.compare_words import of_points, pick_words
+from dpviz.app.compare.state import COMPARE, MOST_PICKED, CompareData, Pick, of_points, pick_words, pickable, picks
 from dpviz.app.session import refusal
 from dpviz.app.study_job import StudyJob
 from dpviz.data.flows import Flows
