@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app import compare_state
+from dpviz.app.compare import state as compare_state
 from dpviz.app.compare.page import FOUND, TABS, pick
 from dpviz.app.compare.state import COMPARE, JOB, CompareConfig, pickable
 from dpviz.app.points_state import Config
