@@ -75,7 +75,7 @@ def start_page(points: StreamlitPage, trips: StreamlitPage, compare: StreamlitPa
                 st.switch_page(trips)
             if st.button("Compare mechanisms"):
                 st.switch_page(compare)
-            if st.button("Learn in ten stops"):
+            if st.button("Learn in short lessons"):
                 st.switch_page(learn)
     with right, st.container(width=380):
         st.image(folder("assets") / "map.png", width="stretch", caption=_CAPTION, alt=_PICTURE)

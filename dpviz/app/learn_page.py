@@ -52,7 +52,7 @@ def learn_page() -> None:
         _controls(lesson)
         with st.container(horizontal=True):
             _draw_button(lesson)
-            st.button("Reset", key="learn reset", help="Back to how this stop began.", on_click=_reset)
+            st.button("Reset", key="learn reset", help="Back to how this lesson began.", on_click=_reset)
     with right, st.container(key="learn-figure"):
         shown = _shown(lesson)
         _show(lesson, shown)
@@ -203,11 +203,11 @@ def _use_share(bar: ShareBar, shares: list[float], index: int, share: float) -> 
 
 
 def _draw_button(lesson: Lesson) -> None:
-    """A button for the next seeded draw, where a lesson draws noise."""
+    """A button for the next seeded run, where a lesson has noise."""
     values = lesson.chosen()
     if _DRAW in values:
         following = values[_DRAW] % MOST_DRAWS + 1
-        st.button("Draw again", key="learn draw", help="Seeded noise on made-up data: free.", on_click=lambda: _change(draw=following))
+        st.button("Run again", key="learn draw", help="Seeded noise on made-up data: free.", on_click=lambda: _change(draw=following))
 
 
 def _shown(lesson: Lesson) -> Shown:
