@@ -35,6 +35,8 @@ _STYLE = """<style>
   .st-key-multiples [data-testid="stDeckGlJsonChart"] { zoom: 0.62; } }
 @media (max-width: 640px) { .st-key-learn-steps-top > :has(h2) { order: 9; flex-basis: 100% !important; } }
 </style>"""
+_CAPTION = "What could be published about 200,000 made-up residents of Los Angeles"
+_PICTURE = "Map of Los Angeles cut into squares: dark where many records were released, pink where noise made a count negative."
 
 
 def main() -> None:
@@ -54,17 +56,13 @@ def main() -> None:
     chosen.run()
 
 
-_CAPTION = "What could be published about 200,000 made-up residents of Los Angeles"
-_PICTURE = "Map of Los Angeles cut into squares: dark where many records were released, pink where noise made a count negative."
-
-
 def start_page(points: StreamlitPage, trips: StreamlitPage, compare: StreamlitPage, learn: StreamlitPage) -> None:
     """Draw the page; its buttons lead to the others."""
     left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
     with left:
         st.title("What would you publish?", anchor=False)
         st.markdown(
-            "Counts of people by place, or of trips between places, are useful and dangerous: exact small numbers tell on individuals."
+            "Counts of people by place, or of trips between places, are useful and dangerous: exact small numbers reveal individuals."
             " **Differential privacy** adds noise of a known size, so that whether any one person is in the data changes the odds of any"
             " published result by at most a factor e^ε. **dpviz** shows what such a release looks like *before* it exists."
         )

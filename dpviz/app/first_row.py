@@ -10,6 +10,18 @@ from dpviz.app.ledger import Loaded
 from dpviz.app.points_state import CURATE, TEACH, Desk, truth_key, truth_wanted
 
 _DONE = "forgotten"
+_STAMP = """<style>
+.st-key-map [data-testid="stDeckGlJsonChart"] { position: relative; }
+.st-key-map [data-testid="stDeckGlJsonChart"]::after { content: "STAMP"; position: absolute; inset: 0; z-index: 1;
+  pointer-events: none; display: flex; align-items: center; justify-content: center; font-size: 5rem; font-weight: 700;
+  letter-spacing: 0.3rem; rotate: -20deg; opacity: 0.3; }
+.st-key-figures { border-left: 4px dashed #d55e00; padding-left: 0.8rem; }
+.st-key-figures::before { content: "STAMP: WHY"; font-size: 0.8rem; font-weight: 700; color: #d55e00; }
+</style>"""
+WATERMARK = _STAMP.replace("STAMP", "CURATOR ONLY").replace("WHY", "what follows holds the truth")
+NOT_PRIVATE = _STAMP.replace("STAMP", "NOT PRIVATE").replace("WHY", "a reference that shows what privacy costs; never to be published")
+NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementToolbar"]:not(:has([aria-label*="ullscreen"])) {
+  display: none; }</style>"""
 
 
 def forget_button(key: str) -> None:
@@ -35,7 +47,7 @@ def forget() -> None:
 
 
 def forgotten() -> bool:
-    """Right after forgetting, say so instead of drawing the page: its widgets go, and with them what the browser kept of them."""
+    """Right after forgetting, show a note instead of the page: its widgets disappear, and with them what the browser kept of them."""
     if not st.session_state.pop(_DONE, False):
         return False
     here = get_script_run_ctx()
@@ -49,38 +61,24 @@ def forgotten() -> bool:
     return True
 
 
-_STAMP = """<style>
-.st-key-map [data-testid="stDeckGlJsonChart"] { position: relative; }
-.st-key-map [data-testid="stDeckGlJsonChart"]::after { content: "STAMP"; position: absolute; inset: 0; z-index: 1;
-  pointer-events: none; display: flex; align-items: center; justify-content: center; font-size: 5rem; font-weight: 700;
-  letter-spacing: 0.3rem; rotate: -20deg; opacity: 0.3; }
-.st-key-figures { border-left: 4px dashed #d55e00; padding-left: 0.8rem; }
-.st-key-figures::before { content: "STAMP: WHY"; font-size: 0.8rem; font-weight: 700; color: #d55e00; }
-</style>"""
-WATERMARK = _STAMP.replace("STAMP", "CURATOR ONLY").replace("WHY", "what follows holds the truth")
-NOT_PRIVATE = _STAMP.replace("STAMP", "NOT PRIVATE").replace("WHY", "a reference that shows what privacy costs; never to be published")
-NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementToolbar"]:not(:has([aria-label*="ullscreen"])) {
-  display: none; }</style>"""
-
-
-def mode_row(desk: Desk, protected: str) -> None:
+def mode_row(page_state: Desk, protected: str) -> None:
     """Switch the mode; `protected` says what is protected on this page and what is not."""
     left, right, end = st.columns([4, 15, 3], vertical_alignment="center")
-    st.session_state["mode"] = desk.config().mode
+    st.session_state["mode"] = page_state.config().mode
     left.segmented_control(
         "Mode",
         (TEACH, CURATE),
         key="mode",
         required=True,
         label_visibility="collapsed",
-        on_change=lambda: desk.change(mode=st.session_state["mode"]),
+        on_change=lambda: page_state.change(mode=st.session_state["mode"]),
     )
-    if desk.config().mode == TEACH:
+    if page_state.config().mode == TEACH:
         text = "Public data, seeded noise, truth beside the release: nothing here is private."
     else:
         text = "Private data, noise from the operating system: every draw is counted in the ledger, and nothing leaves this page."
         with end:
-            forget_button(desk.key)
+            forget_button(page_state.key)
     right.caption(f"{text} {protected}")
 
 

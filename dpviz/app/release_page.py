@@ -32,10 +32,21 @@ from dpviz.release.tables import FORMATS
 from dpviz.release.verdict import records_needed
 from dpviz.view.escape import markdown
 
-DESKS: dict[str, Desk] = {"Points": POINTS, "Trips": TRIPS}
+PAGE_STATES: dict[str, Desk] = {"Points": POINTS, "Trips": TRIPS}
 PAGE = "release"
 NEW, PAID = "A new draw", "A draw that is already paid for"
 _NEVER = "Draws in Teach are simulations, whose seed is known, and references are not private: neither can ever be chosen here."
+LONGEST_LINE, LONGEST_TEXT = 200, 4000
+REQUIRED = ("name", "curator", "description")
+_LABELS = {
+    "name": ("Name of the publication", "for example Homes by neighbourhood, 2024"),
+    "curator": ("Curator", "who answers for it, and how to reach them"),
+    "region": ("Region, if you like", "where, in words"),
+    "description": ("Description", "what was counted, when and how it was collected"),
+    "intended_use": ("Intended use, if you like", "what it is good for, and what not"),
+}
+_LONG = ("description", "intended_use")
+_SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
 def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | None = None) -> None:
@@ -62,9 +73,9 @@ def _first_row() -> None:
 
 
 def _preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
-    """Everything before the button: data, draw, sums, dry run and words."""
+    """Everything before the button: data, what is released, what was spent, dry run and words."""
     start_checks()
-    ready = {title: found for title, desk in DESKS.items() if (found := desk.loaded()) is not None}
+    ready = {title: found for title, page_state in PAGE_STATES.items() if (found := page_state.loaded()) is not None}
     earlier = kept()
     if not ready and not earlier:
         _nothing_yet(points, trips)
@@ -79,17 +90,17 @@ def _preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> N
     with left:
         words = words_form()
     with right:
-        purse = _sums(data, mechanism, budget, made)
-        handed = in_currency(mechanism, budget, purse.account.terms.cap if purse.account else purse.cap)
-        dry_run_block(data, mechanism, handed)
+        funding = _sums(data, mechanism, budget, made)
+        converted = in_currency(mechanism, budget, funding.account.terms.cap if funding.account else funding.cap)
+        dry_run_block(data, mechanism, converted)
         if made is None:
-            st.caption(f"One press: the ledger counts {budget_words(handed)}, noise is drawn once, and the files are made.")
-        locked = stopped() or purse.problem is not None
+            st.caption(f"One press: the ledger counts {budget_words(converted)}, noise is drawn once, and the files are made.")
+        locked = stopped() or funding.problem is not None
         if st.button("Publish", type="primary", disabled=locked, key="publish", width="stretch") and not locked:
-            serve(PAGE, lambda: _publish((data, mechanism, budget), purse, made, words), "Publishing ...")
+            serve(PAGE, lambda: _publish((data, mechanism, budget), funding, made, words), "Publishing ...")
         said(PAGE)
         if made is None:
-            save_button(data, how, purse)
+            save_button(data, how, funding)
 
 
 def _nothing_yet(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
@@ -102,7 +113,7 @@ def _nothing_yet(points: StreamlitPage | None, trips: StreamlitPage | None) -> N
 
 
 def _choose(ready: dict[str, tuple[Loaded, Any]], earlier: list[Kept]) -> tuple[Loaded, Any, Kept | None] | None:
-    """The data with their configuration for a new draw, or a draw that is there."""
+    """The data with their configuration for a new draw, or a draw that is already paid for."""
     st.markdown("##### 1 What")
     options = [*([NEW] if ready else []), *([PAID] if earlier else [])]
     if st.session_state.get("release what") not in options:
@@ -110,17 +121,17 @@ def _choose(ready: dict[str, tuple[Loaded, Any]], earlier: list[Kept]) -> tuple[
     what = st.segmented_control("What", options, key="release what", required=True, persist_state="session", label_visibility="collapsed")
     st.caption(_NEVER)
     if what == PAID:
-        places = range(len(earlier) - 1, -1, -1)
-        place = st.selectbox("Draw", places, key="release draw", format_func=lambda each: _title(earlier[each]))
-        verdict_row(earlier[place].paid.release)
+        newest_first = range(len(earlier) - 1, -1, -1)
+        index = st.selectbox("Draw", newest_first, key="release draw", format_func=lambda each: _title(earlier[each]))
+        verdict_row(earlier[index].paid.release)
         st.caption("It is published as it was drawn, and costs nothing more. The manifest says how many draws there were in all.")
-        return earlier[place].data, None, earlier[place]
-    desk = st.segmented_control("Data", list(ready), default=next(iter(ready)), key="release data", required=True, persist_state="session")
-    if desk not in ready:
+        return earlier[index].data, None, earlier[index]
+    page = st.segmented_control("Data", list(ready), default=next(iter(ready)), key="release data", required=True, persist_state="session")
+    if page not in ready:
         return None
-    data, how = ready[desk]
+    data, how = ready[page]
     st.markdown(f"{markdown(data.title)}: {_in_short(how.built(), how.budget())}")
-    st.caption(f"Chosen on the {desk} page, where it can be changed.")
+    st.caption(f"Chosen on the {page} page, where it can be changed.")
     return data, how, None
 
 
@@ -138,7 +149,7 @@ def _budget_of(made: Kept) -> Any:
 
 
 def _title(made: Kept) -> str:
-    """A draw in one line: when, with what, for how much, from what."""
+    """A draw in one line: time, mechanism, budget and dataset."""
     published = st.session_state.get("published entries", ())
     time = made.time.astimezone().strftime("%H:%M:%S")
     again = ", published" if made.paid.entry in published else ""
@@ -146,70 +157,58 @@ def _title(made: Kept) -> str:
 
 
 def _sums(data: Loaded, mechanism: Any, budget: Any, made: Kept | None) -> Purse:
-    """What is spent and left; a draw that is paid for takes nothing more."""
+    """Show what is spent and left; a draw that is already paid for costs nothing more."""
     return dataset_block(data, [] if made is not None else [(mechanism, budget)], title="##### What is spent")
 
 
-def _publish(wanted: tuple[Loaded, Any, Any], purse: Purse, made: Kept | None, words: dict[str, Any]) -> None:
-    """Publish, and keep what was published; where that fails, nothing is lost.
+def _publish(wanted: tuple[Loaded, Any, Any], funding: Purse, made: Kept | None, words: dict[str, Any]) -> None:
+    """Publish, and keep what was published in the result slot; if publishing fails, a draw that is paid for can be published later.
 
     Args:
         wanted: data, mechanism and budget of a new draw.
-        purse: what it is paid from.
-        made: the draw that is there, instead.
+        funding: the account that pays for it.
+        made: publish this draw, which is already paid for, instead of a new one.
         words: of the publication.
     """
-    outcomes, place = shelf("outcome"), till()  # from here on no call into Streamlit: it could lose what is published
+    outcomes, draws = shelf("outcome"), till()  # from here on no call into Streamlit: it could lose what is published
     if made is not None:
-        outcomes.append(publish_kept(made, words, place))
+        outcomes.append(publish_kept(made, words, draws))
     else:
-        outcomes.append(publish_new(order_of(*wanted, purse), wanted[0], words, place))
-
-
-LONGEST_LINE, LONGEST_TEXT = 200, 4000
-REQUIRED = ("name", "curator", "description")
-_LABELS = {
-    "name": ("Name of the publication", "for example Homes by neighbourhood, 2024"),
-    "curator": ("Curator", "who answers for it, and how to reach them"),
-    "region": ("Region, if you like", "where, in words"),
-    "description": ("Description", "what was counted, when and how it was collected"),
-    "intended_use": ("Intended use, if you like", "what it is good for, and what not"),
-}
-_LONG = ("description", "intended_use")
+        outcomes.append(publish_new(order_of(*wanted, funding), wanted[0], words, draws))
 
 
 def words_form() -> dict[str, Any]:
-    """What only the curator can say; kept for the session, escaped wherever it is shown later."""
+    """The form for what only the curator knows; kept for the session, escaped wherever it is shown later."""
     st.markdown("##### 2 Words")
     st.caption("All of this is published as it stands. Write nothing that only the data can tell.")
-    said: dict[str, Any] = {}
+    typed: dict[str, Any] = {}
     left, right = st.columns(2)
-    for name, place in (("name", left), ("curator", right), ("description", st), ("intended_use", st), ("region", st)):
+    for name, column in (("name", left), ("curator", right), ("description", st), ("intended_use", st), ("region", st)):
         label, example = _LABELS[name]
         common: dict[str, Any] = {"key": f"publication {name}", "placeholder": example, "persist_state": "session"}
         if name in _LONG:
-            said[name] = place.text_area(label, height=80, **common)
+            typed[name] = column.text_area(label, height=80, **common)
         else:
-            said[name] = place.text_input(label, **common)
-        check(common["key"], at_most(label, LONGEST_TEXT if name in _LONG else LONGEST_LINE)(said[name]))
+            typed[name] = column.text_input(label, **common)
+        check(common["key"], at_most(label, LONGEST_TEXT if name in _LONG else LONGEST_LINE)(typed[name]))
     st.session_state.setdefault("publication formats", list(FORMATS))
-    said["formats"] = st.multiselect(
+    typed["formats"] = st.multiselect(
         "Formats",
         FORMATS,
         key="publication formats",
         persist_state="session",
         help="geoparquet is lossless and always written: only it can be read back. Manifest and report are always there.",
     )
-    return said
+    return typed
 
 
-def checked_words(said: dict[str, Any]) -> dict[str, Any]:
+def checked_words(typed: dict[str, Any]) -> dict[str, Any]:
     """The words as they are published, without space around them.
 
     Raises:
         SettingError: one that is needed is missing, or one is too long.
     """
-    texts = {name: str(said[name] or "").strip() for name in _LABELS}
+    texts = {name: str(typed[name] or "").strip() for name in _LABELS}
     missing = [_LABELS[name][0].lower() for name in REQUIRED if not texts[name]]
     if missing:
         raise SettingError(f"Still missing: {', '.join(missing)}. Nothing was drawn or spent.")
@@ -217,7 +216,7 @@ def checked_words(said: dict[str, Any]) -> dict[str, Any]:
         longest = LONGEST_TEXT if name in _LONG else LONGEST_LINE
         if len(text) > longest:
             raise SettingError(f"{_LABELS[name][0]}: at most {longest:,} characters. Nothing was drawn or spent.")
-    formats = [name for name in FORMATS if name == FORMATS[0] or name in said["formats"]]
+    formats = [name for name in FORMATS if name == FORMATS[0] or name in typed["formats"]]
     return {**texts, "formats": formats}
 
 
@@ -254,9 +253,6 @@ def _expected(data: Loaded, mechanism: Any, budget: Budget) -> Expected:
     return found  # type: ignore[no-any-return]
 
 
-_SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """What was published. PUBLIC.
@@ -272,18 +268,18 @@ class Outcome:
     report: bytes
 
 
-def publish_new(order: publish.Order, data: Loaded, said: dict[str, Any], place: Till) -> Outcome:
+def publish_new(order: publish.Order, data: Loaded, typed: dict[str, Any], draws: Till) -> Outcome:
     """A new draw: the words are checked, the ledger accepts it, it is drawn and kept, then written; with no call into Streamlit.
 
     Raises:
         DpvizError: the text says whether something is spent; a draw that is paid for can be published later.
     """
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
-        words = _words(said, folder)
+        words = _words(typed, folder)
         words.check()
-        made = place.keep(publish.draw(order, Ledger(), words=words), data, order.mechanism)
+        made = draws.keep(publish.draw(order, Ledger(), words=words), data, order.mechanism)
         try:
-            return _written(made, words, place)
+            return _written(made, words, draws)
         except DpvizError as error:
             again = "Choose it under 'A draw that is already paid for' to publish it; do not draw again."
             if made.paid.kept is not None:
@@ -291,23 +287,23 @@ def publish_new(order: publish.Order, data: Loaded, said: dict[str, Any], place:
             raise type(error)(f"{error} The draw is paid for and kept. {again}") from None
 
 
-def publish_kept(made: Kept, said: dict[str, Any], place: Till) -> Outcome:
+def publish_kept(made: Kept, typed: dict[str, Any], draws: Till) -> Outcome:
     """A draw that is already paid for; spends nothing.
 
     Raises:
         DpvizError: the words, the ledger or the disk; the draw can be published later.
     """
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
-        return _written(made, _words(said, folder), place)
+        return _written(made, _words(typed, folder), draws)
 
 
-def _words(said: dict[str, Any], folder: str) -> publish.Words:
-    return publish.Words(folder=Path(folder) / "release", **checked_words(said))
+def _words(typed: dict[str, Any], folder: str) -> publish.Words:
+    return publish.Words(folder=Path(folder) / "release", **checked_words(typed))
 
 
-def _written(made: Kept, words: publish.Words, place: Till) -> Outcome:
+def _written(made: Kept, words: publish.Words, draws: Till) -> Outcome:
     done = publish.write(made.paid, words, Ledger())
-    place.published.add(made.paid.entry)
+    draws.published.add(made.paid.entry)
     whole = json.loads((done.folder / MANIFEST).read_bytes())
     return Outcome(manifest=whole, archive=zipped(done.folder), report=(done.folder / publish.REPORT).read_bytes())
 

@@ -47,8 +47,14 @@ def budget_words(budget: Budget) -> str:
     return amount_words(amount_of(budget))
 
 
-def receipt_table(receipt: Receipt, place: str, place_of: Callable[[int | None], Any]) -> None:
-    """What was spent on what; `place` names the column of levels or stages, which `place_of` translates."""
+def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None], Any]) -> None:
+    """Show what was spent on what.
+
+    Args:
+        receipt: of the release.
+        column: title of the column of levels or stages.
+        name_of: the name of a step's level in that column.
+    """
     if not receipt.private:
         what = "The steps say only what its noise was made from." if receipt.steps else "Nothing has noise: every count is exact."
         st.caption(f":orange[**NOT PRIVATE**: no budget bounds what this release reveals. {what}]")
@@ -58,7 +64,7 @@ def receipt_table(receipt: Receipt, place: str, place_of: Callable[[int | None],
     rows = [
         {
             "for": step.purpose,
-            place: place_of(step.level),
+            column: name_of(step.level),
             unit: float(step.amount),
             f"{unit} exactly": str(step.amount),
             **({"δ": f"{float(step.delta):.3g}" if step.delta else ""} if delta else {}),
@@ -93,7 +99,7 @@ def _sum_up(receipt: Receipt) -> str:
 
 
 def small_print(receipt: Receipt, steps: Sequence[str], approximate: str | None, extra: Sequence[str]) -> None:
-    """What is protected, what is not, post-processing and notes; `extra` lines stand before what is said of the spread."""
+    """What is protected, what is not, post-processing and notes; `extra` lines stand before the line on the spread."""
     bound = "" if receipt.contributions == 1 else f", at most {receipt.contributions:,} records each"
     lines = [
         f"**Protected**: {markdown(receipt.neighbours)} {markdown(receipt.unit)}{bound}."

@@ -69,7 +69,7 @@ def _sampled(about: About, data: PointCounts | Flows, digest: str, frame: tuple[
 
 def _own(how: CompareConfig) -> CompareData | None:
     """Data that were declared public on the page of their kind."""
-    found = how.desk.offered_data()
+    found = how.page_state.offered_data()
     if found is None:
         st.info(f"Load a file on the {how.kind} page in Teach, and confirm there that it is public: then it can be compared on here.")
         return None

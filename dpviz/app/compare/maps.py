@@ -53,7 +53,7 @@ def side_by_side(made: StudyJob, data: CompareData) -> None:
 
 
 def _drawn_again(made: StudyJob, runs: dict[Pick, Run]) -> dict[Pick, Any]:
-    """The releases of some runs; those that failed in the study fail here, and are said."""
+    """The releases of some runs; those that failed in the study fail here too, and their error is shown."""
     releases = {}
     for pick, run in runs.items():
         try:
@@ -81,12 +81,12 @@ def _repeat(repeats: int) -> int:
     """Which of the repeats is drawn."""
     if repeats == 1:
         return 1
-    told = "Each repeat has noise of its own."
-    return int(st.slider("Repeat", 1, repeats, key=f"compare repeat {repeats}", help=told))
+    text = "Each repeat has noise of its own."
+    return int(st.slider("Repeat", 1, repeats, key=f"compare repeat {repeats}", help=text))
 
 
 def _columns(number: int) -> list[Any]:
-    """One place per map: two beside each other, all of one size."""
+    """A column per map: two beside each other, all of one size."""
     places: list[Any] = []
     while len(places) < number:
         places += st.columns(min(2, number))

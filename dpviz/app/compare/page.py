@@ -61,7 +61,34 @@ FIRST_ROWS = 1.2  # seconds to wait for them before the page is drawn: with them
 CHART = "compare chart"
 SEEN = "compare seen"  # by the last run of the whole page; what only a part of it has changed is shown by another
 _STEADY = "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }</style>"
-_SAID = {"stopped": "Stopped", "done": "Done", "failed": "Failed"}
+_STATE_WORDS = {"stopped": "Stopped", "done": "Done", "failed": "Failed"}
+MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
+    "On the map",
+    "By level",
+    "By size",
+    "Parts of the error",
+    "Time",
+    "Which ε?",
+    "Table",
+)
+TABS = (MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE)
+HEIGHT = 340
+COLUMNS = {
+    "label": "Configuration",
+    "settings": "Settings",
+    "epsilon": "ε",
+    "delta": "δ",
+    "runs": "Runs",
+    "mean": "Mean",
+    "low": "95 % from",
+    "high": "95 % to",
+    "stddev": "Standard deviation",
+    "p10": "10 % under",
+    "p90": "90 % under",
+}
+COARSEST, FINEST = 0, 8
+FOUND = "compare found epsilons"
+SEARCH_WAIT, SEARCH_TICK = 0.6, 0.7  # seconds before a search is shown as running, and between looks at it
 
 
 def compare_page() -> None:
@@ -141,7 +168,7 @@ def _rows_for(study: Study) -> list[dict[str, Any]]:
 
 
 def _nothing_yet(data: CompareData | None) -> None:
-    """What to do, and what can be asked without a study."""
+    """What to do first, and the question that needs no study: which epsilon is enough."""
     st.markdown("##### Which mechanism loses least?")
     st.info("Choose data, mechanisms and budgets on the left, then press *Start the study*. Each is drawn many times, with new noise.")
     st.caption(
@@ -164,7 +191,7 @@ def _hidden(made: StudyJob) -> None:
 
 
 def _results(made: StudyJob) -> None:
-    """The chart, which follows a running study, and what can be asked about it."""
+    """The chart, which follows a running study, and the tabs under it."""
     how, data = made.config
     if not note_teach_look(data):
         return
@@ -180,7 +207,7 @@ def _results(made: StudyJob) -> None:
 
 
 def _progress_and_chart(made: StudyJob, data: CompareData, state: str, seen: int) -> None:
-    """What changes while a study runs; the rest of the page follows when the first rows are there, and at the end.
+    """What changes while a study runs; the whole page is drawn again when the first rows are there, and at the end.
 
     Args:
         made: the study.
@@ -212,7 +239,7 @@ def _progress_and_chart(made: StudyJob, data: CompareData, state: str, seen: int
 
 def _progress(made: StudyJob, data: CompareData) -> None:
     state = made.state
-    text = f"{_SAID.get(state, 'Running')}: {made.made:,} of {made.total:,} releases, {markdown(data.title)}"
+    text = f"{_STATE_WORDS.get(state, 'Running')}: {made.made:,} of {made.total:,} releases, {markdown(data.title)}"
     left, right = st.columns([6, 1], vertical_alignment="center") if state == RUNNING else (st.container(), None)
     left.progress(min(made.made / made.total, 1.0), text)
     if right is not None and right.button("Stop", key="stop study", width="stretch"):
@@ -240,7 +267,7 @@ def _looks(made: StudyJob) -> tuple[str, str]:
         on_change=lambda: COMPARE.change(figure=st.session_state["compare figure"]),
     )
     right.selectbox(
-        "Asked",
+        "Queries",
         names,
         key="compare workload",
         format_func=lambda name: workload_words(name, data),
@@ -267,32 +294,6 @@ def pick(made: StudyJob, clicked: Pick | None) -> None:
         return
     others = tuple(each for each in COMPARE.config().picked if each != clicked)
     COMPARE.change(picked=(*others, clicked)[-MOST_PICKED:])
-
-
-MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
-    "On the map",
-    "By level",
-    "By size",
-    "Parts of the error",
-    "Time",
-    "Which ε?",
-    "Table",
-)
-TABS = (MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE)
-HEIGHT = 340
-COLUMNS = {
-    "label": "Configuration",
-    "settings": "Settings",
-    "epsilon": "ε",
-    "delta": "δ",
-    "runs": "Runs",
-    "mean": "Mean",
-    "low": "95 % from",
-    "high": "95 % to",
-    "stddev": "Standard deviation",
-    "p10": "10 % under",
-    "p90": "90 % under",
-}
 
 
 def compare_tabs(made: StudyJob, data: CompareData, rows: pd.DataFrame, maps: Callable[[], None]) -> None:
@@ -345,7 +346,7 @@ def _by_level(data: CompareData, rows: pd.DataFrame) -> None:
         rows = rows.assign(place=rows["workload"].map({name: place for place, name in enumerate(names, 1)}))
     _lines(rows, title, what, f"Error by {'zoom level' if of_points(data) else 'level'}, ε = {epsilon:g}")
     if of_points(data):
-        st.caption("Zoom z cuts the domain into 2^z x 2^z equal blocks; all of them are asked. Lines up and down: one standard deviation.")
+        st.caption("Zoom z cuts the domain into 2^z x 2^z equal blocks; all are queried. Lines up and down: one standard deviation.")
     else:
         levels = ", ".join(f"{place} {markdown(name)}" for place, name in enumerate(names, 1))
         st.caption(f"Levels: {levels}. Lines up and down: one standard deviation.")
@@ -356,8 +357,8 @@ def _by_size(data: CompareData, rows: pd.DataFrame) -> None:
     epsilon, (figure, what) = _epsilon(rows, "size"), _figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure) & rows["workload"].str.startswith("size ")]
     rows = rows.assign(place=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
-    asked = "block" if of_points(data) else "pair of the finest level"
-    _lines(rows, f"true count of the {asked}, from ({data.unit})", what, f"Error by true count, ε = {epsilon:g}")
+    counted = "block" if of_points(data) else "pair of the finest level"
+    _lines(rows, f"true count of the {counted}, from ({data.unit})", what, f"Error by true count, ε = {epsilon:g}")
     groups = ", ".join(size_words(name) for name in rows["workload"].unique())
     st.caption(f"Groups of true counts: {groups}. The same noise weighs little on large counts and buries small ones.")
 
@@ -367,8 +368,8 @@ def _lines(rows: pd.DataFrame, title: str, what: str, heading: str) -> None:
     height = legend_height(rows["label"].unique().tolist(), HEIGHT)
     chart = lines_with_spread(rows.reset_index(drop=True), ("place", "label", "mean", "stddev"), names, heading, height)
     st.altair_chart(chart, width="stretch")
-    if told := under_axis(rows):
-        st.caption(told.strip())
+    if text := under_axis(rows):
+        st.caption(text.strip())
 
 
 def _parts(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
@@ -432,11 +433,6 @@ def _table(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
     )
 
 
-COARSEST, FINEST = 0, 8
-FOUND = "compare found epsilons"
-SEARCH_WAIT, SEARCH_TICK = 0.6, 0.7  # seconds before a search is shown as running, and between looks at it
-
-
 def inverse_block(data: CompareData, mechanisms: dict[str, Any]) -> None:
     """Ask for an error and a level; give the smallest epsilon of every mechanism.
 
@@ -455,14 +451,14 @@ def inverse_block(data: CompareData, mechanisms: dict[str, Any]) -> None:
     with middle:
         level = _level(data)
     fits = check("wanted error", in_range("Typical error", 0.01, 1e9)(error))
-    asked = _asked(data, mechanisms, error, level)
+    question = _question(data, mechanisms, error, level)
     if right.button("Find ε", key="find epsilon", width="stretch", disabled=not fits) and fits:
         with st.spinner("Looking for ε ..."):
             wanted = _wanted(data, error, level)
             if wanted.records is None or note_teach_look(data):
-                _start_search(asked, data, mechanisms, wanted)
+                _start_search(question, data, mechanisms, wanted)
     made: InverseJob | None = st.session_state.get(FOUND)
-    if made is not None and made.asked == asked:
+    if made is not None and made.asked == question:
         st.fragment(_answers, run_every=SEARCH_TICK if made.running else None)(made, data, made.running)
     looked = "of the data only the number of records is used, rounded to one digit" if of_points(data) else "no trip is looked at"
     st.caption(f"Noise alone, from the mechanisms on the public frame: {looked}. Nothing is spent, and no study is needed.")
@@ -475,12 +471,12 @@ def _level(data: CompareData) -> int:
         chosen = st.selectbox("Between regions of level", names, index=len(names) - 1, key="wanted region level", persist_state="session")
         return names.index(chosen) + 1
     finest = min(data.data.domain.order, FINEST)
-    told = "Zoom z cuts the domain into 2^z x 2^z equal blocks."
-    return int(st.slider("In blocks of zoom level", COARSEST, finest, min(4, finest), key=f"wanted zoom {finest}", help=told))
+    text = "Zoom z cuts the domain into 2^z x 2^z equal blocks."
+    return int(st.slider("In blocks of zoom level", COARSEST, finest, min(4, finest), key=f"wanted zoom {finest}", help=text))
 
 
-def _asked(data: CompareData, mechanisms: dict[str, Any], error: float, level: int) -> tuple[object, ...]:
-    """What an answer belongs to."""
+def _question(data: CompareData, mechanisms: dict[str, Any], error: float, level: int) -> tuple[object, ...]:
+    """The question as a key: an answer is shown only for the question that it belongs to."""
     return (data.key, tuple((label, tuple(map(str, made.chosen().items()))) for label, made in mechanisms.items()), error, level)
 
 
@@ -489,9 +485,9 @@ def _wanted(data: CompareData, error: float, level: int) -> Wanted:
     return Wanted(error=error, level=level, delta=COMPARE.config().delta, records=records)
 
 
-def _start_search(asked: object, data: CompareData, mechanisms: dict[str, Any], wanted: Wanted) -> None:
+def _start_search(question: object, data: CompareData, mechanisms: dict[str, Any], wanted: Wanted) -> None:
     """Search in the background; the search before is stopped."""
-    fresh = InverseJob(asked, data.data, mechanisms, wanted)
+    fresh = InverseJob(question, data.data, mechanisms, wanted)
     keeper().take(fresh)
     st.session_state[FOUND] = fresh
     fresh.start(SEARCH_WAIT)

@@ -36,6 +36,12 @@ MOST_CONFIGURATIONS = 24
 JOB = "study"
 
 Pick = tuple[str, float]
+ABOUT = {
+    "random": "random boxes",
+    "small": "blocks of 0.1 % of the area",
+    "medium": "blocks of 1 % of the area",
+    "large": "blocks of 10 % of the area",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +83,8 @@ class CompareConfig:
     picked: tuple[Pick, ...] = ()
 
     @property
-    def desk(self) -> Desk:
-        """Of the page where data of this kind are loaded."""
+    def page_state(self) -> Desk:
+        """The state of the page where data of this kind are loaded."""
         return POINTS if self.kind == POINTS_KIND else TRIPS
 
     @property
@@ -123,7 +129,7 @@ class CompareConfig:
             for label, plain in part.variants():
                 made[label] = plain.built(points=self.kind == POINTS_KIND, references=True)
                 if len(made) > MOST_CONFIGURATIONS:
-                    raise SettingError(f"At most {MOST_CONFIGURATIONS} configurations can be told apart in a chart: vary fewer settings.")
+                    raise SettingError(f"At most {MOST_CONFIGURATIONS} configurations fit into a chart: vary fewer settings.")
         return made
 
     def varied(self, key: str) -> dict[str, list[Any]]:
@@ -207,7 +213,7 @@ def job() -> StudyJob | None:
 def still_public(made: StudyJob) -> bool:
     """Whether what a study compares on is a sample, or as loaded in Teach still."""
     how, data = made.config
-    found = how.desk.offered_data() if how.source == OWN else data
+    found = how.page_state.offered_data() if how.source == OWN else data
     return found is not None and found.digest == data.digest
 
 
@@ -231,14 +237,6 @@ def _keys(text: str) -> tuple[str, ...]:
 def _picks(text: str) -> tuple[Pick, ...]:
     found = [(str(label), float(epsilon)) for label, epsilon in json.loads(text)]
     return tuple(found[:MOST_PICKED])
-
-
-ABOUT = {
-    "random": "random boxes",
-    "small": "blocks of 0.1 % of the area",
-    "medium": "blocks of 1 % of the area",
-    "large": "blocks of 10 % of the area",
-}
 
 
 def of_points(data: CompareData) -> bool:
