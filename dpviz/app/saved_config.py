@@ -1,4 +1,4 @@
-"""Save this configuration: the TOML with which the command line makes the same kind of release."""
+"""The button *Save this configuration*: the TOML file with which the command line makes the same kind of release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom a release protects: each person by a column and a bound, or each record as a person of its own. In Curate nothing is preselected."""
+"""The question whom a release protects: each person, by a column and a bound, or each record alone. In Curate nothing is preselected."""
 
 from __future__ import annotations
 

@@ -86,8 +86,18 @@ class Lesson(Settings[Domain]):
         text: two sentences, as Markdown.
         task: one thing to try.
         share_bar: how the page shows a setting with several shares, if there is one.
+
+    Example:
+        >>> @dataclass(frozen=True, kw_only=True)
+        ... class Coin(Lesson):
+        ...     key = "coin"
+        ...     epsilon: float = epsilon_setting(0.5)
+        >>> Coin(epsilon=1.0).to_query()
+        {'epsilon': '1.0'}
     """
 
+    key: ClassVar[str]
+    title: ClassVar[str]
     text: ClassVar[str]
     task: ClassVar[str]
     share_bar: ClassVar[ShareBar | None] = None

@@ -33,7 +33,7 @@ _STYLE = (
 
 
 def side_by_side(made: StudyJob, data: CompareData) -> None:
-    """Draw the control of what is picked, and the maps."""
+    """Draw the choice of configurations, and their maps."""
     left, right = st.columns([6, 1])
     with left:
         chosen = _chosen(made)
@@ -78,7 +78,7 @@ def _chosen(made: StudyJob) -> list[Pick]:
 
 
 def _repeat(repeats: int) -> int:
-    """Which of the repeats is drawn."""
+    """The number of the repeat that is shown."""
     if repeats == 1:
         return 1
     text = "Each repeat has noise of its own."
