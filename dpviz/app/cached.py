@@ -1,4 +1,4 @@
-"""Loading that is worth keeping between reruns, keyed on content. Releases are never cached: a draw is a button."""
+"""What loading computes, cached between reruns and keyed on content. Releases are never cached: only a button makes one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Frame:
     """Uploaded regions.
 
     Attributes:
-        key: what they were made from; stands for them in the keys of caches.
+        key: what they were made from; identifies them in the keys of caches.
         regions: the regions.
     """
 
@@ -48,7 +48,7 @@ def digest_of(content: bytes) -> str:
 
 
 def digest_of_marks(file_marks: Iterable[str]) -> str:
-    """The same of files, from the marks of each; it does not tell the marks."""
+    """The same of several files, from the marks of each; the marks cannot be read from it."""
     return hashlib.blake2b("".join(sorted(file_marks)).encode(), digest_size=16).hexdigest()
 
 
@@ -61,19 +61,19 @@ def sample(key: str, size: int | None, order: int) -> PointCounts:
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
 def inspected(digest: str, name: str, _content: bytes) -> PointsFile:  # noqa: ARG001
-    """What a file says about itself; `digest` stands for the content in the key."""
+    """What a file says about itself; `digest` identifies the content in the cache's key."""
     return found_points(found_files(named(name, _content)))
 
 
 @st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the points ...")
 def counted(digest: str, name: str, _content: bytes, domain: Domain, options: Options) -> PointCounts:  # noqa: ARG001
-    """A file's points on a domain; `digest` stands for the content in the key."""
+    """A file's points on a domain; `digest` identifies the content in the cache's key."""
     return read_points(named(name, _content), domain=domain, **dict(options))  # type: ignore[arg-type]
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner=False)
 def marks(digest: str, given: tuple[object, ...], _data: PrivateData, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
-    """What the ledger recognises data by; `digest` stands for the content, `given` for the frame and the columns."""
+    """What the ledger recognises data by; in the key `digest` identifies the content, `given` the frame and the columns."""
     return marks_of(_data, _content)
 
 
@@ -118,19 +118,19 @@ def flows(digest: str, name: str, _content: bytes, frames: tuple[Frame, Frame], 
 
 @st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.let_go)
 def keeper() -> Keeper:
-    """Answers for this session's study. Streamlit lets go of it as soon as the browser is gone, and when the session forgets its data."""
+    """The owner of this session's study. Streamlit releases it when the browser is closed and when the session forgets its data."""
     return Keeper()
 
 
 @st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Counts.let_go)
 def counts() -> Counts:
-    """Holds this session's counts of files by path; they end with the session, as its study does."""
+    """This session's counts of files by path; they end with the session, as its study does."""
     return Counts()
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking for columns of ids ...")
 def repeated(digest: str, but: tuple[str, ...], _found: FoundFiles) -> tuple[RepeatedColumn, ...] | None:  # noqa: ARG001
-    """Columns of files whose values repeat as ids do; `digest` stands for the files in the key."""
+    """Columns of files whose values repeat as ids do; `digest` identifies the files in the cache's key."""
     return repeated_columns(_found, but=but)
 
 
@@ -138,6 +138,6 @@ PER_SESSION = (inspected, counted, marks, inspected_regions, frame, inspected_fl
 
 
 def forget() -> None:
-    """Drop everything that is kept for this session; public samples, which all sessions share, stay."""
+    """Drop everything that is cached for this session; public samples, which all sessions share, stay."""
     for function in PER_SESSION:
         function.clear()

@@ -1,34 +1,64 @@
-"""Mechanism and privacy: widgets made from what a mechanism declares, and the split of the budget."""
+"""Mechanism and privacy: widgets made from what a mechanism declares, and the split of the budget as a bar to drag or numbers to type."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from dpviz.app.fields import Field, in_range, refused_by
 from dpviz.app.points_state import LARGEST_EPSILON, SMALLEST_EPSILON, Desk
 from dpviz.app.session import amount_in
-from dpviz.app.split_bar import split_bar
+from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import AnyMechanism, Rule, Share
 from dpviz.privacy.allocation import PUBLISHED
-from dpviz.privacy.shares import redistribute
+from dpviz.privacy.shares import checked_shares, redistribute
 from dpviz.view.escape import markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 EPSILONS = [round(step * 10.0**power, 3) for power in (-2, -1, 0) for step in (1, 1.5, 2, 3, 5, 7)] + [10.0]
 DELTAS = [10.0**power for power in range(-12, -3)]
 SPLIT_SETTINGS = ("split", "weights")
 SHAPE_SETTINGS = ("height", "fan_out", "neighbours")
 MOST_BUTTONS, LONGEST_BUTTONS = 4, 30
+_NAME = "dpviz_split_bar"
+_UNCHANGED = 1e-6
+_HTML = """<div class="bar" role="group" aria-label="Split of the privacy budget"></div><div class="note" aria-hidden="true"></div>"""
+_CSS = """
+.bar { position: relative; height: 34px; touch-action: pan-y; user-select: none; }
+.part { position: absolute; inset: 0 auto 0 0; box-sizing: border-box; overflow: hidden; border-right: 1px solid transparent;
+  background-clip: padding-box; display: flex; flex-direction: column; justify-content: center; align-items: center;
+  font: 11px/13px var(--st-font, sans-serif); white-space: nowrap; }
+.part:first-child { border-radius: 4px 0 0 4px; }
+.part.last { border-radius: 0 4px 4px 0; border-right: 0; }
+.part.structure { border-right-width: 4px; }
+.part.locked::after { content: ""; position: absolute; inset: 0;
+  background: repeating-linear-gradient(135deg, rgba(0, 0, 0, .3) 0 1px, transparent 1px 5px); }
+.part b { font-weight: 600; }
+.part [hidden] { display: none; }
+.handle { position: absolute; top: -3px; bottom: -3px; width: 3px; margin-left: -2px; border-radius: 2px; outline: none;
+  pointer-events: none; background: var(--st-text-color, #222); opacity: 0; }
+.handle.near { opacity: .55; }
+.handle.moving, .handle:focus { opacity: 1; }
+.handle:focus-visible { box-shadow: 0 0 0 2px var(--st-background-color, #fff), 0 0 0 4px var(--st-primary-color, #0b6e8f); }
+.note { height: 18px; margin-top: 5px; font: 11px/18px var(--st-font, sans-serif); color: var(--st-text-color, #222); opacity: .75;
+  overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+"""
+_JS = (Path(__file__).parent / "split_bar.js").read_text("utf-8")
+_bar = st.components.v2.component(_NAME, html=_HTML, css=_CSS, js=_JS)
 
 
-def mechanism_controls(desk: Desk) -> None:
+def mechanism_controls(page_state: Desk) -> None:
     """Choose the mechanism and its settings."""
-    how, offered = desk.config(), desk.offered()
+    how, offered = page_state.config(), page_state.offered()
     st.markdown("##### 2 Mechanism")
     st.session_state["mechanism"] = how.mechanism if how.mechanism in offered else None
     st.selectbox(
@@ -37,28 +67,28 @@ def mechanism_controls(desk: Desk) -> None:
         index=0 if how.mechanism in offered else None,
         key="mechanism",
         placeholder="Choose a private mechanism",
-        format_func=lambda key: str(desk.mechanisms[key].title),
+        format_func=lambda key: str(page_state.mechanisms[key].title),
         label_visibility="collapsed",
-        on_change=lambda: desk.change(mechanism=st.session_state["mechanism"], settings={}, **desk.config().back_to_overview()),
+        on_change=lambda: page_state.change(mechanism=st.session_state["mechanism"], settings={}, **page_state.config().back_to_overview()),
     )
-    desk.refuse_reference()
-    mechanism = desk.mechanisms[how.mechanism]
+    page_state.refuse_reference()
+    mechanism = page_state.mechanisms[how.mechanism]
     (st.caption if mechanism.private else st.warning)(mechanism.summary)
     rules = [rule for rule in mechanism.rules() if rule.name not in SPLIT_SETTINGS]
     values = how.built().chosen()
     shown = [rule for rule in rules if rule.matters(values)]
-    _setting(desk, shown[0], values[shown[0].name])
+    _setting(page_state, shown[0], values[shown[0].name])
     if len(shown) > 1:
         with st.expander("More settings"):
             for rule in shown[1:]:
-                _setting(desk, rule, values[rule.name])
+                _setting(page_state, rule, values[rule.name])
 
 
-def _setting(desk: Desk, rule: Rule, value: Any) -> None:
+def _setting(page_state: Desk, rule: Rule, value: Any) -> None:
     """The widget of one setting."""
-    key = f"setting {desk.config().mechanism} {rule.name}"
+    key = f"setting {page_state.config().mechanism} {rule.name}"
     if rule.choices or isinstance(value, bool):
-        _chosen(desk, rule, value, key)
+        _chosen(page_state, rule, value, key)
         return
     several = isinstance(value, tuple)
     read = numbers_in if several else _same_number
@@ -66,8 +96,10 @@ def _setting(desk: Desk, rule: Rule, value: Any) -> None:
         key=key,
         label=rule.label,
         value=", ".join(f"{number:g}" for number in value) if several else value,
-        problem=lambda typed: refused_by(lambda: desk.mechanisms[desk.config().mechanism](**_with(desk, rule, read(typed)))),
-        use=lambda typed: _set(desk, rule, read(typed)),
+        problem=lambda typed: refused_by(
+            lambda: page_state.mechanisms[page_state.config().mechanism](**_with(page_state, rule, read(typed)))
+        ),
+        use=lambda typed: _set(page_state, rule, read(typed)),
     )
     if several:
         field.show(st.text_input, help=rule.help)
@@ -78,10 +110,10 @@ def _setting(desk: Desk, rule: Rule, value: Any) -> None:
     field.show(st.number_input, value=None, step=step, format="%d" if whole else "%.12g", placeholder=empty, help=rule.help)
 
 
-def _chosen(desk: Desk, rule: Rule, value: Any, key: str) -> None:
+def _chosen(page_state: Desk, rule: Rule, value: Any, key: str) -> None:
     """The widget of a setting that is one of a few."""
     st.session_state[key] = value
-    common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _set(desk, rule, st.session_state[key])}
+    common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _set(page_state, rule, st.session_state[key])}
     if rule.choices and fits_buttons(rule.choices):
         st.segmented_control(rule.label, rule.choices, required=True, **common)
     elif rule.choices:
@@ -111,13 +143,13 @@ def numbers_in(text: str) -> tuple[float, ...] | str:
         return text
 
 
-def _set(desk: Desk, rule: Rule, value: Any) -> None:
-    desk.change(settings=_with(desk, rule, value), **desk.config().back_to_overview())
+def _set(page_state: Desk, rule: Rule, value: Any) -> None:
+    page_state.change(settings=_with(page_state, rule, value), **page_state.config().back_to_overview())
 
 
-def _with(desk: Desk, rule: Rule, value: Any) -> dict[str, Any]:
+def _with(page_state: Desk, rule: Rule, value: Any) -> dict[str, Any]:
     """The settings with another value of one; another shape begins with another split."""
-    settings = {**desk.config().settings, rule.name: value}
+    settings = {**page_state.config().settings, rule.name: value}
     if value == rule.default:
         settings.pop(rule.name)
     if rule.name in SHAPE_SETTINGS:
@@ -127,20 +159,20 @@ def _with(desk: Desk, rule: Rule, value: Any) -> dict[str, Any]:
     return settings
 
 
-def privacy_controls(desk: Desk, frame: Any | None) -> None:
+def privacy_controls(page_state: Desk, frame: Any | None) -> None:
     """Choose epsilon and how it is split; `frame` is the public frame of the data, None before there are any."""
     st.markdown("##### 3 Privacy")
-    if _epsilon(desk):
-        _promise(desk)
-    if desk.config().built().needs_delta:
-        _delta(desk)
+    if _epsilon(page_state):
+        _promise(page_state)
+    if page_state.config().built().needs_delta:
+        _delta(page_state)
     if frame is not None:
-        _split(desk, frame)
+        _split(page_state, frame)
 
 
-def _epsilon(desk: Desk) -> bool:
+def _epsilon(page_state: Desk) -> bool:
     """Slider and field of epsilon; whether what was typed is used."""
-    epsilon = desk.config().epsilon
+    epsilon = page_state.config().epsilon
     st.session_state["epsilon slider"] = min(EPSILONS, key=lambda option: abs(math.log(option / epsilon)))
     slider, typed = st.columns([2, 1], vertical_alignment="bottom")
     slider.select_slider(
@@ -149,14 +181,14 @@ def _epsilon(desk: Desk) -> bool:
         key="epsilon slider",
         format_func=lambda value: f"{value:g}",
         help="Smaller is more private and noisier. The scale is logarithmic.",
-        on_change=lambda: desk.change(epsilon=st.session_state["epsilon slider"]),
+        on_change=lambda: page_state.change(epsilon=st.session_state["epsilon slider"]),
     )
     exactly = Field(
         key="epsilon",
         label="ε exactly",
         value=str(epsilon).removesuffix(".0"),
         problem=lambda text: refused_by(lambda: _epsilon_in(text)),
-        use=lambda text: desk.change(epsilon=_epsilon_in(text)),
+        use=lambda text: page_state.change(epsilon=_epsilon_in(text)),
     )
     return exactly.show(typed.text_input, label_visibility="collapsed")
 
@@ -165,9 +197,9 @@ def _epsilon_in(text: object) -> float | Fraction:
     return amount_in(text, "ε", SMALLEST_EPSILON, LARGEST_EPSILON)
 
 
-def _promise(desk: Desk) -> None:
+def _promise(page_state: Desk) -> None:
     """What epsilon means for one record, and warnings at both ends."""
-    mechanism, epsilon = desk.config().built(), desk.config().epsilon
+    mechanism, epsilon = page_state.config().built(), page_state.config().epsilon
     if not mechanism.private:
         st.caption(
             ":orange[**NOT PRIVATE**: no ε bounds what this reference reveals. ε only sets the noise of its counts, if they have any.]"
@@ -184,22 +216,22 @@ def _promise(desk: Desk) -> None:
         st.warning("So large a budget promises little: an attacker may become nearly certain.")
 
 
-def _delta(desk: Desk) -> None:
-    st.session_state["delta"] = min(DELTAS, key=lambda option: abs(math.log(option / desk.config().delta)))
+def _delta(page_state: Desk) -> None:
+    st.session_state["delta"] = min(DELTAS, key=lambda option: abs(math.log(option / page_state.config().delta)))
     st.select_slider(
         "δ",
         DELTAS,
         key="delta",
         format_func=lambda value: f"{value:.0e}",
         help="The probability that the bound by ε fails; far below one in the number of people.",
-        on_change=lambda: desk.change(delta=st.session_state["delta"]),
+        on_change=lambda: page_state.change(delta=st.session_state["delta"]),
     )
 
 
-def _split(desk: Desk, frame: Any) -> None:
-    mechanism = desk.config().built()
+def _split(page_state: Desk, frame: Any) -> None:
+    mechanism = page_state.config().built()
     parts = mechanism.shares(frame)
-    _presets(desk, mechanism, parts)
+    _presets(page_state, mechanism, parts)
     if len(parts) < 2:
         if mechanism.private:
             st.caption(f"All of ε buys {markdown(parts[0].label)}.")
@@ -208,7 +240,7 @@ def _split(desk: Desk, frame: Any) -> None:
     if len(locks) != len(parts):
         locks[:] = [False] * len(parts)
     labels, shares, structure = ([getattr(part, what) for part in parts] for what in ("label", "share", "structure"))
-    key, use = f"split {desk.config().mechanism}", partial(_use_shares, desk, parts)
+    key, use = f"split {page_state.config().mechanism}", partial(_use_shares, page_state, parts)
     split_bar(labels, shares, locked=list(locks), key=key, structure=structure, on_change=use)
     if held := _held(parts):
         st.caption(f"Structure (grey) {held:.1%}, counts (blue) {1 - held:.1%} of ε.")
@@ -221,7 +253,7 @@ def _held(parts: list[Share]) -> float:
     return sum(part.share for part in parts if part.structure)
 
 
-def _presets(desk: Desk, mechanism: AnyMechanism, parts: list[Share]) -> None:
+def _presets(page_state: Desk, mechanism: AnyMechanism, parts: list[Share]) -> None:
     """Ways to split the counts over levels by name, published ones included; the structure keeps its share."""
     names, values = [rule for rule in mechanism.rules() if rule.name == "split"], mechanism.chosen()
     if not names:
@@ -235,7 +267,7 @@ def _presets(desk: Desk, mechanism: AnyMechanism, parts: list[Share]) -> None:
         [*names[0].choices, *published],
         key="preset",
         format_func=lambda name: name if name in published else name.capitalize(),
-        on_change=lambda: _use_preset(desk, st.session_state["preset"], parts),
+        on_change=lambda: _use_preset(page_state, st.session_state["preset"], parts),
     )
     if known:
         st.caption(f"{published[known].source}.")
@@ -248,33 +280,33 @@ def _same(first: Sequence[float], second: Sequence[float]) -> bool:
     return alike and all(abs(a / whole - b / other) < 1e-5 for a, b in zip(first, second, strict=True))
 
 
-def _use_preset(desk: Desk, name: str, parts: list[Share]) -> None:
+def _use_preset(page_state: Desk, name: str, parts: list[Share]) -> None:
     published = next((each for each in PUBLISHED if each.title == name), None)
     if published:
         weights = published.weights(sum(not part.structure for part in parts) - 1)
         counts = iter(weights)
         free = (1 - _held(parts)) / sum(weights)
-        _use_shares(desk, parts, [part.share if part.structure else free * next(counts) for part in parts])
+        _use_shares(page_state, parts, [part.share if part.structure else free * next(counts) for part in parts])
     elif name != "custom":
-        how = desk.config()
+        how = page_state.config()
         settings = {key: value for key, value in how.settings.items() if key not in SPLIT_SETTINGS}
         default = next(rule.default for rule in how.built().rules() if rule.name == "split")
-        desk.change(settings=settings if name == default else {**settings, "split": name})
+        page_state.change(settings=settings if name == default else {**settings, "split": name})
 
 
-def _use_shares(desk: Desk, parts: list[Share], shares: list[float]) -> None:
+def _use_shares(page_state: Desk, parts: list[Share], shares: list[float]) -> None:
     """Take over shares that were dragged, typed or chosen, in numbers short enough for a link.
 
     A split that has a name keeps it where only the structure gives or takes.
     """
-    mechanism = desk.config().built()
+    mechanism = page_state.config().built()
     before, changed = mechanism.chosen(), mechanism.with_shares(shares).chosen()
     counts = [(part.share, share) for part, share in zip(parts, shares, strict=True) if not part.structure]
     if len(counts) < len(parts) and _same([now for now, _ in counts], [new for _, new in counts]):
         changed |= {name: before[name] for name in SPLIT_SETTINGS if name in before}
     short = {name: value if value == before[name] else _rounded(value) for name, value in changed.items()}
     defaults = {rule.name: rule.default for rule in mechanism.rules()}
-    desk.change(settings={name: value for name, value in short.items() if value != defaults[name]})
+    page_state.change(settings={name: value for name, value in short.items() if value != defaults[name]})
 
 
 def _rounded(value: Any) -> Any:
@@ -304,6 +336,62 @@ def share_field(key: str, label: str, share: float, use: Callable[[float], objec
     return Field(key=key, label=markdown(label), value=round(100 * share, 2), problem=problem, use=lambda typed: use(typed / 100))
 
 
-def without_settings(desk: Desk) -> None:
+def without_settings(page_state: Desk) -> None:
     """Back to the mechanism's defaults, after settings that do not fit."""
-    desk.change(settings={})
+    page_state.change(settings={})
+
+
+def split_bar(
+    labels: list[str],
+    shares: list[float],
+    *,
+    locked: list[bool],
+    key: str,
+    structure: Sequence[bool] | None = None,
+    on_change: Callable[[list[float]], None] | None = None,
+) -> list[float]:
+    """A bar of parts with widths in proportion to `shares`; moving a boundary moves share between its two unlocked neighbours.
+
+    The caller's `shares` are the truth: hand in others and the bar shows them. Not for use inside `st.form`.
+
+    Args:
+        labels: (n,) names of the parts.
+        shares: (n,) at least 0, one of them greater; brought to a total of 1.
+        locked: (n,) parts that do not change.
+        key: unique in the app.
+        structure: (n,) parts that find the structure rather than count, in a colour of their own; none if None.
+        on_change: called with the new shares before the script runs again; it should store what is handed in as `shares`.
+
+    Returns:
+        (n,) shares with a total of 1; without `on_change`, the moved ones in the run that a move starts.
+
+    Raises:
+        BudgetError: `shares` are not one finite number of at least 0 per label, or all of them are 0.
+    """
+    truth = checked_shares(list(shares), len(labels))
+    memory: dict[str, Any] = st.session_state.setdefault(f"{key}.moved", {"serial": 0})
+
+    def receive() -> None:
+        event = (st.session_state.get(key) or {}).get("moved")
+        if isinstance(event, dict) and isinstance(event.get("serial"), int):
+            memory["serial"] = event["serial"]
+            with suppress(BudgetError):
+                moved = _moved(event.get("shares"), truth, locked)
+                memory["shares"] = moved
+                if on_change is not None:
+                    on_change(moved)
+
+    pending = memory.pop("shares", None)
+    shown = pending if on_change is None and pending is not None and len(pending) == len(truth) else truth
+    apart = [False] * len(labels) if structure is None else list(structure)
+    data = {"labels": list(labels), "shares": shown, "locked": list(locked), "structure": apart, "serial": memory["serial"]}
+    _bar(key=key, data=data, on_moved_change=receive)
+    return shown
+
+
+def _moved(values: object, before: Sequence[float], locked: Sequence[bool]) -> list[float]:
+    """Checked shares from the browser; refused if a locked one has changed."""
+    shares = checked_shares(values, len(before))
+    if any(fixed and abs(new - old) > _UNCHANGED for new, old, fixed in zip(shares, before, locked, strict=True)):
+        raise BudgetError("A locked share does not change.")
+    return shares

@@ -1,4 +1,4 @@
-"""The door of the running app: nothing behind it is served to a browser that has not shown the token of the printed address."""
+"""Access to the running app: nothing is served to a browser that has not shown the token of the printed address."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Door:
 
     The token is as good as a password and lives as long as the app. The cookie holds another secret, which scripts cannot read and
     which is not sent when another site leads here. A browser sends it to every port of this host (see `.github/SECURITY.md`), so
-    what a page of another port asks for is turned away by its Origin.
+    a request from a page of another port is refused by its Origin.
 
-    The exchange is answered with a page that leads on at once, not with a redirect: a browser that was led here from a file or
+    The exchange is answered with a page that goes on at once, not with a redirect: a browser that came here from a file or from
     another site would follow a redirect without the cookie.
 
     Args:
-        app: what is behind the door.
+        app: the application that is protected.
         token: in the printed address.
-        name: of the cookie; one per port, so that two apps do not shut each other out.
+        name: of the cookie; one per port, so that two apps do not overwrite each other's.
     """
 
     def __init__(self, app: App, *, token: str, name: str) -> None:
@@ -52,7 +52,7 @@ class Door:
         self._secret = secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, exchange its token, or turn it away."""
+        """Serve a request, exchange its token for the cookie, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -87,7 +87,7 @@ def _is_own(scope: Scope) -> bool:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two secrets are the same, in a time that does not tell where they differ."""
+    """Whether two secrets are the same, in a time that does not depend on where they differ."""
     return secrets.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
 
 
@@ -117,9 +117,9 @@ async def _give(send: Send, status: int, page: str, cookie: str | None = None) -
 def _with_headers(send: Send) -> Send:
     """`send`, with the headers of every answer added to the app's own."""
 
-    async def sending(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             message = {**message, "headers": [*message.get("headers", ()), *_OF_EVERY_ANSWER]}
         await send(message)
 
-    return sending
+    return send_with_headers

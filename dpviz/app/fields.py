@@ -15,7 +15,7 @@ import streamlit as st
 from dpviz.app.session import refusal
 from dpviz.errors import DpvizError
 
-REFUSED, STOPS = "refused fields", "stops"
+REFUSED, PROBLEMS = "refused fields", "field problems"
 Problem = Callable[[Any], str | None]
 
 
@@ -38,7 +38,7 @@ class Field:
     use: Callable[[Any], object]
 
     def show(self, widget: Callable[..., object], **how: Any) -> bool:
-        """Draw the widget, and below it why its value is not used, if so; whether it is used.
+        """Draw the widget, and below it why its value is not used; True if it is used.
 
         Args:
             widget: `st.number_input` or `st.text_input`, of any container.
@@ -64,26 +64,26 @@ class Field:
 
 
 def start_checks() -> None:
-    """Begin a page's controls: fields that are not shown any more stop nothing."""
-    st.session_state[STOPS] = {}
+    """Begin a page's controls: forget the problems of fields that are not shown any more."""
+    st.session_state[PROBLEMS] = {}
 
 
 def check(key: str, problem: str | None) -> bool:
-    """Say in place what is wrong with a field, which locks the page's button; whether nothing is."""
-    stops: dict[str, str] = st.session_state.setdefault(STOPS, {})
-    stops.pop(key, None)
+    """Show what is wrong with a field, if anything, and lock the page's button; True if nothing is wrong."""
+    problems: dict[str, str] = st.session_state.setdefault(PROBLEMS, {})
+    problems.pop(key, None)
     if problem is not None:
-        stops[key] = problem
+        problems[key] = problem
         refusal(problem)
     return problem is None
 
 
 def stopped() -> bool:
-    """Whether a field of the page holds something that does not fit; says beside the button why it is locked."""
-    stops: dict[str, str] = st.session_state.get(STOPS, {})
-    if stops:
-        st.caption(f":red[Locked: {len(stops)} field{'s' if len(stops) > 1 else ''} above must be corrected first.]")
-    return bool(stops)
+    """Whether a field of the page has a problem; shows beside the button why it is locked."""
+    problems: dict[str, str] = st.session_state.get(PROBLEMS, {})
+    if problems:
+        st.caption(f":red[Locked: {len(problems)} field{'s' if len(problems) > 1 else ''} above must be corrected first.]")
+    return bool(problems)
 
 
 def in_range(label: str, low: float | None = None, high: float | None = None, *, optional: bool = False) -> Problem:

@@ -9,9 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.controls import fits_buttons, share_field
+from dpviz.app.controls import fits_buttons, share_field, split_bar
 from dpviz.app.session import from_query
-from dpviz.app.split_bar import split_bar
 from dpviz.lessons import LESSONS
 from dpviz.lessons.lesson import MOST_DRAWS, Lesson, ShareBar, Shown
 from dpviz.mechanisms.base import Rule
@@ -53,7 +52,7 @@ def learn_page() -> None:
         _controls(lesson)
         with st.container(horizontal=True):
             _draw_button(lesson)
-            st.button("Reset", key="learn reset", help="Back to how this stop began.", on_click=_reset)
+            st.button("Reset", key="learn reset", help="Back to how this lesson began.", on_click=_reset)
     with right, st.container(key="learn-figure"):
         shown = _shown(lesson)
         _show(lesson, shown)
@@ -204,11 +203,11 @@ def _use_share(bar: ShareBar, shares: list[float], index: int, share: float) -> 
 
 
 def _draw_button(lesson: Lesson) -> None:
-    """A button for the next seeded draw, where a lesson draws noise."""
+    """A button for the next seeded run, where a lesson has noise."""
     values = lesson.chosen()
     if _DRAW in values:
         following = values[_DRAW] % MOST_DRAWS + 1
-        st.button("Draw again", key="learn draw", help="Seeded noise on made-up data: free.", on_click=lambda: _change(draw=following))
+        st.button("Run again", key="learn draw", help="Seeded noise on made-up data: free.", on_click=lambda: _change(draw=following))
 
 
 def _shown(lesson: Lesson) -> Shown:

@@ -43,7 +43,7 @@ class Source:
 
 
 class Recognised(Protocol):
-    """Data that can be told from others."""
+    """Data that the ledger and the caches can recognise."""
 
     @property
     def digest(self) -> str:
@@ -87,7 +87,7 @@ class Loaded(Recognised, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Purse:
-    """What a draw would be paid from.
+    """The account that would pay for a draw.
 
     Attributes:
         name: of the dataset's account, or the one that the curator typed for a new account.
@@ -123,7 +123,7 @@ class Kept:
 
 @dataclass(frozen=True, kw_only=True)
 class Till:
-    """What this session notes about draws that are paid for: plain objects, taken out before the first is paid (see `shelves`).
+    """What this session keeps of draws that are paid for: plain objects, taken out of the session state before a draw is paid.
 
     Attributes:
         kept: the last draws that are paid for, oldest first.
@@ -141,20 +141,20 @@ class Till:
 
 
 def till() -> Till:
-    """This session's till."""
+    """The draws of this session, for a run that may be ended by a click."""
     published: set[int] = st.session_state.setdefault("published entries", set())
     return Till(kept=shelf("kept draws", MOST_KEPT), published=published)
 
 
 def in_currency(mechanism: AnyMechanism, budget: Budget, cap: Budget | None) -> Budget:
-    """The budget in what the account counts: (epsilon, delta) is handed over as the rho that it buys where that is rho."""
+    """The budget in the account's currency: (epsilon, delta) is converted to rho where the account counts rho."""
     if isinstance(cap, ZcdpBudget) and isinstance(budget, ApproxBudget):
         return budget.to_zcdp(conversion=mechanism.conversion)
     return budget
 
 
 def order_of(data: Loaded, mechanism: AnyMechanism, budget: Budget, purse: Purse) -> publish.Order:
-    """What is asked of the ledger and the mechanism."""
+    """The order to the ledger and the mechanism: what to draw, and what pays for it."""
     cap = purse.account.terms.cap if purse.account is not None else purse.cap
     return publish.Order(
         data=data.private,
@@ -167,19 +167,19 @@ def order_of(data: Loaded, mechanism: AnyMechanism, budget: Budget, purse: Purse
     )
 
 
-def pay_and_draw(data: Loaded, order: publish.Order, place: Till) -> publish.Paid:
-    """Pay for one draw, make it, and keep it for publishing; nothing in here calls into Streamlit, which could lose the draw.
+def pay_and_draw(data: Loaded, order: publish.Order, draws: Till) -> publish.Paid:
+    """Pay for one draw, make it, and keep it for publishing. Nothing here calls into Streamlit: such a call could lose the draw.
 
     Args:
         data: that are drawn from.
-        order: what is asked of the ledger and the mechanism.
-        place: where the draw is kept.
+        order: to the ledger and the mechanism.
+        draws: where the draw is kept.
 
     Raises:
         DpvizError: nothing was drawn; the text says so if it is spent all the same.
     """
     paid = publish.draw(order, Ledger())
-    place.keep(paid, data, order.mechanism)
+    draws.keep(paid, data, order.mechanism)
     return paid
 
 
@@ -189,16 +189,16 @@ def kept() -> list[Kept]:
 
 
 def looked_at() -> set[str]:
-    """Digests of datasets whose truth was looked at in this session, in whichever mode: the ledger knows of these looks already."""
+    """Digests of datasets whose truth was looked at in this session, in either mode: the ledger has recorded these looks."""
     return st.session_state.setdefault("looked_at", set())  # type: ignore[no-any-return]
 
 
 def note_teach_look(data: Recognised) -> bool:
-    """Teach and Compare show the truth: note that in the ledger before it is shown, whether or not the data have an account.
+    """Record in the ledger that Teach or Compare shows the truth, before it is shown, whether or not the data have an account.
 
     Returns:
-        Whether the truth may be shown. Where that it is looked at cannot be recorded, it is not, and why is said: a release of these data
-        could later claim that nobody looked. Samples are public, and are shown without a ledger, too.
+        Whether the truth may be shown. If the look cannot be recorded it may not, and the reason is shown: a release of these data could
+        later claim that the truth was not looked at. Samples are public, and are shown without a ledger, too.
     """
     if data.digest in looked_at():
         return True
@@ -214,15 +214,15 @@ def note_teach_look(data: Recognised) -> bool:
 
 
 def may_look(data: Loaded, account: str) -> bool:
-    """Note in the ledger that the truth is looked at, before it is; where that cannot be noted, nothing is shown."""
-    told = st.session_state.setdefault("looks told", set())
-    if data.digest not in told:
+    """Record in the ledger that the truth is looked at, before it is shown; if that fails, nothing is shown."""
+    recorded = st.session_state.setdefault("looks told", set())
+    if data.digest not in recorded:
         try:
             Ledger().looked(account)
         except RefusedError as error:
             refusal(f"{_NOT_RECORDED} {error}")
             return False
-        told.add(data.digest)
+        recorded.add(data.digest)
         looked_at().add(data.digest)
     return True
 

@@ -8,9 +8,8 @@ import streamlit as st
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.dataset_block import dataset_block, spent_words
 from dpviz.app.fields import start_checks, stopped
-from dpviz.app.forget import forgotten
+from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, forgotten, mode_row, truth_switch
 from dpviz.app.ledger import Purse, note_teach_look
-from dpviz.app.mode_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, truth_switch
 from dpviz.app.points_data import data_controls
 from dpviz.app.points_state import (
     CURATE,
@@ -25,8 +24,7 @@ from dpviz.app.points_state import (
 from dpviz.app.points_tabs import tabs
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import refusal, said, serve, settle
-from dpviz.app.verdict_row import verdict_row
-from dpviz.app.words import in_words
+from dpviz.app.words import in_words, verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.privacy.receipt import Receipt

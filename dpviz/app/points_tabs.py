@@ -14,8 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dpviz.app.fields import Field, in_range
 from dpviz.app.ledger import look_words
 from dpviz.app.points_state import CURATE, Drawn
-from dpviz.app.receipt_tab import receipt_table, small_print
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print
 from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation, error_by_size, expected_error, true_answers
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY

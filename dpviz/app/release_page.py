@@ -1,31 +1,53 @@
-"""The Release page: what was spent, a dry run, the words, and one button; no truth anywhere on it."""
+"""The Release page: what was spent, a dry run, the words, one button, and what was published. No truth is used anywhere on it."""
 
 from __future__ import annotations
 
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.dataset_block import dataset_block
-from dpviz.app.fields import start_checks, stopped
-from dpviz.app.forget import forget_button, forgotten
-from dpviz.app.ledger import Kept, Loaded, Purse, in_currency, kept, order_of, till
-from dpviz.app.outcome import Outcome, publish_kept, publish_new, show_outcome
+from dpviz.app.fields import at_most, check, start_checks, stopped
+from dpviz.app.first_row import forget_button, forgotten
+from dpviz.app.ledger import Kept, Loaded, Purse, Till, in_currency, kept, order_of, till
 from dpviz.app.points_state import POINTS, Desk
-from dpviz.app.release_parts import dry_run_block, words_form
 from dpviz.app.saved_config import save_button
-from dpviz.app.session import newest, said, serve, settle, shelf
+from dpviz.app.session import newest, refusal, said, serve, settle, shelf
 from dpviz.app.trips_state import TRIPS
-from dpviz.app.verdict_row import verdict_row
-from dpviz.app.words import budget_words
+from dpviz.app.words import budget_words, show_verdict, verdict_row
+from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms.base import AnyMechanism
+from dpviz.privacy.budget import Budget
+from dpviz.privacy.ledger import Ledger
+from dpviz.publishing import publish
+from dpviz.publishing.dry_run import Expected, expected
+from dpviz.release.files import MANIFEST, zipped
+from dpviz.release.manifest import stated_amount
+from dpviz.release.tables import FORMATS
+from dpviz.release.verdict import records_needed
 from dpviz.view.escape import markdown
 
-DESKS: dict[str, Desk] = {"Points": POINTS, "Trips": TRIPS}
+PAGE_STATES: dict[str, Desk] = {"Points": POINTS, "Trips": TRIPS}
 PAGE = "release"
 NEW, PAID = "A new draw", "A draw that is already paid for"
 _NEVER = "Draws in Teach are simulations, whose seed is known, and references are not private: neither can ever be chosen here."
+LONGEST_LINE, LONGEST_TEXT = 200, 4000
+REQUIRED = ("name", "curator", "description")
+_LABELS = {
+    "name": ("Name of the publication", "for example Homes by neighbourhood, 2024"),
+    "curator": ("Curator", "who answers for it, and how to reach them"),
+    "region": ("Region, if you like", "where, in words"),
+    "description": ("Description", "what was counted, when and how it was collected"),
+    "intended_use": ("Intended use, if you like", "what it is good for, and what not"),
+}
+_LONG = ("description", "intended_use")
+_SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
 def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | None = None) -> None:
@@ -52,9 +74,9 @@ def _first_row() -> None:
 
 
 def _preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
-    """Everything before the button: data, draw, sums, dry run and words."""
+    """Everything before the button: data, what is released, what was spent, dry run and words."""
     start_checks()
-    ready = {title: found for title, desk in DESKS.items() if (found := desk.loaded()) is not None}
+    ready = {title: found for title, page_state in PAGE_STATES.items() if (found := page_state.loaded()) is not None}
     earlier = kept()
     if not ready and not earlier:
         _nothing_yet(points, trips)
@@ -69,17 +91,17 @@ def _preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> N
     with left:
         words = words_form()
     with right:
-        purse = _sums(data, mechanism, budget, made)
-        handed = in_currency(mechanism, budget, purse.account.terms.cap if purse.account else purse.cap)
-        dry_run_block(data, mechanism, handed)
+        funding = _sums(data, mechanism, budget, made)
+        converted = in_currency(mechanism, budget, funding.account.terms.cap if funding.account else funding.cap)
+        dry_run_block(data, mechanism, converted)
         if made is None:
-            st.caption(f"One press: the ledger counts {budget_words(handed)}, noise is drawn once, and the files are made.")
-        locked = stopped() or purse.problem is not None
+            st.caption(f"One press: the ledger counts {budget_words(converted)}, noise is drawn once, and the files are made.")
+        locked = stopped() or funding.problem is not None
         if st.button("Publish", type="primary", disabled=locked, key="publish", width="stretch") and not locked:
-            serve(PAGE, lambda: _publish((data, mechanism, budget), purse, made, words), "Publishing ...")
+            serve(PAGE, lambda: _publish((data, mechanism, budget), funding, made, words), "Publishing ...")
         said(PAGE)
         if made is None:
-            save_button(data, how, purse)
+            save_button(data, how, funding)
 
 
 def _nothing_yet(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
@@ -92,7 +114,7 @@ def _nothing_yet(points: StreamlitPage | None, trips: StreamlitPage | None) -> N
 
 
 def _choose(ready: dict[str, tuple[Loaded, Any]], earlier: list[Kept]) -> tuple[Loaded, Any, Kept | None] | None:
-    """The data with their configuration for a new draw, or a draw that is there."""
+    """The data with their configuration for a new draw, or a draw that is already paid for."""
     st.markdown("##### 1 What")
     options = [*([NEW] if ready else []), *([PAID] if earlier else [])]
     if st.session_state.get("release what") not in options:
@@ -100,17 +122,17 @@ def _choose(ready: dict[str, tuple[Loaded, Any]], earlier: list[Kept]) -> tuple[
     what = st.segmented_control("What", options, key="release what", required=True, persist_state="session", label_visibility="collapsed")
     st.caption(_NEVER)
     if what == PAID:
-        places = range(len(earlier) - 1, -1, -1)
-        place = st.selectbox("Draw", places, key="release draw", format_func=lambda each: _title(earlier[each]))
-        verdict_row(earlier[place].paid.release)
+        newest_first = range(len(earlier) - 1, -1, -1)
+        index = st.selectbox("Draw", newest_first, key="release draw", format_func=lambda each: _title(earlier[each]))
+        verdict_row(earlier[index].paid.release)
         st.caption("It is published as it was drawn, and costs nothing more. The manifest says how many draws there were in all.")
-        return earlier[place].data, None, earlier[place]
-    desk = st.segmented_control("Data", list(ready), default=next(iter(ready)), key="release data", required=True, persist_state="session")
-    if desk not in ready:
+        return earlier[index].data, None, earlier[index]
+    page = st.segmented_control("Data", list(ready), default=next(iter(ready)), key="release data", required=True, persist_state="session")
+    if page not in ready:
         return None
-    data, how = ready[desk]
+    data, how = ready[page]
     st.markdown(f"{markdown(data.title)}: {_in_short(how.built(), how.budget())}")
-    st.caption(f"Chosen on the {desk} page, where it can be changed.")
+    st.caption(f"Chosen on the {page} page, where it can be changed.")
     return data, how, None
 
 
@@ -128,7 +150,7 @@ def _budget_of(made: Kept) -> Any:
 
 
 def _title(made: Kept) -> str:
-    """A draw in one line: when, with what, for how much, from what."""
+    """A draw in one line: time, mechanism, budget and dataset."""
     published = st.session_state.get("published entries", ())
     time = made.time.astimezone().strftime("%H:%M:%S")
     again = ", published" if made.paid.entry in published else ""
@@ -136,21 +158,216 @@ def _title(made: Kept) -> str:
 
 
 def _sums(data: Loaded, mechanism: AnyMechanism, budget: Any, made: Kept | None) -> Purse:
-    """What is spent and left; a draw that is paid for takes nothing more."""
+    """Show what is spent and left; a draw that is already paid for costs nothing more."""
     return dataset_block(data, [] if made is not None else [(mechanism, budget)], title="##### What is spent")
 
 
-def _publish(wanted: tuple[Loaded, Any, Any], purse: Purse, made: Kept | None, words: dict[str, Any]) -> None:
-    """Publish, and keep what was published; where that fails, nothing is lost.
+def _publish(wanted: tuple[Loaded, Any, Any], funding: Purse, made: Kept | None, words: dict[str, Any]) -> None:
+    """Publish, and keep what was published in the result slot; if publishing fails, a draw that is paid for can be published later.
 
     Args:
         wanted: data, mechanism and budget of a new draw.
-        purse: what it is paid from.
-        made: the draw that is there, instead.
+        funding: the account that pays for it.
+        made: publish this draw, which is already paid for, instead of a new one.
         words: of the publication.
     """
-    outcomes, place = shelf("outcome"), till()  # from here on no call into Streamlit: it could lose what is published
+    outcomes, draws = shelf("outcome"), till()  # from here on no call into Streamlit: it could lose what is published
     if made is not None:
-        outcomes.append(publish_kept(made, words, place))
+        outcomes.append(publish_kept(made, words, draws))
     else:
-        outcomes.append(publish_new(order_of(*wanted, purse), wanted[0], words, place))
+        outcomes.append(publish_new(order_of(*wanted, funding), wanted[0], words, draws))
+
+
+def words_form() -> dict[str, Any]:
+    """The form for what only the curator knows; kept for the session, escaped wherever it is shown later."""
+    st.markdown("##### 2 Words")
+    st.caption("All of this is published as it stands. Write nothing that only the data can tell.")
+    typed: dict[str, Any] = {}
+    left, right = st.columns(2)
+    for name, column in (("name", left), ("curator", right), ("description", st), ("intended_use", st), ("region", st)):
+        label, example = _LABELS[name]
+        common: dict[str, Any] = {"key": f"publication {name}", "placeholder": example, "persist_state": "session"}
+        if name in _LONG:
+            typed[name] = column.text_area(label, height=80, **common)
+        else:
+            typed[name] = column.text_input(label, **common)
+        check(common["key"], at_most(label, LONGEST_TEXT if name in _LONG else LONGEST_LINE)(typed[name]))
+    st.session_state.setdefault("publication formats", list(FORMATS))
+    typed["formats"] = st.multiselect(
+        "Formats",
+        FORMATS,
+        key="publication formats",
+        persist_state="session",
+        help="geoparquet is lossless and always written: only it can be read back. Manifest and report are always there.",
+    )
+    return typed
+
+
+def checked_words(typed: dict[str, Any]) -> dict[str, Any]:
+    """The words as they are published, without space around them.
+
+    Raises:
+        SettingError: one that is needed is missing, or one is too long.
+    """
+    texts = {name: str(typed[name] or "").strip() for name in _LABELS}
+    missing = [_LABELS[name][0].lower() for name in REQUIRED if not texts[name]]
+    if missing:
+        raise SettingError(f"Still missing: {', '.join(missing)}. Nothing was drawn or spent.")
+    for name, text in texts.items():
+        longest = LONGEST_TEXT if name in _LONG else LONGEST_LINE
+        if len(text) > longest:
+            raise SettingError(f"{_LABELS[name][0]}: at most {longest:,} characters. Nothing was drawn or spent.")
+    formats = [name for name in FORMATS if name == FORMATS[0] or name in typed["formats"]]
+    return {**texts, "formats": formats}
+
+
+def dry_run_block(data: Loaded, mechanism: AnyMechanism, budget: Budget) -> None:
+    """Expected error per level, from the mechanism alone."""
+    st.markdown("##### Dry run")
+    try:
+        found = _expected(data, mechanism, budget)
+    except DpvizError as error:
+        refusal(str(error))
+        return
+    table = found.by_level
+    shown = pd.DataFrame({"level": table["level"], "of": table["of"]})
+    if table["numbers"].notna().any():
+        shown["numbers"] = table["numbers"]
+    shown["± typical noise"], shown["± 95 % of the noise"] = table["stddev"], table["interval"]
+    if table["numbers"].notna().all():
+        shown["usable from"] = [records_needed(*row) for row in zip(table["numbers"], table["stddev"], strict=True)]
+    config = {name: st.column_config.NumberColumn(format="%.1f" if name.startswith("±") else "localized") for name in shown.columns[2:]}
+    st.dataframe(shown, hide_index=True, width="stretch", column_config=config)
+    if "usable from" in shown:
+        st.caption(f"A level is usable from that many {data.unit} in all: its noise is then at most 40 % of an average number.")
+    st.caption(f"In {data.unit}, computed without a single record: nothing is spent. {markdown(found.note)}")
+
+
+def _expected(data: Loaded, mechanism: AnyMechanism, budget: Budget) -> Expected:
+    """The dry run of these settings, kept until they change: it holds nothing of the data."""
+    key = (data.digest, data.marks, repr(mechanism), str(budget))
+    known, found = st.session_state.get("dry run", (None, None))
+    if known != key:
+        with st.spinner("Dry run ..."):
+            found = expected(mechanism, data.private, budget)
+        st.session_state["dry run"] = (key, found)
+    return found  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What was published. PUBLIC.
+
+    Attributes:
+        manifest: whole, with the list of files.
+        archive: the zip archive, made once.
+        report: the report as a page of its own.
+    """
+
+    manifest: dict[str, Any]
+    archive: bytes
+    report: bytes
+
+
+def publish_new(order: publish.Order, data: Loaded, typed: dict[str, Any], draws: Till) -> Outcome:
+    """A new draw: the words are checked, the ledger accepts it, it is drawn and kept, then written; with no call into Streamlit.
+
+    Raises:
+        DpvizError: the text says whether something is spent; a draw that is paid for can be published later.
+    """
+    with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
+        words = _words(typed, folder)
+        words.check()
+        made = draws.keep(publish.draw(order, Ledger(), words=words), data, order.mechanism)
+        try:
+            return _written(made, words, draws)
+        except DpvizError as error:
+            again = "Choose it under 'A draw that is already paid for' to publish it; do not draw again."
+            if made.paid.kept is not None:
+                again += f" Should this session be lost, dpviz release CONFIG --paid {made.paid.entry} publishes it."
+            raise type(error)(f"{error} The draw is paid for and kept. {again}") from None
+
+
+def publish_kept(made: Kept, typed: dict[str, Any], draws: Till) -> Outcome:
+    """A draw that is already paid for; spends nothing.
+
+    Raises:
+        DpvizError: the words, the ledger or the disk; the draw can be published later.
+    """
+    with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
+        return _written(made, _words(typed, folder), draws)
+
+
+def _words(typed: dict[str, Any], folder: str) -> publish.Words:
+    return publish.Words(folder=Path(folder) / "release", **checked_words(typed))
+
+
+def _written(made: Kept, words: publish.Words, draws: Till) -> Outcome:
+    done = publish.write(made.paid, words, Ledger())
+    draws.published.add(made.paid.entry)
+    whole = json.loads((done.folder / MANIFEST).read_bytes())
+    return Outcome(manifest=whole, archive=zipped(done.folder), report=(done.folder / publish.REPORT).read_bytes())
+
+
+def show_outcome(outcome: Outcome) -> None:
+    """Downloads, and in short what they say."""
+    manifest = outcome.manifest
+    name = f"dpviz-{manifest['identity']['release_id'][:8]}"
+    st.success(
+        f"Published: {markdown(manifest['data_product']['name'])}. Download it now: a reload of this page forgets it, the ledger does not."
+    )
+    show_verdict(*(manifest["verdict"][part] for part in ("headline", "detail", "rule")))
+    zip_name, report_name = f"{name}.zip", f"{name}-report.html"
+    with st.container(horizontal=True):
+        st.download_button(
+            "Download the release (zip)", lambda: outcome.archive, zip_name, "application/zip", on_click="ignore", type="primary", key="zip"
+        )
+        st.download_button("Download the report", lambda: outcome.report, report_name, "text/html", on_click="ignore", key="report")
+        st.button("Publish something else", on_click=_put_away)
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        _summary(manifest)
+    with right:
+        _tables(manifest, len(outcome.archive))
+    with st.expander("Manifest"):
+        st.json(manifest)
+
+
+def _put_away() -> None:
+    st.session_state.pop("outcome", None)
+
+
+def _summary(manifest: dict[str, Any]) -> None:
+    """The report in a few lines."""
+    privacy, dataset, product = manifest["privacy"], manifest["dataset"], manifest["data_product"]
+    lines = {
+        "Curator": product["curator"],
+        "Description": product["description"],
+        "Region": product["region"],
+        "Intended use": product["intended_use"],
+        "Mechanism": manifest["contents"]["mechanism"],
+        "Whom it protects": privacy["unit_definition"] or "",
+        "Protects": f"one {privacy['unit']} ({privacy['neighbouring_relation']}), {privacy['variant']}",
+        "Budget": ", ".join(f"{sign} {privacy[part]['decimal']:g}" for part, sign in _SIGNS.items() if privacy[part]),
+        "Draws of this dataset": f"{dataset['draws']:,}, this one included",
+        "Spent on it in all": f"{stated_amount(dataset['spent'])} (cap {stated_amount(dataset['cap'])})",
+        "Truth looked at while tuning": "yes" if manifest["implementation"]["tuning"]["truth_seen"] else "no",
+        "Created": manifest["identity"]["created"],
+        "Release": manifest["identity"]["release_id"],
+    }
+    st.markdown("##### What it says")
+    st.markdown("\n".join(f"- **{title}**: {markdown(text)}" for title, text in lines.items() if text))
+
+
+def _tables(manifest: dict[str, Any], size: int) -> None:
+    """Expected error by level, and the files."""
+    st.markdown("##### Expected error")
+    levels = pd.DataFrame(manifest["utility"]["levels"]).drop(columns=["stddev_p95"]).dropna(axis=1, how="all")
+    names = {"partitions": "released counts", "stddev_median": "± typical noise", "interval_width_median": "width of the 95 % interval"}
+    config = {name: st.column_config.NumberColumn(format="localized") for name in names.values()}
+    st.dataframe(levels.rename(columns=names).round(1), hide_index=True, width="stretch", column_config=config)
+    st.markdown("##### Files")
+    files = [{"file": each["name"], "format": each["format"], "KiB": round(each["bytes"] / 1024, 1)} for each in manifest["files"]]
+    st.dataframe(pd.DataFrame(files), hide_index=True, width="stretch")
+    left_out = "".join(f" {each['name']} is left out: {each['reason']}" for each in manifest["left_out"])
+    st.caption(f"{size / 2**20:,.2f} MiB as a zip archive, which dv.read_release reads back.{markdown(left_out)}")

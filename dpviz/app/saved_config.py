@@ -1,4 +1,4 @@
-"""Save this configuration: the TOML with which the command line makes the same kind of release."""
+"""The button *Save this configuration*: the TOML file with which the command line makes the same kind of release."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ FILE_NAME = "release.toml"
 TEXTS = ("name", "curator", "description", "region", "intended_use")
 
 
-def save_button(data: Loaded, how: Any, purse: Purse | None) -> None:
-    """Download what the page shows as a configuration; without a button for what may never be released.
+def save_button(data: Loaded, how: Any, funding: Purse | None) -> None:
+    """A button that downloads the page's configuration; none for what may never be released.
 
     Args:
         data: as loaded.
         how: the page's configuration.
-        purse: what draws are paid from, None in Teach.
+        funding: the account that pays for draws, None in Teach.
     """
     mechanism = how.built()
     if not mechanism.private:
         return
     try:
-        text = configuration(data, mechanism, how.budget(), purse)
+        text = configuration(data, mechanism, how.budget(), funding)
     except DpvizError:  # a frame or file that no configuration can name
         return
     st.download_button(
@@ -46,21 +46,21 @@ def save_button(data: Loaded, how: Any, purse: Purse | None) -> None:
     )
 
 
-def configuration(data: Loaded, mechanism: AnyMechanism, budget: Budget, purse: Purse | None) -> str:
+def configuration(data: Loaded, mechanism: AnyMechanism, budget: Budget, funding: Purse | None) -> str:
     """The configuration as TOML.
 
     Args:
         data: as loaded.
         mechanism: built.
         budget: as chosen.
-        purse: gives the dataset's name and cap; None (in Teach) leaves the cap to be filled in, and of own files whom it protects.
+        funding: gives the dataset's name and cap; None (in Teach) leaves the cap, and for own files the protected unit, to be filled in.
     """
-    account = None if purse is None else purse.account
+    account = None if funding is None else funding.account
     cap = None if account is None else account.terms.cap
     parts = {} if cap is None else {f"cap_{name}": value for name, value in amount_of(cap).items()}
-    name = data.title if purse is None or not purse.name else purse.name
+    name = data.title if funding is None or not funding.name else funding.name
     chosen, usual = mechanism.chosen(), type(mechanism)().chosen()
-    said = {text: str(st.session_state.get(f"publication {text}", "") or "") for text in TEXTS}
+    typed = {text: str(st.session_state.get(f"publication {text}", "") or "") for text in TEXTS}
     config = ReleaseConfig(
         data=data.source.data,
         domain=data.source.domain,
@@ -68,8 +68,8 @@ def configuration(data: Loaded, mechanism: AnyMechanism, budget: Budget, purse: 
         destinations=data.source.destinations,
         mechanism=MechanismPart(key=mechanism.key, settings={key: value for key, value in chosen.items() if value != usual[key]}),
         budget=BudgetPart.of(in_currency(mechanism, budget, cap)),
-        dataset=DatasetPart(name=name, unit=data.private.unit if purse is not None or data.source.data.sample else None, **parts),
-        publication=PublicationPart(**{**said, "name": said["name"] or name}),
+        dataset=DatasetPart(name=name, unit=data.private.unit if funding is not None or data.source.data.sample else None, **parts),
+        publication=PublicationPart(**{**typed, "name": typed["name"] or name}),
         output=OutputPart(folder="release", formats=tuple(st.session_state.get("publication formats", FORMATS))),
     )
     return to_toml(config)

@@ -22,8 +22,8 @@ from dpviz.bundled import app_script
 from dpviz.cli.console import say
 from dpviz.cli.serve import HOST, settings_of
 
-_KEPT_OUT = "Whoever has this address gets in: keep it to yourself. Other users of this computer are kept out. Ctrl-C ends the app."
-_OPEN = (
+_PRIVATE_NOTE = "Whoever has this address gets in: keep it to yourself. Other users of this computer are kept out. Ctrl-C ends the app."
+_SHARED_NOTE = (
     "There is no token: every user of this computer who opens this address acts with your rights, reads your files by their path and"
     " spends your budgets. Ctrl-C ends the app."
 )
@@ -32,39 +32,39 @@ _ONWARD = '<!DOCTYPE html><meta charset="utf-8"><title>dpviz</title><meta http-e
 
 def main() -> None:
     """Serve the app until it is stopped."""
-    words = argparse.ArgumentParser(prog="dpviz app", allow_abbrev=False)
-    words.add_argument("--port", type=int, required=True)
-    words.add_argument("--headless", action="store_true")
-    words.add_argument("--no-token", action="store_true")
-    asked = words.parse_args()
-    token = None if asked.no_token else secrets.token_urlsafe(32)
+    parser = argparse.ArgumentParser(prog="dpviz app", allow_abbrev=False)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--headless", action="store_true")
+    parser.add_argument("--no-token", action="store_true")
+    options = parser.parse_args()
+    token = None if options.no_token else secrets.token_urlsafe(32)
     script = app_script()
     sys.argv = [str(script)]  # settings beside the script are read, as they are by `streamlit run`
-    door = [] if token is None else [Middleware(Door, token=token, name=f"dpviz_{asked.port}")]
-    app = st.App(script, lifespan=_announced(asked.port, token, opens=not asked.headless and _has_screen()), middleware=door)
+    door = [] if token is None else [Middleware(Door, token=token, name=f"dpviz_{options.port}")]
+    app = st.App(script, lifespan=_announce(options.port, token, opens=not options.headless and _has_screen()), middleware=door)
     try:
-        app.run(config={**settings_of(script), "server.port": asked.port, "server.headless": True, "logger.hideWelcomeMessage": True})
+        app.run(config={**settings_of(script), "server.port": options.port, "server.headless": True, "logger.hideWelcomeMessage": True})
     except KeyboardInterrupt:
         return
 
 
-def _announced(port: int, token: str | None, *, opens: bool) -> Callable[[Any], AbstractAsyncContextManager[None]]:
-    """Say where the app is once it is there, and open it in a browser."""
+def _announce(port: int, token: str | None, *, opens: bool) -> Callable[[Any], AbstractAsyncContextManager[None]]:
+    """Print the app's address once it is served, and open it in a browser."""
     address = f"http://{HOST}:{port}/" if token is None else f"http://{HOST}:{port}/?{TOKEN}={token}"
 
     @asynccontextmanager
-    async def announced(_: Any) -> AsyncIterator[None]:
+    async def announce(_: Any) -> AsyncIterator[None]:
         say(f"dpviz: {address}")
-        say(_OPEN if token is None else _KEPT_OUT)
+        say(_SHARED_NOTE if token is None else _PRIVATE_NOTE)
         with _in_browser(address) if opens else nullcontext():
             yield
 
-    return announced
+    return announce
 
 
 @contextmanager
 def _in_browser(address: str) -> Iterator[None]:
-    """Open an address through a private file that leads to it: every user can read the words that a browser is started with."""
+    """Open an address through a private file that leads to it: every user can read the command line that a browser is started with."""
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:  # only its owner can enter it
         file = Path(folder) / "open.html"
         file.write_text(_ONWARD.format(escape(address)), "utf-8")
@@ -73,7 +73,7 @@ def _in_browser(address: str) -> Iterator[None]:
 
 
 def _has_screen() -> bool:
-    """Whether a browser can be seen, as far as that can be known."""
+    """Whether this computer seems to have a screen for a browser."""
     return os.name != "posix" or sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 

@@ -9,16 +9,15 @@ import streamlit as st
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.dataset_block import dataset_block, spent_words
 from dpviz.app.fields import Field, in_range, start_checks, stopped
-from dpviz.app.forget import forgotten
+from dpviz.app.first_row import NO_EXPORT, WATERMARK, forgotten, mode_row, truth_switch
 from dpviz.app.ledger import Purse
-from dpviz.app.mode_row import NO_EXPORT, WATERMARK, mode_row, truth_switch
 from dpviz.app.points_state import CURATE
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import refusal, said, serve, settle
 from dpviz.app.trips_data import frame_text, trips_controls
 from dpviz.app.trips_state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, truths_of
 from dpviz.app.trips_tabs import ask_for_pair, trips_tabs
-from dpviz.app.verdict_row import verdict_row
+from dpviz.app.words import verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.flow_metrics import FlowEvaluation
 from dpviz.release.flow_release import FlowRelease

@@ -10,9 +10,8 @@ import streamlit as st
 
 from dpviz.app.ledger import look_words
 from dpviz.app.points_state import CURATE
-from dpviz.app.receipt_tab import receipt_table, small_print
 from dpviz.app.trips_state import TripsDrawn
-from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print
 from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds
 from dpviz.release.at_once import how_many, pair_intervals
 from dpviz.release.flow_release import FlowRelease, interval

@@ -1,4 +1,4 @@
-"""Whom a release protects: each person by a column and a bound, or each record as a person of its own. In Curate nothing is preselected."""
+"""The question whom a release protects: each person, by a column and a bound, or each record alone. In Curate nothing is preselected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_PER_PERSON = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class UnitQuestion:
-    """What is asked about a file's rows.
+    """The question whom a file's rows stand for.
 
     Attributes:
         each: what a row is: "record" or "trip".
@@ -47,7 +47,7 @@ def unit_controls(question: UnitQuestion) -> dict[str, Any] | None:
     """Ask whom to protect.
 
     Returns:
-        Options of the count: person, contributions, distinct, exactly, as far as they are said; None while something is missing.
+        Options of the count: person, contributions, distinct, exactly, as far as they were chosen; None while something is missing.
     """
     titles, key, each = question.titles(), question.key, question.each
     answers = list(titles)

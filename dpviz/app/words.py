@@ -1,11 +1,21 @@
-"""How amounts are written on screen."""
+"""What pages say of budgets and releases: amounts, the verdict, and the receipt with its small print."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
+
+import pandas as pd
+import streamlit as st
 
 from dpviz.privacy.accounts import Amount, amount_of
 from dpviz.privacy.budget import Budget
+from dpviz.privacy.receipt import Receipt
+from dpviz.release.flow_release import FlowRelease
+from dpviz.release.point_release import Release
+from dpviz.release.verdict import verdict
+from dpviz.view.escape import markdown
 
 AT_ONCE = (
     "Ordered by released count, so the intervals are those that hold for all {numbers:,} numbers of the release at once, with a"
@@ -35,3 +45,89 @@ def amount_words(amount: Amount) -> str:
 def budget_words(budget: Budget) -> str:
     """A budget of any kind as it is written on screen."""
     return amount_words(amount_of(budget))
+
+
+def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None], Any]) -> None:
+    """Show what was spent on what.
+
+    Args:
+        receipt: of the release.
+        column: title of the column of levels or stages.
+        name_of: the name of a step's level in that column.
+    """
+    if not receipt.private:
+        what = "The steps say only what its noise was made from." if receipt.steps else "Nothing has noise: every count is exact."
+        st.caption(f":orange[**NOT PRIVATE**: no budget bounds what this release reveals. {what}]")
+    if not receipt.steps:
+        return
+    unit, early, delta = receipt.currency, any(step.instead for step in receipt.steps), any(step.delta for step in receipt.steps)
+    rows = [
+        {
+            "for": step.purpose,
+            column: name_of(step.level),
+            unit: float(step.amount),
+            f"{unit} exactly": str(step.amount),
+            **({"δ": f"{float(step.delta):.3g}" if step.delta else ""} if delta else {}),
+            **({"in the sum": not step.instead} if early else {}),
+            "sensitivity": float(step.sensitivity),
+            "noise": step.noise,
+            "scale": float(step.scale),
+            "counts": step.counts,
+        }
+        for step in receipt.steps
+    ]
+    exactly = st.column_config.TextColumn(help="Parts are multiples of the whole / 2^32, so that they add up to it without rounding.")
+    st.dataframe(pd.DataFrame(rows), hide_index=True, width="stretch", column_config={f"{unit} exactly": exactly})
+    if receipt.private:
+        st.caption(_sum_up(receipt))
+    if early:
+        st.caption(
+            "Early leaves end above the lowest level. Paths that end there spend at once what later steps spend on the others:"
+            " in place of those steps, so it is not added up."
+        )
+
+
+def _sum_up(receipt: Receipt) -> str:
+    """How much was spent, of how much, and how it adds up."""
+    delta, allowed = sum((step.delta for step in receipt.steps), Fraction(0)), getattr(receipt.total, "delta", 0)
+    also = f", δ {float(delta):.3g} of {float(allowed):.3g}" if delta else ""
+    exact = "exactly" if receipt.used == receipt.available and (not delta or delta == allowed) else "less than"
+    return (
+        f"Spent {receipt.currency} {float(receipt.used):g} of {float(receipt.available):g}{also}: {exact} all of it. Steps add up along"
+        " every record's path; counts within a step are disjoint and are paid for once."
+    )
+
+
+def small_print(receipt: Receipt, steps: Sequence[str], approximate: str | None, extra: Sequence[str]) -> None:
+    """What is protected, what is not, post-processing and notes; `extra` lines stand before the line on the spread."""
+    bound = "" if receipt.contributions == 1 else f", at most {receipt.contributions:,} records each"
+    lines = [
+        f"**Protected**: {markdown(receipt.neighbours)} {markdown(receipt.unit)}{bound}."
+        if receipt.private
+        else "**NOT PRIVATE**: nothing is protected.",
+        f"**Not protected**: {markdown(', '.join(receipt.unprotected))}.",
+        f"**Post-processing**, in order: {markdown(', '.join(steps)) or 'none'}.",
+        *(f"**Note**: {markdown(note)}" for note in receipt.notes),
+        *extra,
+        *([f"**Spread**: {markdown(approximate)}."] if approximate else []),
+    ]
+    st.markdown("\n".join(f"- {line}" for line in lines))
+
+
+def verdict_row(release: Release | FlowRelease, title: str = "") -> None:
+    """Say which levels are usable; nothing of references, which have no noise that could be judged.
+
+    Args:
+        release: that is shown.
+        title: of its mechanism, where several releases stand side by side.
+    """
+    if not release.receipt.private:
+        return
+    found = verdict(release)
+    show_verdict(found.headline, found.detail, found.rule, title)
+
+
+def show_verdict(headline: str, detail: str, rule: str, title: str = "") -> None:
+    """The sentences of a verdict, the rule behind a question mark."""
+    name = f"{markdown(title)}: " if title else ""
+    st.markdown(f"{name}**{markdown(headline)}** {markdown(detail)}", help=markdown(rule))

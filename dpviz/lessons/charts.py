@@ -36,7 +36,7 @@ class Look:
         top: upper end of the axis upwards; fitting if None.
         step: drawn as steps, for whole numbers.
         height: of the whole chart, in pixels.
-        told: what the alternative text adds.
+        description: what the alternative text adds.
     """
 
     title: str
@@ -49,16 +49,16 @@ class Look:
     top: float | None = None
     step: bool = False
     height: int = HEIGHT
-    told: str = ""
+    description: str = ""
 
 
-def curves(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None, under: Sequence[Any] = ()) -> alt.LayerChart:
+def curve_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None, under: Sequence[Any] = ()) -> alt.LayerChart:
     """A line per series, and dots of the same colours.
 
     Args:
         table: columns x, y, series.
         look: titles, series and scales.
-        dots: the same columns, for what was drawn or measured.
+        dots: the same columns, for what was measured.
         under: layers below the lines, with fields x and y of their own.
     """
     names = {"series": "line", "x": look.x, "y": look.y}
@@ -66,17 +66,17 @@ def curves(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None,
     channels = {
         "x": x_axis(look, table),
         "y": y_axis(look, table=table),
-        "color": apart(alt.Color, "series", look.order, look.colors),
+        "color": style_channel(alt.Color, "series", look.order, look.colors),
         "tooltip": tooltip(names),
     }
-    layers = [*under, line.encode(strokeDash=apart(alt.StrokeDash, "series", look.order, DASHES), **channels)]
+    layers = [*under, line.encode(strokeDash=style_channel(alt.StrokeDash, "series", look.order, DASHES), **channels)]
     if dots is not None and len(dots):
         marks = alt.Chart(with_texts(dots, list(names))).mark_point(filled=True, size=65, opacity=0.85)
         layers.append(marks.encode(**channels))
-    return finish(alt.layer(*layers), look.title, f"{look.told} {told_of(table)}".strip(), look.height)
+    return finish(alt.layer(*layers), look.title, f"{look.description} {series_text(table)}".strip(), look.height)
 
 
-def apart(channel: Any, field: str, order: Sequence[str], ways: Sequence[Any], symbol: str = "stroke") -> Any:
+def style_channel(channel: Any, field: str, order: Sequence[str], ways: Sequence[Any], symbol: str = "stroke") -> Any:
     """A channel that gives each of a few names a look of its own; its legend shows dashes and has room on a phone.
 
     Args:
@@ -126,7 +126,7 @@ def y_axis(look: Look, field: str = "y", table: pd.DataFrame | None = None) -> A
     return alt.Y(field=field, type="quantitative", title=look.y, scale=scale, axis=axis)
 
 
-def told_of(table: pd.DataFrame, most: int = 12) -> str:
+def series_text(table: pd.DataFrame, most: int = 12) -> str:
     """The series of a table in words, thinned out where they are long."""
     parts = []
     for name, rows in table.groupby("series", sort=False):
@@ -135,7 +135,7 @@ def told_of(table: pd.DataFrame, most: int = 12) -> str:
     return "; ".join(parts) + "."
 
 
-def upright(x: float, name: str, *, left: bool = False) -> Any:
+def vertical_line(x: float, name: str, *, left: bool = False) -> Any:
     """A dashed line from bottom to top with its name at the top, to the right of it or to the `left`."""
     base = alt.Chart(pd.DataFrame({"x": [x], "what": [name]})).encode(x=alt.X(field="x", type="quantitative"))
     rule = base.mark_rule(color=GREY, strokeDash=[5, 4], strokeWidth=2, aria=False)
@@ -157,8 +157,8 @@ def band(table: pd.DataFrame, color: str = GREY) -> Any:
     return area.encode(x=alt.X(field="x", type="quantitative"), y=alt.Y(field="low", type="quantitative"), y2=alt.Y2(field="high"))
 
 
-def by_step(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None, spread: bool = False) -> alt.LayerChart:
-    """A line per series over a few named steps, with dots for what was drawn or bars for the spread of draws.
+def step_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None, spread: bool = False) -> alt.LayerChart:
+    """A line per series over a few named steps, with dots for what was measured or bars for the spread of runs.
 
     Args:
         table: x (names in order), y, series; with `spread` also low and high.
@@ -169,7 +169,7 @@ def by_step(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None
     names = {"series": "line", "x": look.x, "y": look.y}
     channels: dict[str, Any] = {
         "x": alt.X(field="x", type="ordinal", sort=None, title=look.x, axis=alt.Axis(labelAngle=0)),
-        "color": apart(alt.Color, "series", look.order, look.colors),
+        "color": style_channel(alt.Color, "series", look.order, look.colors),
     }
     y = alt.Y(field="y", type="quantitative", title=look.y, axis=AXIS, scale=alt.Scale(zero=True))
     base = alt.Chart(with_texts(table, list(names))).encode(**channels, tooltip=tooltip(names))
@@ -177,9 +177,9 @@ def by_step(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None
     if spread:
         low = alt.Y(field="low", type="quantitative", title=look.y)
         layers.append(base.mark_rule(strokeWidth=6, opacity=0.25, aria=False).encode(y=low, y2=alt.Y2(field="high")))
-    dash = apart(alt.StrokeDash, "series", look.order, DASHES)
+    dash = style_channel(alt.StrokeDash, "series", look.order, DASHES)
     layers.append(base.mark_line(strokeWidth=2.5, point=alt.OverlayMarkDef(size=40, filled=True)).encode(y=y, strokeDash=dash))
     if dots is not None:
         drawn = alt.Chart(with_texts(dots, list(names))).mark_point(size=90, opacity=0.9, strokeWidth=2)
         layers.append(drawn.encode(**channels, y=y, tooltip=tooltip(names)))
-    return finish(alt.layer(*layers), look.title, f"{look.told} {told_of(table)}".strip(), look.height)
+    return finish(alt.layer(*layers), look.title, f"{look.description} {series_text(table)}".strip(), look.height)

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats
-from dpviz.lessons.charts import Look, by_step
+from dpviz.lessons.charts import Look, step_chart
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.allocation import level_weights
@@ -48,7 +48,7 @@ class Consistency(Lesson):
         " privacy, and"
         " it makes every level more accurate."
     )
-    task: ClassVar[str] = "press *Draw again* and find a part where the measurement was far off: which of its neighbours pulled it back?"
+    task: ClassVar[str] = "press *Run again* and find a part where the measurement was far off: which of its neighbours pulled it back?"
 
     epsilon: float = epsilon_setting(0.5)
     split: str = setting("uniform", "Budget over levels", choices=("uniform", "geometric"), help="How ε is shared between the four levels.")
@@ -56,7 +56,7 @@ class Consistency(Lesson):
 
     def show(self) -> Shown:
         """Compute the figures for these settings."""
-        table = one_draw(self.split, self.epsilon, self.draw)
+        table = street_counts(self.split, self.epsilon, self.draw)
         theory, drawn = errors_by_level(self.split, self.epsilon, self.draw)
         names = {"level": "x", "error": "y"}
         look = Look(
@@ -65,13 +65,13 @@ class Consistency(Lesson):
             y="typical error (people)",
             order=(BEFORE, AFTER),
             height=260,
-            told=f"Lines are theory, rings {REPEATS} draws.",
+            description=f"Lines are theory, rings {REPEATS} runs.",
         )
-        streets = tuple(icicle(table[table["series"] == name], LEVELS, name.capitalize()) for name in (BEFORE, AFTER))
+        streets = tuple(street_chart(table[table["series"] == name], LEVELS, name.capitalize()) for name in (BEFORE, AFTER))
         before, after = (theory.loc[theory["series"] == name, "error"].to_numpy() for name in (BEFORE, AFTER))
         gain = 100 * (1 - after / before)
         return Shown(
-            rows=(streets, (by_step(theory.rename(columns=names), look, dots=drawn.rename(columns=names)),)),
+            rows=(streets, (step_chart(theory.rename(columns=names), look, dots=drawn.rename(columns=names)),)),
             figures=(
                 Figure(
                     label="Contradictions before",
@@ -92,7 +92,7 @@ class Consistency(Lesson):
             ),
             note="Orange: a count that its own parts contradict; in small print what they add up to. A street of eight areas is halved"
             " three"
-            f" times and counted on every level. Lines: theory. Rings: {REPEATS} seeded draws. No other unbiased linear combination of the"
+            f" times and counted on every level. Lines: theory. Rings: {REPEATS} seeded runs. No other unbiased linear combination of the"
             " same"
             " measurements has a smaller variance, for any count or sum.",
         )
@@ -103,7 +103,7 @@ def _wrong(table: pd.DataFrame, name: str) -> int:
     return int((table.loc[table["series"] == name, "gap"].abs() > LARGEST_GAP).sum())
 
 
-def icicle(table: pd.DataFrame, levels: Sequence[str], title: str, *, height: int = 260) -> alt.LayerChart:
+def street_chart(table: pd.DataFrame, levels: Sequence[str], title: str, *, height: int = 260) -> alt.LayerChart:
     """Nested parts of a street, one row per level, with their counts and what their own parts add up to.
 
     Args:
@@ -112,7 +112,7 @@ def icicle(table: pd.DataFrame, levels: Sequence[str], title: str, *, height: in
         title: of the chart.
         height: of the whole chart, in pixels.
     """
-    rows = _placed(table, levels)
+    rows = _with_positions(table, levels)
     names = {"level": "level", "count": "count", "true": "true", "gap": "own count minus the sum of its parts"}
     base = alt.Chart(with_texts(rows, list(names))).encode(tooltip=tooltip(names))
     up = alt.Scale(domain=[0, len(levels)], reverse=True, nice=False)
@@ -130,11 +130,13 @@ def icicle(table: pd.DataFrame, levels: Sequence[str], title: str, *, height: in
         )
         for text, size in (("label", 13), ("parts", 10))
     ]
-    told = "; ".join(f"{level}: {', '.join(rows.loc[rows['level'] == level, 'label'])}" for level in levels)
-    return finish(alt.layer(boxes, *texts), title, f"{told}. {int(rows['off'].sum())} counts differ from the sum of their parts.", height)
+    description = "; ".join(f"{level}: {', '.join(rows.loc[rows['level'] == level, 'label'])}" for level in levels)
+    return finish(
+        alt.layer(boxes, *texts), title, f"{description}. {int(rows['off'].sum())} counts differ from the sum of their parts.", height
+    )
 
 
-def _placed(table: pd.DataFrame, levels: Sequence[str]) -> pd.DataFrame:
+def _with_positions(table: pd.DataFrame, levels: Sequence[str]) -> pd.DataFrame:
     """The parts with their places and texts."""
     rows = table.assign(label=[_whole(count) for count in table["count"]], off=table["gap"].abs() > LARGEST_GAP)
     inner = rows["level"] != levels[-1]
@@ -173,7 +175,7 @@ def true_counts() -> NDArray[np.int64]:
     return np.concatenate(parts)
 
 
-def measured(split: str, epsilon: float, entropy: Entropy) -> tuple[Floats, Floats]:
+def measure_street(split: str, epsilon: float, entropy: Entropy) -> tuple[Floats, Floats]:
     """(15,) noisy counts, each level with its share of epsilon, and (15,) their variances."""
     tree, true = street_tree(), true_counts()
     noisy, variance = np.empty(len(tree)), np.empty(len(tree))
@@ -184,7 +186,7 @@ def measured(split: str, epsilon: float, entropy: Entropy) -> tuple[Floats, Floa
     return noisy, variance
 
 
-def one_draw(split: str, epsilon: float, draw: int) -> pd.DataFrame:
+def street_counts(split: str, epsilon: float, draw: int) -> pd.DataFrame:
     """Every part of the street before and after.
 
     Returns:
@@ -192,7 +194,7 @@ def one_draw(split: str, epsilon: float, draw: int) -> pd.DataFrame:
         areas).
     """
     tree = street_tree()
-    noisy, variance = measured(split, epsilon, Entropy.seeded(draw))
+    noisy, variance = measure_street(split, epsilon, Entropy.seeded(draw))
     after, _ = least_squares(tree, noisy, variance)
     shared = {"level": np.array(LEVELS)[tree.depth], "west": tree.west, "east": tree.east, "true": true_counts()}
     tables = [
@@ -211,9 +213,9 @@ def gaps(tree: Tree, count: Floats) -> Floats:
 
 
 def errors_by_level(split: str, epsilon: float, draw: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Typical error of a part, by level: in theory, and over `REPEATS` draws; columns level, series, error."""
+    """Typical error of a part, by level: in theory, and over `REPEATS` runs; columns level, series, error."""
     tree, true = street_tree(), true_counts()
-    draws = [measured(split, epsilon, stream) for stream in Entropy.seeded(draw).spawn(REPEATS)]
+    draws = [measure_street(split, epsilon, stream) for stream in Entropy.seeded(draw).spawn(REPEATS)]
     variance = draws[0][1]
     _, spread = least_squares(tree, *draws[0])
     theory = {BEFORE: variance, AFTER: spread.variances(tree)}

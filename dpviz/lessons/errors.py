@@ -1,4 +1,4 @@
-"""Errors of sums over squares of all sizes, from what mechanisms state and from draws: flat noise, and trees by how they split a budget."""
+"""Errors of sums over squares of all sizes, as mechanisms state them and as measured: flat noise, and trees by their split."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _PLACED, _SEED = 200, 5
 _MOST_STEPS = 400
 
 
-def frame(order: int) -> Domain:
+def town_domain(order: int) -> Domain:
     """A plain plane of unit cells."""
     return Domain(bounds=(0.0, 0.0, float(1 << order), float(1 << order)), crs=None, order=order)
 
 
 @lru_cache(maxsize=8)
-def nobody(order: int) -> PointCounts:
-    """An empty town: noise does not depend on the data, so what is released of nobody is the error of any release."""
-    return PointCounts.from_xy([], [], domain=frame(order))
+def empty_town(order: int) -> PointCounts:
+    """A town without people. Noise does not depend on the data, so a release of this town shows the error of any release."""
+    return PointCounts.from_xy([], [], domain=town_domain(order))
 
 
 def squares(order: int, placement: str) -> dict[int, Floats]:
@@ -46,7 +46,7 @@ def squares(order: int, placement: str) -> dict[int, Floats]:
     found = {}
     for side in (1 << step for step in range(order + 1)):
         if placement == ANYWHERE:
-            found[side * side] = fixed_size(frame(order), side, side, _PLACED, _SEED)
+            found[side * side] = fixed_size(town_domain(order), side, side, _PLACED, _SEED)
         else:
             west, south = (part.ravel().astype(float) for part in np.meshgrid(*[np.arange(0, 1 << order, side)] * 2))
             found[side * side] = np.stack([west, south, west + side, south + side], axis=1)[:: max(1, len(west) // _PLACED)]
@@ -59,8 +59,8 @@ def stated_errors(release: Release, order: int, placement: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["cells", "error"])
 
 
-def drawn_errors(releases: Sequence[Release], order: int, placement: str) -> pd.DataFrame:
-    """The same from releases of `nobody`, whose answers are their errors."""
+def measured_errors(releases: Sequence[Release], order: int, placement: str) -> pd.DataFrame:
+    """The same, measured on releases of `empty_town`, whose answers are their errors."""
     rows = [
         (cells, math.sqrt(np.mean([(each.answer(boxes) ** 2).mean() for each in releases])))
         for cells, boxes in squares(order, placement).items()
@@ -69,11 +69,11 @@ def drawn_errors(releases: Sequence[Release], order: int, placement: str) -> pd.
 
 
 def flat_and_tree(order: int, epsilon: float, draw: int) -> dict[str, Release]:
-    """One draw of noise on every cell, and one of a geometric quadtree with the same epsilon, of `nobody`."""
+    """Releases of `empty_town` with the same epsilon: noise on every cell, and a geometric quadtree."""
     first, second = Entropy.seeded(draw).spawn(2)
     budget = PureBudget(epsilon)
-    flat = Identity(order=order).release(nobody(order), budget, first)
-    return {FLAT: flat, TREE: Quadtree(height=order).release(nobody(order), budget, second)}
+    flat = Identity(order=order).release(empty_town(order), budget, first)
+    return {FLAT: flat, TREE: Quadtree(height=order).release(empty_town(order), budget, second)}
 
 
 def running_errors(releases: dict[str, Release], order: int, epsilon: float) -> pd.DataFrame:
@@ -93,7 +93,7 @@ def running_errors(releases: dict[str, Release], order: int, epsilon: float) -> 
     return pd.concat(parts, ignore_index=True)
 
 
-def with_leaves(shares: Sequence[float]) -> tuple[float, ...]:
+def with_leaf_share(shares: Sequence[float]) -> tuple[float, ...]:
     """Shares in which the last level has at least 1 %: below the deepest measured level a tree knows nothing."""
     total, last = sum(shares), shares[-1] / sum(shares)
     if last >= SMALLEST_LEAF_SHARE:
@@ -113,13 +113,13 @@ def split_tree(shares: Sequence[float], *, least_squares: bool) -> Quadtree:
 def split_theory(shares: tuple[float, ...], epsilon: float, least_squares: bool, placement: str) -> pd.DataFrame:
     """`stated_errors` of a tree with these shares; the spread does not depend on the noise that is drawn."""
     order = len(shares) - 1
-    release = split_tree(shares, least_squares=least_squares).release(nobody(order), PureBudget(epsilon), Entropy.seeded(0))
+    release = split_tree(shares, least_squares=least_squares).release(empty_town(order), PureBudget(epsilon), Entropy.seeded(0))
     return stated_errors(release, order, placement)
 
 
 def split_draws(shares: tuple[float, ...], epsilon: float, how: dict[str, Any], draw: int, repeats: int) -> pd.DataFrame:
-    """`drawn_errors` of `repeats` releases; `how` has least_squares and placement."""
+    """`measured_errors` of `repeats` releases; `how` has least_squares and placement."""
     order, tree = len(shares) - 1, split_tree(shares, least_squares=how["least_squares"])
     streams = Entropy.seeded(draw).spawn(repeats)
-    releases = [tree.release(nobody(order), PureBudget(epsilon), stream) for stream in streams]
-    return drawn_errors(releases, order, how["placement"])
+    releases = [tree.release(empty_town(order), PureBudget(epsilon), stream) for stream in streams]
+    return measured_errors(releases, order, how["placement"])

@@ -1,4 +1,4 @@
-"""Lesson: how even both sides of a split are, and where HTF's private choice of it falls over many draws."""
+"""Lesson: how even both sides of a split are, and where HTF's private choice of it falls over many runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 from dpviz.data.points import PointCounts
 from dpviz.evaluation.split_objective import FORM, ObjectiveCurve, objective_curve, objectives
-from dpviz.lessons.charts import AMBER, GREEN, apart, band, level
+from dpviz.lessons.charts import AMBER, GREEN, band, level, style_channel
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting
 from dpviz.lessons.maps import Cells, cell_map
 from dpviz.lessons.town import TOWNS, TWO, town
@@ -56,7 +56,7 @@ class Homogeneity(Lesson):
         picked = chosen_lines(points, self.epsilon, self.draw, across=across)
         gain = 100 * (1 - curve.least / curve.unsplit)
         return Shown(
-            rows=((_map(self, curve), split_curve(curve, curve_axis(across))), (chosen(picked, curve_axis(across)),)),
+            rows=((_map(self, curve), unevenness_chart(curve, curve_axis(across))), (chosen(picked, curve_axis(across)),)),
             figures=(
                 Figure(label="Best line", value=f"{curve.best} of {points.domain.side}", help="Where unevenness is least, without noise."),
                 Figure(label="It takes away", value=f"{gain:.1f} %", help="Of the unevenness without a split."),
@@ -68,18 +68,18 @@ class Homogeneity(Lesson):
                 Figure(
                     label="Good choices",
                     value=f"{near_best(curve, picked):.0f} %",
-                    help="Draws at least half as good as the best tried line.",
+                    help="Runs at least half as good as the best tried line.",
                 ),
             ),
             note="Unevenness: how far each cell is from the mean of its part, added up. Grey band: the noise of the choice. Bars: where"
-            f" permute-and-flip, the default, falls among the few evenly spaced lines that it tries, in {REPEATS} seeded draws.",
+            f" permute-and-flip, the default, falls among the few evenly spaced lines that it tries, in {REPEATS} seeded runs.",
             source="Shaham et al., HTF: Homogeneous Tree Framework for Differentially-Private Release of Location Data, SIGSPATIAL 2021,"
             " Equation 5.",
         )
 
 
 def curve_axis(across: bool) -> str:
-    """What a line's place is called."""
+    """The title of the axis that a line's position is read from."""
     return f"{'x' if across else 'y'} of the line"
 
 
@@ -98,12 +98,12 @@ def _map(lesson: Homogeneity, curve: ObjectiveCurve) -> object:
         value="people per cell",
         low=0.0,
         high=max(float(blocks.max()), 1.0),
-        told=f"The best line is at {curve_axis(curve.across)[0]} = {best} of {side}.",
+        description=f"The best line is at {curve_axis(curve.across)[0]} = {best} of {side}.",
     )
     return cell_map(look, outlines=parts, strong=True)
 
 
-def split_curve(curve: ObjectiveCurve, where: str, *, height: int = 380) -> alt.LayerChart:
+def unevenness_chart(curve: ObjectiveCurve, where: str, *, height: int = 380) -> alt.LayerChart:
     """How unevenly both parts are filled, by where the line is; the band is one standard deviation of the choice's noise.
 
     Args:
@@ -121,17 +121,17 @@ def split_curve(curve: ObjectiveCurve, where: str, *, height: int = 380) -> alt.
     line = alt.Chart(with_texts(rows, list(names))).mark_line(color=ACCENT, strokeWidth=2.5).encode(x=x, y=y, tooltip=tooltip(names))
     marks = alt.Chart(with_texts(marked, list(names))).mark_point(filled=True, size=110, opacity=1)
     marks = marks.encode(x=x, y=y, tooltip=tooltip(names), **_kinds())
-    told = f"Unevenness without a split: {readable(curve.unsplit)}. At the lines that are tried: {told_by(marked[:-1], 'x', 'y')}."
-    told += f" Best of all: {readable(curve.best)}, with {readable(curve.least)}. Noise: {readable(curve.choice_noise)} up and down."
+    description = f"Unevenness without a split: {readable(curve.unsplit)}. At the lines that are tried: {told_by(marked[:-1], 'x', 'y')}."
+    description += f" Best of all: {readable(curve.best)}, with {readable(curve.least)}. Noise: {readable(curve.choice_noise)} up and down."
     whole = level(curve.unsplit, "without a split")
-    return finish(alt.layer(band(rows), whole, line, marks), "How uneven are both parts?", told, height)
+    return finish(alt.layer(band(rows), whole, line, marks), "How uneven are both parts?", description, height)
 
 
 def _kinds() -> dict[str, Any]:
     kinds = (TRIED, BEST)
     return {
-        "color": apart(alt.Color, "kind", kinds, (AMBER, GREEN), "circle"),
-        "shape": apart(alt.Shape, "kind", kinds, ("triangle-up", "cross"), "circle"),
+        "color": style_channel(alt.Color, "kind", kinds, (AMBER, GREEN), "circle"),
+        "shape": style_channel(alt.Shape, "kind", kinds, ("triangle-up", "cross"), "circle"),
     }
 
 
@@ -156,10 +156,10 @@ def chosen(table: pd.DataFrame, where: str, *, height: int = 220) -> alt.LayerCh
 
 
 def chosen_lines(points: PointCounts, epsilon: float, draw: int, *, across: bool) -> pd.DataFrame:
-    """How often each line is chosen by HTF's default (permute-and-flip over evenly spaced lines) in `REPEATS` draws.
+    """How often each line is chosen by HTF's default (permute-and-flip over evenly spaced lines) in `REPEATS` runs.
 
     Returns:
-        place (coordinate of the line), times (percent of the draws).
+        place (coordinate of the line), times (percent of the runs).
     """
     side = points.domain.side
     tried, valid = candidates(np.zeros(1, np.int64), np.full(1, side), FORM.lines, FORM.inner)
@@ -173,7 +173,7 @@ def chosen_lines(points: PointCounts, epsilon: float, draw: int, *, across: bool
 
 
 def near_best(curve: ObjectiveCurve, chosen: pd.DataFrame) -> float:
-    """Percent of draws whose line is at least half as good as the best tried line, against not splitting at all."""
+    """Percent of runs whose line is at least half as good as the best tried line, against not splitting at all."""
     gain = curve.unsplit - curve.tried_objective
     places = curve.tried[gain >= gain.max() / 2]
     return float(chosen.loc[chosen["place"].isin(places.tolist()), "times"].sum())

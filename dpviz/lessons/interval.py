@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from dpviz.evaluation.metrics import true_answers
-from dpviz.lessons.charts import RED, apart
+from dpviz.lessons.charts import RED, style_channel
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.town import TWO, town
 from dpviz.mechanisms.base import setting
@@ -31,7 +31,7 @@ AREAS: dict[str, tuple[float, float, float, float]] = {
     CUTS: (12.0, 37.0, 21.0, 51.0),
     SMALL: (10.0, 40.0, 13.0, 43.0),
 }
-HELD, MISSED = "holds the true count", "misses it"
+CONTAINS, MISSES = "contains the true count", "misses it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,15 +41,16 @@ class Interval(Lesson):
     key: ClassVar[str] = "interval"
     title: ClassVar[str] = "Reading an interval"
     text: ClassVar[str] = (
-        "The 95 % is about the procedure: of many releases of the same data, at least 95 in 100 on average state an interval that holds"
-        " the true count; one interval holds it or does not. It covers the noise only: where an area cuts through partitions, assuming that"
-        " people are spread evenly in them adds a bias that no interval shows."
+        "The 95 % is about the procedure: of many releases of the same data, at least 95 in 100 on average state an interval that contains"
+        " the true count; one interval contains it or does not. It covers the noise only: where an area cuts through partitions, assuming"
+        " that people are spread evenly in them adds a bias that no interval shows."
     )
     task: ClassVar[str] = (
-        "choose the area that cuts through partitions, then make the tree higher: what happens to bias, noise and the number that hold?"
+        "choose the area that cuts through partitions, then make the tree higher: how do bias, noise and the number of intervals that"
+        " contain the true count change?"
     )
 
-    area: str = setting(BLOCK, "Area", choices=tuple(AREAS), help="What is asked of every release.")
+    area: str = setting(BLOCK, "Area", choices=tuple(AREAS), help="The area whose count is read from every release.")
     epsilon: float = epsilon_setting(0.5)
     height: int = setting(4, "Height of the tree", low=3, high=5, help="Higher: smaller partitions, less bias, more noise on each.")
     draw: int = draw_setting()
@@ -57,14 +58,14 @@ class Interval(Lesson):
     def show(self) -> Shown:
         """Compute the figures for these settings."""
         found = intervals(self.area, self.epsilon, self.height, self.draw)
-        low, high = usual_range()
+        low, high = expected_range()
         width = (1 << ORDER) >> self.height
         return Shown(
-            rows=((interval_rows(found.table, found.truth, (HELD, MISSED)),),),
+            rows=((interval_chart(found.table, found.truth, (CONTAINS, MISSES)),),),
             figures=(
                 Figure(
-                    label="Hold the true count",
-                    value=f"{found.held} of {REPEATS}",
+                    label="Contain the true count",
+                    value=f"{found.containing} of {REPEATS}",
                     help=f"At exactly 95 %, {low} to {high} would be usual.",
                 ),
                 Figure(label="Noise, as stated", value=f"± {found.stddev:.3g}", help="Standard deviation, known without the truth."),
@@ -80,13 +81,13 @@ class Interval(Lesson):
         )
 
 
-def interval_rows(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, height: int = 380) -> alt.LayerChart:
-    """Intervals side by side, coloured by whether they hold the truth.
+def interval_chart(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, height: int = 380) -> alt.LayerChart:
+    """Intervals side by side, coloured by whether they contain the true count.
 
     Args:
         table: release, estimate, low, high, series (one of `kinds`).
         truth: the true count.
-        kinds: holding, missing.
+        kinds: containing it, missing it.
         height: of the whole chart, in pixels.
     """
     names = {"release": "release", "estimate": "estimate", "low": "from", "high": "to", "series": "interval"}
@@ -99,20 +100,20 @@ def interval_rows(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, he
     )
     title = "people in the area"
     base = alt.Chart(with_texts(table, list(names))).encode(x=x, tooltip=tooltip(names))
-    color = apart(alt.Color, "series", kinds, (ACCENT, RED), "circle")
+    color = style_channel(alt.Color, "series", kinds, (ACCENT, RED), "circle")
     scale, axis = alt.Scale(zero=False), alt.Axis(format=FORMAT, tickCount=5)
     bars = base.mark_rule(strokeWidth=1.6).encode(
         y=alt.Y(field="low", type="quantitative", title=title, scale=scale, axis=axis), y2=alt.Y2(field="high"), color=color
     )
-    shape = apart(alt.Shape, "series", kinds, ("circle", "cross"), "circle")
+    shape = style_channel(alt.Shape, "series", kinds, ("circle", "cross"), "circle")
     dots = base.mark_point(filled=True, size=34, opacity=1).encode(
         y=alt.Y(field="estimate", type="quantitative", scale=scale), color=color, shape=shape
     )
     line = alt.Chart(pd.DataFrame({"y": [truth], "what": ["true count"]})).mark_rule(color=GREY, strokeWidth=2)
     line = line.encode(y=alt.Y(field="y", type="quantitative"), tooltip=[alt.Tooltip(field="what", type="nominal", title="line")])
     number = table["series"].value_counts()
-    told = f"True count {readable(truth)}. {', '.join(f'{int(number.get(kind, 0))} {kind}' for kind in kinds)}."
-    return finish(alt.layer(bars, dots, line), "A hundred intervals; line: the true count", told, height)
+    description = f"True count {readable(truth)}. {', '.join(f'{int(number.get(kind, 0))} {kind}' for kind in kinds)}."
+    return finish(alt.layer(bars, dots, line), "A hundred intervals; line: the true count", description, height)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,7 +121,7 @@ class Intervals:
     """A hundred intervals for one area.
 
     Attributes:
-        table: release (1 ...), estimate, low, high, and series: `HELD` or `MISSED`.
+        table: release (1 ...), estimate, low, high, and series: `CONTAINS` or `MISSES`.
         truth: people in the area.
         bias: what the assumption of even partitions adds to every estimate.
         stddev: of the noise, as stated.
@@ -132,9 +133,9 @@ class Intervals:
     stddev: float
 
     @property
-    def held(self) -> int:
-        """How many hold the true count."""
-        return int((self.table["series"] == HELD).sum())
+    def containing(self) -> int:
+        """How many contain the true count."""
+        return int((self.table["series"] == CONTAINS).sum())
 
 
 @lru_cache(maxsize=32)
@@ -153,13 +154,13 @@ def intervals(area: str, epsilon: float, height: int, draw: int) -> Intervals:
     estimate = np.array([float(release.answer(box)[0]) for release in releases])
     truth = float(true_answers(points, box)[0])
     low, high = np.floor(estimate - INTERVAL_WIDTH * stddev), np.ceil(estimate + INTERVAL_WIDTH * stddev)
-    held = (low <= truth) & (truth <= high)
+    containing = (low <= truth) & (truth <= high)
     table = pd.DataFrame({"release": np.arange(1, REPEATS + 1), "estimate": estimate, "low": low, "high": high})
-    table["series"] = np.where(held, HELD, MISSED)
-    return Intervals(table=table, truth=truth, bias=even_answer(area, height) - truth, stddev=stddev)
+    table["series"] = np.where(containing, CONTAINS, MISSES)
+    return Intervals(table=table, truth=truth, bias=noiseless_answer(area, height) - truth, stddev=stddev)
 
 
-def even_answer(area: str, height: int) -> float:
+def noiseless_answer(area: str, height: int) -> float:
     """The answer without noise: true counts of the partitions, each taken as evenly filled; what all estimates average to."""
     points = town(ORDER, PEOPLE, TWO)
     width = points.domain.side >> height
@@ -171,7 +172,7 @@ def even_answer(area: str, height: int) -> float:
     return float(up @ points.blocks(height) @ across)
 
 
-def usual_range() -> tuple[int, int]:
-    """How many of the hundred hold in 19 of 20 such experiments, if each does with probability 0.95 exactly."""
+def expected_range() -> tuple[int, int]:
+    """How many of the hundred contain the truth in 19 of 20 such experiments, if each does so with probability 0.95 exactly."""
     low, high = stats.binom.interval(0.95, REPEATS, 0.95)
     return int(low), int(high)

@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 from dpviz.arrays import Floats, Integers
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells, cell_map
-from dpviz.lessons.town import TWO, counted, town_cells
+from dpviz.lessons.town import TWO, count_residents, town_cells
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.points.kdtree import Kdtree
 from dpviz.mechanisms.references import ExactKdtree
@@ -41,9 +41,8 @@ class Leak(Lesson):
     title: ClassVar[str] = "Why exact medians leak"
     text: ClassVar[str] = (
         "Splits at exact medians are exact facts about the data: an attacker who knows everybody but one tries that person in every cell"
-        " and keeps the cells that give the published lines, often a single one. Private splits are drawn from a law that one person moves"
-        " by"
-        " a bounded factor only, so every cell stays possible, and the same attack learns little."
+        " and keeps the cells that give the published lines, often a single one. One person changes the probability of each private split"
+        " by a bounded factor only, so every cell stays possible, and the same attack learns little."
     )
     task: ClassVar[str] = (
         "attack several people; then set ε to 5 and see that even a generous budget does not bring the exact tree's leak back."
@@ -63,8 +62,8 @@ class Leak(Lesson):
             _map(open_belief, exact, person, "Exact medians (NOT PRIVATE)"),
             _map(closed_belief, private, person, f"Private medians, ε = {self.epsilon:g}"),
         )
-        found, hidden = summed_up(open_belief, person), summed_up(closed_belief, person)
-        alone, few = given_away(self.height)
+        found, hidden = summarize_attack(open_belief, person), summarize_attack(closed_belief, person)
+        alone, few = found_people(self.height)
         return Shown(
             rows=(maps,),
             figures=(
@@ -98,8 +97,10 @@ def _map(belief: NDArray[np.float64], release: Release, person: int, title: str)
     marks = pd.DataFrame({"x": columns + 0.5, "y": rows + 0.5, "what": "known person", "shape": "dot"})
     marks.loc[person, ["what", "shape"]] = "the attacked person", "circle"
     boxes = pd.DataFrame(release.tree.rectangles(release.tree.leaves), columns=["x", "y", "x2", "y2"])
-    told = f"{len(cells):,} cells are possible; the true one is believed with {100 * belief[rows[person], columns[person]]:.3g} %."
-    return cell_map(Cells(table=cells, title=title, value="belief (%)", low=0.01, high=100.0, told=told), marks=marks, outlines=boxes)
+    description = f"{len(cells):,} cells are possible; the true one is believed with {100 * belief[rows[person], columns[person]]:.3g} %."
+    return cell_map(
+        Cells(table=cells, title=title, value="belief (%)", low=0.01, high=100.0, description=description), marks=marks, outlines=boxes
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,27 +121,27 @@ def people() -> tuple[Integers, Integers]:
 
 def exact_release(height: int) -> Release:
     """The tree at exact medians; its counts are not looked at. NOT PRIVATE."""
-    return ExactKdtree(height=height).release(counted(*people(), ORDER), PureBudget(1), Entropy.seeded(0))
+    return ExactKdtree(height=height).release(count_residents(*people(), ORDER), PureBudget(1), Entropy.seeded(0))
 
 
 def private_release(height: int, epsilon: float, draw: int) -> Release:
     """The private tree whose splits spend `epsilon`; as much again goes to counts, which are not looked at."""
     mechanism = Kdtree(height=height, median_share=_HALF)
-    return mechanism.release(counted(*people(), ORDER), PureBudget(2 * epsilon), Entropy.seeded(draw))
+    return mechanism.release(count_residents(*people(), ORDER), PureBudget(2 * epsilon), Entropy.seeded(draw))
 
 
-def cuts(tree: Tree) -> Iterator[Cut]:
+def published_cuts(tree: Tree) -> Iterator[Cut]:
     """The lines of a tree of fan-out 4 whose nodes are halved twice; nodes with fewer parts are left out, which helps no attacker."""
     for node in np.flatnonzero(tree.children == 4):
         rectangle = tuple(tree.rectangles(np.array([node]))[0].tolist())
         first = int(tree.first_child[node])
         parts = [tuple(part) for part in tree.rectangles(np.arange(first, first + 4)).tolist()]
-        halves, level = [_around(parts[:2]), _around(parts[2:])], 2 * int(tree.depth[node])
+        halves, level = [_bounding_rectangle(parts[:2]), _bounding_rectangle(parts[2:])], 2 * int(tree.depth[node])
         yield _cut(rectangle, halves, level)
         yield from (_cut(half, parts[2 * place : 2 * place + 2], level + 1) for place, half in enumerate(halves))
 
 
-def _around(parts: list[tuple[int, ...]]) -> tuple[int, int, int, int]:
+def _bounding_rectangle(parts: list[tuple[int, ...]]) -> tuple[int, int, int, int]:
     (west, south, _, _), (_, _, east, north) = parts
     return west, south, east, north
 
@@ -154,8 +155,8 @@ def _cut(rectangle: tuple[int, ...], halves: Sequence[tuple[int, ...]], level: i
 def attack(release: Release, person: int, epsilon: float | None) -> Floats:
     """What the attacker believes about one person's cell.
 
-    Every cell is as likely as any other beforehand. For each line, the law of where it falls is known if the person is in a cell;
-    cells multiply these probabilities up. Nothing but the lines is used.
+    Every cell is as likely as any other beforehand. For each line, the probability that it falls there is known for every cell that the
+    person may be in; a cell's probability is the product over all lines. Nothing but the lines is used.
 
     Args:
         release: of all people; only its tree is looked at.
@@ -168,8 +169,8 @@ def attack(release: Release, person: int, epsilon: float | None) -> Floats:
     column, row = (np.delete(part, person) for part in people())
     log = np.zeros((SIDE, SIDE))
     rate = None if epsilon is None else epsilon / (2 * release.height)
-    for cut in cuts(release.tree):
-        inside, outside = line_law(cut, column, row, rate)
+    for cut in published_cuts(release.tree):
+        inside, outside = line_probabilities(cut, column, row, rate)
         west, south, east, north = cut.rectangle
         part = log[south:north, west:east].copy()
         log += outside
@@ -177,8 +178,8 @@ def attack(release: Release, person: int, epsilon: float | None) -> Floats:
     return np.asarray(np.exp(log - logsumexp(log)))
 
 
-def line_law(cut: Cut, column: Integers, row: Integers, rate: float | None) -> tuple[Floats, float]:
-    """Logarithms of the probability of a published line: (w,) if the person is at each place of the node, and if outside it.
+def line_probabilities(cut: Cut, column: Integers, row: Integers, rate: float | None) -> tuple[Floats, float]:
+    """Logarithms of the probability of a published line: (w,) if the person is in each column (or row) of the node, and if outside it.
 
     Args:
         cut: the line and its node.
@@ -201,21 +202,21 @@ def line_law(cut: Cut, column: Integers, row: Integers, rate: float | None) -> t
 
 
 def _exact_lines(counts: Integers) -> Integers:
-    """(k,) exact medians of (k, w) people per place."""
+    """(k,) exact medians of (k, w) people per column or row."""
     node, place = np.nonzero(counts)
     width = np.full(len(counts), counts.shape[1])
     start = np.concatenate([[0], np.cumsum((counts > 0).sum(axis=1))])
     return exact_medians(NodeValues(value=place, count=counts[node, place], start=start, low=0 * width, high=width))
 
 
-def summed_up(belief: Floats, person: int) -> dict[str, float]:
-    """What came of an attack: cells still possible, belief in the true cell, the largest belief, and whether that is the true cell."""
+def summarize_attack(belief: Floats, person: int) -> dict[str, float]:
+    """The result of an attack: cells still possible, belief in the true cell, the largest belief, and whether that is the true cell."""
     column, row = people()
     true = float(belief[row[person], column[person]])
     largest = float(belief.max())
     return {"possible": float((belief > 0).sum()), "true": true, "largest": largest, "found": float(true == largest)}
 
 
-def given_away(height: int) -> tuple[int, int]:
+def found_people(height: int) -> tuple[int, int]:
     """How many people the exact tree pins down to one cell, and to at most four; attacked once, and checked by a test."""
     return _GIVEN_AWAY[height]

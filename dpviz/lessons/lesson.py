@@ -47,7 +47,7 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class ShareBar:
-    """How a setting that holds shares is set: by a preset, by dragging a bar, or by typing each share.
+    """How a setting with several shares is chosen: by a preset, by dragging a bar, or by typing each share.
 
     Attributes:
         setting: its name.
@@ -76,15 +76,23 @@ def _same_split(first: Sequence[float], second: Sequence[float]) -> bool:
 class Lesson(Settings):
     """Base of every lesson: its fields are its settings, declared as those of mechanisms are, and checked on creation.
 
-    The range check, the widgets and the link all read the declaration. A setting named `draw` numbers the seeded draw and gets the button
-    *Draw again*.
+    The range check, the widgets and the link all read the declaration. A setting named `draw` is the seed of the noise; it gets the
+    button *Run again*.
 
     Class attributes:
         key: its name in links.
         title: a question or a statement.
         text: two sentences, as Markdown.
         task: one thing to try.
-        share_bar: for a setting that holds shares, how the page shows it.
+        share_bar: how the page shows a setting with several shares, if there is one.
+
+    Example:
+        >>> @dataclass(frozen=True, kw_only=True)
+        ... class Coin(Lesson):
+        ...     key = "coin"
+        ...     epsilon: float = epsilon_setting(0.5)
+        >>> Coin(epsilon=1.0).to_query()
+        {'epsilon': '1.0'}
     """
 
     key: ClassVar[str]
@@ -136,5 +144,5 @@ def epsilon_setting(default: float = 1.0, help: str = "Smaller is more private a
 
 
 def draw_setting() -> Any:
-    """Declare which seeded draw is shown; the button *Draw again* goes to the next one."""
-    return setting(1, "Draw", low=1, high=MOST_DRAWS, help="Seeded noise on made-up data: drawing again is free.")
+    """Declare which seeded run is shown; the button *Run again* goes to the next one."""
+    return setting(1, "Run", low=1, high=MOST_DRAWS, help="Seeded noise on made-up data: running again is free.")

@@ -28,7 +28,7 @@ class Cells:
         value: title of the value with its unit.
         low: the value drawn faintest; on a logarithmic scale if it is above 0.
         high: the value drawn strongest.
-        told: alternative text.
+        description: alternative text.
         height: of the whole chart, in pixels.
     """
 
@@ -37,7 +37,7 @@ class Cells:
     value: str
     low: float
     high: float
-    told: str
+    description: str
     height: int = 380
 
 
@@ -68,7 +68,7 @@ def cell_map(
         layers.append(frame.encode(**_edges()))
     if marks is not None:
         layers += _marks(marks)
-    return finish(alt.layer(*layers), cells.title, cells.told, cells.height)
+    return finish(alt.layer(*layers), cells.title, cells.description, cells.height)
 
 
 def _edges() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Lesson: what one person changes in a released count, and what an attacker concludes from it; exact probabilities, no draws."""
+"""Lesson: what one person changes in a released count, and what an attacker concludes from it; exact probabilities, no noise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.arrays import Floats, Integers
-from dpviz.lessons.charts import COLORS, RED, Look, apart, band, curves, level, told_of, upright, x_axis, y_axis
+from dpviz.lessons.charts import COLORS, RED, Look, band, curve_chart, level, series_text, style_channel, vertical_line, x_axis, y_axis
 from dpviz.lessons.lesson import Figure, Lesson, Shown, epsilon_setting
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.budget import ApproxBudget
@@ -34,9 +34,10 @@ class OnePerson(Lesson):
     key: ClassVar[str] = "one_person"
     title: ClassVar[str] = "One person more or less"
     text: ClassVar[str] = (
-        "A noisy count follows one law if a person is in the data and another if not, and ε-differential privacy keeps the ratio of the"
-        " two between $e^{-ε}$ and $e^{ε}$ at every output. So whatever is released, and whatever else an attacker knows of the others, the"
-        " odds that this person is in change by at most a factor $e^{ε}$; how sure the attacker ends up depends on the belief before."
+        "A noisy count follows one distribution if a person is in the data and another if not, and ε-differential privacy keeps the"
+        " ratio of the two between $e^{-ε}$ and $e^{ε}$ at every output. So whatever is released, and whatever else an attacker knows of"
+        " the others, the odds that this person is in change by at most a factor $e^{ε}$; how sure the attacker ends up depends on the"
+        " belief before."
     )
     task: ClassVar[str] = "set ε to 0.1 and then to 5: when can one release make a 50 % guess nearly certain?"
 
@@ -49,9 +50,9 @@ class OnePerson(Lesson):
         """Compute the figures for these settings."""
         noise = Noise(kind=self.noise, epsilon=self.epsilon)
         counts = shown_counts(noise, self.seen)
-        laws = pd.concat(
+        distributions = pd.concat(
             [
-                pd.DataFrame({"x": counts, "y": 100 * noise.law(counts - at), "series": name})
+                pd.DataFrame({"x": counts, "y": 100 * noise.probabilities(counts - at), "series": name})
                 for at, name in ((OTHERS, OUT), (OTHERS + 1, IN))
             ]
         )
@@ -61,7 +62,7 @@ class OnePerson(Lesson):
         belief["series"] = "belief after seeing a count"
         gain = float(noise.log_odds(np.array([self.seen]))[0])
         after = 100 * float(posterior(prior, gain))
-        charts = (two_laws(laws, self.seen), beliefs(belief, (self.prior, after, high), self.seen))
+        charts = (distribution_chart(distributions, self.seen), belief_chart(belief, (self.prior, after, high), self.seen))
         return Shown(rows=(charts,), figures=_figures(self, (gain, after, low, high)), note=_note(noise, self))
 
 
@@ -79,14 +80,14 @@ def _figures(lesson: OnePerson, found: tuple[float, float, float, float]) -> tup
 def _note(noise: Noise, lesson: OnePerson) -> str:
     if noise.kind != GAUSSIAN:
         return "Grey: what $e^{ε}$ allows. With discrete Laplace noise every output changes the odds by exactly that: never more."
-    passed, least = beyond(noise)
+    passed, least = bound_violation(noise)
     return (
         f"Grey: what $e^{{ε}}$ allows. Gaussian noise for (ε, δ) = ({lesson.epsilon:g}, {DELTA:g}): outputs far in the tail pass the bound."
         f" If the person is in, that happens with probability {passed:.2g}; the δ that it takes is {least:.2g}."
     )
 
 
-def two_laws(table: pd.DataFrame, seen: int, *, height: int = 330) -> alt.LayerChart:
+def distribution_chart(table: pd.DataFrame, seen: int, *, height: int = 330) -> alt.LayerChart:
     """Probabilities of every released count with and without one person.
 
     Args:
@@ -95,18 +96,20 @@ def two_laws(table: pd.DataFrame, seen: int, *, height: int = 330) -> alt.LayerC
         height: of the whole chart, in pixels.
     """
     look = Look(title="Which count is released?", x="released count", y="probability (%)", order=(OUT, IN), colors=COLORS)
-    names = {"series": "law", "x": look.x, "y": look.y}
-    color = apart(alt.Color, "series", look.order, look.colors)
+    names = {"series": "data", "x": look.x, "y": look.y}
+    color = style_channel(alt.Color, "series", look.order, look.colors)
     base = alt.Chart(with_texts(table, list(names))).encode(x=x_axis(look, table), color=color, tooltip=tooltip(names))
     area = base.mark_area(opacity=0.18, interpolate="step", aria=False).encode(y=alt.Y(field="y", type="quantitative", stack=None))
     line = base.mark_line(strokeWidth=2.2, interpolate="step").encode(
-        y=y_axis(look), strokeDash=apart(alt.StrokeDash, "series", look.order, ([1, 0], [6, 3]))
+        y=y_axis(look), strokeDash=style_channel(alt.StrokeDash, "series", look.order, ([1, 0], [6, 3]))
     )
-    told = f"The output looked at is {seen}. {told_of(table)}"
-    return finish(alt.layer(area, line, upright(seen, f"seen: {seen}", left=_right_half(table, seen))), look.title, told, height)
+    description = f"The output looked at is {seen}. {series_text(table)}"
+    return finish(
+        alt.layer(area, line, vertical_line(seen, f"seen: {seen}", left=_right_half(table, seen))), look.title, description, height
+    )
 
 
-def beliefs(table: pd.DataFrame, bounds: tuple[float, float, float], seen: int, *, height: int = 330) -> alt.LayerChart:
+def belief_chart(table: pd.DataFrame, bounds: tuple[float, float, float], seen: int, *, height: int = 330) -> alt.LayerChart:
     """What the attacker believes after each output, within the bounds of differential privacy.
 
     Args:
@@ -117,7 +120,7 @@ def beliefs(table: pd.DataFrame, bounds: tuple[float, float, float], seen: int, 
     """
     before, after, most = bounds
     name = str(table["series"].iloc[0])
-    told = f"Before: {readable(before)} %. After seeing {seen}: {readable(round(after, 2))} %. Bound: {readable(round(most, 2))} %."
+    description = f"Before: {readable(before)} %. After seeing {seen}: {readable(round(after, 2))} %. Bound: {readable(round(most, 2))} %."
     look = Look(
         title="What does the attacker believe?",
         x="released count",
@@ -126,12 +129,12 @@ def beliefs(table: pd.DataFrame, bounds: tuple[float, float, float], seen: int, 
         step=True,
         top=100,
         height=height,
-        told=told,
+        description=description,
     )
     mark = alt.Chart(pd.DataFrame({"x": [seen], "y": [after]})).mark_point(size=130, filled=True, color=RED, opacity=1)
     mark = mark.encode(x=alt.X(field="x", type="quantitative"), y=alt.Y(field="y", type="quantitative"))
-    line = upright(seen, f"seen: {seen}", left=_right_half(table, seen))
-    return curves(table, look, under=(band(table), level(before, f"before: {before:g} %"), line, mark))
+    line = vertical_line(seen, f"seen: {seen}", left=_right_half(table, seen))
+    return curve_chart(table, look, under=(band(table), level(before, f"before: {before:g} %"), line, mark))
 
 
 def _right_half(table: pd.DataFrame, x: float) -> bool:
@@ -140,7 +143,7 @@ def _right_half(table: pd.DataFrame, x: float) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """A law of noise on a count of sensitivity 1.
+    """The distribution of the noise on a count of sensitivity 1.
 
     Attributes:
         kind: one of `NOISES`.
@@ -160,7 +163,7 @@ class Noise:
         """About one standard deviation."""
         return math.sqrt(self.variance) if self.kind == GAUSSIAN else math.sqrt(2) / self.epsilon
 
-    def law(self, k: Integers) -> Floats:
+    def probabilities(self, k: Integers) -> Floats:
         """(n,) probabilities of noise k.
 
         Source:
@@ -186,7 +189,7 @@ def _gaussian_variance(epsilon: float) -> float:
 
 
 def shown_counts(noise: Noise, seen: int) -> Integers:
-    """(n,) released counts worth drawing: four standard deviations to both sides, `seen` among them."""
+    """(n,) released counts that are shown: four standard deviations to both sides, `seen` among them."""
     reach = min(max(math.ceil(4 * noise.width), 6), _MOST_SHOWN)
     return np.arange(min(OTHERS - reach, seen - 2), max(OTHERS + 1 + reach, seen + 2) + 1)
 
@@ -200,8 +203,8 @@ def posterior(prior: float, log_odds: Floats | float) -> Floats:
     return np.asarray(1 / (1 + np.exp(-(math.log(prior / (1 - prior)) + np.asarray(log_odds)))))
 
 
-def beyond(noise: Noise) -> tuple[float, float]:
-    """How the bound e**epsilon is passed: 0 and 0 for Laplace noise.
+def bound_violation(noise: Noise) -> tuple[float, float]:
+    """By how much the bound e**epsilon is exceeded: 0 and 0 for Laplace noise.
 
     Returns:
         The probability, if the person is in, of an output whose odds ratio is above e**epsilon; and the least delta with which
@@ -209,6 +212,6 @@ def beyond(noise: Noise) -> tuple[float, float]:
     """
     reach = math.ceil(_TAIL * noise.width) + 2
     seen = np.arange(OTHERS - reach, OTHERS + reach)
-    inside, outside = noise.law(seen - OTHERS - 1), noise.law(seen - OTHERS)
+    inside, outside = noise.probabilities(seen - OTHERS - 1), noise.probabilities(seen - OTHERS)
     above = noise.log_odds(seen) > noise.epsilon * (1 + 1e-12)
     return float(inside[above].sum()), float((inside - math.exp(noise.epsilon) * outside)[above].sum())

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from dpviz.arrays import Floats, Integers
-from dpviz.lessons.charts import Look, curves, upright
+from dpviz.lessons.charts import Look, curve_chart, vertical_line
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells, cell_map
 from dpviz.mechanisms.base import setting
@@ -61,11 +61,11 @@ class Releases(Lesson):
             order=(BASIC, ZCDP),
             height=330,
         )
-        totals = composed(round(epsilon, 9)).rename(columns={"days": "x", "epsilon": "y"})
+        totals = composed_epsilons(round(epsilon, 9)).rename(columns={"days": "x", "epsilon": "y"})
         return Shown(
             rows=(
                 (_map(found.home[self.days], HOME, "Where is home?"), _map(found.work[self.days], WORK, "Where is work?")),
-                (_beliefs(found.home, found.work, self.days), curves(totals, look, under=(_day(self.days),))),
+                (_beliefs(found.home, found.work, self.days), curve_chart(totals, look, under=(_day(self.days),))),
             ),
             figures=(
                 Figure(
@@ -87,15 +87,17 @@ class Releases(Lesson):
 
 
 def _day(days: int) -> object:
-    return upright(days, f"day {days}", left=2 * days > MOST_DAYS)
+    return vertical_line(days, f"day {days}", left=2 * days > MOST_DAYS)
 
 
 def _map(belief: NDArray[np.float64], place: tuple[int, int], title: str) -> object:
     row, column = (part.ravel() for part in np.indices((SIDE, SIDE)))
     cells = pd.DataFrame({"x": column, "y": row, "x2": column + 1, "y2": row + 1, "value": np.maximum(100 * belief.ravel(), 1e-4)})
     marks = pd.DataFrame({"x": [place[0] + 0.5], "y": [place[1] + 0.5], "what": ["the truth"], "shape": ["circle"]})
-    told = f"The true cell is believed with {100 * belief[place[1], place[0]]:.3g} %, the likeliest with {100 * belief.max():.3g} %."
-    return cell_map(Cells(table=cells, title=title, value="belief (%)", low=0.1, high=100.0, told=told, height=330), marks=marks)
+    description = f"The true cell is believed with {100 * belief[place[1], place[0]]:.3g} %, the likeliest with {100 * belief.max():.3g} %."
+    return cell_map(
+        Cells(table=cells, title=title, value="belief (%)", low=0.1, high=100.0, description=description, height=330), marks=marks
+    )
 
 
 def _beliefs(home: NDArray[np.float64], work: NDArray[np.float64], days: int) -> object:
@@ -104,7 +106,7 @@ def _beliefs(home: NDArray[np.float64], work: NDArray[np.float64], days: int) ->
         pd.DataFrame({"x": np.arange(len(belief)), "y": 100 * belief[:, place[1], place[0]], "series": name})
         for name, belief, place in (("home", home, HOME), ("work", work, WORK))
     ]
-    return curves(pd.concat(parts, ignore_index=True), look, under=(_day(days),))
+    return curve_chart(pd.concat(parts, ignore_index=True), look, under=(_day(days),))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -142,10 +144,10 @@ def attack(epsilon: float, draw: int) -> Attack:
         draw: seed.
     """
     nights, noons = Entropy.seeded(draw).spawn(2)
-    return Attack(home=_followed(HOME, epsilon, nights, _SEED), work=_followed(WORK, epsilon, noons, _SEED + 1))
+    return Attack(home=_follow(HOME, epsilon, nights, _SEED), work=_follow(WORK, epsilon, noons, _SEED + 1))
 
 
-def _followed(place: tuple[int, int], epsilon: float, entropy: Entropy, seed: int) -> Floats:
+def _follow(place: tuple[int, int], epsilon: float, entropy: Entropy, seed: int) -> Floats:
     others = np.random.default_rng(seed).poisson(30, SIDE * SIDE).astype(np.int64)
     true = others.copy()
     true[place[1] * SIDE + place[0]] += 1
@@ -166,7 +168,7 @@ def log_odds(excess: Integers, epsilon: float) -> Floats:
 
 
 @lru_cache(maxsize=32)
-def composed(epsilon: float) -> pd.DataFrame:
+def composed_epsilons(epsilon: float) -> pd.DataFrame:
     """What a person is promised after each number of days: days, series (`BASIC`, `ZCDP`), epsilon.
 
     Source:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from dpviz.errors import SettingError
-from dpviz.lessons.charts import COLORS, RED, Look, curves
-from dpviz.lessons.errors import ANYWHERE, PLACEMENTS, split_draws, split_theory, with_leaves
+from dpviz.lessons.charts import COLORS, RED, Look, curve_chart
+from dpviz.lessons.errors import ANYWHERE, PLACEMENTS, split_draws, split_theory, with_leaf_share
 from dpviz.lessons.lesson import Figure, Lesson, ShareBar, Shown, draw_setting, epsilon_setting
 from dpviz.mechanisms.base import setting
 from dpviz.privacy.allocation import PUBLISHED, level_weights
@@ -20,7 +20,7 @@ YOURS = "your split"
 
 
 def _preset(weights: list[float]) -> tuple[float, ...]:
-    return tuple(round(share, 6) for share in with_leaves(weights))
+    return tuple(round(share, 6) for share in with_leaf_share(weights))
 
 
 PRESETS = {name: _preset(level_weights(name, HEIGHT)) for name in SIMPLE} | {
@@ -36,7 +36,7 @@ SOURCES = {each.title: f"{each.source}. {_WHERE[each.title]}." for each in PUBLI
 
 @dataclass(frozen=True, kw_only=True)
 class Split(Lesson):
-    """Expected errors of the simple splits and of a chosen one, and draws of that one."""
+    """Expected errors of the simple splits and of a chosen one, and runs of that one."""
 
     key: ClassVar[str] = "split"
     title: ClassVar[str] = "Where the budget goes in a tree"
@@ -72,7 +72,7 @@ class Split(Lesson):
 
     def show(self) -> Shown:
         """Compute the figures for these settings."""
-        shares, how = with_leaves(self.levels), {"least_squares": self.least_squares, "placement": self.squares}
+        shares, how = with_leaf_share(self.levels), {"least_squares": self.least_squares, "placement": self.squares}
         lines = {name: _theory(PRESETS[name], self) for name in SIMPLE} | {YOURS: _theory(shares, self)}
         dots = split_draws(shares, self.epsilon, how, self.draw, REPEATS).assign(series=YOURS)
         look = Look(
@@ -84,14 +84,14 @@ class Split(Lesson):
             log_x=True,
             log_y=True,
             height=400,
-            told=f"Lines are theory, dots {REPEATS} draws of your split.",
+            description=f"Lines are theory, dots {REPEATS} runs of your split.",
         )
         table = pd.concat([rows.assign(series=name) for name, rows in lines.items()], ignore_index=True)
-        chart = curves(_renamed(table), look, dots=_renamed(dots))
+        chart = curve_chart(_renamed(table), look, dots=_renamed(dots))
         return Shown(
             rows=((chart,),),
             figures=_figures(lines),
-            note=f"Lines: theory. Dots: {REPEATS} seeded draws of your split. The finest level keeps at least 1 %: below what is measured,"
+            note=f"Lines: theory. Dots: {REPEATS} seeded runs of your split. The finest level keeps at least 1 %: below what is measured,"
             " a"
             " tree knows nothing. Only noise is in these errors. Geometric shares grow by the cube root of 2 from level to level: without"
             " least squares the best for the published bound on the error of any range query (Cormode et al. 2012, Lemma 3).",

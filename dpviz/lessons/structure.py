@@ -11,7 +11,7 @@ import pandas as pd
 
 from dpviz.arrays import Floats
 from dpviz.evaluation.metrics import true_answers
-from dpviz.lessons.charts import Look, curves, upright
+from dpviz.lessons.charts import Look, curve_chart, vertical_line
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.maps import Cells, cell_map
 from dpviz.lessons.town import TIGHT, TWO, town, town_cells
@@ -53,8 +53,8 @@ class Structure(Lesson):
 
     def show(self) -> Shown:
         """Compute the figures for these settings."""
-        table = by_share(self.town, self.epsilon, self.draw)
-        quad = of_quadtree(self.town, self.epsilon, self.draw)
+        table = errors_by_share(self.town, self.epsilon, self.draw)
+        quad = quadtree_error(self.town, self.epsilon, self.draw)
         look = Look(
             title="Error by what the splits take",
             x="share of ε for splits (%)",
@@ -65,18 +65,18 @@ class Structure(Lesson):
         )
         flat = pd.DataFrame({"share": [PERCENTS[0], PERCENTS[-1]], "series": QUADTREE, "error": quad})
         rows = pd.concat([table, flat], ignore_index=True).rename(columns={"share": "x", "error": "y"})
-        under = (upright(self.share, f"the map: {self.share} %", left=self.share > PERCENTS[-1] / 2),)
+        under = (vertical_line(self.share, f"the map: {self.share} %", left=self.share > PERCENTS[-1] / 2),)
         errors = table[table["series"] == TOTAL].set_index("share")["error"]
         best = float(errors.index[int(errors.argmin())])
         return Shown(
-            rows=((curves(rows, look, under=under), _map(self)),),
+            rows=((curve_chart(rows, look, under=under), _map(self)),),
             figures=(
                 Figure(label=f"Error at {self.share} %", value=f"± {errors[float(self.share)]:.3g}", help="Typical error, in people."),
-                Figure(label="Least error", value=f"± {errors[best]:.3g}", help="Of the shares tried; it differs from draw to draw."),
-                Figure(label="at a share of", value=f"{best:.0f} %", help="Where the least error was found in these draws."),
+                Figure(label="Least error", value=f"± {errors[best]:.3g}", help="Of the shares tried; it differs from run to run."),
+                Figure(label="at a share of", value=f"{best:.0f} %", help="Where the least error was found in these runs."),
                 Figure(label="Quadtree", value=f"± {quad:.3g}", help="Equal quarters need no data, so all of ε counts."),
             ),
-            note=f"{QUESTIONS} random rectangles, {REPEATS} seeded draws per share, kd-trees of height {HEIGHT}. Noise and uniformity"
+            note=f"{QUESTIONS} random rectangles, {REPEATS} seeded runs per share, kd-trees of height {HEIGHT}. Noise and uniformity"
             " (taking"
             " people as evenly spread in every partition) are the two parts of the kd-tree's error. Choosing a share by looking at such a"
             " chart"
@@ -85,7 +85,7 @@ class Structure(Lesson):
 
 
 def _map(lesson: Structure) -> object:
-    release = released(lesson.town, lesson.share / 100, lesson.epsilon, Entropy.seeded(lesson.draw))
+    release = release_town(lesson.town, lesson.share / 100, lesson.epsilon, Entropy.seeded(lesson.draw))
     leaves = release.tree.leaves
     boxes = pd.DataFrame(release.tree.rectangles(leaves), columns=["x", "y", "x2", "y2"])
     area = (boxes["x2"] - boxes["x"]) * (boxes["y2"] - boxes["y"])
@@ -99,27 +99,27 @@ def _map(lesson: Structure) -> object:
         value="released people per cell",
         low=0.0,
         high=max(float(boxes["value"].max()), 1.0),
-        told=f"{len(boxes)} partitions; {'small' if area.median() < 16 else 'large'} ones in the middle of the range.",
+        description=f"{len(boxes)} partitions; {'small' if area.median() < 16 else 'large'} ones in the middle of the range.",
     )
     return cell_map(cells, marks=marks, outlines=boxes)
 
 
 @lru_cache(maxsize=4)
-def _asked(kind: str) -> tuple[Floats, Floats]:
+def _questions(kind: str) -> tuple[Floats, Floats]:
     """(q, 4) random rectangles and (q,) how many live in each."""
     points = town(ORDER, PEOPLE, kind)
     boxes = random_rectangles(points.domain, QUESTIONS, _SEED)
     return boxes, true_answers(points, boxes).astype(np.float64)
 
 
-def released(kind: str, share: float, epsilon: float, entropy: Entropy) -> Release:
+def release_town(kind: str, share: float, epsilon: float, entropy: Entropy) -> Release:
     """One kd-tree of the town with a share of epsilon for its splits."""
     return Kdtree(height=HEIGHT, median_share=share).release(town(ORDER, PEOPLE, kind), PureBudget(epsilon), entropy)
 
 
 def errors(release: Release, kind: str) -> dict[str, float]:
     """Root mean square error of the questions, and its two parts: the noise, and the assumption of even partitions."""
-    boxes, truth = _asked(kind)
+    boxes, truth = _questions(kind)
     points = town(ORDER, PEOPLE, kind)
     even = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(np.float64)).answer(boxes)
     answer = release.answer(boxes)
@@ -128,11 +128,11 @@ def errors(release: Release, kind: str) -> dict[str, float]:
 
 
 @lru_cache(maxsize=64)
-def by_share(kind: str, epsilon: float, draw: int) -> pd.DataFrame:
-    """`errors` for all `SHARES`, over `REPEATS` draws: share (%), series, error (root mean square over draws)."""
+def errors_by_share(kind: str, epsilon: float, draw: int) -> pd.DataFrame:
+    """`errors` for all `SHARES`, over `REPEATS` runs: share (%), series, error (root mean square over runs)."""
     streams = iter(Entropy.seeded(draw).spawn(len(SHARES) * REPEATS))
     rows = [
-        {"share": round(100 * share, 6), **errors(released(kind, share, epsilon, next(streams)), kind)}
+        {"share": round(100 * share, 6), **errors(release_town(kind, share, epsilon, next(streams)), kind)}
         for share in SHARES
         for _ in range(REPEATS)
     ]
@@ -143,7 +143,7 @@ def by_share(kind: str, epsilon: float, draw: int) -> pd.DataFrame:
 
 
 @lru_cache(maxsize=64)
-def of_quadtree(kind: str, epsilon: float, draw: int) -> float:
+def quadtree_error(kind: str, epsilon: float, draw: int) -> float:
     """The error of a quadtree of the same height, whose splits are free."""
     tree, points = Quadtree(height=HEIGHT), town(ORDER, PEOPLE, kind)
     runs = [errors(tree.release(points, PureBudget(epsilon), stream), kind)[TOTAL] for stream in Entropy.seeded(draw).spawn(REPEATS)]

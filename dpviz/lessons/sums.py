@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import pandas as pd
 
-from dpviz.lessons.charts import Look, band, curves
+from dpviz.lessons.charts import Look, band, curve_chart
 from dpviz.lessons.errors import (
     ALIGNED,
     ANYWHERE,
     FLAT,
     PLACEMENTS,
     TREE,
-    drawn_errors,
     flat_and_tree,
+    measured_errors,
     running_errors,
     stated_errors,
 )
@@ -37,7 +37,7 @@ class Sums(Lesson):
         " error of sums grows far more slowly with their size."
     )
     task: ClassVar[str] = (
-        "press *Draw again* a few times and watch where the walk of flat noise ends; then ask for squares that are nodes of the tree."
+        "press *Run again* a few times and watch where the walk of flat noise ends; then ask for squares that are nodes of the tree."
     )
 
     epsilon: float = epsilon_setting(0.5)
@@ -51,7 +51,7 @@ class Sums(Lesson):
         releases = flat_and_tree(order, self.epsilon, self.draw)
         walk = running_errors(releases, order, self.epsilon)
         theory = {name: stated_errors(each, order, self.squares) for name, each in releases.items()}
-        drawn = {name: drawn_errors([each], order, self.squares) for name, each in releases.items()}
+        drawn = {name: measured_errors([each], order, self.squares) for name, each in releases.items()}
         return Shown(rows=((_walk(walk), _by_size(theory, drawn)),), figures=_figures(theory), note=_note(self))
 
 
@@ -61,10 +61,10 @@ def _walk(walk: pd.DataFrame) -> object:
         x="cells added up, along a walk through the town",
         y="error of the sum (people)",
         order=(FLAT, TREE),
-        told="The grey band holds 95 % of the sums of flat noise.",
+        description="The grey band holds 95 % of the sums of flat noise.",
     )
     rows = walk.rename(columns={"cells": "x", "error": "y"})
-    return curves(rows, look, under=(band(rows[rows["series"] == FLAT]),))
+    return curve_chart(rows, look, under=(band(rows[rows["series"] == FLAT]),))
 
 
 def _by_size(theory: dict[str, pd.DataFrame], drawn: dict[str, pd.DataFrame]) -> object:
@@ -75,9 +75,9 @@ def _by_size(theory: dict[str, pd.DataFrame], drawn: dict[str, pd.DataFrame]) ->
         order=(FLAT, TREE),
         log_x=True,
         log_y=True,
-        told="Lines are theory, dots this draw.",
+        description="Lines are theory, dots this run.",
     )
-    return curves(_tidy(theory), look, dots=_tidy(drawn))
+    return curve_chart(_tidy(theory), look, dots=_tidy(drawn))
 
 
 def _tidy(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -101,6 +101,6 @@ def _figures(theory: dict[str, pd.DataFrame]) -> tuple[Figure, ...]:
 def _note(lesson: Sums) -> str:
     where = "placed anywhere" if lesson.squares != ALIGNED else "that are nodes of the tree"
     return (
-        f"Lines: typical error (root mean square) by theory for squares {where}. Dots: this draw. Left: the grey band holds 95 % of the"
+        f"Lines: typical error (root mean square) by theory for squares {where}. Dots: this run. Left: the grey band holds 95 % of the"
         " sums of flat noise. The tree is a quadtree with a geometric split and least squares."
     )

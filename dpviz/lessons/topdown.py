@@ -14,7 +14,7 @@ import pandas as pd
 
 from dpviz.data.flows import Flows
 from dpviz.evaluation.flow_metrics import evaluate_flows
-from dpviz.lessons.charts import Look, apart, by_step
+from dpviz.lessons.charts import Look, step_chart, style_channel
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting, epsilon_setting
 from dpviz.lessons.maps import FILL
 from dpviz.mechanisms.base import setting
@@ -33,7 +33,6 @@ OPTIMISERS = {CHEBYSHEV: "chebyshev", EUCLIDEAN: "euclidean"}
 STAGES = 4
 DELTA = 1e-6
 REPEATS = 12
-KINDS = ("right", "false positive", "false negative", "both 0")
 FAMILY = (60, 30, 0, 0, 0, 0, 0, 0, 0)
 _TOWNS = {
     "North": ("Ash", "Bay", "Cove", "Dale", "East", "Ford"),
@@ -42,10 +41,10 @@ _TOWNS = {
 }
 _SEED, _PAIRS = 5, 40
 BETWEEN = ("the country as one pair", "country → regions", "regions → regions", "regions → towns", "towns → towns")
-RIGHT, FALSE_P, FALSE_N = "right", "false positive", "false negative"
+RIGHT, EXTRA, MISSED, EMPTY = KINDS = ("right", "false positive", "false negative", "both 0")
 _BAND = alt.Scale(type="band", padding=0)
 PLAIN, SUM = "count", "sum"
-FILLS = {PLAIN: "#d9e2e6", FALSE_P: "#f0a468", FALSE_N: "#7fb6e6"}
+FILLS = {PLAIN: "#d9e2e6", EXTRA: "#f0a468", MISSED: "#7fb6e6"}
 _INK = "#14191c"
 
 
@@ -72,17 +71,19 @@ class Stages(Lesson):
 
     def show(self) -> Shown:
         """Compute the figures for these settings."""
-        release = released(self.optimiser, self.epsilon, self.draw)
+        release = release_country(self.optimiser, self.epsilon, self.draw)
         pairs = stage_pairs(release, self.stage)
         false = false_by_stage(self.epsilon, self.draw)
-        wrong = int((pairs["kind"] == "false positive").sum())
-        missed = int((pairs["kind"] == "false negative").sum())
-        told = f"{len(pairs)} pairs, {wrong} false positives, {missed} false negatives."
-        matrix = pair_matrix(pairs, f"Stage {self.stage}: {BETWEEN[self.stage]}", told)
+        wrong = int((pairs["kind"] == EXTRA).sum())
+        missed = int((pairs["kind"] == MISSED).sum())
+        description = f"{len(pairs)} pairs, {wrong} false positives, {missed} false negatives."
+        matrix = pair_matrix(pairs, f"Stage {self.stage}: {BETWEEN[self.stage]}", description)
         return Shown(
             rows=((matrix, _by_stage(false)), (_family(release.stages[-1].variance, self.draw),)),
             figures=(
-                Figure(label="False positives", value=f"{wrong:,}", help="Pairs of this stage released above 0 where nobody travels."),
+                Figure(
+                    label="False positives", value=f"{wrong:,}", help="Pairs of this stage released above 0 although they have no trips."
+                ),
                 Figure(label="False negatives", value=f"{missed:,}", help="Pairs with trips that were released as 0."),
                 Figure(
                     label="Empty pairs", value=f"{empty_pairs()[self.stage]:,} of {len(pairs):,}", help="That could become false positives."
@@ -93,7 +94,7 @@ class Stages(Lesson):
                     help="Standard deviation on every measured pair, in trips.",
                 ),
             ),
-            note=f"Stronger blue: more trips. Curves: mean over {REPEATS} seeded draws, bars their middle 80 %. Table: one family with the"
+            note=f"Stronger blue: more trips. Curves: mean over {REPEATS} seeded runs, bars their middle 80 %. Table: one family with the"
             " noise of a stage; both optimisers see the same noisy numbers and the same sum. Noise below 0 must go up to 0 in any case;"
             " IntOpt may then lower all others by as much.",
             source="Boninsegna, Silvestri, Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown Approach,"
@@ -108,23 +109,23 @@ def _by_stage(false: pd.DataFrame) -> object:
         y="pairs",
         order=(CHEBYSHEV, EUCLIDEAN),
         height=430,
-        told=f"Mean of {REPEATS} draws.",
+        description=f"Mean of {REPEATS} runs.",
     )
     rows = false.rename(columns={"stage": "x", "mean": "y"})
-    return by_step(rows.assign(x=rows["x"].astype(str)), look, spread=True)
+    return step_chart(rows.assign(x=rows["x"].astype(str)), look, spread=True)
 
 
 def _family(variance: float, draw: int) -> object:
     return family_table(family(variance, draw), ("true", "noisy", CHEBYSHEV, EUCLIDEAN), "One family: nine siblings, two with trips")
 
 
-def pair_matrix(table: pd.DataFrame, title: str, told: str, *, height: int = 430) -> alt.LayerChart:
+def pair_matrix(table: pd.DataFrame, title: str, description: str, *, height: int = 430) -> alt.LayerChart:
     """Released trips of every pair, with the wrong ones about presence in colours and shapes of their own.
 
     Args:
         table: origin, destination, true, released, kind.
         title: of the chart.
-        told: alternative text.
+        description: alternative text.
         height: of the whole chart, in pixels.
     """
     names = {"origin": "from", "destination": "to", "released": "released", "true": "true", "kind": "presence"}
@@ -136,7 +137,7 @@ def pair_matrix(table: pd.DataFrame, title: str, told: str, *, height: int = 430
     cells = base.mark_rect(color=FILL, stroke=GREY, strokeWidth=0.3).encode(
         opacity=alt.Opacity(field="released", type="quantitative", scale=scale, legend=None)
     )
-    kinds = {FALSE_P: (hex_of(FALSE_POSITIVE), "cross"), FALSE_N: (hex_of(FALSE_NEGATIVE), "circle")}
+    kinds = {EXTRA: (hex_of(FALSE_POSITIVE), "cross"), MISSED: (hex_of(FALSE_NEGATIVE), "circle")}
     wrong = base.transform_filter(alt.FieldOneOfPredicate(field="kind", oneOf=list(kinds))).mark_point(filled=True, size=70, opacity=1)
     shown = legend("circle")
     wrong = wrong.encode(
@@ -147,7 +148,7 @@ def pair_matrix(table: pd.DataFrame, title: str, told: str, *, height: int = 430
             field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[s for _, s in kinds.values()]), legend=shown
         ),
     )
-    return finish(alt.layer(cells, wrong), title, told, height)
+    return finish(alt.layer(cells, wrong), title, description, height)
 
 
 def family_table(table: pd.DataFrame, order: Sequence[str], title: str, *, height: int = 250) -> alt.LayerChart:
@@ -159,7 +160,7 @@ def family_table(table: pd.DataFrame, order: Sequence[str], title: str, *, heigh
         title: of the chart.
         height: of the whole chart, in pixels.
     """
-    rows = judged(table, order)
+    rows = mark_wrong(table, order)
     names = {"child": "child", "series": "version", "count": "trips", "kind": "presence"}
     columns = list(dict.fromkeys(rows["child"]))
     base = alt.Chart(with_texts(rows, list(names))).encode(
@@ -167,21 +168,21 @@ def family_table(table: pd.DataFrame, order: Sequence[str], title: str, *, heigh
         y=alt.Y(field="series", type="ordinal", sort=list(order), title=None, axis=alt.Axis(labelLimit=140)),
         tooltip=tooltip(names),
     )
-    fill = apart(alt.Color, "kind", list(FILLS), list(FILLS.values()), "square")
-    fill["legend"]["values"] = [FALSE_P, FALSE_N]
+    fill = style_channel(alt.Color, "kind", list(FILLS), list(FILLS.values()), "square")
+    fill["legend"]["values"] = [EXTRA, MISSED]
     boxes = base.mark_rect(stroke=_INK, strokeWidth=0.4).encode(color=fill)
     texts = base.mark_text(color=_INK, fontSize=12, aria=False).encode(text=alt.Text(field="label", type="nominal"))
     texts = alt.layer(
         texts.transform_filter(alt.FieldOneOfPredicate(field="kind", oneOf=[PLAIN])),
         texts.mark_text(color=_INK, fontSize=13, fontWeight="bold", aria=False).transform_filter(
-            alt.FieldOneOfPredicate(field="kind", oneOf=[FALSE_P, FALSE_N])
+            alt.FieldOneOfPredicate(field="kind", oneOf=[EXTRA, MISSED])
         ),
     )
-    told = "; ".join(f"{name}: {told_by(part, 'child', 'count')}" for name, part in rows.groupby("series", sort=False))
-    return finish(alt.layer(boxes, texts), title, told, height)
+    description = "; ".join(f"{name}: {told_by(part, 'child', 'count')}" for name, part in rows.groupby("series", sort=False))
+    return finish(alt.layer(boxes, texts), title, description, height)
 
 
-def judged(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
+def mark_wrong(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
     """The table with a sum per version, and what is wrong about presence in those that were made to add up.
 
     Args:
@@ -194,7 +195,7 @@ def judged(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
     known = table["child"].map(truth)
     wrong = table["series"].isin(list(order)[2:])
     kind = pd.Series(PLAIN, index=table.index)
-    kind = kind.mask(wrong & (known == 0) & (table["count"] > 0), FALSE_P).mask(wrong & (known > 0) & (table["count"] == 0), FALSE_N)
+    kind = kind.mask(wrong & (known == 0) & (table["count"] > 0), EXTRA).mask(wrong & (known > 0) & (table["count"] == 0), MISSED)
     rows: pd.DataFrame = pd.concat([table.assign(kind=kind, child=table["child"].astype(str)), sums.assign(kind=PLAIN)], ignore_index=True)
     return rows.assign(label=[f"{count:,}".replace("-", "−") for count in rows["count"]])
 
@@ -214,7 +215,7 @@ def country() -> Flows:
     return Flows.from_table(trips, regions=regions)
 
 
-def released(optimiser: str, epsilon: float, draw: int) -> FlowRelease:
+def release_country(optimiser: str, epsilon: float, draw: int) -> FlowRelease:
     """One TopDown release; both optimisers get the same stream of noise, and the same noise until their choices part."""
     mechanism = TopDown(optimiser=OPTIMISERS[optimiser])
     return mechanism.release(country(), _budget(epsilon), Entropy.seeded(draw))
@@ -247,10 +248,10 @@ def stage_pairs(release: FlowRelease, stage: int) -> pd.DataFrame:
 
 
 def false_by_stage(epsilon: float, draw: int) -> pd.DataFrame:
-    """Pairs released although nobody travels there, stage by stage, over `REPEATS` draws from `draw` on.
+    """Pairs released although they have no trips, stage by stage, over `REPEATS` runs with the seeds from `draw` on.
 
     Returns:
-        stage, series (an optimiser), mean, and low and high: the middle 80 % of the draws.
+        stage, series (an optimiser), mean, and low and high: the middle 80 % of the runs.
     """
     rows = []
     for name in OPTIMISERS:
@@ -262,8 +263,8 @@ def false_by_stage(epsilon: float, draw: int) -> pd.DataFrame:
 
 @lru_cache(maxsize=4096)
 def _false_positives(optimiser: str, epsilon: float, draw: int) -> tuple[int, ...]:
-    """(STAGES + 1,) of one draw."""
-    release = released(optimiser, epsilon, draw)
+    """(STAGES + 1,) false positives per stage of one run."""
+    release = release_country(optimiser, epsilon, draw)
     return tuple(
         int((truth.at(stage.origin, stage.destination) == 0)[stage.count > 0].sum())
         for stage, truth in zip(release.stages, _true_stages(), strict=True)
@@ -273,13 +274,13 @@ def _false_positives(optimiser: str, epsilon: float, draw: int) -> tuple[int, ..
 @lru_cache(maxsize=1)
 def _true_stages() -> list[PairSums]:
     """True trips of every stage."""
-    evaluation = evaluate_flows(released(CHEBYSHEV, 1.0, 0), country())
+    evaluation = evaluate_flows(release_country(CHEBYSHEV, 1.0, 0), country())
     return [evaluation.true_sums(*evaluation.release.tree.levels(stage)) for stage in range(STAGES + 1)]
 
 
 def empty_pairs() -> list[int]:
     """How many pairs of each stage have no trips."""
-    tree = released(CHEBYSHEV, 1.0, 0).tree
+    tree = release_country(CHEBYSHEV, 1.0, 0).tree
     return [tree.size(stage) - len(truth.count) for stage, truth in enumerate(_true_stages())]
 
 

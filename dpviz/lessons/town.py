@@ -8,7 +8,7 @@ import numpy as np
 
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
-from dpviz.lessons.errors import frame
+from dpviz.lessons.errors import town_domain
 
 SEED = 11
 ONE, TWO, TIGHT, EVEN = "one crowd", "two crowds", "one tight crowd", "even"
@@ -48,9 +48,9 @@ def town_cells(order: int, people: int, kind: str = TWO, seed: int = SEED) -> tu
 @lru_cache(maxsize=16)
 def town(order: int, people: int, kind: str = TWO, seed: int = SEED) -> PointCounts:
     """The same residents, counted."""
-    return counted(*town_cells(order, people, kind, seed), order)
+    return count_residents(*town_cells(order, people, kind, seed), order)
 
 
-def counted(column: Integers, row: Integers, order: int) -> PointCounts:
-    """Residents of lattice cells, counted."""
-    return PointCounts.from_xy(column + 0.5, row + 0.5, domain=frame(order))
+def count_residents(column: Integers, row: Integers, order: int) -> PointCounts:
+    """Count residents of lattice cells."""
+    return PointCounts.from_xy(column + 0.5, row + 0.5, domain=town_domain(order))

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 
 from dpviz.app import study_job
-from dpviz.app.compare_state import JOB, pickable, replace
+from dpviz.app.compare.state import JOB, pickable, replace
 from dpviz.app.study_job import FAILED
 from dpviz.errors import DpvizError
 from dpviz.evaluation import compare as real

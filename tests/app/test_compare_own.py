@@ -3,8 +3,8 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app.compare_inverse import FOUND
-from dpviz.app.compare_state import JOB, CompareConfig
+from dpviz.app.compare.page import FOUND
+from dpviz.app.compare.state import JOB, CompareConfig
 from dpviz.app.points_state import Config
 from dpviz.app.study_job import STOPPED
 from dpviz.app.trips_state import TripsConfig
@@ -18,7 +18,7 @@ JOURNEYS = b"origin,destination,count\nA1,A2,70\nA1,B1,9\nB2,B1,33\nB2,A2,4\n"
 def own_pages():
     import streamlit as st  # noqa: PLC0415 - only this function's text runs
 
-    from dpviz.app.compare_page import compare_page  # noqa: PLC0415
+    from dpviz.app.compare.page import compare_page  # noqa: PLC0415
     from dpviz.app.points_page import points_page  # noqa: PLC0415
     from dpviz.app.trips_page import trips_page  # noqa: PLC0415
 

@@ -8,11 +8,9 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app import compare_state
-from dpviz.app.compare_inverse import FOUND
-from dpviz.app.compare_page import pick
-from dpviz.app.compare_state import COMPARE, JOB, CompareConfig, pickable
-from dpviz.app.compare_tabs import NAMES
+from dpviz.app.compare import state as compare_state
+from dpviz.app.compare.page import FOUND, TABS, pick
+from dpviz.app.compare.state import COMPARE, JOB, CompareConfig, pickable
 from dpviz.app.points_state import Config
 from dpviz.app.session import from_query, to_query
 from dpviz.app.study_job import DONE, RUNNING, STOPPED, StudyJob
@@ -28,7 +26,7 @@ POINTS_KEY = "public config"
 
 
 def compare():
-    from dpviz.app.compare_page import compare_page  # noqa: PLC0415 - only this function's text runs
+    from dpviz.app.compare.page import compare_page  # noqa: PLC0415 - only this function's text runs
 
     compare_page()
 
@@ -164,7 +162,7 @@ class TestStudy:
         assert chart["title"]["text"].startswith("Error against ε, random boxes")
         assert "On the frontier" in chart["description"]
 
-    @pytest.mark.parametrize("name", NAMES)
+    @pytest.mark.parametrize("name", TABS)
     def test_every_tab_is_drawn(self, done, name):
         app = fine(tab(done, name))
         if name in ("By level", "By size", "Parts of the error", "Time"):
@@ -211,7 +209,7 @@ class TestStudy:
 
     def test_trips_too(self):
         app = finished(started(compare_app({"kind": "Trips", "sample": "us_flights", "steps": "1", "repeats": "2"})))
-        for name in NAMES:
+        for name in TABS:
             fine(tab(app, name))
         config = app.session_state["compare config"]
         app.session_state["compare config"] = compare_state.replace(config, picked=tuple(pickable(app.session_state[JOB]))[:2])
@@ -234,7 +232,7 @@ class TestStudy:
 def points_and_compare():
     import streamlit as st  # noqa: PLC0415 - only this function's text runs
 
-    from dpviz.app.compare_page import compare_page  # noqa: PLC0415
+    from dpviz.app.compare.page import compare_page  # noqa: PLC0415
     from dpviz.app.points_page import points_page  # noqa: PLC0415
 
     (compare_page if st.session_state.get("second page") else points_page)()

@@ -6,12 +6,14 @@ from tests.app.read_texts import APP, Module, foreign, read_texts, unknown_uses
 
 # Parts of texts that neither a file, nor a person, nor a link decides, and why.
 OURS = {
-    "BY_KEY[key].title": "a stop of the Learn page",
-    "stop.title": "a stop of the Learn page",
-    "stop.key": "a stop of the Learn page",
-    "stop.says": "a stop of the Learn page",
-    "stop.task": "a stop of the Learn page",
-    "to.title": "a stop of the Learn page",
+    "BY_KEY[key].title": "a lesson",
+    "lesson.title": "a lesson",
+    "lesson.key": "a lesson",
+    "lesson.text": "a lesson",
+    "lesson.task": "a lesson",
+    "to.title": "a lesson",
+    "bar.caption": "a lesson",
+    "bar.presets_help": "a lesson",
     "figure.help": "a figure of the Learn page",
     "figure.label": "a figure of the Learn page",
     "figure.value": "a figure of the Learn page",
@@ -45,19 +47,19 @@ OURS = {
     "what.number": "a number",
     "picture.legend": "HTML of dpviz.view, whose texts pass the door there: see tests/view/test_escape.py",
     "dataset_block.py: colour": "a colour of ours",
-    "compare_controls.py: names": "fixed words of the caller",
-    "compare_controls.py: option": "fixed words of the caller",
-    "compare_controls.py: text": "fixed words of the caller",
-    "compare_controls.py: title": "fixed words of the caller",
+    "compare/controls.py: names": "fixed words of the caller",
+    "compare/controls.py: option": "fixed words of the caller",
+    "compare/controls.py: text": "fixed words of the caller",
+    "compare/controls.py: title": "fixed words of the caller",
     "points_data.py: text": "fixed words of the caller",
     "points_data.py: title": "fixed words of the caller",
     "dataset_block.py: title": "fixed words of the caller",
-    "mode_row.py: protected": "fixed words of the caller",
+    "first_row.py: protected": "fixed words of the caller",
     "files.py: asked": "fixed words of the caller",
     "files.py: counting": "an engine",
-    "presses.py: waiting": "fixed words of the caller",
-    "receipt_tab.py: extra": "fixed words of the caller",
-    "outcome.py: title": "fixed words",
+    "session.py: waiting": "fixed words of the caller",
+    "words.py: extra": "fixed words of the caller",
+    "release_page.py: title": "fixed words",
     "question.each": "record or trip",
     "unit_controls.py: each": "record or trip",
     "unit_controls.py: titles.__getitem__": "fixed words around record or trip",
@@ -69,29 +71,34 @@ OURS = {
     "release_page.py: ready": "names of pages",
     "release_page.py: st.segmented_control('Data', list(ready), default=next(iter(ready)), key='release data', required=True,"
     " persist_state='session')": "a name of a page",
-    "release_parts.py: label": "fixed words beside the form",
+    "release_page.py: label": "fixed words beside the form",
     "learn_page.py: label": "fixed words",
-    "start_page.py: text": "fixed words",
-    "start_page.py: title": "fixed words",
-    "compare_tabs.py: place": "a number",
-    "compare_tabs.py: size_words(name)": "numbers",
-    "compare_tabs.py: under_axis(rows)": "fixed words",
+    "__init__.py: text": "fixed words",
+    "chosen.title": "a name of a page",
+    "compare/page.py: place": "a number",
+    "compare/page.py: size_words(name)": "numbers",
+    "compare/page.py: under_axis(rows)": "fixed words",
     "__init__.py: st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")": "a colour of the settings",
 }
 MODULES = [Module(path) for path in sorted(APP.rglob("*.py"))]
 
 
+def file_of(module):
+    """A module's path within the app."""
+    return module.path.relative_to(APP).as_posix()
+
+
 def named(module, text):
-    """The entry that a part of a text is looked up by: with its file's name unless it says enough by itself."""
-    return text if text in OURS else f"{module.path.name}: {text}"
+    """The entry that a part of a text is looked up by: with its file unless it says enough by itself."""
+    return text if text in OURS else f"{file_of(module)}: {text}"
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.path.name)
+@pytest.mark.parametrize("module", MODULES, ids=file_of)
 def test_every_part_of_what_is_read_as_markdown_or_html_is_known(module):
     """Whatever is listed here either passes `dpviz.view.escape.markdown` or `html`, or is ours and gets an entry above that says why."""
     ours = {key for key in OURS if ": " not in key}
     found = [
-        f"{module.path.name}:{call.lineno} {name}: {part}"
+        f"{file_of(module)}:{call.lineno} {name}: {part}"
         for call, name, value in read_texts(module)
         for part in foreign(module, value, ours)
         if named(module, part) not in OURS
@@ -99,7 +106,7 @@ def test_every_part_of_what_is_read_as_markdown_or_html_is_known(module):
     assert found == []
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.path.name)
+@pytest.mark.parametrize("module", MODULES, ids=file_of)
 def test_every_function_of_streamlit_has_an_entry(module):
     assert list(unknown_uses(module)) == []
 

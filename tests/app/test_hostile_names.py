@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from dpviz.app.compare_state import JOB, CompareConfig
-from dpviz.app.compare_tabs import NAMES as COMPARE_TABS
+from dpviz.app.compare.page import TABS as COMPARE_TABS
+from dpviz.app.compare.state import JOB, CompareConfig
 from dpviz.app.points_state import Config
 from dpviz.app.trips_state import TripsConfig
 from dpviz.app.trips_tabs import NAMES as TABS

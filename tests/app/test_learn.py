@@ -182,7 +182,7 @@ class TestWalk:
 
     def test_the_start_page_and_the_navigation_lead_here(self):
         app = fine(AppTest.from_file(ROOT / "app.py", default_timeout=60).run())
-        labelled(app.button, "Learn in ten stops").click()
+        labelled(app.button, "Learn in short lessons").click()
         fine(app.run())
         assert "learn reset" in keys(app.button)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpviz.app.compare_state import CompareConfig
+from dpviz.app.compare.state import CompareConfig
 from dpviz.app.points_state import Config
 from dpviz.app.session import from_query
 from dpviz.app.trips_state import TripsConfig

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 from streamlit.testing.v1 import AppTest, element_tree
 
-from dpviz.app.compare_state import JOB, CompareConfig
-from dpviz.app.compare_tabs import NAMES as COMPARE_TABS
+from dpviz.app.compare.page import TABS as COMPARE_TABS
+from dpviz.app.compare.state import JOB, CompareConfig
 from dpviz.app.points_state import CURATE, Config
 from dpviz.app.points_tabs import NAMES as POINTS_TABS
 from dpviz.app.study_job import DONE
@@ -60,7 +60,7 @@ class Costs:
 def pages():
     import streamlit as st  # noqa: PLC0415 - only this function's text runs
 
-    from dpviz.app.compare_page import compare_page  # noqa: PLC0415
+    from dpviz.app.compare.page import compare_page  # noqa: PLC0415
     from dpviz.app.learn_page import learn_page  # noqa: PLC0415
     from dpviz.app.points_page import points_page  # noqa: PLC0415
     from dpviz.app.release_page import release_page  # noqa: PLC0415

@@ -1,11 +1,12 @@
 """The Release page: what may be chosen, what a press spends, what is published, and that no truth is on it."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
-from dpviz.app import outcome
 from dpviz.app import points_state as state
-from dpviz.app.release_parts import checked_words
+from dpviz.app.release_page import checked_words
 from dpviz.app.session import Press
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import noisy_counts as measure
@@ -31,6 +32,7 @@ from tests.app.walk import (
 )
 
 NEVER = "neither can ever be chosen here"
+MODULE = import_module("dpviz.app.release_page")  # `dpviz.app` has a function of that name
 
 
 class TestWhatCanBeChosen:
@@ -93,14 +95,14 @@ class TestDryRun:
 
     def test_it_is_computed_once(self, monkeypatch):
         app = at_release()
-        monkeypatch.setattr("dpviz.app.release_parts.expected", lambda *_: pytest.fail("computed again"))
+        monkeypatch.setattr(MODULE, "expected", lambda *_: pytest.fail("computed again"))
         fine(write_texts(app))
 
     def test_settings_that_do_not_fit_are_said(self, monkeypatch):
         def refused(*_):
             raise DpvizError("does not fit")
 
-        monkeypatch.setattr("dpviz.app.release_parts.expected", refused)
+        monkeypatch.setattr(MODULE, "expected", refused)
         app = good(go(pages_app("points", CURATE), "release"))
         assert "does not fit" in errors(app)
 
@@ -204,7 +206,7 @@ class TestNewDraw:
 
         app = write_texts(at_release())
         with monkeypatch.context() as patch:
-            patch.setattr(outcome.publish, "write", full)
+            patch.setattr(MODULE.publish, "write", full)
             publish(app)
         assert "the disk is full. The draw is paid for and kept" in errors(app)
         assert "dpviz release CONFIG --paid 1" in errors(app)

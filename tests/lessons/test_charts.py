@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dpviz.lessons import LESSONS
-from dpviz.lessons.charts import AMBER, COLORS, GREEN, RED, Look, columns_for, curves
+from dpviz.lessons.charts import AMBER, COLORS, GREEN, RED, Look, columns_for, curve_chart
 from dpviz.lessons.consistency import _FITS, _OFF
 from dpviz.lessons.maps import FILL
 from dpviz.lessons.topdown import FILLS
@@ -109,7 +109,7 @@ class TestLegends:
 
     def test_a_line_in_them_is_long_enough_to_show_its_dashes(self):
         table = pd.DataFrame({"x": [1, 2, 1, 2], "y": [1, 2, 2, 3], "series": ["a", "a", "b", "b"]})
-        chart = curves(table, Look(title="t", x="x", y="y", order=("a", "b"))).to_dict()
+        chart = curve_chart(table, Look(title="t", x="x", y="y", order=("a", "b"))).to_dict()
         legends = [each[name]["legend"] for each in encodings(chart) for name in ("color", "strokeDash") if name in each]
         assert legends
         assert all(legend["symbolSize"] >= 400 and legend["columns"] == 2 for legend in legends)

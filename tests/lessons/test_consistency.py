@@ -9,8 +9,8 @@ from dpviz.lessons.consistency import (
     STREET,
     errors_by_level,
     gaps,
-    measured,
-    one_draw,
+    measure_street,
+    street_counts,
     street_tree,
     true_counts,
 )
@@ -31,7 +31,7 @@ def test_parts_hold_the_areas_they_should():
 
 @pytest.mark.parametrize("split", ["uniform", "geometric"])
 def test_the_counts_after_are_the_dense_weighted_solution(split):
-    noisy, variance = measured(split, 0.5, Entropy.seeded(3))
+    noisy, variance = measure_street(split, 0.5, Entropy.seeded(3))
     weight = 1 / np.sqrt(variance)
     areas = np.linalg.lstsq(design() * weight[:, None], noisy * weight, rcond=None)[0]
     assert least_squares(street_tree(), noisy, variance)[0] == pytest.approx(design() @ areas)
@@ -40,7 +40,7 @@ def test_the_counts_after_are_the_dense_weighted_solution(split):
 @pytest.mark.parametrize("split", ["uniform", "geometric"])
 def test_theory_is_the_dense_covariance(split):
     theory, _ = errors_by_level(split, 0.5, 1)
-    variance = measured(split, 0.5, Entropy.seeded(1))[1]
+    variance = measure_street(split, 0.5, Entropy.seeded(1))[1]
     covariance = design() @ np.linalg.inv((design().T / variance) @ design()) @ design().T
     slow = np.sqrt(np.diag(covariance))[[0, 1, 3, 7]]
     after = theory.loc[theory["series"] == AFTER, "error"].to_numpy()
@@ -55,7 +55,7 @@ def test_draws_scatter_as_theory_says():
 
 
 def test_one_draw_contradicts_itself_before_and_never_after():
-    table = one_draw("uniform", 0.5, 1)
+    table = street_counts("uniform", 0.5, 1)
     before, after = (table[table["series"] == name] for name in (BEFORE, AFTER))
     assert (before["gap"].abs() > 0.5).any()
     assert after["gap"].abs().max() < 1e-9

@@ -8,16 +8,16 @@ from dpviz.lessons.errors import (
     ANYWHERE,
     FLAT,
     TREE,
-    drawn_errors,
+    empty_town,
     flat_and_tree,
-    nobody,
+    measured_errors,
     running_errors,
     split_draws,
     split_theory,
     split_tree,
     squares,
     stated_errors,
-    with_leaves,
+    with_leaf_share,
 )
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
@@ -48,7 +48,7 @@ def test_flat_noise_grows_with_the_root_of_the_number_of_cells(placement):
 @pytest.mark.parametrize("name", [FLAT, TREE])
 def test_draws_scatter_as_stated(name):
     releases = [flat_and_tree(4, 0.5, draw)[name] for draw in range(1, 81)]
-    stated, drawn = stated_errors(releases[0], 4, ANYWHERE), drawn_errors(releases, 4, ANYWHERE)
+    stated, drawn = stated_errors(releases[0], 4, ANYWHERE), measured_errors(releases, 4, ANYWHERE)
     ratio = (drawn["error"] / stated["error"]).to_numpy()
     assert ((ratio > 0.8) & (ratio < 1.25)).all()
 
@@ -67,8 +67,8 @@ def test_the_walk_visits_every_cell_once_and_ends_at_the_sum_of_all():
 
 
 def test_leaves_keep_one_percent_and_the_rest_keeps_its_proportions():
-    assert with_leaves((1.0, 1.0)) == (0.5, 0.5)
-    shares = with_leaves((3.0, 1.0, 0.0))
+    assert with_leaf_share((1.0, 1.0)) == (0.5, 0.5)
+    shares = with_leaf_share((3.0, 1.0, 0.0))
     assert sum(shares) == pytest.approx(1)
     assert shares[-1] == 0.01
     assert shares[0] / shares[1] == pytest.approx(3)
@@ -95,6 +95,6 @@ def test_draws_of_a_split_scatter_as_its_theory():
 
 
 def test_a_split_tree_spends_its_shares():
-    release = split_tree((0.25, 0.0, 0.75), least_squares=True).release(nobody(2), PureBudget(1), Entropy.seeded(1))
+    release = split_tree((0.25, 0.0, 0.75), least_squares=True).release(empty_town(2), PureBudget(1), Entropy.seeded(1))
     amounts = {step.level: float(step.amount) for step in release.receipt.steps}
     assert amounts == pytest.approx({0: 0.25, 2: 0.75})

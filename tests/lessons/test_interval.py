@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpviz.lessons.interval import AREAS, BLOCK, CUTS, HELD, ORDER, PEOPLE, REPEATS, SMALL, even_answer, intervals, usual_range
+from dpviz.lessons.interval import AREAS, BLOCK, CONTAINS, CUTS, ORDER, PEOPLE, REPEATS, SMALL, expected_range, intervals, noiseless_answer
 from dpviz.lessons.town import TWO, town
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.privacy.budget import PureBudget
@@ -18,20 +18,20 @@ def test_the_answer_without_noise_is_that_of_a_release_with_true_counts(area, he
     points = town(ORDER, PEOPLE, TWO)
     release = Quadtree(height=height).release(points, PureBudget(1), Entropy.seeded(1))
     exact = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(float))
-    assert even_answer(area, height) == pytest.approx(exact.answer([AREAS[area]])[0])
+    assert noiseless_answer(area, height) == pytest.approx(exact.answer([AREAS[area]])[0])
 
 
 def test_without_bias_intervals_hold_as_often_as_they_say():
-    held = sum(intervals(BLOCK, 0.5, 4, draw).held for draw in (1, 2, 3))
-    assert held >= stats.binom.ppf(0.001, 3 * REPEATS, 0.95)
+    containing = sum(intervals(BLOCK, 0.5, 4, draw).containing for draw in (1, 2, 3))
+    assert containing >= stats.binom.ppf(0.001, 3 * REPEATS, 0.95)
     assert intervals(BLOCK, 0.5, 4, 1).bias == pytest.approx(0)
 
 
 def test_a_bias_is_in_no_interval():
     found = intervals(CUTS, 0.5, 3, 1)
     assert abs(found.bias) > 10 * found.stddev
-    assert found.held == 0
-    assert intervals(SMALL, 0.5, 5, 1).held > intervals(SMALL, 0.5, 3, 1).held
+    assert found.containing == 0
+    assert intervals(SMALL, 0.5, 5, 1).containing > intervals(SMALL, 0.5, 3, 1).containing
 
 
 def test_intervals_are_those_of_the_release_and_counted_right():
@@ -39,14 +39,14 @@ def test_intervals_are_those_of_the_release_and_counted_right():
     table = found.table
     assert len(table) == REPEATS
     assert (table["low"] == np.floor(table["estimate"] - INTERVAL_WIDTH * found.stddev)).all()
-    held = ((table["low"] <= found.truth) & (found.truth <= table["high"])).sum()
-    assert found.held == held == (table["series"] == HELD).sum()
+    containing = ((table["low"] <= found.truth) & (found.truth <= table["high"])).sum()
+    assert found.containing == containing == (table["series"] == CONTAINS).sum()
     assert table["estimate"].mean() == pytest.approx(found.truth + found.bias, abs=5 * found.stddev / np.sqrt(REPEATS))
     assert table["estimate"].std() == pytest.approx(found.stddev, rel=0.3)
 
 
 def test_the_usual_range_is_that_of_the_binomial_law():
-    low, high = usual_range()
+    low, high = expected_range()
     law = stats.binom(REPEATS, 0.95)
     assert law.cdf(high) - law.cdf(low - 1) >= 0.95
     assert law.cdf(low - 1) < 0.03

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from dpviz.lessons.one_person import DELTA, GAUSSIAN, LAPLACE, OTHERS, Noise, beyond, posterior, shown_counts
+from dpviz.lessons.one_person import DELTA, GAUSSIAN, LAPLACE, OTHERS, Noise, bound_violation, posterior, shown_counts
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, gaussian_variance, laplace_variance
@@ -47,13 +47,13 @@ def test_log_odds_are_the_logarithm_of_the_ratio_of_both_laws(noise):
 def test_every_output_of_laplace_noise_meets_the_bound_exactly():
     gains = Noise(kind=LAPLACE, epsilon=0.7).log_odds(np.arange(-50, 90))
     assert np.abs(gains) == pytest.approx(0.7)
-    assert beyond(Noise(kind=LAPLACE, epsilon=0.7)) == (0.0, 0.0)
+    assert bound_violation(Noise(kind=LAPLACE, epsilon=0.7)) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_gaussian_noise_passes_the_bound_rarely_and_within_delta(epsilon):
     noise = Noise(kind=GAUSSIAN, epsilon=epsilon)
-    passed, least = beyond(noise)
+    passed, least = bound_violation(noise)
     inside, outside = noise.law(EVERY - 1), noise.law(EVERY)
     slow = np.maximum(0, inside - math.exp(epsilon) * outside).sum()
     assert least == pytest.approx(slow, rel=1e-6)

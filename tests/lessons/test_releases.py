@@ -14,8 +14,8 @@ from dpviz.lessons.releases import (
     WORK,
     ZCDP,
     attack,
-    composed,
     composed_at,
+    composed_epsilons,
     log_odds,
 )
 from dpviz.privacy.budget import PureBudget, ZcdpBudget
@@ -54,7 +54,7 @@ def test_one_budget_for_all_of_them_hides_both():
 
 
 def test_totals_are_basic_and_zcdp_composition():
-    table = composed(0.3).pivot(index="days", columns="series", values="epsilon")
+    table = composed_epsilons(0.3).pivot(index="days", columns="series", values="epsilon")
     assert table[BASIC].to_numpy() == pytest.approx(0.6 * table.index)
     rho = PureBudget(0.3).to_zcdp().rho * TABLES * 100
     assert table[ZCDP][100] == pytest.approx(float(ZcdpBudget(rho).to_approx(DELTA).epsilon))

@@ -4,14 +4,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpviz.lessons.structure import NOISE, ORDER, PEOPLE, SHARES, TOTAL, UNIFORMITY, _asked, by_share, errors, of_quadtree, released
+from dpviz.lessons.structure import (
+    NOISE,
+    ORDER,
+    PEOPLE,
+    SHARES,
+    TOTAL,
+    UNIFORMITY,
+    _questions,
+    errors,
+    errors_by_share,
+    quadtree_error,
+    release_town,
+)
 from dpviz.lessons.town import TIGHT, TWO, town
 from dpviz.privacy.entropy import Entropy
 
 
 def test_the_error_of_a_release_is_taken_apart_as_defined():
-    release = released(TWO, 0.3, 0.5, Entropy.seeded(1))
-    boxes, truth = _asked(TWO)
+    release = release_town(TWO, 0.3, 0.5, Entropy.seeded(1))
+    boxes, truth = _questions(TWO)
     points = town(ORDER, PEOPLE, TWO)
     slow = [points.blocks(ORDER)[int(s) : int(n), int(w) : int(e)].sum() for w, s, e, n in boxes]
     assert (truth == slow).all()
@@ -23,7 +35,7 @@ def test_the_error_of_a_release_is_taken_apart_as_defined():
 
 
 def test_too_little_and_too_much_for_the_splits_are_both_worse():
-    table = by_share(TIGHT, 0.5, 1)
+    table = errors_by_share(TIGHT, 0.5, 1)
     total = table[table["series"] == TOTAL].set_index("share")["error"]
     assert total.iloc[0] > 1.5 * total.min()
     assert total.iloc[-1] > 3 * total.min()
@@ -35,7 +47,7 @@ def test_too_little_and_too_much_for_the_splits_are_both_worse():
 
 
 def test_what_splits_take_is_on_the_receipt():
-    release = released(TWO, 0.55, 1.0, Entropy.seeded(1))
+    release = release_town(TWO, 0.55, 1.0, Entropy.seeded(1))
     medians = sum(step.amount for step in release.receipt.steps if step.purpose == "medians")
     assert float(medians) == pytest.approx(0.55, abs=1e-6)
-    assert np.isfinite(of_quadtree(TWO, 1.0, 1))
+    assert np.isfinite(quadtree_error(TWO, 1.0, 1))

@@ -7,10 +7,10 @@ from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.lessons.topdown import (
     CHEBYSHEV,
     EUCLIDEAN,
-    FALSE_N,
-    FALSE_P,
+    EXTRA,
     FAMILY,
     KINDS,
+    MISSED,
     OPTIMISERS,
     PLAIN,
     REPEATS,
@@ -20,8 +20,8 @@ from dpviz.lessons.topdown import (
     false_by_stage,
     family,
     family_table,
-    judged,
-    released,
+    mark_wrong,
+    release_country,
     stage_pairs,
 )
 
@@ -29,7 +29,7 @@ from dpviz.lessons.topdown import (
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 @pytest.mark.parametrize("stage", range(STAGES + 1))
 def test_pairs_of_a_stage_are_counted_as_the_evaluation_does(optimiser, stage):
-    release = released(optimiser, 1.0, 3)
+    release = release_country(optimiser, 1.0, 3)
     table, slow = stage_pairs(release, stage), evaluate_flows(release, country()).by_stage.iloc[stage]
     number = table["kind"].value_counts()
     assert number.get(KINDS[1], 0) == slow["false_positives"]
@@ -43,7 +43,8 @@ def test_false_positives_are_means_over_draws():
     table = false_by_stage(1.0, 4)
     for name in OPTIMISERS:
         slow = np.mean(
-            [evaluate_flows(released(name, 1.0, 4 + k), country()).by_stage["false_positives"].to_numpy() for k in range(REPEATS)], axis=0
+            [evaluate_flows(release_country(name, 1.0, 4 + k), country()).by_stage["false_positives"].to_numpy() for k in range(REPEATS)],
+            axis=0,
         )
         assert table.loc[table["series"] == name, "mean"].to_numpy() == pytest.approx(slow)
     assert (table["low"] <= table["high"]).all()
@@ -58,7 +59,8 @@ def test_chebyshev_leaves_fewer_false_positives_on_this_country(epsilon):
 
 def test_chebyshev_sets_more_small_true_counts_to_0():
     missed = {
-        name: sum((stage_pairs(released(name, 1.0, draw), 4)["kind"] == KINDS[2]).sum() for draw in range(1, 13)) for name in OPTIMISERS
+        name: sum((stage_pairs(release_country(name, 1.0, draw), 4)["kind"] == KINDS[2]).sum() for draw in range(1, 13))
+        for name in OPTIMISERS
     }
     assert missed[CHEBYSHEV] > missed[EUCLIDEAN]
 
@@ -82,17 +84,17 @@ class TestFamily:
     )  # fmt: skip
 
     def test_what_is_wrong_about_presence_is_judged_but_not_in_the_noisy_row(self):
-        rows = judged(self.TABLE, ("true", "noisy", "a", "b")).set_index(["series", "child"])
+        rows = mark_wrong(self.TABLE, ("true", "noisy", "a", "b")).set_index(["series", "child"])
         wrong = rows[rows["kind"] != PLAIN]["kind"].to_dict()
-        assert wrong == {("a", "3"): FALSE_N, ("b", "2"): FALSE_P}
+        assert wrong == {("a", "3"): MISSED, ("b", "2"): EXTRA}
         assert rows.loc[("noisy", "3"), "label"] == "−1"
         assert [rows.loc[(name, "sum"), "count"] for name in ("true", "noisy", "a", "b")] == [8, 5, 8, 8]
 
     def test_intopt_never_has_more_false_positives_than_least_squares_in_the_first_draws(self):
         number = []
         for draw in range(1, 41):
-            rows = judged(family(12.8**2, draw), ("true", "noisy", CHEBYSHEV, EUCLIDEAN))
-            number.append([int(((rows["series"] == name) & (rows["kind"] == FALSE_P)).sum()) for name in (CHEBYSHEV, EUCLIDEAN)])
+            rows = mark_wrong(family(12.8**2, draw), ("true", "noisy", CHEBYSHEV, EUCLIDEAN))
+            number.append([int(((rows["series"] == name) & (rows["kind"] == EXTRA)).sum()) for name in (CHEBYSHEV, EUCLIDEAN)])
         assert all(first <= second for first, second in number)
         assert sum(first for first, _ in number) < 0.75 * sum(second for _, second in number)
 

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from dpviz.app.compare_state import MOST_CONFIGURATIONS
+from dpviz.app.compare.state import MOST_CONFIGURATIONS
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.tables import frontier, summary, tidy
 from dpviz.view.study_charts import (

@@ -1,13 +1,15 @@
-"""The first row of a page: Teach or Curate, and what is protected in it."""
+"""The first row of every page: Teach or Curate, what is protected, the switch to the truth, and the button that forgets the session."""
 
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from dpviz.app.forget import forget_button
+from dpviz.app import cached
 from dpviz.app.ledger import Loaded
 from dpviz.app.points_state import CURATE, TEACH, Desk, truth_key, truth_wanted
 
+_DONE = "forgotten"
 _STAMP = """<style>
 .st-key-map [data-testid="stDeckGlJsonChart"] { position: relative; }
 .st-key-map [data-testid="stDeckGlJsonChart"]::after { content: "STAMP"; position: absolute; inset: 0; z-index: 1;
@@ -22,24 +24,61 @@ NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementT
   display: none; }</style>"""
 
 
-def mode_row(desk: Desk, protected: str) -> None:
+def forget_button(key: str) -> None:
+    """The button that makes the session forget; `key` is the page's."""
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        st.button(
+            "Forget my data",
+            key=f"forget {key}",
+            on_click=forget,
+            help="Removes uploads, draws and whatever was typed from this session. What was spent stays in the ledger.",
+        )
+
+
+def forget() -> None:
+    """Remove everything of this session: uploaded files, counts, draws, caches, what was typed, and the address' parameters."""
+    st.session_state.clear()
+    cached.forget()
+    st.query_params.clear()
+    here = get_script_run_ctx()
+    if here is not None:
+        here.uploaded_file_mgr.remove_session_files(here.session_id)
+    st.session_state[_DONE] = True
+
+
+def forgotten() -> bool:
+    """Right after forgetting, show a note instead of the page: its widgets disappear, and with them what the browser kept of them."""
+    if not st.session_state.pop(_DONE, False):
+        return False
+    here = get_script_run_ctx()
+    if here is not None:  # what Streamlit keeps of widgets that are gone: their names, and functions that hold the draws they offered
+        here.session_state._state._new_widget_state.widget_metadata.clear()  # noqa: SLF001
+    st.success(
+        "Forgotten: the uploads, counts, draws and texts of this session are gone from the app's memory. What was spent stays in the"
+        " ledger. Files that you downloaded, and other tabs, are not touched."
+    )
+    st.button("Start again", type="primary")
+    return True
+
+
+def mode_row(page_state: Desk, protected: str) -> None:
     """Switch the mode; `protected` says what is protected on this page and what is not."""
     left, right, end = st.columns([4, 15, 3], vertical_alignment="center")
-    st.session_state["mode"] = desk.config().mode
+    st.session_state["mode"] = page_state.config().mode
     left.segmented_control(
         "Mode",
         (TEACH, CURATE),
         key="mode",
         required=True,
         label_visibility="collapsed",
-        on_change=lambda: desk.change(mode=st.session_state["mode"]),
+        on_change=lambda: page_state.change(mode=st.session_state["mode"]),
     )
-    if desk.config().mode == TEACH:
+    if page_state.config().mode == TEACH:
         text = "Public data, seeded noise, truth beside the release: nothing here is private."
     else:
         text = "Private data, noise from the operating system: every draw is counted in the ledger, and nothing leaves this page."
         with end:
-            forget_button(desk.key)
+            forget_button(page_state.key)
     right.caption(f"{text} {protected}")
 
 

@@ -1,4 +1,4 @@
-"""What the Compare page knows: its configuration, which a link carries, the data, and the study that runs in the background."""
+"""What the Compare page knows: its configuration, which a link carries, its data, its study, and their names on screen."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES
 from dpviz.view.study_charts import FIGURES
 
+__all__ = ["ABOUT", "of_points", "pick_words", "size_words", "usual_workload", "workload_words"]
+
 POINTS_KIND, TRIPS_KIND = "Points", "Trips"
 SAMPLE, OWN = "sample", "own"
 FAMILY: dict[str, AnyFamily] = {POINTS_KIND: POINT_FAMILY, TRIPS_KIND: TRIP_FAMILY}
@@ -34,6 +36,12 @@ MOST_CONFIGURATIONS = 24
 JOB = "study"
 
 Pick = tuple[str, float]
+ABOUT = {
+    "random": "random boxes",
+    "small": "blocks of 0.1 % of the area",
+    "medium": "blocks of 1 % of the area",
+    "large": "blocks of 10 % of the area",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +83,8 @@ class CompareConfig:
     picked: tuple[Pick, ...] = ()
 
     @property
-    def desk(self) -> Desk:
-        """Of the page where data of this kind are loaded."""
+    def page_state(self) -> Desk:
+        """The state of the page where data of this kind are loaded."""
         return POINTS if self.kind == POINTS_KIND else TRIPS
 
     @property
@@ -121,7 +129,7 @@ class CompareConfig:
             for label, plain in part.variants():
                 made[label] = plain.built(FAMILY[self.kind], references=True)
                 if len(made) > MOST_CONFIGURATIONS:
-                    raise SettingError(f"At most {MOST_CONFIGURATIONS} configurations can be told apart in a chart: vary fewer settings.")
+                    raise SettingError(f"At most {MOST_CONFIGURATIONS} configurations fit into a chart: vary fewer settings.")
         return made
 
     def varied(self, key: str) -> dict[str, list[Any]]:
@@ -205,7 +213,7 @@ def job() -> StudyJob | None:
 def still_public(made: StudyJob) -> bool:
     """Whether what a study compares on is a sample, or as loaded in Teach still."""
     how, data = made.config
-    found = how.desk.offered_data() if how.source == OWN else data
+    found = how.page_state.offered_data() if how.source == OWN else data
     return found is not None and found.digest == data.digest
 
 
@@ -229,3 +237,38 @@ def _keys(text: str) -> tuple[str, ...]:
 def _picks(text: str) -> tuple[Pick, ...]:
     found = [(str(label), float(epsilon)) for label, epsilon in json.loads(text)]
     return tuple(found[:MOST_PICKED])
+
+
+def of_points(data: CompareData) -> bool:
+    """Whether the data are points."""
+    return not isinstance(data.data, Flows)
+
+
+def workload_words(name: str, data: CompareData) -> str:
+    """A workload as it is written on screen."""
+    if name.startswith("size "):
+        what = "blocks" if of_points(data) else "pairs"
+        return f"{what} with {size_words(name)} {data.unit} in truth"
+    if not of_points(data):
+        return f"pairs of level {name}"
+    return ABOUT.get(name, f"all blocks of {name.replace('zoom', 'zoom level')}")
+
+
+def size_words(name: str) -> str:
+    """A group of true counts.
+
+    >>> size_words("size 1000-9999")
+    '1,000–9,999'
+    """
+    return "–".join(f"{int(end):,}" for end in name.removeprefix("size ").split("-"))
+
+
+def pick_words(pick: Pick) -> str:
+    """A configuration with its budget."""
+    return f"{pick[0]}, ε {pick[1]:g}"
+
+
+def usual_workload(names: list[str]) -> str:
+    """What is shown first: random boxes, or the finest level."""
+    plain = [name for name in names if not name.startswith("size ")]
+    return "random" if "random" in names else (plain or names)[-1]

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.app.compare_state import COMPARE, MOST_PICKED, CompareData, Pick, pickable, picks
-from dpviz.app.compare_words import of_points, pick_words
+from dpviz.app.compare.state import COMPARE, MOST_PICKED, CompareData, Pick, of_points, pick_words, pickable, picks
 from dpviz.app.session import refusal
 from dpviz.app.study_job import StudyJob
 from dpviz.data.flows import Flows
@@ -34,7 +33,7 @@ _STYLE = (
 
 
 def side_by_side(made: StudyJob, data: CompareData) -> None:
-    """Draw the control of what is picked, and the maps."""
+    """Draw the choice of configurations, and their maps."""
     left, right = st.columns([6, 1])
     with left:
         chosen = _chosen(made)
@@ -54,7 +53,7 @@ def side_by_side(made: StudyJob, data: CompareData) -> None:
 
 
 def _drawn_again(made: StudyJob, runs: dict[Pick, Run]) -> dict[Pick, Any]:
-    """The releases of some runs; those that failed in the study fail here, and are said."""
+    """The releases of some runs; those that failed in the study fail here too, and their error is shown."""
     releases = {}
     for pick, run in runs.items():
         try:
@@ -79,15 +78,15 @@ def _chosen(made: StudyJob) -> list[Pick]:
 
 
 def _repeat(repeats: int) -> int:
-    """Which of the repeats is drawn."""
+    """The number of the repeat that is shown."""
     if repeats == 1:
         return 1
-    told = "Each repeat has noise of its own."
-    return int(st.slider("Repeat", 1, repeats, key=f"compare repeat {repeats}", help=told))
+    text = "Each repeat has noise of its own."
+    return int(st.slider("Repeat", 1, repeats, key=f"compare repeat {repeats}", help=text))
 
 
 def _columns(number: int) -> list[Any]:
-    """One place per map: two beside each other, all of one size."""
+    """A column per map: two beside each other, all of one size."""
     places: list[Any] = []
     while len(places) < number:
         places += st.columns(min(2, number))

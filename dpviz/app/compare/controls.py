@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app import cached
-from dpviz.app.compare_state import (
+from dpviz.app.compare.state import (
     COMPARE,
     LARGEST_ORDER,
     MOST_REPEATS,
@@ -69,7 +69,7 @@ def _sampled(about: About, data: PointCounts | Flows, digest: str, frame: tuple[
 
 def _own(how: CompareConfig) -> CompareData | None:
     """Data that were declared public on the page of their kind."""
-    found = how.desk.offered_data()
+    found = how.page_state.offered_data()
     if found is None:
         st.info(f"Load a file on the {how.kind} page in Teach, and confirm there that it is public: then it can be compared on here.")
         return None

@@ -5,12 +5,12 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app.split_bar import _moved, split_bar
+from dpviz.app.controls import _moved, split_bar
 from dpviz.errors import BudgetError
 
 APP = """
 import streamlit as st
-from dpviz.app.split_bar import split_bar
+from dpviz.app.controls import split_bar
 
 state = st.session_state
 state.setdefault("shares", [0.3, 0.2, 0.5])
@@ -31,7 +31,7 @@ st.text("tree: " + " ".join(f"{share:.3f}" for share in state["tree"]))
 
 SMALL = """
 import streamlit as st
-from dpviz.app.split_bar import split_bar
+from dpviz.app.controls import split_bar
 
 st.text(str(split_bar(["a", "b", "c"], [1, 1, 2], locked=[False] * 3, key="bar")))
 """

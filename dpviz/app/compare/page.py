@@ -1,0 +1,529 @@
+"""The Compare page: a study of mechanisms on public data, made in the background while the page stays alive, and what it shows.
+
+Under the chart of the study stand tabs: releases on the map, errors by level, size and part, times, the table of all runs, and *Which ε?*,
+which needs no study: the epsilon that gives a wanted expected error at a wanted level, from the mechanism alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dpviz.app.cached import keeper
+from dpviz.app.compare.controls import compare_data, study_controls
+from dpviz.app.compare.maps import side_by_side
+from dpviz.app.compare.state import (
+    COMPARE,
+    JOB,
+    MOST_PICKED,
+    CompareConfig,
+    CompareData,
+    Pick,
+    job,
+    of_points,
+    pickable,
+    size_words,
+    still_public,
+    study_of,
+    usual_workload,
+    workload_words,
+)
+from dpviz.app.fields import check, in_range, start_checks, stopped
+from dpviz.app.first_row import forget_button, forgotten
+from dpviz.app.inverse_job import InverseJob
+from dpviz.app.ledger import note_teach_look
+from dpviz.app.session import refusal, said, serve, settle
+from dpviz.app.study_job import DONE, FAILED, RUNNING, STOPPED, StudyJob
+from dpviz.cli.compare import csv_text
+from dpviz.data.flows import Flows
+from dpviz.errors import DpvizError
+from dpviz.evaluation.study import Study
+from dpviz.evaluation.tables import frontier, summary
+from dpviz.mechanisms.base import AnyMechanism
+from dpviz.publishing.dry_run import Wanted
+from dpviz.view.escape import html, markdown
+from dpviz.view.study_charts import (
+    FIGURES,
+    PARTS,
+    PICKED,
+    error_by_epsilon,
+    legend_height,
+    lines_with_spread,
+    parts_by_label,
+    seconds_by_label,
+    under_axis,
+)
+
+TICK = 1.0  # seconds between looks at a running study
+FIRST_ROWS = 1.2  # seconds to wait for them before the page is drawn: with them it has its chart at once
+CHART = "compare chart"
+SEEN = "compare seen"  # by the last run of the whole page; what only a part of it has changed is shown by another
+_STEADY = "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }</style>"
+_STATE_WORDS = {"stopped": "Stopped", "done": "Done", "failed": "Failed"}
+MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
+    "On the map",
+    "By level",
+    "By size",
+    "Parts of the error",
+    "Time",
+    "Which ε?",
+    "Table",
+)
+TABS = (MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE)
+HEIGHT = 340
+COLUMNS = {
+    "label": "Configuration",
+    "settings": "Settings",
+    "epsilon": "ε",
+    "delta": "δ",
+    "runs": "Runs",
+    "mean": "Mean",
+    "low": "95 % from",
+    "high": "95 % to",
+    "stddev": "Standard deviation",
+    "p10": "10 % under",
+    "p90": "90 % under",
+}
+COARSEST, FINEST = 0, 8
+FOUND = "compare found epsilons"
+SEARCH_WAIT, SEARCH_TICK = 0.6, 0.7  # seconds before a search is shown as running, and between looks at it
+
+
+def compare_page() -> None:
+    """Draw the page."""
+    if forgotten():
+        return
+    left, right = st.columns([19, 3], vertical_alignment="center")
+    left.caption(
+        "**Mechanisms side by side**, on samples or on data that are declared public: every release is a simulation with seeded noise,"
+        " and errors are measured against the truth. Nothing is spent, and no private data can be chosen here."
+    )
+    with right:
+        forget_button("compare")
+    with st.sidebar:
+        data = _left()
+    COMPARE.write_address()
+    st.session_state[SEEN] = COMPARE.config()
+    made = job()
+    if made is None:
+        _nothing_yet(data)
+    elif still_public(made):
+        _results(made)
+    else:
+        _hidden(made)
+    settle("compare")
+
+
+def _left() -> CompareData | None:
+    """The controls, and the buttons that start, stop and resume."""
+    start_checks()
+    data = None
+    try:
+        data = compare_data()
+    except DpvizError as error:
+        refusal(str(error))
+    study_controls()
+    study: Study | None = None
+    if data is not None:
+        try:
+            study = study_of(data)
+        except DpvizError as error:
+            refusal(str(error))
+            st.button("Back to the usual mechanisms", on_click=lambda: COMPARE.change(mechanisms=(), settings={}))
+    _buttons(study, data)
+    return data if study is not None else None
+
+
+def _buttons(study: Study | None, data: CompareData | None) -> None:
+    made = job()
+    state = None if made is None else made.state
+    done = made is not None and state == DONE and made.config[0].same_study(COMPARE.config())
+    label = "Start the study"
+    if study is not None:
+        st.caption(f"{len(study):,} releases: {len(study.mechanisms)} configurations x {len(study.epsilons)} ε x {study.repeats} repeats.")
+        label = "Resume the study" if state in (STOPPED, FAILED) and _rows_for(study) else label
+    if done:
+        st.caption("All of them are there. Another seed draws new noise.")
+    wrong = stopped()
+    pressed = st.button(label, type="primary", width="stretch", disabled=wrong or study is None or state == RUNNING or done, key="draw")
+    if pressed and not wrong and study is not None and data is not None:
+        serve("compare", lambda: _start(study, data), "Starting ...")
+    said("compare")
+
+
+def _start(study: Study, data: CompareData) -> None:
+    """A study in the background; rows of runs that are the same are kept."""
+    fresh = StudyJob(study, (COMPARE.config(), data), _rows_for(study))
+    keeper().take(fresh)
+    st.session_state[JOB] = fresh
+    fresh.start(FIRST_ROWS)
+
+
+def _rows_for(study: Study) -> list[dict[str, Any]]:
+    """What the last study made of this one's runs, if it was on the same data with the same seed."""
+    made = job()
+    return made.rows if made is not None and made.study.mark == study.mark else []
+
+
+def _nothing_yet(data: CompareData | None) -> None:
+    """What to do first, and the question that needs no study: which epsilon is enough."""
+    st.markdown("##### Which mechanism loses least?")
+    st.info("Choose data, mechanisms and budgets on the left, then press *Start the study*. Each is drawn many times, with new noise.")
+    st.caption(
+        "What comes: error against ε with its spread over the repeats, the frontier of the best, releases of up to four configurations"
+        " on the map, errors by zoom level and by size, what they are made of, the time that releases take, and the table."
+    )
+    if data is not None:
+        st.markdown("##### Which ε is enough?")
+        inverse_block(data, COMPARE.config().built())
+
+
+def _hidden(made: StudyJob) -> None:
+    """A study of data that are not open as public ones any more; it is stopped, and its rows are there when they are opened again."""
+    made.stop(wait=False)
+    how, data = made.config
+    st.info(
+        f"The study of {markdown(data.title)} is not shown any more: these data are no longer open in Teach as public ones."
+        f" Open them there on the {how.kind} page to see it again, or start another study."
+    )
+
+
+def _results(made: StudyJob) -> None:
+    """The chart, which follows a running study, and the tabs under it."""
+    how, data = made.config
+    if not note_teach_look(data):
+        return
+    if not how.same_study(COMPARE.config()):
+        st.caption(":orange[Data, mechanisms or budgets on the left have changed since this study: press the button to make what is new.]")
+    state, table = made.state, made.table()
+    st.html(_STEADY)
+    with st.container(key="study"):
+        st.fragment(_progress_and_chart, run_every=TICK if state == RUNNING else None)(made, data, state, len(table))
+    if not len(table):
+        return
+    compare_tabs(made, data, summary(table), lambda: side_by_side(made, data))
+
+
+def _progress_and_chart(made: StudyJob, data: CompareData, state: str, seen: int) -> None:
+    """What changes while a study runs; the whole page is drawn again when the first rows are there, and at the end.
+
+    Args:
+        made: the study.
+        data: what it compares on.
+        state: of the study when the whole page was drawn.
+        seen: how many rows there were then.
+    """
+    if (state == RUNNING and made.state != RUNNING) or (not seen and len(made.table())):
+        st.rerun()
+    _progress(made, data)
+    table = made.table()
+    if not len(table):
+        st.caption("The first releases are being drawn ..." if made.state == RUNNING else "Nothing was drawn yet.")
+        return
+    figure, workload = _looks(made)
+    rows = summary(table[table["workload"] == workload])
+    rows = rows[rows["figure"] == figure].reset_index(drop=True)
+    what, about = FIGURES[figure].format(unit=data.unit), workload_words(workload, data)
+    chart = error_by_epsilon(rows, frontier(rows), what, about)
+    chosen = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
+    st.html(
+        '<div class="dpviz-note">Bands: the middle 80 % of the repeats. Grey behind: the frontier, which no private configuration beats'
+        f" with as small an ε. Click a point to see that release.{html(under_axis(rows))}</div>"
+    )
+    pick(made, _clicked(chosen))
+    if COMPARE.config() != st.session_state.get(SEEN):
+        st.rerun()
+
+
+def _progress(made: StudyJob, data: CompareData) -> None:
+    state = made.state
+    text = f"{_STATE_WORDS.get(state, 'Running')}: {made.made:,} of {made.total:,} releases, {markdown(data.title)}"
+    left, right = st.columns([6, 1], vertical_alignment="center") if state == RUNNING else (st.container(), None)
+    left.progress(min(made.made / made.total, 1.0), text)
+    if right is not None and right.button("Stop", key="stop study", width="stretch"):
+        with st.spinner("Stopping ..."):
+            made.stop()
+        st.rerun()
+    if state == FAILED:
+        refusal(made.error)
+
+
+def _looks(made: StudyJob) -> tuple[str, str]:
+    """Which figure of which questions is shown."""
+    how: CompareConfig = COMPARE.config()
+    names = made.study.questions.names()
+    workload = how.workload if how.workload in names else usual_workload(names)
+    left, right = st.columns(2)
+    st.session_state["compare figure"], st.session_state["compare workload"] = how.figure, workload
+    data = made.config[1]
+    left.selectbox(
+        "Error",
+        list(FIGURES),
+        key="compare figure",
+        format_func=lambda name: FIGURES[name].format(unit=data.unit),
+        help="On sparse data a smoothing of 20 is nearly degenerate: releasing zero everywhere does well. Judge by the others.",
+        on_change=lambda: COMPARE.change(figure=st.session_state["compare figure"]),
+    )
+    right.selectbox(
+        "Queries",
+        names,
+        key="compare workload",
+        format_func=lambda name: workload_words(name, data),
+        on_change=lambda: COMPARE.change(workload=st.session_state["compare workload"]),
+    )
+    return how.figure, workload
+
+
+def _clicked(chosen: Any) -> Pick | None:
+    """The point that was clicked, if it was not taken already."""
+    selection = getattr(chosen, "selection", None) or {}
+    found = selection.get(PICKED) or []
+    point = found[0] if isinstance(found, list) and found else {}
+    clicked = (point.get("label"), point.get("epsilon"))
+    if clicked == st.session_state.get("compare clicked"):
+        return None
+    st.session_state["compare clicked"] = clicked
+    return clicked if isinstance(clicked[0], str) and isinstance(clicked[1], int | float) else None  # type: ignore[return-value]
+
+
+def pick(made: StudyJob, clicked: Pick | None) -> None:
+    """Put a configuration beside the others; the one that was picked first goes where four are there."""
+    if clicked is None or clicked not in set(pickable(made)):
+        return
+    others = tuple(each for each in COMPARE.config().picked if each != clicked)
+    COMPARE.change(picked=(*others, clicked)[-MOST_PICKED:])
+
+
+def compare_tabs(made: StudyJob, data: CompareData, rows: pd.DataFrame, maps: Callable[[], None]) -> None:
+    """Draw the tabs; only the open one is computed.
+
+    Args:
+        made: the study.
+        data: what it compares on.
+        rows: the summary of what is there so far.
+        maps: draws the first tab.
+    """
+    draws: dict[str, Callable[[], None]] = {
+        MAPS: maps,
+        LEVELS: lambda: _by_level(data, rows),
+        SIZES: lambda: _by_size(data, rows),
+        PARTS_TAB: lambda: _parts(made, data, rows),
+        TIME: lambda: _time(rows),
+        INVERSE: lambda: inverse_block(data, made.study.mechanisms),
+        TABLE: lambda: _table(made, data, rows),
+    }
+    for tab, name in zip(st.tabs(TABS, key="compare tab", on_change="rerun"), TABS, strict=True):
+        if tab.open:
+            with tab:
+                draws[name]()
+
+
+def _epsilon(rows: pd.DataFrame, key: str) -> float:
+    """One of the study's budgets."""
+    values = sorted(rows["epsilon"].unique().tolist())
+    if len(values) == 1:
+        return float(values[0])
+    return float(st.select_slider("ε", values, values[len(values) // 2], key=f"compare epsilon {key} {values}", format_func="{:g}".format))
+
+
+def _figure(data: CompareData) -> tuple[str, str]:
+    figure = COMPARE.config().figure
+    return figure, FIGURES[figure].format(unit=data.unit)
+
+
+def _by_level(data: CompareData, rows: pd.DataFrame) -> None:
+    """The chosen figure by zoom level, or by geographic level."""
+    epsilon, (figure, what) = _epsilon(rows, "level"), _figure(data)
+    rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure)]
+    if of_points(data):
+        rows, title = rows[rows["workload"].str.startswith("zoom ")], "zoom level"
+        rows = rows.assign(place=rows["workload"].str.removeprefix("zoom ").astype(int))
+    else:
+        rows, title = rows[~rows["workload"].str.startswith("size ")], "level of the regions, 1 for the coarsest"
+        names = rows["workload"].unique().tolist()
+        rows = rows.assign(place=rows["workload"].map({name: place for place, name in enumerate(names, 1)}))
+    _lines(rows, title, what, f"Error by {'zoom level' if of_points(data) else 'level'}, ε = {epsilon:g}")
+    if of_points(data):
+        st.caption("Zoom z cuts the domain into 2^z x 2^z equal blocks; all are queried. Lines up and down: one standard deviation.")
+    else:
+        levels = ", ".join(f"{place} {markdown(name)}" for place, name in enumerate(names, 1))
+        st.caption(f"Levels: {levels}. Lines up and down: one standard deviation.")
+
+
+def _by_size(data: CompareData, rows: pd.DataFrame) -> None:
+    """The chosen figure by the true count."""
+    epsilon, (figure, what) = _epsilon(rows, "size"), _figure(data)
+    rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure) & rows["workload"].str.startswith("size ")]
+    rows = rows.assign(place=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
+    counted = "block" if of_points(data) else "pair of the finest level"
+    _lines(rows, f"true count of the {counted}, from ({data.unit})", what, f"Error by true count, ε = {epsilon:g}")
+    groups = ", ".join(size_words(name) for name in rows["workload"].unique())
+    st.caption(f"Groups of true counts: {groups}. The same noise weighs little on large counts and buries small ones.")
+
+
+def _lines(rows: pd.DataFrame, title: str, what: str, heading: str) -> None:
+    names = {"label": "configuration", "place": title, "mean": what, "stddev": "spread over runs", "runs": "runs"}
+    height = legend_height(rows["label"].unique().tolist(), HEIGHT)
+    chart = lines_with_spread(rows.reset_index(drop=True), ("place", "label", "mean", "stddev"), names, heading, height)
+    st.altair_chart(chart, width="stretch")
+    if text := under_axis(rows):
+        st.caption(text.strip())
+
+
+def _parts(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
+    epsilon = _epsilon(rows, "parts")
+    names = made.study.questions.names()
+    chosen = COMPARE.config().workload
+    workload = chosen if chosen in names else usual_workload(names)
+    rows = rows[(rows["epsilon"] == epsilon) & (rows["workload"] == workload) & rows["figure"].isin(PARTS)].reset_index(drop=True)
+    st.altair_chart(parts_by_label(rows, epsilon, data.unit, workload_words(workload, data)), width="stretch")
+    if of_points(data):
+        st.caption(
+            "Noise: how far answers are from those of the same partitions with true counts. Uniformity: how far those are from the truth,"
+            " because of what is assumed inside partitions. Their mean sizes are shown; the two can cancel each other."
+        )
+    else:
+        st.caption(
+            "Per pair that is released or has trips. Noise: how far released pairs are off. Suppression: trips of pairs that were left out."
+            " Together they are the mean absolute error."
+        )
+
+
+def _time(rows: pd.DataFrame) -> None:
+    epsilon = _epsilon(rows, "time")
+    one = rows[(rows["figure"] == "seconds") & (rows["epsilon"] == epsilon)]
+    one = one[one["workload"] == one["workload"].iloc[0]].reset_index(drop=True)
+    st.altair_chart(seconds_by_label(one, epsilon), width="stretch")
+    st.caption("Drawing alone, while other releases were drawn beside it; lines: the middle 80 % of the repeats.")
+
+
+def _table(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
+    """The summary of what is shown, and every row as a file."""
+    how = COMPARE.config()
+    names = made.study.questions.names()
+    workload = how.workload if how.workload in names else usual_workload(names)
+    shown = rows[(rows["workload"] == workload) & (rows["figure"] == how.figure)]
+    shown = shown.assign(settings=shown["settings"].replace("{}", "defaults"))[list(COLUMNS)].rename(columns=COLUMNS)
+    st.dataframe(shown, hide_index=True, width="stretch", column_config={"δ": st.column_config.NumberColumn(format="%.3g")})
+    st.caption(
+        f"{FIGURES[how.figure].format(unit=data.unit)}; {markdown(workload_words(workload, data))}. 95 %: interval of the mean over"
+        " all noise, Student's t over the repeats. 10 % and 90 % of the repeats lie under the last two. The files hold all workloads and"
+        " figures; rows of one study mark can be put together and resumed from."
+    )
+    left, right, _ = st.columns([2, 2, 3])
+    left.download_button(
+        "Download every run (CSV)",
+        lambda: csv_text(made.table()),
+        "study.csv",
+        "text/csv",
+        on_click="ignore",
+        key="study rows",
+        width="stretch",
+    )
+    right.download_button(
+        "Download the summary (CSV)",
+        lambda: csv_text(rows),
+        "summary.csv",
+        "text/csv",
+        on_click="ignore",
+        key="study summary",
+        width="stretch",
+    )
+
+
+def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> None:
+    """Ask for an error and a level; give the smallest epsilon of every mechanism.
+
+    Args:
+        data: give the public frame, the unit and the bound.
+        mechanisms: by their name on screen.
+    """
+    left, middle, right = st.columns([2, 3, 2], vertical_alignment="bottom")
+    error = left.number_input(
+        f"Typical error of at most ({data.unit})",
+        value=20.0,
+        key="wanted error",
+        persist_state="session",
+        help="Root mean square error of one block or pair, from noise alone.",
+    )
+    with middle:
+        level = _level(data)
+    fits = check("wanted error", in_range("Typical error", 0.01, 1e9)(error))
+    question = _question(data, mechanisms, error, level)
+    if right.button("Find ε", key="find epsilon", width="stretch", disabled=not fits) and fits:
+        with st.spinner("Looking for ε ..."):
+            wanted = _wanted(data, error, level)
+            if wanted.records is None or note_teach_look(data):
+                _start_search(question, data, mechanisms, wanted)
+    made: InverseJob | None = st.session_state.get(FOUND)
+    if made is not None and made.asked == question:
+        st.fragment(_answers, run_every=SEARCH_TICK if made.running else None)(made, data, made.running)
+    looked = "of the data only the number of records is used, rounded to one digit" if of_points(data) else "no trip is looked at"
+    st.caption(f"Noise alone, from the mechanisms on the public frame: {looked}. Nothing is spent, and no study is needed.")
+
+
+def _level(data: CompareData) -> int:
+    """Zoom level of points, geographic level of trips."""
+    if isinstance(data.data, Flows):
+        names = data.data.regions.levels
+        chosen = st.selectbox("Between regions of level", names, index=len(names) - 1, key="wanted region level", persist_state="session")
+        return names.index(chosen) + 1
+    finest = min(data.data.domain.order, FINEST)
+    text = "Zoom z cuts the domain into 2^z x 2^z equal blocks."
+    return int(st.slider("In blocks of zoom level", COARSEST, finest, min(4, finest), key=f"wanted zoom {finest}", help=text))
+
+
+def _question(data: CompareData, mechanisms: dict[str, AnyMechanism], error: float, level: int) -> tuple[object, ...]:
+    """The question as a key: an answer is shown only for the question that it belongs to."""
+    return (data.key, tuple((label, tuple(map(str, made.chosen().items()))) for label, made in mechanisms.items()), error, level)
+
+
+def _wanted(data: CompareData, error: float, level: int) -> Wanted:
+    records = _rounded(int(data.data.count.sum())) if of_points(data) else None
+    return Wanted(error=error, level=level, delta=COMPARE.config().delta, records=records)
+
+
+def _start_search(question: object, data: CompareData, mechanisms: dict[str, AnyMechanism], wanted: Wanted) -> None:
+    """Search in the background; the search before is stopped."""
+    fresh = InverseJob(question, data.data, mechanisms, wanted)
+    keeper().take(fresh)
+    st.session_state[FOUND] = fresh
+    fresh.start(SEARCH_WAIT)
+
+
+def _answers(made: InverseJob, data: CompareData, ran: bool) -> None:
+    """What was found so far, and how far the search is.
+
+    Args:
+        made: the search.
+        data: for the unit.
+        ran: whether it ran when the whole page was drawn.
+    """
+    if ran and not made.running:
+        st.rerun()
+    if made.running:
+        left, right = st.columns([6, 1], vertical_alignment="center")
+        left.progress(made.share, f"{markdown(made.at)}: noise is looked at for one ε after the other ...")
+        if right.button("Stop", key="stop inverse", width="stretch"):
+            made.stop()
+            st.rerun()
+    elif made.at:
+        st.caption(f":orange[Stopped at {markdown(made.at)}: press *Find ε* to look again.]")
+    if made.rows:
+        _found(pd.DataFrame(made.rows), data)
+
+
+def _found(rows: pd.DataFrame, data: CompareData) -> None:
+    """The table, and under it how each answer was found: notes are long, and shared by several."""
+    shown = rows.drop(columns="note").rename(columns={"error": f"typical error there, noise alone ({data.unit})"})
+    st.dataframe(shown.round(2), hide_index=True, width="stretch")
+    for note, same in rows.groupby("note", sort=False):
+        st.caption(f"**{markdown(', '.join(same['Configuration']))}**: {markdown(note)}")
+
+
+def _rounded(records: int) -> int:
+    """To one digit: a guess, as it would be declared."""
+    return max(1, int(float(f"{records:.0e}")))
