@@ -145,10 +145,14 @@ def _find_axis(names: Sequence[str], wanted: str | None, aliases: Sequence[str],
     return found[0]
 
 
-def _find_column(names: Sequence[str], wanted: str) -> str:
-    """The column of that very name, or else of that name in any case."""
+def columns_called(names: Sequence[str], wanted: str) -> list[str]:
+    """The columns of exactly that name, or else those of that name in any case."""
     exact = [name for name in names if name == wanted]
-    found = exact or [name for name in names if fold_name(name) == fold_name(str(wanted))]
+    return exact or [name for name in names if fold_name(name) == fold_name(str(wanted))]
+
+
+def _find_column(names: Sequence[str], wanted: str) -> str:
+    found = columns_called(names, wanted)
     if not found:
         raise InputError(f"There is no column named {wanted!r}.")
     if len(found) > 1:

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import shapely
 
 from dpviz.arrays import Integers
@@ -24,7 +23,7 @@ from dpviz.data.bounding import Bound, canonical_text
 from dpviz.data.cells import BAD, cells_of, clip_counts, pairs_of, xy_of
 from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, readable_numbers
 from dpviz.data.flows import BLOCK_CODE, counts_of, ids_of
-from dpviz.data.reading.text_rows import NO_BAD_LINES, BadLines
+from dpviz.data.reading.text_rows import MISSING_WORDS, NO_BAD_LINES, BadLines
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import LeafLookup
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 
 _REMEDY = "Clean the files, or pass bad_rows='drop' to leave such rows out."
-_MISSING_WORDS = tuple(pyarrow.csv.ConvertOptions().null_values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +95,7 @@ def person_texts(column: pa.ChunkedArray, *, words: bool) -> pa.ChunkedArray:
     """
     column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     column = column.cast(plain_type(column.type))
-    missing_words = _MISSING_WORDS if words else ()
+    missing_words = MISSING_WORDS if words else ()
     if is_text(column.type):
         texts = column.cast(pa.large_string())
         blank = pc.or_(pc.equal(pc.utf8_trim_whitespace(texts), ""), pc.is_in(texts, value_set=pa.array(missing_words, pa.large_string())))

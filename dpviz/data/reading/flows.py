@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 
 from dpviz.arrays import Integers, Mask
 from dpviz.data.bounding import REMEDY
@@ -28,7 +27,7 @@ from dpviz.data.flows import (
 )
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, checked_bytes
 from dpviz.data.reading.tables import Cells, OpenTable, open_table
-from dpviz.data.reading.text_rows import SEPARATORS
+from dpviz.data.reading.text_rows import MISSING_WORDS, SEPARATORS
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -346,7 +345,7 @@ def read_trips(source: Source, request: FlowsRequest) -> Trips:
 
 def _open(source: Source, limits: Limits, *, quoted_newlines: bool = False) -> OpenTable:
     kind, data = checked_bytes(source, limits)
-    return open_table(kind, data, limits, quoted_newlines=quoted_newlines)
+    return open_table(kind, data, limits, quoted_newlines=quoted_newlines).index_first()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -391,8 +390,7 @@ def _block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
 
 def _without_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
     """A person column with NA, null, NaN and the like as missing cells."""
-    words = pa.array(pyarrow.csv.ConvertOptions().null_values)
-    return pc.if_else(pc.is_in(cells, value_set=words), pa.scalar(None, cells.type), cells)
+    return pc.if_else(pc.is_in(cells, value_set=pa.array(MISSING_WORDS)), pa.scalar(None, cells.type), cells)
 
 
 def _from_matrix(opened: OpenTable, bad_rows: str) -> _Rows:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]
-from pyproj import CRS
 
 from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, fold_name, only_candidate
 from dpviz.data.reading.flows import NO_HEADER, FlowsFile, inspect_flows, may_be_matrix, propose_columns, starts_with_data
@@ -28,7 +25,7 @@ from dpviz.data.reading.safety import (
     attempt,
     check_geopackage,
     checked_bytes,
-    guarded,
+    first_bytes,
     is_path,
     repack_shapefile,
 )
@@ -49,12 +46,11 @@ def found_points(found: FoundFiles) -> PointsFile:
     if found.schema is None:
         return inspect_points(found.sources[0])
     geo = found.geo
-    names = tuple(name for name in found.schema.names if geo is None or name not in geo["columns"])
+    names = tuple(name for name in found.schema.names if geo is None or name not in geo.columns)
     x, y = (None if geo is not None else only_candidate(names, aliases) for aliases in (X_NAMES, Y_NAMES))
     if found.format != "Parquet" and x is None and y is None and any(starts_with_data([name]) for name in names):
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
-    declared = None if geo is None else geo["crs"]
-    crs = None if declared is None else guarded("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(declared))
+    crs = None if geo is None else geo.crs
     return PointsFile(
         format=found.format if geo is None else "GeoParquet",
         columns=names,
@@ -212,7 +208,7 @@ def _columns(source: Source, found: FoundFiles, limits: Limits) -> Iterator[_Col
 
 def _of_parquet(source: Source, found: FoundFiles) -> Iterator[_Columns]:
     """Texts stay packed: one long text can stand for millions of cells."""
-    schema, geometries = cast("pa.Schema", found.schema), () if found.geo is None else found.geo["columns"]
+    schema, geometries = cast("pa.Schema", found.schema), () if found.geo is None else found.geo.columns
     names = [each.name for each in schema if _may_be_ids(each.type) and each.name not in geometries]
     texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
     if not names:
@@ -226,20 +222,11 @@ def _of_parquet(source: Source, found: FoundFiles) -> Iterator[_Columns]:
 
 
 def _of_text(source: Source, kind: str, limits: Limits) -> _Columns:
-    data = _head(source)
+    data = first_bytes(source, MOST_BYTES)
     if len(data) == MOST_BYTES:
         data = data[: data.rfind(b"\n") + 1]
     table = open_table(kind, data, limits)
     return dict(zip(table.names, table.take(range(len(table.names))).columns, strict=True))
-
-
-def _head(source: Source) -> bytes:
-    if is_path(source):
-        with Path(os.fspath(source)).open("rb") as file:
-            return file.read(MOST_BYTES)
-    upload = cast("BinaryIO", source)
-    upload.seek(0)
-    return upload.read(MOST_BYTES)
 
 
 def _of_geojson(data: bytes) -> _Columns:

@@ -123,7 +123,7 @@ def checked_bytes(source: Source, limits: Limits) -> tuple[str, bytes]:
     if is_path(source):
         data = guarded("The file cannot be read: does it exist, and may you read it?", lambda: _from_path(Path(name), limits))
     else:
-        data = guarded("The upload cannot be read: it must be an open binary file.", lambda: _from_upload(cast("BinaryIO", source), limits))
+        data = guarded("The upload cannot be read: it must be an open binary file.", lambda: first_bytes(source, limits.file_bytes + 1))
     if len(data) > limits.file_bytes:
         raise InputError(f"The file is larger than the limit of {limits.file_bytes:,} bytes.")
     if not data:
@@ -182,13 +182,21 @@ def _from_path(path: Path, limits: Limits) -> bytes:
         raise InputError("The path is not a file.")
     if facts.st_size > limits.file_bytes:
         raise InputError(f"The file is larger than the limit of {limits.file_bytes:,} bytes.")
-    with path.open("rb") as file:
-        return file.read(limits.file_bytes + 1)
+    return first_bytes(path, limits.file_bytes + 1)
 
 
-def _from_upload(upload: BinaryIO, limits: Limits) -> bytes:
+def first_bytes(source: Source, most: int) -> bytes:
+    """The first bytes of a file, at most so many; an upload stands at its beginning afterwards.
+
+    Raises:
+        InputError: an upload that is not opened in binary mode.
+    """
+    if is_path(source):
+        with Path(os.fspath(source)).open("rb") as file:
+            return file.read(most)
+    upload = cast("BinaryIO", source)
     upload.seek(0)
-    data = upload.read(limits.file_bytes + 1)
+    data = upload.read(most)
     upload.seek(0)
     if not isinstance(data, bytes):
         raise InputError("An upload must be opened in binary mode.")

@@ -5,18 +5,17 @@ from __future__ import annotations
 import glob
 import hashlib
 import io
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpviz.data.reading.safety import Limits, Source, attempt, format_of, guarded, is_path, name_of, refuse_url
-from dpviz.data.reading.tables import open_header
+from dpviz.data.reading.safety import Limits, Source, attempt, first_bytes, format_of, guarded, is_path, name_of, refuse_url
+from dpviz.data.reading.tables import GeoColumns, geo_columns, open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_END, SEPARATORS
 from dpviz.errors import InputError
 
@@ -49,7 +48,7 @@ class FoundFiles:
     sources: tuple[Source, ...] = field(repr=False)
     format: str
     schema: pa.Schema | None
-    geo: dict[str, Any] | None
+    geo: GeoColumns | None
     sizes: tuple[int, ...] = field(repr=False)
     rows: int | None = field(repr=False)
     rowless: tuple[bool, ...] = field(repr=False)
@@ -182,7 +181,7 @@ class _Facts:
 
     schema: pa.Schema | None = None
     names: tuple[str, ...] | None = None
-    geo: dict[str, Any] | None = None
+    geo: GeoColumns | None = None
     rows: int | None = None
     rowless: bool = False
 
@@ -202,12 +201,7 @@ def _read_facts(source: Source, kind: str, *, alone: bool) -> _Facts:
 
 def _of_parquet(source: Source) -> _Facts:
     file = pq.ParquetFile(source if not is_path(source) else str(source))
-    schema, geo = file.schema_arrow, json.loads((file.schema_arrow.metadata or {}).get(b"geo", b"null"))
-    if geo is not None:
-        primary = geo["primary_column"]
-        facts = geo["columns"][primary]
-        geo = {"primary": primary, "encoding": facts["encoding"], "columns": sorted(geo["columns"]), "crs": facts.get("crs", "OGC:CRS84")}
-        geo["points"] = not facts.get("geometry_types") or any(kind.split()[0] == "Point" for kind in facts["geometry_types"])
+    schema, geo = file.schema_arrow, geo_columns(file.schema_arrow)
     rows = file.metadata.num_rows
     if is_path(source):
         file.close()
@@ -215,23 +209,12 @@ def _of_parquet(source: Source) -> _Facts:
 
 
 def _of_text(source: Source, kind: str, called: str) -> _Facts:
-    head = _head(source)
+    head = first_bytes(source, HEAD_BYTES)
     if not head:
         raise InputError(f"{called} is empty.")
     header = open_header(kind, head)
     rowless = len(head) < HEAD_BYTES and NO_END.search(head, header.end) is None
     return _Facts(schema=pa.schema([(name, pa.string()) for name in header.names]), names=header.names, rowless=rowless)
-
-
-def _head(source: Source) -> bytes:
-    if is_path(source):
-        with Path(os.fspath(source)).open("rb") as file:
-            return file.read(HEAD_BYTES)
-    upload = cast("BinaryIO", source)
-    upload.seek(0)
-    head = upload.read(HEAD_BYTES)
-    upload.seek(0)
-    return head
 
 
 def _size(source: Source) -> int:

@@ -32,6 +32,7 @@ Bytes = NDArray[np.uint8]
 SEPARATORS = {"CSV": ",", "TSV": "\t"}
 LINE_BYTES = 2**20
 HEAD_BYTES = 2**20
+MISSING_WORDS = tuple(pyarrow.csv.ConvertOptions().null_values)  # "", NA, null, NaN and the like
 TEXT_BLOCK = 2**22
 NOT_UTF8 = "The text is not encoded in UTF-8; save the file as UTF-8."
 NOT_CUT = "The text cannot be cut into rows and cells."
@@ -115,14 +116,14 @@ class TextLayout:
         separator: of cells; between commas a cell may stand in quotation marks.
         width: how many cells a row has.
         types: position of a column -> the Arrow type in which it is read.
-        missing: texts that stand for a missing cell; Arrow's own list if None.
+        missing: texts that stand for a missing entry.
         quoted_newlines: whether a cell in quotation marks may hold line ends, so that one malformed row can take others with it.
     """
 
     separator: str
     width: int
     types: Mapping[int, pa.DataType] = field(default_factory=dict)
-    missing: Sequence[str] | None = None
+    missing: Sequence[str] = MISSING_WORDS
     quoted_newlines: bool = False
 
 
@@ -353,11 +354,12 @@ def _parsed(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PA
     """Columns of the rows that have as many cells as the header, and how many have not."""
     escaped = not newlines and _CARRIAGE in text
     types = {str(place): pa.binary() if escaped else kind for place, kind in layout.types.items()}
-    missing = {} if layout.missing is None else {"null_values": list(layout.missing)}
     table, ragged = read_csv(
         b"\n" + text if text.startswith(_BOM) else text,  # else Arrow leaves that mark out
         pyarrow.csv.ReadOptions(column_names=[str(place) for place in range(layout.width)], block_size=block, use_threads=newlines),
-        pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=True, check_utf8=False, **missing),
+        pyarrow.csv.ConvertOptions(
+            column_types=types, include_columns=list(types), strings_can_be_null=True, check_utf8=False, null_values=list(layout.missing)
+        ),
         delimiter=layout.separator,
         quote_char='"' if newlines or layout.separator == "," else False,
         newlines_in_values=newlines,

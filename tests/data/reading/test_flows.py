@@ -138,7 +138,7 @@ def test_columns_may_be_named():
         ("from,to,c", {"origin": "to"}, ["the same column"]),
         ("from,to,c", {"count": "to"}, ["other columns"]),
         ("from,to,c", {"person": "from"}, ["other columns"]),
-        ("c,C,to", {"origin": " c "}, ["Several columns answer"]),
+        ("c,C,to", {"origin": " c "}, ["Several columns have the name"]),
         ("from;to;zq", {}, ["commas"]),
         ("from,to,weight", {"count": "weight"}, ["called a weight", "Survey weights are refused"]),
     ],
