@@ -12,7 +12,7 @@ from pyproj import CRS
 from dpviz.data.columns import NOT_POINTS, PointColumns, is_number, is_text, no_number, resolve_columns
 from dpviz.data.counting.job import CellFinder, GeometryCells, IdPairs, Job, LeafIds, XyCells, XyPairs
 from dpviz.data.flows import refuse_lost_zeros
-from dpviz.data.reading.flows import cut_length, found_columns, is_matrix
+from dpviz.data.reading.flows import cut_length, is_matrix, resolve_flow_columns
 from dpviz.data.reading.geometries import crs_of_file, same_crs
 from dpviz.data.reading.sources import TABLES
 from dpviz.errors import InputError
@@ -166,7 +166,7 @@ def flows_job(found: FoundFiles, request: FlowsRequest, bound: Bound | None) -> 
     names = _schema(found).names
     if is_matrix(names, request.columns, request.sides):
         raise OnlyNumpyError(_MATRIX)
-    columns = found_columns(names, request.columns)
+    columns = resolve_flow_columns(names, request.columns)
     sides = []
     for name, side in zip((str(columns.origin), str(columns.destination)), request.sides, strict=True):
         if request.bad_rows == "drop" and is_number(_type_of(found, name)):

@@ -23,19 +23,19 @@ _OPENINGS, _BRACKETS = (np.frombuffer(signs, np.uint8) for signs in (b"[{", b"[{
 
 
 class _Feature(NamedTuple):
-    """The parts of a GeoJSON feature that are kept while the rest of the file is read."""
+    """What is kept of a GeoJSON feature while the rest of the file is read."""
 
     x: float = np.nan
     y: float = np.nan
-    is_stranger: bool = False
+    is_other_shape: bool = False
     kept: dict[str, Any] = {}  # noqa: RUF012  (never written to)
 
 
 def open_geojson(data: bytes, wanted: PointColumns) -> OpenFile:
-    """A GeoJSON FeatureCollection, or one Feature; of the properties only the columns asked for are kept.
+    """Open a GeoJSON FeatureCollection, or one Feature; only the wanted columns of the properties are kept.
 
-    The file is one text of JSON, so that its syntax is damaged as a whole or not at all; control characters within texts and
-    deep nesting do no harm.
+    The file is one text of JSON: a mistake in its syntax damages it as a whole. Control characters within texts and
+    deep nesting are accepted.
     """
     text = flatten_json(data).decode("utf-8-sig", "replace")
     names: dict[str, None] = {}
@@ -77,7 +77,10 @@ def _whole(digits: str) -> int | str:
 
 
 def flatten_json(data: bytes) -> bytes:
-    """The same JSON with a 0 for what is nested deeper than 100, which the parser would give up on; a function of each value alone."""
+    """The same JSON with 0 in place of values that are nested deeper than 100, which the parser would not accept.
+
+    Each value is replaced or kept by its own depth alone, so that no other feature is affected.
+    """
     content = np.frombuffer(data, np.uint8)
     quotes, marks = np.flatnonzero(content == ord('"')), np.flatnonzero(content == ord("\\"))
     first = np.flatnonzero(np.r_[True, np.diff(marks) > 1][: len(marks)])
@@ -98,7 +101,7 @@ def flatten_json(data: bytes) -> bytes:
 
 
 def once(pairs: list[tuple[str, Any]]) -> Any:
-    """The object that a JSON parser found, or TWICE if it has a name twice; a hook."""
+    """The object of a JSON parser's hook, or TWICE if it has a name twice."""
     thing = dict(pairs)
     return thing if len(thing) == len(pairs) else TWICE
 
@@ -107,15 +110,15 @@ def _feature(geometry: Any, kept: dict[str, Any]) -> _Feature:
     if not isinstance(geometry, dict):
         return _Feature(kept=kept)
     if geometry.get("type") != "Point":
-        return _Feature(is_stranger=True, kept=kept)
-    place = geometry.get("coordinates")
-    if isinstance(place, list) and len(place) >= 2 and all(type(value) in (int, float) for value in place[:2]):
-        return _Feature(float(place[0]), float(place[1]), False, kept)
+        return _Feature(is_other_shape=True, kept=kept)
+    point = geometry.get("coordinates")
+    if isinstance(point, list) and len(point) >= 2 and all(type(value) in (int, float) for value in point[:2]):
+        return _Feature(float(point[0]), float(point[1]), False, kept)
     return _Feature(kept=kept)
 
 
 def _geojson_crs(top: dict[str, Any]) -> CRS:
-    """CRS84, unless the file has the member `crs` of the format's first edition."""
+    """CRS84, unless the file has the member `crs` of GeoJSON before RFC 7946."""
     declared = top.get("crs")
     if declared is None:
         return CRS("OGC:CRS84")
@@ -125,8 +128,8 @@ def _geojson_crs(top: dict[str, Any]) -> CRS:
 
 
 def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints:
-    strangers = sum(feature.is_stranger for feature in features)
-    if strangers and strangers == len(features):
+    others = sum(feature.is_other_shape for feature in features)
+    if others and others == len(features):
         raise InputError(NOT_POINTS)
     x = np.array([feature.x for feature in features], np.float64)
     y = np.array([feature.y for feature in features], np.float64)
@@ -136,11 +139,11 @@ def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints
         cells[:] = [_cell(feature.kept.get(name), name == columns.person) for feature in features]
         return cells
 
-    return raw_points(columns, get, x=x, y=y, has_other_shapes=strangers > 0)
+    return raw_points(columns, get, x=x, y=y, has_other_shapes=others > 0)
 
 
 def _cell(value: Any, as_text: bool) -> Any:
-    """A property as text (None stays None), or as it is if it may be a number."""
+    """A property as a text (None stays None), or as it is if it may be a number."""
     if as_text:
         return None if value is None else str(value)
     return value if type(value) in (int, float, str) else None

@@ -1,7 +1,7 @@
-"""Geometries from files, points or regions: first what the header or metadata says, then only the columns that are needed; their CRS.
+"""Open files of points and of regions: first what the header or metadata says, then only the columns that are needed; and their CRS.
 
-GDAL sees GeoPackages and Shapefiles only, and only after a check of their bytes: under other names it would open
-descriptions of network services.
+GDAL opens GeoPackages and Shapefiles only, and only after a check of their bytes: it would also open files that describe network
+services.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _points(geometries: NDArray[np.object_]) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenShapes:
-    """What a file of regions says about itself, and the way to its columns. PUBLIC.
+    """What a file of regions says about itself, and a function that reads its columns. PUBLIC.
 
     Attributes:
         format: CSV, TSV, Parquet, GeoJSON, GeoPackage, GeoParquet or Shapefile.
@@ -269,7 +269,7 @@ def _decode_shapes(cells: pa.ChunkedArray, encoding: str) -> Shapes:
 
 
 def _frame(opened: OpenTable, wanted: Sequence[str]) -> pd.DataFrame:
-    """Columns as objects; from text tables, without spaces around the cells."""
+    """Columns as objects; entries of text tables without spaces around them."""
     read = opened.take([opened.names.index(name) for name in wanted])
     read.bad.refuse("Correct the file.")
     cells = [column.to_pylist() for column in read.columns]
@@ -297,10 +297,16 @@ _FAR = np.finfo(np.float64).max
 
 
 def crs_of_file(kind: str, declared: CRS | None, crs: object, target: object) -> CRS | None:
-    """The CRS of the file's coordinates; None if they are taken as they are, on a plain plane.
+    """The CRS of the file's coordinates; None on a plain plane, where they are taken as they are.
+
+    Args:
+        kind: the format, for errors.
+        declared: by the file.
+        crs: of the caller.
+        target: the domain's CRS; None for a plain plane.
 
     Raises:
-        InputError: nobody says it, two say different things, or it is not known.
+        InputError: neither the file nor the caller states it, they differ, or it is not known.
     """
     if target is None:
         if crs is not None:
@@ -317,7 +323,11 @@ def crs_of_file(kind: str, declared: CRS | None, crs: object, target: object) ->
 
 
 def check_on_map(crs: CRS) -> CRS:
-    """The same CRS, if it has places on a map."""
+    """The same CRS, if its coordinates are positions on a map.
+
+    Raises:
+        InputError: they are not.
+    """
     if not is_horizontal(crs):
         raise InputError(
             "The CRS of the points has no place on a map (heights only, or geocentric); convert them to EPSG:4326, for instance."
@@ -326,18 +336,18 @@ def check_on_map(crs: CRS) -> CRS:
 
 
 def same_crs(one: CRS, other: CRS) -> bool:
-    """Whether two CRS give a place the same x and y (longitude first in both)."""
+    """Whether two CRS give every point the same x and y (longitude first in both)."""
     return one.equals(other, ignore_axis_order=True) or (one.to_epsg() is not None and one.to_epsg() == other.to_epsg())
 
 
-def reproject(raw: RawPoints, frame: CRS | None, crs: object) -> tuple[Floats, Floats]:
-    """(n,) x and y in another CRS; beyond all bounds where there is no such place."""
+def reproject(raw: RawPoints, source: CRS | None, crs: object) -> tuple[Floats, Floats]:
+    """(n,) x and y in another CRS; so far away that they lie outside any domain where that CRS has no such point."""
     target = None if crs is None else CRS.from_user_input(crs)
-    if frame is None or target is None or same_crs(frame, target):
+    if source is None or target is None or same_crs(source, target):
         return raw.x, raw.y
     x, y = guarded(
         "The coordinates cannot be reprojected from the file's CRS to the domain's.",
-        lambda: Transformer.from_crs(frame, target, always_xy=True).transform(raw.x, raw.y),
+        lambda: Transformer.from_crs(source, target, always_xy=True).transform(raw.x, raw.y),
     )
-    nowhere = np.isfinite(raw.x) & np.isfinite(raw.y) & ~(np.isfinite(x) & np.isfinite(y))
-    return np.where(nowhere, _FAR, x), np.where(nowhere, _FAR, y)
+    unmapped = np.isfinite(raw.x) & np.isfinite(raw.y) & ~(np.isfinite(x) & np.isfinite(y))
+    return np.where(unmapped, _FAR, x), np.where(unmapped, _FAR, y)

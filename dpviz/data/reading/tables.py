@@ -36,7 +36,7 @@ def open_header(kind: str, head: bytes) -> Header:
     """The header of a CSV or TSV file.
 
     Raises:
-        InputError: as `header_of`, or names that stand between other separators.
+        InputError: as `header_of`, or names between other separators.
     """
     header = header_of(head, SEPARATORS[kind])
     if kind == "CSV" and len(header.names) == 1 and (";" in header.names[0] or "\t" in header.names[0]):
@@ -68,8 +68,8 @@ def open_parquet(memory: pa.Buffer, limits: Limits) -> pq.ParquetFile:
 def read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa.Table:
     """The columns of some names, as they are stored; texts that are not UTF-8 are missing.
 
-    Texts are small while they are packed: a dictionary holds each of them once. They are measured before they are spelt out,
-    where files are small, or packs large; else they come in batches that cannot pass the limit.
+    Texts are small while they are dictionary-encoded. In small files, and where dictionaries are large, they are measured before they are
+    decoded; otherwise they are read in batches that cannot pass the limit.
 
     Raises:
         InputError: they unpack to more than the limit, or one holds lists of texts.
@@ -82,7 +82,7 @@ def read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa.
     if any(chunk.path_in_schema not in names for chunk in texts):
         raise InputError("A column that is needed holds lists or records of texts; store one text or number per cell.")
     fitting = limits.unpacked_bytes // 2 // max([chunk.total_uncompressed_size for chunk in texts], default=1)
-    cut = any(_SHARED_PREFIXES in chunk.encodings for chunk in texts)  # which Arrow cannot leave packed
+    cut = any(_SHARED_PREFIXES in chunk.encodings for chunk in texts)  # Arrow cannot keep these dictionary-encoded
     packed = bool(texts) and not cut and (memory.size < _SMALL_FILE or fitting < _SMALLEST_BATCH)
     rows = _SMALLEST_BATCH if cut else _USUAL_BATCH if packed or not texts else min(fitting, _USUAL_BATCH)
     if packed:
@@ -99,8 +99,8 @@ def _chunks(file: pq.ParquetFile) -> Iterator[pq.ColumnChunkMetaData]:
 
 
 def _check_widths(file: pq.ParquetFile, chunks: Sequence[pq.ColumnChunkMetaData], limits: Limits) -> None:
-    """Refuse columns of numbers, or of cells of a fixed length, that are too many to be spelt out."""
-    leaves = [file.schema.column(place) for place in range(len(file.schema.names))]
+    """Refuse columns of numbers, or of entries of a fixed length, that take too many bytes when they are decoded."""
+    leaves = [file.schema.column(index) for index in range(len(file.schema.names))]
     widths = {leaf.path: max(leaf.length or 0, _NUMBER_BYTES) for leaf in leaves}
     if sum(chunk.num_values * widths[chunk.path_in_schema] for chunk in chunks) > limits.unpacked_bytes:
         raise _too_many_bytes(limits)
@@ -116,12 +116,12 @@ def _read(file: pq.ParquetFile, schema: pa.Schema, rows: int, limits: Limits) ->
     if not batches:
         return schema.empty_table()
     read = pa.Table.from_batches(batches)
-    columns = [readable_texts(_spelt_out(read.column(field.name), field.type)) for field in schema]
+    columns = [readable_texts(_decode(read.column(field.name), field.type)) for field in schema]
     return pa.Table.from_arrays(columns, names=schema.names)
 
 
 def _bytes_of(column: pa.Array) -> int:
-    """Bytes of a column once it is spelt out."""
+    """Bytes of a column when it is decoded."""
     if not (pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)):
         return int(column.nbytes)
     lengths = pc.cast(pc.binary_length(column.dictionary), pa.int64())
@@ -132,7 +132,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return any(test(kind) for test in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary))
 
 
-def _spelt_out(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+def _decode(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if column.type == kind or pa.types.is_dictionary(kind):
         return column.cast(kind)
     if not pa.types.is_dictionary(column.type):
