@@ -86,11 +86,11 @@ def flatten_json(data: bytes) -> bytes:
     first = np.flatnonzero(np.r_[True, np.diff(marks) > 1][: len(marks)])
     lengths = np.diff(np.r_[first, len(marks)])
     quotes = np.setdiff1d(quotes, (marks[first] + lengths)[lengths % 2 == 1], assume_unique=True)
-    places = np.flatnonzero(np.isin(content, _BRACKETS))
-    places = places[np.searchsorted(quotes, places) % 2 == 0]
-    opens = np.isin(content[places], _OPENINGS)
+    positions = np.flatnonzero(np.isin(content, _BRACKETS))
+    positions = positions[np.searchsorted(quotes, positions) % 2 == 0]
+    opens = np.isin(content[positions], _OPENINGS)
     depth = np.cumsum(np.where(opens, 1, -1))
-    begins, ends = places[opens & (depth == _DEEPEST + 1)], places[~opens & (depth == _DEEPEST)]
+    begins, ends = positions[opens & (depth == _DEEPEST + 1)], positions[~opens & (depth == _DEEPEST)]
     if not len(begins) or len(begins) != len(ends):
         return data
     change = np.zeros(len(content) + 1, np.int8)

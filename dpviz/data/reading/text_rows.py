@@ -214,18 +214,18 @@ def read_lines(file: BinaryIO, begin: int, end: int) -> Iterator[bytes]:
         yield begun + b"\n"
 
 
-def line_begins(file: BinaryIO, place: int) -> int:
+def line_begins(file: BinaryIO, position: int) -> int:
     """The byte where the first line at or after a byte begins."""
-    if place == 0:
+    if position == 0:
         return 0
-    file.seek(place - 1)
-    place -= 1
+    file.seek(position - 1)
+    position -= 1
     while piece := file.read(LINE_BYTES):
         found = piece.find(b"\n")
         if found >= 0:
-            return place + found + 1
-        place += len(piece)
-    return place
+            return position + found + 1
+        position += len(piece)
+    return position
 
 
 def good_lines(lines: bytes, separator: str) -> tuple[bytes, BadLines]:
@@ -339,7 +339,7 @@ def _have_other_widths(signs: Bytes, ends: Integers, layout: TextLayout) -> Mask
 
 
 def _no_rows(layout: TextLayout) -> pa.Table:
-    return pa.table({str(place): pa.array([], kind) for place, kind in layout.types.items()})
+    return pa.table({str(column): pa.array([], kind) for column, kind in layout.types.items()})
 
 
 def _cut_across_lines(data: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
@@ -356,10 +356,10 @@ def _cut_across_lines(data: bytes, layout: TextLayout) -> tuple[pa.Table, BadLin
 def _parse(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PARSED_AT_ONCE) -> tuple[pa.Table, int]:
     """Columns of the rows that have as many cells as the header, and how many rows have another number."""
     escaped = not newlines and _CARRIAGE in text
-    types = {str(place): pa.binary() if escaped else kind for place, kind in layout.types.items()}
+    types = {str(column): pa.binary() if escaped else kind for column, kind in layout.types.items()}
     table, ragged = read_csv(
         b"\n" + text if text.startswith(_BOM) else text,  # Arrow would drop a byte order mark at the beginning
-        pyarrow.csv.ReadOptions(column_names=[str(place) for place in range(layout.width)], block_size=block, use_threads=newlines),
+        pyarrow.csv.ReadOptions(column_names=[str(column) for column in range(layout.width)], block_size=block, use_threads=newlines),
         pyarrow.csv.ConvertOptions(
             column_types=types, include_columns=list(types), strings_can_be_null=True, check_utf8=False, null_values=list(layout.missing)
         ),
