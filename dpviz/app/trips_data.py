@@ -11,15 +11,14 @@ import streamlit as st
 from dpviz.app import cached
 from dpviz.app.files import counted, path_files
 from dpviz.app.ledger import Source
-from dpviz.app.points_data import TYPES
+from dpviz.app.points_data import NONE, TYPES, pick
 from dpviz.app.points_state import CURATE
-from dpviz.app.trips_columns import trips_columns
 from dpviz.app.trips_state import SOURCES, TRIPS, TripsData
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.flows import Flows
 from dpviz.data.reading.flows import FlowsFile
-from dpviz.data.reading.inspect import found_flows
+from dpviz.data.reading.inspect import coordinate_columns, found_flows
 from dpviz.data.reading.sources import FoundFiles, found_files
 from dpviz.publishing.config import DataPart, RegionsPart
 from dpviz.publishing.private_data import Asked, Opened, left_out, refuse_nothing
@@ -29,6 +28,7 @@ from dpviz.space.regions import Regions
 from dpviz.view.escape import markdown
 
 TABLES = ("csv", "tsv", "parquet")
+IDS, COORDINATES = "Ids of regions", "Coordinates"
 Frames = tuple[cached.Frame, cached.Frame]
 
 
@@ -110,7 +110,7 @@ def _files() -> TripsData | None:
         st.info("Choose a public file of regions, and a file of trips between them: origin, destination, count.")
         return None
     about, mode = given.about, TRIPS.config().mode
-    options = trips_columns(about, given.digest)
+    options = _columns(about, given.digest)
     columns = () if about.matrix else about.columns
     unit = unit_controls(UnitQuestion(each="trip", columns=columns, key=f"trips {mode} {given.digest}", private=mode == CURATE))
     if about.person is not None and "person" not in (unit or ()):
@@ -131,6 +131,54 @@ def _files() -> TripsData | None:
     if mode == CURATE and columns and "person" not in unit:
         show_repeated(data, cached.repeated(given.digest, _used(options), given.found()), "trip")
     return data
+
+
+def _columns(about: FlowsFile, digest: str) -> dict[str, Any]:
+    """What is read: found by name, and every choice can be overridden.
+
+    Args:
+        about: what the files say about themselves.
+        digest: stands for them in the keys of widgets.
+
+    Returns:
+        Options of `read_flows`; what has its default is left out.
+    """
+    options: dict[str, Any] = {}
+    names = [NONE, *about.columns]
+    pairs = coordinate_columns(about.columns)
+    unclear = not about.matrix and (about.origin is None or about.destination is None)
+    if pairs is not None:
+        kinds = [IDS, COORDINATES]
+        usual = COORDINATES if unclear else IDS
+        found = st.segmented_control("Trips run between", kinds, default=usual, key=f"trips ends {digest}", persist_state="session")
+        pairs = pairs if (found or usual) == COORDINATES else None
+    with st.expander("Columns", expanded=unclear and pairs is None):
+        if pairs is not None:
+            options |= _coordinates(names, pairs, digest)
+        elif not about.matrix:
+            for role, title, known in (("origin", "Origin", about.origin), ("destination", "Destination", about.destination)):
+                options[role] = pick(title, names, known, f"trips column {role} {digest}")
+        if pairs is not None or not about.matrix:
+            each = "Whole numbers; without it each row is one trip."
+            options["count"] = pick("Trips per row", names, about.count, f"trips column count {digest}", each)
+    if pairs is not None:
+        asked = "It is never guessed. EPSG:4326 is longitude and latitude in degrees. Left empty: that of the regions, if they have none."
+        crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="trips crs", persist_state="session", help=asked)
+        options["crs"] = crs.strip() or None
+    return {role: value for role, value in options.items() if value not in (None, False)}
+
+
+def _coordinates(names: list[str], found: tuple[tuple[str, str], tuple[str, str]], digest: str) -> dict[str, Any]:
+    """Two columns for each end, which are looked up in the polygons of the leaves; an end is left out until both are named."""
+    ends: dict[str, Any] = {}
+    for role, title, (x, y) in (("origin", "Origin", found[0]), ("destination", "Destination", found[1])):
+        left, right = st.columns(2)
+        with left:
+            east = pick(f"{title}: x", names, x, f"trips column {role} x {digest}", "Longitude or easting.")
+        with right:
+            north = pick(f"{title}: y", names, y, f"trips column {role} y {digest}", "Latitude or northing.")
+        ends[role] = None if east is None or north is None else (east, north)
+    return ends
 
 
 def _used(options: dict[str, Any]) -> tuple[str, ...]:

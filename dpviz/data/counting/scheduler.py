@@ -48,8 +48,8 @@ class Scheduler:
         if not (protocol in _ENCRYPTED or self.insecure or _is_this_computer(host)):
             raise InputError(
                 f"The address of the Dask scheduler is not encrypted, and {RUNS_CODE}, as can anyone on the network path: use tls://."
-                " Unencrypted, only addresses of this computer (127.0.0.1, [::1], localhost) are called, unless you insist: --insecure-address, for the"
-                f" app {INSECURE_VARIABLE}=1, in Python insecure_address=True."
+                " Unencrypted, only addresses of this computer (127.0.0.1, [::1], localhost) are called, unless you insist:"
+                f" --insecure-address, for the app {INSECURE_VARIABLE}=1, in Python insecure_address=True."
             )
 
 
