@@ -73,7 +73,7 @@ class CountingJob:
 class Counts:
     """The counts of a session, page by page: one that runs, and the last few that are done.
 
-    Whoever keeps this ends what runs by letting go of it.
+    A count that runs is cancelled by `let_go`.
     """
 
     def __init__(self) -> None:

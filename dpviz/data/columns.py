@@ -107,6 +107,11 @@ def candidates(names: Iterable[str], aliases: Sequence[str]) -> list[str]:
     return [name for name in names if fold_name(name) in aliases]
 
 
+def is_number_text(name: str) -> bool:
+    """Whether a name is written as a number, so that it may be an entry of a file without a header."""
+    return re.fullmatch(NUMBER, name.strip(), re.ASCII) is not None
+
+
 def only_candidate(names: Iterable[str], aliases: Sequence[str]) -> str | None:
     """The one column whose name equals an alias; None if there is none, or several."""
     found = candidates(names, aliases)

@@ -14,9 +14,9 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers, Places
-from dpviz.data.bounding import KEEP, REMEDY, bound_of, check_people, refuse_unenforced
+from dpviz.data.bounding import KEEP, bound_of, check_people, refuse_unenforced
 from dpviz.data.cell_counts import CellCounts, count_rows
-from dpviz.data.cells import BAD, MOST_RECORDS, check_bad_rows, clip_counts, freeze, pairs_of, too_many
+from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, clip_counts, freeze, pairs_of, too_many
 from dpviz.data.columns import WEIGHTS_REFUSED, people_of
 from dpviz.data.reading.safety import guarded
 from dpviz.errors import InputError

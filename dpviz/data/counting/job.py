@@ -20,7 +20,7 @@ import shapely
 
 from dpviz.arrays import Integers
 from dpviz.data.bounding import Bound, canonical_text
-from dpviz.data.cells import BAD, cells_of, clip_counts, pairs_of, xy_of
+from dpviz.data.cells import BAD, REMEDY, cells_of, clip_counts, pairs_of, xy_of
 from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, readable_numbers
 from dpviz.data.flows import BLOCK_CODE, counts_of, ids_of
 from dpviz.data.reading.text_rows import MISSING_WORDS, NO_BAD_LINES, BadLines
@@ -30,9 +30,6 @@ from dpviz.space.leaf_lookup import LeafLookup
 
 if TYPE_CHECKING:
     from dpviz.space.regions import Regions
-
-
-_REMEDY = "Clean the files, or pass bad_rows='drop' to leave such rows out."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,16 +136,16 @@ class Faults:
         if job.drop:
             self._refuse_unreadable_columns(job)
             return
-        self.lines.refuse(_REMEDY)
+        self.lines.refuse(REMEDY)
         if self.cell:
-            raise InputError(f"{_cell_fault(job.finder)} {_REMEDY}")
+            raise InputError(f"{_cell_fault(job.finder)} {REMEDY}")
         if self.count:
-            raise InputError(f"Column {job.count!r} has a cell that is not a whole number, at least 0. {WEIGHTS_REFUSED} {_REMEDY}")
+            raise InputError(f"Column {job.count!r} has a cell that is not a whole number, at least 0. {WEIGHTS_REFUSED} {REMEDY}")
         if self.person:
-            raise InputError(f"Column {job.person!r} has a missing cell: every row must say whom it belongs to. {_REMEDY}")
+            raise InputError(f"Column {job.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
         if self.outside and job.refuse_outside:
             listed = " or ".join(map(repr, job.finder.columns))
-            raise InputError(f"Column {listed} has an id that is no leaf region; ids are compared letter by letter. {_REMEDY}")
+            raise InputError(f"Column {listed} has an id that is no leaf region; ids are compared letter by letter. {REMEDY}")
 
     def _refuse_unreadable_columns(self, job: Job) -> None:
         """Refuse coordinates as texts of which not one is a number, and counts of which not one is a whole number."""

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dpviz.arrays import Integers, Mask
-from dpviz.data.bounding import REMEDY
-from dpviz.data.cells import check_bad_rows
-from dpviz.data.columns import PERSON_NAMES, PointColumns, candidates, fold_name, only_candidate, people_of, resolve_columns
+from dpviz.data.cells import REMEDY, check_bad_rows
+from dpviz.data.columns import PERSON_NAMES, PointColumns, candidates, fold_name, is_number_text, only_candidate, people_of, resolve_columns
 from dpviz.data.flows import (
     BLOCK_CODE,
     Counts,
@@ -171,7 +170,7 @@ def is_matrix(names: Sequence[str], wanted: FlowColumns, sides: tuple[Regions, R
 
 def starts_with_data(names: Sequence[str]) -> bool:
     """Whether a header starts with a number, so that it is a row of data; the header of a matrix starts with a word or a blank."""
-    return bool(names) and fold_name(names[0]).replace(".", "", 1).lstrip("+-").isdecimal()
+    return bool(names) and is_number_text(names[0])
 
 
 def cut_length(name: str, side: Regions) -> int | None:

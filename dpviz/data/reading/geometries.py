@@ -21,11 +21,11 @@ import shapely
 from pyproj import CRS, Transformer
 
 from dpviz.arrays import Floats
-from dpviz.data.cells import xy_of
+from dpviz.data.cells import REMEDY, xy_of
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decode_texts, is_text, raw_points
 from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, once, open_geojson
 from dpviz.data.reading.safety import Limits, attempt, check_geopackage, guarded, repack_shapefile, too_many_rows
-from dpviz.data.reading.tables import CLEAN, OpenTable, open_table
+from dpviz.data.reading.tables import OpenTable, open_table
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
 from dpviz.errors import InputError
 from dpviz.space.domain import is_horizontal
@@ -79,7 +79,7 @@ def _open_points_table(opened: OpenTable, wanted: PointColumns) -> OpenFile:
         numbers = {opened.names.index(name) for name in names[:3] if name is not None and name != columns.person}
         read = opened.take([opened.names.index(name) for name in named], numbers=numbers, missing_words=True)
         if bad_rows == "refuse":
-            read.bad.refuse(CLEAN)
+            read.bad.refuse(REMEDY)
         cells = dict(zip(named, read.columns, strict=True))
         if geo is not None:
             return raw_points(columns, cells.__getitem__, **_parquet_points(cells[geo.primary], geo.encoding))

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]
 
-from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, fold_name, only_candidate
+from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, fold_name, is_number_text, only_candidate
 from dpviz.data.reading.flows import NO_HEADER, FlowsFile, inspect_flows, may_be_matrix, propose_columns, starts_with_data
 from dpviz.data.reading.points import PointsFile, inspect_points
 from dpviz.data.reading.safety import (
@@ -48,7 +48,7 @@ def found_points(found: FoundFiles) -> PointsFile:
     geo = found.geo
     names = tuple(name for name in found.schema.names if geo is None or name not in geo.columns)
     x, y = (None if geo is not None else only_candidate(names, aliases) for aliases in (X_NAMES, Y_NAMES))
-    if found.format != "Parquet" and x is None and y is None and any(starts_with_data([name]) for name in names):
+    if found.format != "Parquet" and x is None and y is None and any(map(is_number_text, names)):
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
     crs = None if geo is None else geo.crs
     return PointsFile(

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.data.cell_counts import count_rows
-from dpviz.data.cells import cells_of, check_bad_rows, whole_counts
+from dpviz.data.cells import REMEDY, cells_of, check_bad_rows, whole_counts
 from dpviz.data.columns import (
     COUNT_NAMES,
     PERSON_NAMES,
@@ -20,13 +20,13 @@ from dpviz.data.columns import (
     PointColumns,
     RawPoints,
     fold_name,
+    is_number_text,
     only_candidate,
     resolve_columns,
 )
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, checked_bytes, guarded, too_many_rows
-from dpviz.data.reading.tables import CLEAN
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
     opened = _open(source, limits, PointColumns())
     names, tabular = opened.names, not opened.has_geometry
     x, y = (only_candidate(names, aliases) if tabular else None for aliases in (X_NAMES, Y_NAMES))
-    if opened.format in ("CSV", "TSV") and any(map(_is_number, names)) and x is None and y is None:
+    if opened.format in ("CSV", "TSV") and any(map(is_number_text, names)) and x is None and y is None:
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
     if through and not (tabular and (x is None or y is None)):
         columns = PointColumns(x=x, y=y)
@@ -166,14 +166,6 @@ def _rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: Limits
     return raw
 
 
-def _is_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
-
-
 def _check_counts(raw: RawPoints, columns: PointColumns) -> None:
     """Refuse a counts column without a single whole number: it holds weights, or no counts."""
     if raw.count is None or not np.isfinite(raw.count).any():
@@ -190,26 +182,26 @@ def _refuse_rows(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None
 
 def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
     if raw.has_other_shapes:
-        raise InputError(f"Some geometries are not points. {CLEAN}")
+        raise InputError(f"Some geometries are not points. {REMEDY}")
     for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
         if not np.isfinite(values).all():
             what = (
                 "A geometry is missing, empty or not finite." if name is None else f"Column {name!r} has a cell that is no finite number."
             )
-            raise InputError(f"{what} {CLEAN}")
+            raise InputError(f"{what} {REMEDY}")
     if raw.count is not None:
         _refuse_bad_counts(raw.count, columns.count)
     if raw.person is not None and (raw.person.codes < 0).any():
-        raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {CLEAN}")
+        raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
 
 
 def _refuse_bad_counts(counts: Floats, name: str | None) -> None:
     if not np.isfinite(counts).all():
-        raise InputError(f"Column {name!r} has a cell that is no finite number. {CLEAN}")
+        raise InputError(f"Column {name!r} has a cell that is no finite number. {REMEDY}")
     if (counts != np.floor(counts)).any():
         raise InputError(f"Column {name!r} has a cell that is not a whole number. {WEIGHTS_REFUSED}")
     if (counts < 0).any():
-        raise InputError(f"Column {name!r} has a negative count. {CLEAN}")
+        raise InputError(f"Column {name!r} has a negative count. {REMEDY}")
 
 
 def _refuse_no_degrees(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:

@@ -29,8 +29,6 @@ from dpviz.data.reading.text_rows import (
 )
 from dpviz.errors import InputError
 
-CLEAN = "Clean the file, or pass bad_rows='drop' to leave such rows out."
-
 
 def open_header(kind: str, head: bytes) -> Header:
     """The header of a CSV or TSV file.
