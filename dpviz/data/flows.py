@@ -428,7 +428,7 @@ class Flows:
         bound = None if trips.person is None else bound_of(most, key, distinct=distinct, fewer=fewer)
         owners = None if trips.person is None else check_people(trips.person, len(pair), bad_rows)
         counted = count_rows(pair, trips.count, owners, bound, regions.size(regions.depth) * destinations.size(destinations.depth))
-        return cls.from_counted(
+        return cls.from_cell_counts(
             replace(counted, bad=counted.bad + trips.ragged),
             regions=regions,
             destinations=destinations,
@@ -439,7 +439,7 @@ class Flows:
         )
 
     @classmethod
-    def from_counted(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **bound: Any) -> Flows:
+    def from_cell_counts(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **bound: Any) -> Flows:
         """Take the trips per pair that an engine counted; `bound` gives contributions, exactly, enforced and notes."""
         origin, destination = np.divmod(counted.cells, destinations.size(destinations.depth))
         return cls(

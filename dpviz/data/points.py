@@ -125,10 +125,10 @@ class PointCounts:
         refuse_unenforced(person, contributions, distinct=distinct)
         bound = None if person is None else bound_of(contributions, key, distinct=distinct)
         owners = None if person is None else check_people(person, len(x), bad_rows)
-        return cls.from_counted(count_rows(cells, weight, owners, bound, domain.side**2), domain, bound)
+        return cls.from_cell_counts(count_rows(cells, weight, owners, bound, domain.side**2), domain, bound)
 
     @classmethod
-    def from_counted(cls, counted: CellCounts, domain: Domain, bound: Bound | None) -> PointCounts:
+    def from_cell_counts(cls, counted: CellCounts, domain: Domain, bound: Bound | None) -> PointCounts:
         """Take the records per cell that an engine counted with this `bound`; without one the unit is a record."""
         rest = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
         unit = {} if bound is None else {"contributions": bound.most, "unit": "person"}

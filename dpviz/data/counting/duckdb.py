@@ -15,7 +15,7 @@ from dpviz.data.bounding import DROP, FEWER, REFUSE, Bound, priorities
 from dpviz.data.cell_counts import CellCounts
 from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, most_per_cell, total_of
 from dpviz.data.columns import is_text
-from dpviz.data.counting.duckdb_session import DuckDBSettings, Session, UnreadableError, connected, quote_list
+from dpviz.data.counting.duckdb_session import DuckDBSettings, Session, UnreadableError, connect, quote_list
 from dpviz.data.counting.duckdb_sql import BAD_COUNT, NO_PERSON, Expressions, Function, ParquetRows, TextRows
 from dpviz.data.counting.job import Faults, Job, Watch, plain_type
 from dpviz.data.reading.safety import private_folder
@@ -136,7 +136,7 @@ def _count_parquet(job: Job, watch: Watch, settings: DuckDBSettings) -> CellCoun
 
 def _count(job: Job, watch: Watch, settings: DuckDBSettings, stream: Stream | None) -> CellCounts:
     """Count the rows of a stream, or of files that DuckDB reads itself."""
-    with private_folder(settings.folder) as folder, connected(job, folder, settings) as connection:
+    with private_folder(settings.folder) as folder, connect(job, folder, settings) as connection:
         damaged, share = NOT_CUT if job.is_text else _DAMAGED, None if stream is None else lambda: stream.share
         session = Session(connection=connection, folder=folder, watch=watch, damaged=damaged, read_share=share)
         return _count_rows(job, session, stream)

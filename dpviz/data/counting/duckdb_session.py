@@ -169,7 +169,7 @@ class Session:
 
 
 @contextmanager
-def connected(job: Job, folder: Path, settings: DuckDBSettings) -> Iterator[duckdb.DuckDBPyConnection]:
+def connect(job: Job, folder: Path, settings: DuckDBSettings) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a DuckDB in memory that may read the job's files and spill to a folder, and open nothing else.
 
     Raises:

@@ -111,7 +111,7 @@ def make_plan(found: FoundFiles, engine: str, scheduler: Scheduler | None, limit
     return Plan(NUMPY, None)
 
 
-def run(plan: Plan, scheduler: Scheduler | None, watch: Watch) -> CellCounts:
+def run_engine(plan: Plan, scheduler: Scheduler | None, watch: Watch) -> CellCounts:
     """Let an engine other than "numpy" count."""
     assert plan.job is not None  # noqa: S101  (for the type checker: "numpy" is not run here)
     if plan.engine == DUCKDB:

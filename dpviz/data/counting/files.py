@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_unenforced
 from dpviz.data.cells import check_bad_rows
 from dpviz.data.columns import PointColumns
-from dpviz.data.counting.engines import AUTO, NUMPY, flows_job, make_plan, pairs_job, points_job, run
+from dpviz.data.counting.engines import AUTO, NUMPY, flows_job, make_plan, pairs_job, points_job, run_engine
 from dpviz.data.counting.in_memory import read_all_points, read_all_trips, read_coordinate_trips
 from dpviz.data.counting.job import Watch, XyPairs
 from dpviz.data.counting.scheduler import scheduler_at
@@ -125,7 +125,7 @@ def read_points(
     found, watch = _find_files(source, bad_rows), Watch(progress=progress, cancel=cancel)
     plan = make_plan(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: points_job(found, request, domain, bound))
     if plan.job is not None:
-        return PointCounts.from_counted(run(plan, scheduler, watch), domain, bound)
+        return PointCounts.from_cell_counts(run_engine(plan, scheduler, watch), domain, bound)
     return points_of(read_all_points(found.sources, request, watch), domain, bound)
 
 
@@ -232,8 +232,8 @@ def read_flows(
             bad_rows=bad_rows,
             key=bound.key,
         )
-    return Flows.from_counted(
-        run(plan, scheduler, watch),
+    return Flows.from_cell_counts(
+        run_engine(plan, scheduler, watch),
         regions=sides[0],
         destinations=sides[1],
         contributions=bound.most,

@@ -151,7 +151,7 @@ def points_of(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCount
     """Count rows in the domain's CRS without the bad ones; without a bound the unit is one record."""
     weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
     counted = count_rows(cells_of(raw.x, raw.y, domain), weight, raw.person, bound, domain.side**2)
-    return PointCounts.from_counted(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
+    return PointCounts.from_cell_counts(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
 
 
 def _open(source: Source, limits: Limits, wanted: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:

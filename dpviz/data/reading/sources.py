@@ -239,7 +239,7 @@ def memory_bytes() -> int:
 _PIECE = 2**22
 
 
-def copies_in(found: FoundFiles) -> list[tuple[str, ...]]:
+def find_copies(found: FoundFiles) -> list[tuple[str, ...]]:
     """Names of files that have the same content, a tuple per content; files without rows are left out.
 
     Only files of equal size are read, piece by piece until they differ. That reads far less than digests of all files would.
@@ -261,7 +261,7 @@ def refuse_copies(found: FoundFiles) -> None:
     Raises:
         InputError: there are two; says their names.
     """
-    for one, two, *_others in copies_in(found):
+    for one, two, *_others in find_copies(found):
         raise InputError(
             f"The files {one!r} and {two!r} have the same content, and every record in it would count twice: remove one, or leave it out."
         )
@@ -271,7 +271,7 @@ def copies_in_words(found: FoundFiles) -> list[str]:
     """A sentence for each group of files of equal content, for the curator only."""
     return [
         f"the files {' and '.join(map(repr, names))} have the same content, and all of them were counted: is one a copy?"
-        for names in copies_in(found)
+        for names in find_copies(found)
     ]
 
 
