@@ -116,7 +116,7 @@ def count_with_duckdb(job: Job, watch: Watch, settings: DuckDBSettings = DEFAULT
 
     Raises:
         InputError: the files cannot be read, a row is bad and bad rows are refused, there is no room to
-            spill; no text of DuckDB's, which may quote cells.
+            spill. The text is never one of DuckDB, which may quote entries.
         DpvizError: cancelled.
     """
     watch.at(0.0)
@@ -205,7 +205,7 @@ def _result(job: Job, found: _Rows, kept: _Rows, lines: BadLines) -> CellCounts:
 
 
 def _ordered(kept: _Rows, size: int) -> tuple[Integers, Integers]:
-    """Places with records, ascending, and the records of each, cut to what a cell holds."""
+    """Cells with records, ascending, and the records of each, cut to the most that a cell holds."""
     kept = kept._replace(records=np.minimum(kept.records, most_per_cell(size)))
     if size <= max(_DENSE_CELLS, _SPARSE * len(kept.cell)):
         total = np.zeros(size, np.int64)
