@@ -51,7 +51,7 @@ _USUAL_BATCH, _SMALLEST_BATCH = 65_536, 16
 _SMALL_FILE = 8 * 2**20
 
 
-def open_parquet(memory: pa.Buffer, limits: Limits) -> pq.ParquetFile:
+def _parquet_file(memory: pa.Buffer, limits: Limits) -> pq.ParquetFile:
     """A Parquet file's metadata; its content comes in Arrow's own memory.
 
     Raises:
@@ -63,7 +63,7 @@ def open_parquet(memory: pa.Buffer, limits: Limits) -> pq.ParquetFile:
     return file
 
 
-def read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa.Table:
+def _read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa.Table:
     """The columns of some names, as they are stored; texts that are not UTF-8 are missing.
 
     Texts are small while they are dictionary-encoded. In small files, and where dictionaries are large, they are measured before they are
@@ -72,7 +72,7 @@ def read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa.
     Raises:
         InputError: they unpack to more than the limit, or one holds lists of texts.
     """
-    file = open_parquet(memory, limits)
+    file = _parquet_file(memory, limits)
     schema = pa.schema([file.schema_arrow.field(name) for name in names])
     chunks = [chunk for chunk in _chunks(file) if {chunk.path_in_schema, chunk.path_in_schema.partition(".")[0]} & {*names}]
     _check_widths(file, chunks, limits)
@@ -293,7 +293,7 @@ def _open_text(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool)
 
 def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
     memory = in_arrow_memory(data)
-    file = open_parquet(memory, limits)
+    file = _parquet_file(memory, limits)
     schema = file.schema_arrow
     names = tuple(schema.names)
     declared = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -301,7 +301,7 @@ def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
     def take(positions: Sequence[int], *, numbers: Collection[int] = (), missing_words: bool = False) -> Cells:  # noqa: ARG001
         wanted = list(dict.fromkeys(names[position] for position in positions))
         rule = "The rows cannot be read as Parquet: the file is damaged."
-        table = guarded(rule, lambda: read_columns(memory, wanted, limits))
+        table = guarded(rule, lambda: _read_columns(memory, wanted, limits))
         return Cells([table.column(names[position]) for position in positions])
 
     return OpenTable(
