@@ -1,4 +1,4 @@
-"""Counting in the background of a page: a thread counts and says how far it is; stopping it leaves nothing behind."""
+"""Counts in the background of a page: a thread counts and reports its progress; a stopped count leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpviz.errors import DpvizError
 from dpviz.publishing.private_data import Opened
 
 RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
-PATIENCE = 30.0  # seconds in which a stopped count takes away what it has begun
+PATIENCE = 30.0  # seconds in which a stopped count removes its temporary files
 _MOST_KEPT = 2
 _NO_MEMORY = "There is not enough memory to count this: choose engine duckdb or dask, or a lower order of the lattice."
 
@@ -18,11 +18,11 @@ Work = Callable[[Watch], Opened]
 
 
 class CountingJob:
-    """One count. Nothing in it knows the page: the page looks at it.
+    """One count in a thread. It knows no page; the page reads its state.
 
     Args:
         key: stands for the files and for how they are counted.
-        work: counts; told how to say how far it is, and when to end.
+        work: counts; its argument reports progress and says when to end.
     """
 
     def __init__(self, key: object, work: Work) -> None:
@@ -32,15 +32,15 @@ class CountingJob:
         self._thread = Thread(target=self._run, name="counting", daemon=True)
 
     def start(self) -> None:
-        """Begin; once."""
+        """Start the thread; call it once."""
         self._thread.start()
 
     def wait(self) -> None:
-        """Until it has ended."""
+        """Wait until it has ended."""
         self._ended.wait()
 
     def stop(self, *, wait: bool = True) -> None:
-        """End it; with `wait`, until nothing of it is left or some seconds have passed."""
+        """Cancel it; with `wait`, wait until it has removed its files, at most `PATIENCE` seconds."""
         self._cancel.set()
         if wait and self._thread.is_alive():
             self._ended.wait(PATIENCE)
@@ -56,7 +56,7 @@ class CountingJob:
 
     def _run(self) -> None:
         try:
-            self.found = self._work(Watch(progress=self._tell, cancel=self._cancel))
+            self.found = self._work(Watch(progress=self._report, cancel=self._cancel))
         except DpvizError as error:
             self.error = str(error)
         except MemoryError:
@@ -66,21 +66,21 @@ class CountingJob:
         finally:
             self._ended.set()
 
-    def _tell(self, done: float) -> None:
+    def _report(self, done: float) -> None:
         self.done = done
 
 
 class Counts:
-    """The counts of a session, those of each page apart: one that runs, and the last few that are done.
+    """The counts of a session, page by page: one that runs, and the last few that are done.
 
-    Whoever keeps this ends what runs by letting go of it.
+    A count that runs is cancelled by `let_go`.
     """
 
     def __init__(self) -> None:
         self._jobs: dict[str, list[CountingJob]] = {}
 
     def of(self, page: str, key: object) -> CountingJob | None:
-        """The page's count of that key, however it ended; a running one of another key is ended, since nobody waits for it."""
+        """The page's count with that key, running or ended. A running one with another key is cancelled, because no page needs it."""
         jobs = self._jobs.get(page, [])
         for job in jobs:
             if job.key != key and job.state == RUNNING:
@@ -88,14 +88,14 @@ class Counts:
         return next((job for job in jobs if job.key == key), None)
 
     def take(self, page: str, job: CountingJob) -> CountingJob:
-        """Keep a count and begin it."""
+        """Keep a count and start it."""
         others = [each for each in self._jobs.get(page, []) if each.key != job.key and each.state == DONE]
         self._jobs[page] = [*others, job][-_MOST_KEPT:]
         job.start()
         return job
 
     def let_go(self) -> None:
-        """End what runs. Streamlit calls this where nothing may take long."""
+        """Cancel what runs. Streamlit calls this, and waits for it, so it must be quick."""
         for job in [job for jobs in self._jobs.values() for job in jobs]:
             job.stop(wait=False)
         self._jobs.clear()

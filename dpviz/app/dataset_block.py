@@ -1,4 +1,4 @@
-"""The dataset part of Curate: what the ledger calls the data, the cap, and what is spent, what a draw takes and what is left."""
+"""The dataset part of Curate: the data's name in the ledger, the cap, and what is spent, what a release costs and what remains."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
 def dataset_block(data: Loaded, draws: Draws, *, title: str = "##### 4 Dataset") -> Purse:
-    """Ask for name and cap where the ledger does not know the data; show what is spent, what the draws take and what is left.
+    """Ask for name and cap if the ledger does not know the data; show what is spent, what the releases cost and what remains.
 
     Args:
         data: as loaded.
-        draws: mechanisms and their budgets that one press would draw with.
+        draws: the mechanisms and budgets of the releases that one press of the button makes.
         title: above it.
     """
     st.markdown(title)
@@ -53,7 +53,7 @@ def _known(account: Account, data: Loaded, draws: Draws) -> Purse:
 
 
 def _new(data: Loaded, draws: Draws) -> Purse:
-    """An account that the first draw opens, or one of the name that is typed, which the data join."""
+    """A new account, which the first release opens, or the known one of the typed name, to which the data are added."""
     if not draws:
         return Purse(name="", cap=None, account=None, problem="The ledger has no account of this draw any more: it cannot be published.")
     name, cap = _name(data), _cap(data)
@@ -62,8 +62,8 @@ def _new(data: Loaded, draws: Draws) -> Purse:
         st.caption(":orange[The ledger has a dataset of this name: a draw adds these data to its account, as another version of it.]")
         return _known(known, data, draws)
     if not name or cap is None:
-        asked = "Name the dataset, and say the most that may ever be spent on it: the cap never changes once something is drawn."
-        return Purse(name=name, cap=None, account=None, problem=asked)
+        missing = "Name the dataset, and say the most that may ever be spent on it: the cap never changes once something is drawn."
+        return Purse(name=name, cap=None, account=None, problem=missing)
     terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data.person or "")
     nothing = dict.fromkeys(terms.limit, Fraction(0))
     account = Account(name=name, terms=terms, spent=nothing, draws=0, created="", truth_seen=Ledger().seen(data.marks))
@@ -71,11 +71,11 @@ def _new(data: Loaded, draws: Draws) -> Purse:
 
 
 def _name(data: Loaded) -> str:
-    """What the curator calls the data; samples have a name of their own."""
+    """Ask for the name of the dataset; that of a sample is preset."""
     about = data.source.data
     of = "" if about.size is None else f" of {about.size:,}"
     usual = "" if about.sample is None else f"Sample {about.sample}{of}"
-    told = "The ledger and a configuration that you save hold it, a release does not. The ledger recognises the data by their content."
+    help_text = "The ledger and a configuration that you save hold it, a release does not. The ledger recognises the data by their content."
     key = f"dataset name {data.digest}"
     name = st.text_input(
         "Name of the dataset",
@@ -83,7 +83,7 @@ def _name(data: Loaded) -> str:
         key=key,
         persist_state="session",
         placeholder="for example Homes 2024",
-        help=told,
+        help=help_text,
     )
     text, label = str(name or "").strip(), "Name of the dataset"
     wrong = at_most(label, LONGEST_TEXT)(text) or (refused_by(lambda: checked_text(text, label)) if text else None)
@@ -91,7 +91,7 @@ def _name(data: Loaded) -> str:
 
 
 def _cap(data: Loaded) -> Budget | None:
-    """The most that may ever be spent, in the currency that is chosen with it; None until it is typed."""
+    """Ask for the cap, in ε and δ or in ρ; None until it is typed."""
     kind = st.segmented_control(
         "The ledger counts",
         CURRENCIES,
@@ -133,12 +133,12 @@ def _cap(data: Loaded) -> Budget | None:
 
 
 def _neighbours(mechanism: AnyMechanism) -> str:
-    """The neighbouring relation, in a receipt's words. The draw itself checks the receipt's own."""
+    """The neighbouring relation, as receipts name it. The release checks the one of its own receipt again."""
     return "replace one" if mechanism.neighbours == BOUNDED else "add or remove one"
 
 
 def _problem(account: Account, data: Loaded, draws: Draws) -> str | None:
-    """Why the ledger would refuse a press, as far as that is known before."""
+    """Why the ledger would refuse the releases, as far as that is known before; None if it would not."""
     terms, unit = account.terms, data.private.unit
     if unit != terms.unit:
         return (
@@ -170,7 +170,7 @@ def _problem(account: Account, data: Loaded, draws: Draws) -> str | None:
 
 
 def _terms(account: Account) -> None:
-    """The account's name and terms."""
+    """Show the account's name and terms."""
     draws = f"{account.draws:,} draws so far" if account.draws != 1 else "1 draw so far"
     seen = " The truth was looked at." if account.truth_seen else ""
     terms = account.terms
@@ -181,19 +181,19 @@ def _terms(account: Account) -> None:
 
 
 def _sums(account: Account, draws: Draws) -> None:
-    """Bars and a line: spent, this press, left."""
+    """Show bars and a sentence: what is spent, what this press costs, what remains."""
     try:
         cost = _cost(account, draws)
-    except DpvizError:  # in another currency: said as the problem
+    except DpvizError:  # it is in another currency, which `_problem` explains
         return
     after = {name: part + cost[name] for name, part in account.spent.items()}
-    st.html("".join(_bar(name, account, cost[name]) for name in _told(account, cost)))
+    st.html("".join(_bar(name, account, cost[name]) for name in _parts_with_bars(account, cost)))
     coming = f"The next draw makes it {amount_words(after)}, of" if draws else "The cap is"
     st.caption(f"{_spent(account)} {coming} {amount_words(account.terms.limit)}; reloads, other tabs and the command line count as well.")
 
 
 def spent_words(purse: Purse | None) -> str:
-    """What was spent on the data so far, from the account that the draw would be paid from; nothing is paid in Teach.
+    """What was spent on the data so far, by the account that pays for the release, as a sentence; "" in Teach, where nothing is paid.
 
     Args:
         purse: as `dataset_block` gave it; None in Teach, or while something else is missing.
@@ -212,13 +212,13 @@ def _spent(account: Account) -> str:
 
 
 def _cost(account: Account, draws: Draws) -> Amount:
-    """What one press adds, whether or not it may."""
+    """What the releases of one press cost, within the cap or not."""
     costs = [account.terms.cost(in_currency(mechanism, budget, account.terms.cap)) for mechanism, budget in draws]
     return {name: sum((cost[name] for cost in costs), Fraction(0)) for name in account.spent}
 
 
-def _told(account: Account, cost: Amount) -> Iterator[str]:
-    """Which parts of the currency have a bar: delta only where some of it is spent or would be."""
+def _parts_with_bars(account: Account, cost: Amount) -> Iterator[str]:
+    """The parts of the currency that have a bar; delta only if some of it is or will be spent."""
     return (name for name, spent in account.spent.items() if name != "delta" or spent or cost[name])
 
 

@@ -1,4 +1,4 @@
-"""Files by their path: one, a pattern or a folder, the engine that counts them, and the count itself, at once or in the background."""
+"""Files by path (one, a pattern or a folder), the engine that counts them, and their count, at once or in the background."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _TAKES = {
 
 @dataclass(frozen=True, kw_only=True)
 class PathFiles:
-    """Files that were named by their path.
+    """Files that the user named by a path.
 
     Attributes:
         found: the files.
         digest: stands for their paths, sizes and times of change.
-        written: as a saved configuration names them.
+        written: the path as a saved configuration has it.
         engine: as chosen; "auto" for the one that fits their size.
-        scheduler: of Dask, as it was named when the app was started; None for workers of this computer.
+        scheduler: the Dask scheduler that was set when the app was started; None for workers of this computer.
         counting: the engine that counts.
     """
 
@@ -52,21 +52,21 @@ class PathFiles:
     counting: str
 
     def content(self, opened: Opened) -> str:
-        """Stands for the files' content, as they were when they were counted."""
+        """A digest that stands for the files' content when they were counted."""
         return cached.digest_of_marks(opened.of_files)
 
     @property
     def at_once(self) -> bool:
-        """Whether they are counted as soon as they are chosen, as small files are."""
+        """Whether they are counted as soon as they are chosen, because they are small."""
         return self.found.size <= SMALL and self.counting != DASK
 
 
-def path_files(page: str, asked: str) -> PathFiles | None:
+def path_files(page: str, hint: str) -> PathFiles | None:
     """Ask for a path and an engine; None until there is a path.
 
     Args:
-        page: "" or the words that a page's widgets begin with.
-        asked: shown as long as nothing is typed.
+        page: with what the keys of the page's widgets begin; may be "".
+        hint: shown as long as nothing is typed.
 
     Raises:
         InputError: no such file, files that differ, or an engine that does not count them.
@@ -76,7 +76,7 @@ def path_files(page: str, asked: str) -> PathFiles | None:
         "Path on this computer", placeholder="for example data/homes.csv", key=f"{page}path", persist_state="session", help=pattern
     )
     if not text:
-        st.info(asked)
+        st.info(hint)
         return None
     refuse_share(text)
     written = os.path.expanduser(text)  # noqa: PTH111  (a pattern is no path)
@@ -92,10 +92,10 @@ def path_files(page: str, asked: str) -> PathFiles | None:
 
 
 def _engine(page: str) -> tuple[str, Scheduler | None]:
-    """The engine, and the scheduler that Dask was given when the app was started: no page can name another one."""
-    told = "What counts the records. All engines give the same counts; DuckDB and Dask take files of any size."
+    """Ask for the engine. The scheduler of Dask is the one that was set when the app was started: no page can name another one."""
+    text = "What counts the records. All engines give the same counts; DuckDB and Dask take files of any size."
     engine = st.selectbox(
-        "Engine", [AUTO, *ENGINES], key=f"{page}engine", format_func=lambda key: _TITLES[key], persist_state="session", help=told
+        "Engine", [AUTO, *ENGINES], key=f"{page}engine", format_func=lambda key: _TITLES[key], persist_state="session", help=text
     )
     if engine != DASK:
         return engine, None
@@ -113,7 +113,7 @@ def _too_large(found: FoundFiles) -> str:
 
 
 def _why(found: FoundFiles, engine: str, counting: str) -> str:
-    """Which engine counts, why, and what it will take."""
+    """Which engine counts, why, and what it uses, as sentences."""
     several = "" if len(found.sources) == 1 else f"{len(found.sources):,} files, "
     size, share = _bytes(found.size), _bytes(LARGE_SHARE * memory_bytes())
     if engine == AUTO:
@@ -126,7 +126,7 @@ def _why(found: FoundFiles, engine: str, counting: str) -> str:
 
 
 def _bytes(size: float) -> str:
-    """A size in words."""
+    """A size as a text with a unit."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024:
             return f"{size:,.0f} {unit}" if size >= 100 or unit == "B" else f"{size:.1f} {unit}"
@@ -134,23 +134,23 @@ def _bytes(size: float) -> str:
     return f"{size:,.1f} TiB"
 
 
-def counted(page: str, files: PathFiles, asked: Asked, key: object) -> Opened | None:
-    """The counts of files: at once if they are small, else once a person has asked for them and they are done.
+def count_by_path(page: str, files: PathFiles, how: Asked, key: object) -> Opened | None:
+    """Count files: small ones at once, others in the background after the user has pressed a button; None until that is done.
 
     Args:
-        page: whose they are.
+        page: as for `path_files`.
         files: by path.
-        asked: how they are counted.
-        key: stands for `asked`.
+        how: they are counted.
+        key: stands for `how`.
 
     Raises:
-        DpvizError: why they cannot be counted.
+        DpvizError: they cannot be counted; says why.
     """
     counts, whole = cached.counts(), (files.digest, files.counting, key)
     job = counts.of(page, whole)
 
     def fresh() -> CountingJob:
-        return CountingJob(whole, lambda watch: count_files(files.found, asked, watch))
+        return CountingJob(whole, lambda watch: count_files(files.found, how, watch))
 
     if files.at_once and (job is None or job.found is None):
         job = fresh()
@@ -159,7 +159,7 @@ def counted(page: str, files: PathFiles, asked: Asked, key: object) -> Opened | 
         if job.error:
             raise DpvizError(job.error)
     elif job is None or job.state in (FAILED, STOPPED):
-        _ask(page, job, lambda: _begin(page, counts, fresh))
+        _show_button(page, job, lambda: _begin(page, counts, fresh))
         return None
     if job.found is None:
         st.fragment(_progress, run_every=TICK)(page, job)
@@ -171,18 +171,18 @@ def _begin(page: str, counts: Counts, fresh: Callable[[], CountingJob]) -> None:
     counts.take(page, fresh())
 
 
-def _ask(page: str, job: CountingJob | None, begin: Callable[[], None]) -> None:
-    """Offer to count what takes a while, and say how the last try ended."""
+def _show_button(page: str, job: CountingJob | None, begin: Callable[[], None]) -> None:
+    """Show the button that starts a count in the background, and how the last one ended."""
     if job is not None and job.state == FAILED:
         refusal(job.error)
     elif job is not None:
         st.caption("The count was cancelled; nothing of it was kept.")
-    told = "What takes a while is counted in the background, once you ask; the page stays usable, and it can be cancelled."
-    st.button("Count the records", key=f"{page}count", width="stretch", on_click=begin, help=told)
+    text = "What takes a while is counted in the background, once you ask; the page stays usable, and it can be cancelled."
+    st.button("Count the records", key=f"{page}count", width="stretch", on_click=begin, help=text)
 
 
 def _progress(page: str, job: CountingJob) -> None:
-    """How far a count is, and the button that ends it; the whole page follows once it is done."""
+    """Show the progress of a count and the button that cancels it; once it is done, the whole page is run again."""
     if job.state != RUNNING:
         st.rerun()
     st.progress(min(job.done, 1.0), f"Counting the records: {job.done:.0%}")

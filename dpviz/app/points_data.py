@@ -1,4 +1,4 @@
-"""The data part of the Points page: a sample, an upload or a path, on a domain that a person declares."""
+"""The data part of the Points page: a sample, an upload or files by path, on a domain that the user declares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import streamlit as st
 
 from dpviz.app import cached
 from dpviz.app.fields import Field, in_range
-from dpviz.app.files import counted, path_files
+from dpviz.app.files import count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.points_state import CURATE, LARGEST_ORDER, POINTS, SOURCES, Data, config
 from dpviz.app.session import refusal
@@ -39,7 +39,7 @@ NONE = "(none)"
 
 
 def data_controls() -> Data | None:
-    """Draw the controls; give what is loaded, or None with a word on what is missing."""
+    """Show the controls. Return the loaded data; if something is missing, say so on the page and return None."""
     how = config()
     st.markdown("##### 1 Data")
     st.session_state["source"] = how.source
@@ -60,10 +60,10 @@ def data_controls() -> Data | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """Files that a person has named, and how they are counted.
+    """Files that the user has chosen, and how they are counted.
 
     Attributes:
-        about: what they say about themselves.
+        about: what their headers say.
         digest: stands for them in the keys of widgets.
         part: how a saved configuration names them: points and engine.
         count: their counts and marks on a domain, by some options; None while they are being counted.
@@ -117,7 +117,7 @@ def _sample() -> Data:
 
 
 def _part(domain: Domain) -> DomainPart:
-    """The frame as a configuration says it."""
+    """The domain as a part of a configuration."""
     return DomainPart(bounds=domain.bounds, crs=domain.crs or PLAIN, order=domain.order)
 
 
@@ -170,7 +170,7 @@ def _of_upload(name: str, body: bytes) -> Given:
 
 
 def _keep_upload() -> None:
-    """Keep the bytes for the session: an upload widget is emptied when a person visits another page."""
+    """Keep the bytes for the session: an upload widget is emptied when the user visits another page."""
     file = st.session_state["file"]
     st.session_state["uploaded"] = None if file is None else (file.name, file.getvalue())
 
@@ -181,8 +181,8 @@ def _by_path() -> Given | None:
         return None
 
     def count(domain: Domain, options: cached.Options) -> Opened | None:
-        asked = Asked(frame=domain, options=dict(options), engine=files.counting, scheduler=files.scheduler)
-        return counted("", files, asked, (domain, options))
+        how = Asked(frame=domain, options=dict(options), engine=files.counting, scheduler=files.scheduler)
+        return count_by_path("", files, how, (domain, options))
 
     return Given(
         about=found_points(files.found),
@@ -202,8 +202,8 @@ def _file(given: Given) -> Data | None:
         st.caption(f":orange[There is a column *{markdown(about.person)}*: choose it above to protect persons, not records.]")
     crs = about.crs
     if about.needs_crs:
-        asked = "The file does not say; it is never guessed. EPSG:4326 is longitude and latitude in degrees."
-        crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="crs", persist_state="session", help=asked)
+        text = "The file does not say; it is never guessed. EPSG:4326 is longitude and latitude in degrees."
+        crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="crs", persist_state="session", help=text)
     domain = _declared_domain(crs or None)
     needs_crs = about.needs_crs and not (domain is not None and domain.crs is None)
     bad = "Rows with a missing or unreadable cell. Off: the file is refused if there is one."
@@ -233,9 +233,9 @@ def _file(given: Given) -> Data | None:
 
 
 def _loaded(given: Given, opened: Opened, domain: Domain, options: dict[str, Any]) -> Data:
-    """What is counted, with what the curator alone may know said."""
-    for told in filter(None, (*opened.notes, left_out(opened.data))):
-        st.caption(f"Curator only: {markdown(told)}")
+    """The counted data; notes for the curator only are shown."""
+    for note in filter(None, (*opened.notes, left_out(opened.data))):
+        st.caption(f"Curator only: {markdown(note)}")
     return Data(
         points=opened.data,  # type: ignore[arg-type]
         digest=given.content(opened),
@@ -247,7 +247,7 @@ def _loaded(given: Given, opened: Opened, domain: Domain, options: dict[str, Any
 
 
 def _columns(about: PointsFile, digest: str) -> dict[str, Any]:
-    """Which columns to read: found by name, and every choice can be overridden."""
+    """Ask which columns to read; those with usual names are preset."""
     options: dict[str, Any] = {}
     names = [NONE, *about.columns]
     with st.expander("Columns", expanded=not about.has_geometry and (about.x is None or about.y is None)):
@@ -262,13 +262,13 @@ def _columns(about: PointsFile, digest: str) -> dict[str, Any]:
 
 
 def pick(title: str, names: list[str], found: str | None, key: str, text: str | None = None) -> str | None:
-    """A choice of one column, or none; `found` was recognised by its name."""
+    """Ask for one column, or none; `found` is preset."""
     chosen = st.selectbox(title, names, index=names.index(found) if found else 0, key=key, help=text, persist_state="session")
     return None if chosen == NONE else chosen
 
 
 def _declared_domain(crs: str | None) -> Domain | None:
-    """A domain from typed bounds: declared in public, never computed from the file."""
+    """A domain from typed bounds, which are public: they are never computed from the file."""
     public = "A public rectangle. It is never taken from the data: their extent is private."
     frame = FRAMES[st.selectbox("Domain", list(FRAMES), key="frame", persist_state="session", help=public)]
     if frame is not None:

@@ -9,17 +9,16 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app import cached
-from dpviz.app.files import counted, path_files
+from dpviz.app.files import count_by_path, path_files
 from dpviz.app.ledger import Source
-from dpviz.app.points_data import TYPES
+from dpviz.app.points_data import NONE, TYPES, pick
 from dpviz.app.points_state import CURATE
-from dpviz.app.trips_columns import trips_columns
 from dpviz.app.trips_state import SOURCES, TRIPS, TripsData
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.flows import Flows
 from dpviz.data.reading.flows import FlowsFile
-from dpviz.data.reading.inspect import found_flows
+from dpviz.data.reading.inspect import coordinate_columns, found_flows
 from dpviz.data.reading.sources import FoundFiles, found_files
 from dpviz.publishing.config import DataPart, RegionsPart
 from dpviz.publishing.private_data import Asked, Opened, left_out, refuse_nothing
@@ -29,11 +28,12 @@ from dpviz.space.regions import Regions
 from dpviz.view.escape import markdown
 
 TABLES = ("csv", "tsv", "parquet")
+IDS, COORDINATES = "Ids of regions", "Coordinates"
 Frames = tuple[cached.Frame, cached.Frame]
 
 
 def trips_controls() -> TripsData | None:
-    """Draw the controls; give what is loaded, or None with a word on what is missing."""
+    """Show the controls. Return the loaded data; if something is missing, say so on the page and return None."""
     how = TRIPS.config()
     st.markdown("##### 1 Data")
     st.session_state["trips source"] = how.source
@@ -74,17 +74,17 @@ def _sample() -> TripsData:
 
 
 def frame_text(regions: Regions) -> str:
-    """How many regions there are on each level, in words."""
+    """The number of regions of each level, as a sentence."""
     sizes = ", ".join(f"{regions.size(level):,} of level {markdown(name)}" for level, name in enumerate(regions.levels, start=1))
     return f"Regions: {sizes}."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """Trips files that a person has named, and how they are counted.
+    """Files of trips that the user has chosen, and how they are counted.
 
     Attributes:
-        about: what they say about themselves.
+        about: what their headers say.
         digest: stands for them in the keys of widgets.
         part: how a saved configuration names them: trips and engine.
         count: their counts and marks between the regions of two frames, by some options; None while they are being counted.
@@ -110,7 +110,7 @@ def _files() -> TripsData | None:
         st.info("Choose a public file of regions, and a file of trips between them: origin, destination, count.")
         return None
     about, mode = given.about, TRIPS.config().mode
-    options = trips_columns(about, given.digest)
+    options = _columns(about, given.digest)
     columns = () if about.matrix else about.columns
     unit = unit_controls(UnitQuestion(each="trip", columns=columns, key=f"trips {mode} {given.digest}", private=mode == CURATE))
     if about.person is not None and "person" not in (unit or ()):
@@ -133,17 +133,65 @@ def _files() -> TripsData | None:
     return data
 
 
+def _columns(about: FlowsFile, digest: str) -> dict[str, Any]:
+    """Ask which columns to read; those with usual names are preset.
+
+    Args:
+        about: what the files' headers say.
+        digest: stands for them in the keys of widgets.
+
+    Returns:
+        Options of `read_flows`; those with their default are left out.
+    """
+    options: dict[str, Any] = {}
+    names = [NONE, *about.columns]
+    pairs = coordinate_columns(about.columns)
+    unclear = not about.matrix and (about.origin is None or about.destination is None)
+    if pairs is not None:
+        kinds = [IDS, COORDINATES]
+        usual = COORDINATES if unclear else IDS
+        found = st.segmented_control("Trips run between", kinds, default=usual, key=f"trips ends {digest}", persist_state="session")
+        pairs = pairs if (found or usual) == COORDINATES else None
+    with st.expander("Columns", expanded=unclear and pairs is None):
+        if pairs is not None:
+            options |= _coordinates(names, pairs, digest)
+        elif not about.matrix:
+            for role, title, known in (("origin", "Origin", about.origin), ("destination", "Destination", about.destination)):
+                options[role] = pick(title, names, known, f"trips column {role} {digest}")
+        if pairs is not None or not about.matrix:
+            each = "Whole numbers; without it each row is one trip."
+            options["count"] = pick("Trips per row", names, about.count, f"trips column count {digest}", each)
+    if pairs is not None:
+        text = "It is never guessed. EPSG:4326 is longitude and latitude in degrees. Left empty: that of the regions, if they have none."
+        crs = st.text_input("CRS of the coordinates", placeholder="EPSG:4326", key="trips crs", persist_state="session", help=text)
+        options["crs"] = crs.strip() or None
+    return {role: value for role, value in options.items() if value not in (None, False)}
+
+
+def _coordinates(names: list[str], found: tuple[tuple[str, str], tuple[str, str]], digest: str) -> dict[str, Any]:
+    """Ask for two columns of coordinates for each end; an end is left out until both are chosen."""
+    ends: dict[str, Any] = {}
+    for role, title, (x, y) in (("origin", "Origin", found[0]), ("destination", "Destination", found[1])):
+        left, right = st.columns(2)
+        with left:
+            east = pick(f"{title}: x", names, x, f"trips column {role} x {digest}", "Longitude or easting.")
+        with right:
+            north = pick(f"{title}: y", names, y, f"trips column {role} y {digest}", "Latitude or northing.")
+        ends[role] = None if east is None or north is None else (east, north)
+    return ends
+
+
 def _used(options: dict[str, Any]) -> tuple[str, ...]:
-    """Columns that hold ends and counts of trips."""
+    """The columns of origins, destinations and counts."""
     ends = [options[role] for role in ("origin", "destination", "count") if role in options]
     return tuple(sorted(name for end in ends for name in ((end,) if isinstance(end, str) else end)))
 
 
 def _loaded(given: Given, opened: Opened, frames: tuple[cached.Frame, cached.Frame | None], options: dict[str, Any]) -> TripsData:
-    """What is counted, with what the curator alone may know said."""
+    """The counted data; notes for the curator only are shown."""
     flows: Flows = opened.data  # type: ignore[assignment]
-    for told in filter(None, (*opened.notes, left_out(flows), *flows.notes)):
-        st.caption(f"Curator only: {markdown(told)}")
+    for note in filter(None, (*opened.notes, left_out(flows), *flows.notes)):
+        st.caption(f"Curator only: {markdown(note)}")
     frame, ends = frames
     return TripsData(
         flows=flows,
@@ -190,8 +238,8 @@ def _by_path() -> Given | None:
 
     def count(frames: Frames, options: cached.Options) -> Opened | None:
         frame = (frames[0].regions, frames[1].regions)
-        asked = Asked(frame=frame, options=dict(options), engine=files.counting, scheduler=files.scheduler)
-        return counted("trips ", files, asked, (frames[0].key, frames[1].key, options))
+        how = Asked(frame=frame, options=dict(options), engine=files.counting, scheduler=files.scheduler)
+        return count_by_path("trips ", files, how, (frames[0].key, frames[1].key, options))
 
     return Given(
         about=found_flows(files.found),
@@ -204,7 +252,7 @@ def _by_path() -> Given | None:
 
 
 def _part(role: str, frame: cached.Frame) -> RegionsPart:
-    """A file of regions as a configuration says it."""
+    """A file of regions as a part of a configuration."""
     _, levels, prefixes = frame.key
     return RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefixes)  # type: ignore[arg-type]
 
@@ -228,7 +276,7 @@ def _upload(title: str, types: tuple[str, ...], role: str, text: str) -> tuple[s
 
 
 def _regions(role: str, title: str) -> cached.Frame | None:
-    """The public regions: which columns are the levels, and how ids nest."""
+    """Ask for a file of regions, the columns of its levels, and levels by prefixes of ids; None until it is chosen."""
     kept = _upload(title, TYPES, role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
     if kept is None:
         return None

@@ -15,14 +15,13 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers
-from dpviz.data.cells import MOST_PER_CELL
+from dpviz.data.cells import MOST_PER_CELL, REMEDY
 from dpviz.errors import InputError
 
 Words = NDArray[np.uint64]
 Texts: TypeAlias = Sequence[bytes] | Sequence[str] | NDArray[np.object_] | pa.Array | pa.ChunkedArray
 
 KEEP, DROP, REFUSE = "keep", "drop", "refuse"
-REMEDY = "Correct the table, or pass bad_rows='drop' to leave such rows out."
 FEWER = f"A person has fewer trips than were declared for every person. {REMEDY}"
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SILVER = np.uint64(0xD1B54A32D192ED03)

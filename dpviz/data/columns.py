@@ -107,6 +107,11 @@ def candidates(names: Iterable[str], aliases: Sequence[str]) -> list[str]:
     return [name for name in names if fold_name(name) in aliases]
 
 
+def is_number_text(name: str) -> bool:
+    """Whether a name is written as a number, so that it may be an entry of a file without a header."""
+    return re.fullmatch(NUMBER, name.strip(), re.ASCII) is not None
+
+
 def only_candidate(names: Iterable[str], aliases: Sequence[str]) -> str | None:
     """The one column whose name equals an alias; None if there is none, or several."""
     found = candidates(names, aliases)
@@ -145,10 +150,14 @@ def _find_axis(names: Sequence[str], wanted: str | None, aliases: Sequence[str],
     return found[0]
 
 
-def _find_column(names: Sequence[str], wanted: str) -> str:
-    """The column of that very name, or else of that name in any case."""
+def columns_called(names: Sequence[str], wanted: str) -> list[str]:
+    """The columns of exactly that name, or else those of that name in any case."""
     exact = [name for name in names if name == wanted]
-    found = exact or [name for name in names if fold_name(name) == fold_name(str(wanted))]
+    return exact or [name for name in names if fold_name(name) == fold_name(str(wanted))]
+
+
+def _find_column(names: Sequence[str], wanted: str) -> str:
+    found = columns_called(names, wanted)
     if not found:
         raise InputError(f"There is no column named {wanted!r}.")
     if len(found) > 1:

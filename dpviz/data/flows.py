@@ -14,9 +14,9 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from dpviz.arrays import Integers, Places
-from dpviz.data.bounding import KEEP, REMEDY, bound_of, check_people, refuse_unenforced
+from dpviz.data.bounding import KEEP, bound_of, check_people, refuse_unenforced
 from dpviz.data.cell_counts import CellCounts, count_rows
-from dpviz.data.cells import BAD, MOST_RECORDS, check_bad_rows, clip_counts, freeze, pairs_of, too_many
+from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, clip_counts, freeze, pairs_of, too_many
 from dpviz.data.columns import WEIGHTS_REFUSED, people_of
 from dpviz.data.reading.safety import guarded
 from dpviz.errors import InputError
@@ -428,7 +428,7 @@ class Flows:
         bound = None if trips.person is None else bound_of(most, key, distinct=distinct, fewer=fewer)
         owners = None if trips.person is None else check_people(trips.person, len(pair), bad_rows)
         counted = count_rows(pair, trips.count, owners, bound, regions.size(regions.depth) * destinations.size(destinations.depth))
-        return cls.from_counted(
+        return cls.from_cell_counts(
             replace(counted, bad=counted.bad + trips.ragged),
             regions=regions,
             destinations=destinations,
@@ -439,7 +439,7 @@ class Flows:
         )
 
     @classmethod
-    def from_counted(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **bound: Any) -> Flows:
+    def from_cell_counts(cls, counted: CellCounts, *, regions: Regions, destinations: Regions, **bound: Any) -> Flows:
         """Take the trips per pair that an engine counted; `bound` gives contributions, exactly, enforced and notes."""
         origin, destination = np.divmod(counted.cells, destinations.size(destinations.depth))
         return cls(

@@ -26,17 +26,17 @@ class Cells:
     row: Places
     count: Integers
 
-    def at(self, place: Integers | Mask | slice) -> Cells:
-        """Some of the cells."""
-        return Cells(column=self.column[place], row=self.row[place], count=self.count[place])
+    def at(self, some: Integers | Mask | slice) -> Cells:
+        """Some of the cells, by their indexes, a mask or a slice."""
+        return Cells(column=self.column[some], row=self.row[some], count=self.count[some])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NodeCells:
     """The cells of disjoint nodes. PRIVATE.
 
-    Both orders hold the same cells and the nodes in the same places, so one sort at the start serves every level: a node cut
-    across leaves `by_column` as it is, and `by_row` needs only a stable partition inside the node.
+    In both orders the cells of a node have the same range of indexes, so one sort at the start is enough for every level: a node that is
+    cut across leaves `by_column` as it is, and `by_row` needs only a stable partition within the node.
 
     Attributes:
         by_column: (k,) cells ordered by node, then column.
@@ -113,10 +113,10 @@ class NodeCells:
         below = np.empty(len(line), np.int64)
         for nodes, part in self._batches():
             sizes = np.diff(self.start[nodes.start : nodes.stop + 1])
-            place, below[nodes] = _places(cells.at(part), sizes, across[nodes], line[nodes])
-            new.column[part][place] = cells.column[part]
-            new.row[part][place] = cells.row[part]
-            new.count[part][place] = cells.count[part]
+            target, below[nodes] = _targets(cells.at(part), sizes, across[nodes], line[nodes])
+            new.column[part][target] = cells.column[part]
+            new.row[part][target] = cells.row[part]
+            new.count[part][target] = cells.count[part]
         return new, below
 
     def _batches(self) -> Iterator[tuple[slice, slice]]:
@@ -129,8 +129,8 @@ class NodeCells:
             first = last
 
 
-def _places(cells: Cells, sizes: Integers, across: Mask, line: Places) -> tuple[Integers, Integers]:
-    """(k,) where each cell goes in a stable partition of every node by its line, and (n,) how many cells are below it."""
+def _targets(cells: Cells, sizes: Integers, across: Mask, line: Places) -> tuple[Integers, Integers]:
+    """(k,) new index of each cell in a stable partition of every node by its line, and (n,) how many cells are below the line."""
     if across.all():
         beyond = cells.column >= np.repeat(line, sizes)
     elif not across.any():
@@ -149,15 +149,15 @@ def _places(cells: Cells, sizes: Integers, across: Mask, line: Places) -> tuple[
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CurveCells:
-    """Places of occupied cells on the Z-order curve, sorted once. PRIVATE.
+    """Positions of occupied cells on the Z-order curve, sorted once. PRIVATE.
 
     Attributes:
-        place: (k,) in ascending order.
-        below: (k + 1,) records before each, and all of them.
+        position: (k,) in ascending order.
+        below: (k + 1,) records before each, and all records.
         order: of the lattice.
     """
 
-    place: Integers
+    position: Integers
     below: Integers
     order: int
 
@@ -167,15 +167,15 @@ class CurveCells:
     @classmethod
     def of(cls, points: PointCounts) -> Self:
         """All occupied cells of a lattice."""
-        place = morton(points.column.astype(np.int64), points.row.astype(np.int64))
-        sort = np.argsort(place)
+        position = morton(points.column.astype(np.int64), points.row.astype(np.int64))
+        sort = np.argsort(position)
         below = np.concatenate([[0], np.cumsum(points.count[sort])])
-        return cls(place=place[sort], below=below, order=points.domain.order)
+        return cls(position=position[sort], below=below, order=points.domain.order)
 
     def records(self, node: Integers, depth: int) -> Integers:
-        """(n,) records in nodes of a quadtree, given by their places on the curve of 2**depth columns; ascending is fastest."""
+        """(n,) records in nodes of a quadtree, given by their positions on the curve of 2**depth columns; ascending ones are fastest."""
         shift = 2 * (self.order - depth)
-        begin, end = np.searchsorted(self.place, [node << shift, (node + 1) << shift])
+        begin, end = np.searchsorted(self.position, [node << shift, (node + 1) << shift])
         return np.asarray(self.below[end] - self.below[begin])
 
 
@@ -184,9 +184,9 @@ MOST_CELLS = 2**21
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CornerCounts:
-    """Running sums of records over the crossings of lattice lines. PRIVATE.
+    """The number of records south-west of each crossing of lattice lines. PRIVATE.
 
-    They are kept as a table where it has at most `MOST_CELLS` cells. Beyond, crossings are counted when they are asked for, in a
+    They are kept as a table if it has at most `MOST_CELLS` entries. Otherwise crossings are counted when they are needed, in a
     time that grows like (occupied cells + crossings) x log(columns), and in memory that grows like occupied cells + crossings.
 
     Attributes:
@@ -200,7 +200,7 @@ class CornerCounts:
     rows: Lines
 
     def at(self, row: Integers, column: Integers) -> Integers:
-        """(...) exact number of records south of `rows[row]` and west of `columns[column]`; the places of lines, any shape."""
+        """(...) exact number of records south of `rows[row]` and west of `columns[column]`, for indexes of lines in any shape."""
         if (len(self.rows) + 1) * (len(self.columns) + 1) <= MOST_CELLS:
             return self.table[row, column]
         row, column = np.broadcast_arrays(row, column)
@@ -209,7 +209,7 @@ class CornerCounts:
     @cached_property
     def table(self) -> Integers:
         """(r, c) the number at every crossing."""
-        i, j = (_passed(lines, place) for lines, place in ((self.columns, self.points.column), (self.rows, self.points.row)))
+        i, j = (_passed(lines, cells) for lines, cells in ((self.columns, self.points.column), (self.rows, self.points.row)))
         shape = (len(self.rows) + 1, len(self.columns) + 1)
         cells = np.bincount(j * shape[1] + i, self.points.count, shape[0] * shape[1]).reshape(shape).astype(np.int64)
         return cells.cumsum(0).cumsum(1)[:-1, :-1]
@@ -219,7 +219,7 @@ class CornerCounts:
 
         Occupied cells stand in the order of their rows, so that those south of a line are the first ones; then they are sorted by one
         bit of their column after the other, the highest first, and cells of the same bit keep their order. So the cells that
-        agree with a line's place in all bits so far, and lie south of the other line, remain a range. Wherever the line's bit is 1,
+        agree with a line's index in all bits so far, and lie south of the other line, remain a range. Wherever the line's bit is 1,
         those of the range with a 0 lie west of it.
         """
         passed, weight = _passed(self.columns, self.points.column).astype(np.int32), self.points.count
@@ -236,9 +236,9 @@ class CornerCounts:
         return found
 
 
-def _passed(lines: Lines, place: NDArray[np.int32]) -> Integers:
-    """(k,) how many of the ascending lines each place is not west (or south) of."""
-    return np.minimum(intervals(lines, place) + 1, len(lines))
+def _passed(lines: Lines, cells: NDArray[np.int32]) -> Integers:
+    """(k,) how many of the ascending lines each column (or row) of a cell is not west (or south) of."""
+    return np.minimum(intervals(lines, cells) + 1, len(lines))
 
 
 def _before(values: NDArray[np.bool_] | Integers) -> Integers:

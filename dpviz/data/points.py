@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpviz.arrays import Integers
 from dpviz.data.bounding import Bound, People, bound_of, check_people, refuse_unenforced
 from dpviz.data.cell_counts import CellCounts, count_rows
-from dpviz.data.cells import BAD, array_of, cells_of, check_bad_rows, coordinates, freeze, most_per_cell, too_many, whole_counts
+from dpviz.data.cells import BAD, REMEDY, array_of, cells_of, check_bad_rows, coordinates, freeze, most_per_cell, too_many, whole_counts
 from dpviz.data.reading.safety import guarded
 from dpviz.errors import DomainError, InputError
 from dpviz.space.domain import Domain
@@ -19,7 +19,7 @@ from dpviz.space.domain import Domain
 if TYPE_CHECKING:
     import geopandas
 
-_NOT_FINITE = "A coordinate is missing, NaN or infinite. Clean the columns, or pass bad_rows='drop' to leave such rows out."
+_NOT_FINITE = f"A coordinate is missing, NaN or infinite. {REMEDY}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,10 +125,10 @@ class PointCounts:
         refuse_unenforced(person, contributions, distinct=distinct)
         bound = None if person is None else bound_of(contributions, key, distinct=distinct)
         owners = None if person is None else check_people(person, len(x), bad_rows)
-        return cls.from_counted(count_rows(cells, weight, owners, bound, domain.side**2), domain, bound)
+        return cls.from_cell_counts(count_rows(cells, weight, owners, bound, domain.side**2), domain, bound)
 
     @classmethod
-    def from_counted(cls, counted: CellCounts, domain: Domain, bound: Bound | None) -> PointCounts:
+    def from_cell_counts(cls, counted: CellCounts, domain: Domain, bound: Bound | None) -> PointCounts:
         """Take the records per cell that an engine counted with this `bound`; without one the unit is a record."""
         rest = {"outside": counted.outside, "bad": counted.bad, "over": counted.over}
         unit = {} if bound is None else {"contributions": bound.most, "unit": "person"}

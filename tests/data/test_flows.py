@@ -210,9 +210,9 @@ def test_what_cannot_be_used_is_refused(case):
     [
         ({"origin": np.array([1, 0], np.int32)}, "ordered by origin"),
         ({"origin": np.array([0, 0], np.int32), "destination": np.array([1, 1], np.int32)}, "ordered by origin"),
-        ({"origin": np.array([0, 5], np.int32)}, "places of leaf regions"),
-        ({"origin": np.array([-1, 0], np.int32)}, "places of leaf regions"),
-        ({"destination": np.array([0, 5], np.int32)}, "places of leaf regions"),
+        ({"origin": np.array([0, 5], np.int32)}, "indexes of leaf regions"),
+        ({"origin": np.array([-1, 0], np.int32)}, "indexes of leaf regions"),
+        ({"destination": np.array([0, 5], np.int32)}, "indexes of leaf regions"),
         ({"destination": np.array([0, 2**40])}, "too large"),
         ({"count": np.array([1, 0])}, "at least 1"),
         ({"count": np.array([2**53, 1])}, "at most 2**53"),

@@ -19,7 +19,7 @@ from dask.delayed import delayed
 from dpviz.data.bounding import FEWER
 from dpviz.data.cell_counts import CellCounts
 from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, most_per_cell, total_of
-from dpviz.data.counting.dask_cluster import FAILED, NO_MEMORY, DaskCluster, check_workers, connected, result_of
+from dpviz.data.counting.dask_cluster import FAILED, NO_MEMORY, DaskCluster, check_workers, connect, result_of
 from dpviz.data.counting.dask_tables import (
     DENSE_CELLS,
     EMPTY,
@@ -84,7 +84,7 @@ def count_with_dask(job: Job, watch: Watch | None = None, cluster: DaskCluster |
     """
     watch = watch or Watch()
     watch.at(0.0)
-    with connected(cluster or DaskCluster()) as client:
+    with connect(cluster or DaskCluster()) as client:
         return count_with_client(client, job, watch)
 
 

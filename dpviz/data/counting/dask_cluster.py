@@ -71,7 +71,7 @@ class DaskCluster:
 
 
 @contextmanager
-def connected(cluster: DaskCluster) -> Iterator[Client]:
+def connect(cluster: DaskCluster) -> Iterator[Client]:
     """Open a client of the cluster, and end it and all that it started afterwards.
 
     Raises:

@@ -15,7 +15,7 @@ from dpviz.data.bounding import DROP, FEWER, REFUSE, Bound, priorities
 from dpviz.data.cell_counts import CellCounts
 from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, most_per_cell, total_of
 from dpviz.data.columns import is_text
-from dpviz.data.counting.duckdb_session import DuckDBSettings, Session, UnreadableError, connected, quote_list
+from dpviz.data.counting.duckdb_session import DuckDBSettings, Session, UnreadableError, connect, quote_list
 from dpviz.data.counting.duckdb_sql import BAD_COUNT, NO_PERSON, Expressions, Function, ParquetRows, TextRows
 from dpviz.data.counting.job import Faults, Job, Watch, plain_type
 from dpviz.data.reading.safety import private_folder
@@ -116,7 +116,7 @@ def count_with_duckdb(job: Job, watch: Watch, settings: DuckDBSettings = DEFAULT
 
     Raises:
         InputError: the files cannot be read, a row is bad and bad rows are refused, there is no room to
-            spill; no text of DuckDB's, which may quote cells.
+            spill. The text is never one of DuckDB, which may quote entries.
         DpvizError: cancelled.
     """
     watch.at(0.0)
@@ -136,7 +136,7 @@ def _count_parquet(job: Job, watch: Watch, settings: DuckDBSettings) -> CellCoun
 
 def _count(job: Job, watch: Watch, settings: DuckDBSettings, stream: Stream | None) -> CellCounts:
     """Count the rows of a stream, or of files that DuckDB reads itself."""
-    with private_folder(settings.folder) as folder, connected(job, folder, settings) as connection:
+    with private_folder(settings.folder) as folder, connect(job, folder, settings) as connection:
         damaged, share = NOT_CUT if job.is_text else _DAMAGED, None if stream is None else lambda: stream.share
         session = Session(connection=connection, folder=folder, watch=watch, damaged=damaged, read_share=share)
         return _count_rows(job, session, stream)
@@ -205,7 +205,7 @@ def _result(job: Job, found: _Rows, kept: _Rows, lines: BadLines) -> CellCounts:
 
 
 def _ordered(kept: _Rows, size: int) -> tuple[Integers, Integers]:
-    """Places with records, ascending, and the records of each, cut to what a cell holds."""
+    """Cells with records, ascending, and the records of each, cut to the most that a cell holds."""
     kept = kept._replace(records=np.minimum(kept.records, most_per_cell(size)))
     if size <= max(_DENSE_CELLS, _SPARSE * len(kept.cell)):
         total = np.zeros(size, np.int64)

@@ -117,17 +117,17 @@ class Session:
         """
         run: Any = self.caught(work)
         run.__signature__ = inspect.Signature(
-            [inspect.Parameter(f"c{place}", inspect.Parameter.POSITIONAL_ONLY) for place in range(len(inputs))]
+            [inspect.Parameter(f"c{index}", inspect.Parameter.POSITIONAL_ONLY) for index in range(len(inputs))]
         )
         create: Any = self.connection.create_function
         create(name, run, list(inputs), output, type="arrow", null_handling="special")
 
     def _follow(self, work: Callable[[], T], part: tuple[float, float]) -> T:
-        """What `work` gives, in a thread of its own; progress is told, and the end job for, in the caller's.
+        """Run `work` in a thread of its own; this thread reports progress and looks whether the job was cancelled.
 
         Raises:
-            InputError: DuckDB failed: in words of ours, without a cause, because its own may quote cells.
-            DpvizError: cancelled.
+            InputError: DuckDB failed. The text is ours and has no cause, because DuckDB's own text may quote entries.
+            DpvizError: the job was cancelled.
         """
         self.watch.at(part[0])
         with ThreadPoolExecutor(1) as pool:
@@ -169,7 +169,7 @@ class Session:
 
 
 @contextmanager
-def connected(job: Job, folder: Path, settings: DuckDBSettings) -> Iterator[duckdb.DuckDBPyConnection]:
+def connect(job: Job, folder: Path, settings: DuckDBSettings) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a DuckDB in memory that may read the job's files and spill to a folder, and open nothing else.
 
     Raises:

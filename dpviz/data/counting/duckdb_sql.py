@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
 from dpviz.arrays import Floats
@@ -18,7 +17,17 @@ from dpviz.data.counting.duckdb_session import quote, quote_list
 from dpviz.data.counting.job import CellFinder, GeometryCells, IdPairs, LeafIds, XyCells, XyPairs
 from dpviz.data.reading.safety import guarded
 from dpviz.data.reading.tables import open_header
-from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, NOT_CUT, SEPARATORS, BadLines, TextLayout, cut_lines, read_lines
+from dpviz.data.reading.text_rows import (
+    HEAD_BYTES,
+    MISSING_WORDS,
+    NO_BAD_LINES,
+    NOT_CUT,
+    SEPARATORS,
+    BadLines,
+    TextLayout,
+    cut_lines,
+    read_lines,
+)
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +38,6 @@ if TYPE_CHECKING:
 
 BAD_COUNT, NO_PERSON = -3, -4
 _INT32 = 2**31
-_MISSING_WORDS = list(pyarrow.csv.ConvertOptions().null_values)
 
 _MARGIN = 2.0**-30
 _POINT_HEAD, _POINT_BYTES = b"\x01\x01\x00\x00\x00", 21  # little-endian, a point
@@ -189,7 +197,7 @@ class Expressions:
         called = self._call("persons", lambda entries: self.job.persons(entries).cast(pa.string()).combine_chunks(), (name,), "VARCHAR")
         if not is_text(kind):
             return called
-        words = f" AND {column} NOT IN ({quote_list(_MISSING_WORDS)[1:-1]})" if self.job.is_text else ""
+        words = f" AND {column} NOT IN ({quote_list(list(MISSING_WORDS))[1:-1]})" if self.job.is_text else ""
         return f"CASE WHEN {column} IS NULL THEN NULL WHEN {column} >= '!' AND {column} < chr(127){words} THEN {column} ELSE {called} END"
 
     def _call(self, function: str, work: Work, names: tuple[str, ...], output: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 from pyproj import CRS
@@ -12,9 +12,8 @@ from pyproj import CRS
 from dpviz.data.columns import NOT_POINTS, PointColumns, is_number, is_text, no_number, resolve_columns
 from dpviz.data.counting.job import CellFinder, GeometryCells, IdPairs, Job, LeafIds, XyCells, XyPairs
 from dpviz.data.flows import refuse_lost_zeros
-from dpviz.data.reading.flows import cut_length, found_columns, is_matrix
+from dpviz.data.reading.flows import cut_length, is_matrix, resolve_flow_columns
 from dpviz.data.reading.geometries import crs_of_file, same_crs
-from dpviz.data.reading.safety import guarded
 from dpviz.data.reading.sources import TABLES
 from dpviz.errors import InputError
 
@@ -112,7 +111,7 @@ def make_plan(found: FoundFiles, engine: str, scheduler: Scheduler | None, limit
     return Plan(NUMPY, None)
 
 
-def run(plan: Plan, scheduler: Scheduler | None, watch: Watch) -> CellCounts:
+def run_engine(plan: Plan, scheduler: Scheduler | None, watch: Watch) -> CellCounts:
     """Let an engine other than "numpy" count."""
     assert plan.job is not None  # noqa: S101  (for the type checker: "numpy" is not run here)
     if plan.engine == DUCKDB:
@@ -145,14 +144,14 @@ def points_job(found: FoundFiles, request: PointsRequest, domain: Domain, bound:
     """
     geo = found.geo if request.columns.x is None and request.columns.y is None else None
     schema = _schema(found)
-    names = [name for name in schema.names if geo is None or name not in geo["columns"]]
+    names = [name for name in schema.names if geo is None or name not in geo.columns]
     columns = resolve_columns(names, request.columns, has_geometry=geo is not None)
     kind = found.format if geo is None else "GeoParquet"
-    _refuse_other_crs(crs_of_file(kind, _declared_crs(geo), request.crs, request.target), domain.crs, "domain")
+    _refuse_other_crs(crs_of_file(kind, None if geo is None else geo.crs, request.crs, request.target), domain.crs, "domain")
     if geo is None:
         finder: CellFinder = XyCells(x=str(columns.x), y=str(columns.y), domain=domain)
-    elif geo["points"] and geo["encoding"] in ("WKB", "point"):
-        finder = GeometryCells(geometry=geo["primary"], encoding=geo["encoding"], domain=domain)
+    elif geo.may_be_points and geo.encoding in ("WKB", "point"):
+        finder = GeometryCells(geometry=geo.primary, encoding=geo.encoding, domain=domain)
     else:
         raise InputError(NOT_POINTS)
     return _make_job(found, finder, (columns.count, columns.person), bound, drop=request.bad_rows == "drop")
@@ -167,7 +166,7 @@ def flows_job(found: FoundFiles, request: FlowsRequest, bound: Bound | None) -> 
     names = _schema(found).names
     if is_matrix(names, request.columns, request.sides):
         raise OnlyNumpyError(_MATRIX)
-    columns = found_columns(names, request.columns)
+    columns = resolve_flow_columns(names, request.columns)
     sides = []
     for name, side in zip((str(columns.origin), str(columns.destination)), request.sides, strict=True):
         if request.bad_rows == "drop" and is_number(_type_of(found, name)):
@@ -223,12 +222,6 @@ def _schema(found: FoundFiles) -> pa.Schema:
 def _type_of(found: FoundFiles, name: str) -> pa.DataType:
     kind = _schema(found).field(name).type
     return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def _declared_crs(geo: dict[str, Any] | None) -> CRS | None:
-    if geo is None or geo["crs"] is None:
-        return None
-    return guarded("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(geo["crs"]))
 
 
 def _refuse_other_crs(frame: CRS | None, target: object, what: str) -> None:

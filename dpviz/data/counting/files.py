@@ -1,4 +1,4 @@
-"""From files to private counts: `read_points` and `read_flows`, by whichever engine the files need."""
+"""Read files into private counts: `read_points` and `read_flows`, by the engine that the files need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from dpviz.data.bounding import KEEP, Bound, bound_of, refuse_unenforced
 from dpviz.data.cells import check_bad_rows
 from dpviz.data.columns import PointColumns
-from dpviz.data.counting.engines import AUTO, NUMPY, flows_job, make_plan, pairs_job, points_job, run
+from dpviz.data.counting.engines import AUTO, NUMPY, flows_job, make_plan, pairs_job, points_job, run_engine
 from dpviz.data.counting.in_memory import read_all_points, read_all_trips, read_coordinate_trips
 from dpviz.data.counting.job import Watch, XyPairs
 from dpviz.data.counting.scheduler import scheduler_at
@@ -122,10 +122,10 @@ def read_points(
     bound = None if person is None else bound_of(contributions, key, distinct=distinct)
     columns = PointColumns(x=x, y=y, count=count, person=person)
     request = PointsRequest(target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines)
-    found, watch = _found(source, bad_rows), Watch(progress=progress, cancel=cancel)
+    found, watch = _find_files(source, bad_rows), Watch(progress=progress, cancel=cancel)
     plan = make_plan(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: points_job(found, request, domain, bound))
     if plan.job is not None:
-        return PointCounts.from_counted(run(plan, scheduler, watch), domain, bound)
+        return PointCounts.from_cell_counts(run_engine(plan, scheduler, watch), domain, bound)
     return points_of(read_all_points(found.sources, request, watch), domain, bound)
 
 
@@ -208,8 +208,8 @@ def read_flows(
     bound = bound_of(contributions, key, distinct=distinct, fewer=bad_rows if exactly else KEEP)
     sides = match_depths(regions, destinations or regions)
     if isinstance(origin, tuple) and isinstance(destination, tuple):
-        finder, columns = _between(origin, destination, sides), PointColumns(count=count, person=person)
-        ways = _by_coordinates(
+        finder, columns = _pair_finder(origin, destination, sides), PointColumns(count=count, person=person)
+        reader = _by_coordinates(
             finder,
             PointsRequest(target=finder.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines),
         )
@@ -217,13 +217,13 @@ def read_flows(
         raise InputError(_MIXED)
     else:
         named = FlowColumns(origin=origin, destination=destination, count=count, person=person)
-        ways = _by_ids(FlowsRequest(sides=sides, columns=named, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines))
-    found, watch = _found(source, bad_rows), Watch(progress=progress, cancel=cancel)
+        reader = _by_ids(FlowsRequest(sides=sides, columns=named, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines))
+    found, watch = _find_files(source, bad_rows), Watch(progress=progress, cancel=cancel)
     enforced = bound if person is not None else None
-    plan = make_plan(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: ways.job(found, enforced))
+    plan = make_plan(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: reader.job(found, enforced))
     if plan.job is None:
         return Flows.from_trips(
-            ways.read(found, watch),
+            reader.read(found, watch),
             regions=sides[0],
             destinations=sides[1],
             contributions=bound.most,
@@ -232,8 +232,8 @@ def read_flows(
             bad_rows=bad_rows,
             key=bound.key,
         )
-    return Flows.from_counted(
-        run(plan, scheduler, watch),
+    return Flows.from_cell_counts(
+        run_engine(plan, scheduler, watch),
         regions=sides[0],
         destinations=sides[1],
         contributions=bound.most,
@@ -242,7 +242,8 @@ def read_flows(
     )
 
 
-def _found(source: Sources, bad_rows: str) -> FoundFiles:
+def _find_files(source: Sources, bad_rows: str) -> FoundFiles:
+    """Find the files of a source; copies are refused unless bad rows are dropped."""
     found = found_files(source)
     if bad_rows == "refuse":
         refuse_copies(found)
@@ -262,28 +263,28 @@ def _line_engine(engine: str, quoted_newlines: bool) -> str:
     return NUMPY
 
 
-class _Ways(NamedTuple):
-    """How trips are read into memory, and the job for an engine that does not."""
+class _Reader(NamedTuple):
+    """Reads trips into memory, or makes the job of an engine that does not."""
 
     read: Callable[[FoundFiles, Watch], Trips]
     job: Callable[[FoundFiles, Bound | None], Job]
 
 
-def _by_ids(request: FlowsRequest) -> _Ways:
-    return _Ways(
+def _by_ids(request: FlowsRequest) -> _Reader:
+    return _Reader(
         lambda found, watch: read_all_trips(found.sources, request, watch),
         lambda found, bound: flows_job(found, request, bound),
     )
 
 
-def _by_coordinates(finder: XyPairs, request: PointsRequest) -> _Ways:
-    return _Ways(
+def _by_coordinates(finder: XyPairs, request: PointsRequest) -> _Reader:
+    return _Reader(
         lambda found, watch: read_coordinate_trips(found.sources, finder, request, watch),
         lambda found, bound: pairs_job(found, finder, request, bound),
     )
 
 
-def _between(origin: tuple[str, str], destination: tuple[str, str], sides: tuple[Regions, Regions]) -> XyPairs:
+def _pair_finder(origin: tuple[str, str], destination: tuple[str, str], sides: tuple[Regions, Regions]) -> XyPairs:
     if not len(origin) == len(destination) == 2:
         raise InputError(_MIXED)
     starts = LeafLookup.from_regions(sides[0])

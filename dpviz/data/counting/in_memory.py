@@ -24,23 +24,23 @@ T = TypeVar("T")
 
 
 def read_all_points(sources: Sequence[Source], request: PointsRequest, watch: Watch) -> RawPoints:
-    """The rows of all files of points, as one; people of one text are one person in whatever files."""
-    return join_points(_each(sources, lambda source: read_rows(source, request), watch))
+    """Read the rows of all files of points. A person in several files, known by the same text, is one person."""
+    return join_points(_read_each(sources, lambda source: read_rows(source, request), watch))
 
 
 def read_all_trips(sources: Sequence[Source], request: FlowsRequest, watch: Watch) -> Trips:
-    """The trips of all files, as one."""
-    return join_trips(_each(sources, lambda source: read_trips(source, request), watch))
+    """Read the trips of all files."""
+    return join_trips(_read_each(sources, lambda source: read_trips(source, request), watch))
 
 
 def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: PointsRequest, watch: Watch) -> Trips:
-    """The trips between coordinates of all files, as one.
+    """Read the trips between coordinates of all files.
 
     Args:
         sources: tables.
         finder: the columns, and the look-up of leaf regions.
-        request: names the columns of counts and people; x and y are those of `job`.
-        watch: who follows.
+        request: names the columns of counts and people; those of x and y are in `finder`.
+        watch: reports progress, and can cancel.
     """
 
     def read(source: Source) -> Trips:
@@ -56,10 +56,10 @@ def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: P
             ragged=starts.ragged,
         )
 
-    return join_trips(_each(sources, read, watch))
+    return join_trips(_read_each(sources, read, watch))
 
 
-def _each(sources: Sequence[Source], read: Callable[[Source], T], watch: Watch) -> list[T]:
+def _read_each(sources: Sequence[Source], read: Callable[[Source], T], watch: Watch) -> list[T]:
     parts = []
     for number, source in enumerate(sources):
         watch.at(number / len(sources))
@@ -69,20 +69,20 @@ def _each(sources: Sequence[Source], read: Callable[[Source], T], watch: Watch) 
 
 
 def join_points(parts: Sequence[RawPoints]) -> RawPoints:
-    """Rows one after the other."""
+    """The rows of several files, one after the other."""
     if len(parts) == 1:
         return parts[0]
     return RawPoints(
         x=np.concatenate([part.x for part in parts]),
         y=np.concatenate([part.y for part in parts]),
-        count=_joined([part.count for part in parts]),
+        count=_join_columns([part.count for part in parts]),
         person=join_people([part.person for part in parts]),
         ragged=sum(part.ragged for part in parts),
     )
 
 
 def join_trips(parts: Sequence[Trips]) -> Trips:
-    """Rows one after the other."""
+    """The rows of several files, one after the other."""
     if len(parts) == 1:
         return parts[0]
     return Trips(
@@ -95,13 +95,13 @@ def join_trips(parts: Sequence[Trips]) -> Trips:
     )
 
 
-def _joined(columns: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+def _join_columns(columns: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
     some = [column for column in columns if column is not None]
     return np.concatenate(some) if some else None
 
 
 def join_people(parts: Sequence[People | None]) -> People | None:
-    """Whom the rows of all parts belong to; a person may have a value in each part, of one text."""
+    """Who the rows of all parts belong to; the same person may have a value in each part, which has the same text."""
     some = [part for part in parts if part is not None]
     if not some:
         return None

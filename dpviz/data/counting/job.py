@@ -16,25 +16,20 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import shapely
 
 from dpviz.arrays import Integers
 from dpviz.data.bounding import Bound, canonical_text
-from dpviz.data.cells import BAD, cells_of, clip_counts, pairs_of, xy_of
+from dpviz.data.cells import BAD, REMEDY, cells_of, clip_counts, pairs_of, xy_of
 from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, readable_numbers
 from dpviz.data.flows import BLOCK_CODE, counts_of, ids_of
-from dpviz.data.reading.text_rows import NO_BAD_LINES, BadLines
+from dpviz.data.reading.text_rows import MISSING_WORDS, NO_BAD_LINES, BadLines
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import LeafLookup
 
 if TYPE_CHECKING:
     from dpviz.space.regions import Regions
-
-
-_REMEDY = "Clean the files, or pass bad_rows='drop' to leave such rows out."
-_MISSING_WORDS = tuple(pyarrow.csv.ConvertOptions().null_values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +92,7 @@ def person_texts(column: pa.ChunkedArray, *, words: bool) -> pa.ChunkedArray:
     """
     column = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
     column = column.cast(plain_type(column.type))
-    missing_words = _MISSING_WORDS if words else ()
+    missing_words = MISSING_WORDS if words else ()
     if is_text(column.type):
         texts = column.cast(pa.large_string())
         blank = pc.or_(pc.equal(pc.utf8_trim_whitespace(texts), ""), pc.is_in(texts, value_set=pa.array(missing_words, pa.large_string())))
@@ -141,16 +136,16 @@ class Faults:
         if job.drop:
             self._refuse_unreadable_columns(job)
             return
-        self.lines.refuse(_REMEDY)
+        self.lines.refuse(REMEDY)
         if self.cell:
-            raise InputError(f"{_cell_fault(job.finder)} {_REMEDY}")
+            raise InputError(f"{_cell_fault(job.finder)} {REMEDY}")
         if self.count:
-            raise InputError(f"Column {job.count!r} has a cell that is not a whole number, at least 0. {WEIGHTS_REFUSED} {_REMEDY}")
+            raise InputError(f"Column {job.count!r} has a cell that is not a whole number, at least 0. {WEIGHTS_REFUSED} {REMEDY}")
         if self.person:
-            raise InputError(f"Column {job.person!r} has a missing cell: every row must say whom it belongs to. {_REMEDY}")
+            raise InputError(f"Column {job.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
         if self.outside and job.refuse_outside:
             listed = " or ".join(map(repr, job.finder.columns))
-            raise InputError(f"Column {listed} has an id that is no leaf region; ids are compared letter by letter. {_REMEDY}")
+            raise InputError(f"Column {listed} has an id that is no leaf region; ids are compared letter by letter. {REMEDY}")
 
     def _refuse_unreadable_columns(self, job: Job) -> None:
         """Refuse coordinates as texts of which not one is a number, and counts of which not one is a whole number."""

@@ -1,4 +1,4 @@
-"""A Dask scheduler elsewhere: who may name it, and which addresses are safe enough to be called."""
+"""The address of a Dask scheduler: where it may come from, and which addresses are safe enough to be called."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _ENCRYPTED = ("tls", "wss")
 
 @dataclass(frozen=True, kw_only=True)
 class Scheduler:
-    """A running Dask scheduler. Whoever runs it sees the private data, also what its workers spill, and can run code here.
+    """A running Dask scheduler. Its operator sees the private data, also what its workers spill, and can run code here.
 
-    It is named by whoever starts the program, never by a file or a page.
+    Its address comes from the user who starts the program, never from a file or a page.
 
     Attributes:
         address: such as tls://10.0.0.5:8786; without a protocol it is tcp://. With tls:// and wss:// the certificates are those of
             Dask's own configuration.
-        insecure: whether an address of another computer may be called without encryption, where anybody on the way can answer in
-            the scheduler's place.
+        insecure: whether an address of another computer may be called without encryption; then anyone on the network path can pose as
+            the scheduler.
 
     Raises:
-        InputError: an address that is none, or one of another computer without encryption and without `insecure`.
+        InputError: no valid address, or one of another computer without encryption and without `insecure`.
     """
 
     address: str
@@ -47,14 +47,14 @@ class Scheduler:
         object.__setattr__(self, "address", f"{protocol}://{host}:{port}")  # Dask's configuration could give it another protocol
         if not (protocol in _ENCRYPTED or self.insecure or _is_this_computer(host)):
             raise InputError(
-                f"The address of the Dask scheduler is not encrypted, and {RUNS_CODE}, as can anybody on the way: use tls://. Unencrypted,"
-                " only addresses of this computer (127.0.0.1, [::1], localhost) are called, unless you insist: --insecure-address, for the"
-                f" app {INSECURE_VARIABLE}=1, in Python insecure_address=True."
+                f"The address of the Dask scheduler is not encrypted, and {RUNS_CODE}, as can anyone on the network path: use tls://."
+                " Unencrypted, only addresses of this computer (127.0.0.1, [::1], localhost) are called, unless you insist:"
+                f" --insecure-address, for the app {INSECURE_VARIABLE}=1, in Python insecure_address=True."
             )
 
 
 def _is_this_computer(host: str) -> bool:
-    """Whether a host is the loopback interface; other spellings of it, such as 0.0.0.0 and 127.1, are not taken for it."""
+    """Whether a host is the loopback interface; other spellings of it, such as 0.0.0.0 and 127.1, are not accepted."""
     if host.lower() == "localhost":
         return True
     try:
@@ -73,10 +73,10 @@ def scheduler_at(address: str | None, *, insecure: bool) -> Scheduler | None:
 
 
 def scheduler_of_app(environment: Mapping[str, str] = os.environ) -> Scheduler | None:
-    """The scheduler that was named when the app was started; None without one.
+    """The scheduler in the environment variables with which the app was started; None without one.
 
     Raises:
-        InputError: as `Scheduler`, or INSECURE_VARIABLE says neither 0 nor 1.
+        InputError: as `Scheduler`, or INSECURE_VARIABLE is neither 0 nor 1.
     """
     insecure = environment.get(INSECURE_VARIABLE, "0")
     if insecure not in ("0", "1"):

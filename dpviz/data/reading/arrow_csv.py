@@ -1,4 +1,4 @@
-"""Arrow's reader of text tables, which is done when it returns: none of its threads holds anything of Python any more."""
+"""Arrow's reader of text tables, called so that none of its threads holds a Python object when it returns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.csv
 
 from dpviz.arrow_memory import in_arrow_memory
 
-_PATIENCE = 10.0  # seconds; threads let go within milliseconds, unless the machine stands still
+_PATIENCE = 10.0  # seconds; threads need milliseconds, unless the machine is overloaded
 
 
 class _Skip:
@@ -26,10 +26,10 @@ class _Skip:
 
 
 def read_csv(content: bytes, read: pyarrow.csv.ReadOptions, convert: pyarrow.csv.ConvertOptions, **parse: Any) -> tuple[pa.Table, int]:
-    """Columns of a text table without its ragged rows, and how many of those there are.
+    """Columns of a text table without its ragged rows, and how many ragged rows there are.
 
-    Arrow's threads end their tasks after the reader has returned, and let go of the function that skips rows only then. That needs
-    Python's lock, and kills the process if it has begun to end (see `arrow_memory`). So this waits until that function is gone.
+    Arrow's threads end their tasks after the reader has returned, and release the function that skips rows only then. Releasing it needs
+    Python's lock, and crashes a process that is about to end (see `arrow_memory`). So this waits until the function is released.
 
     Args:
         content: the rows.

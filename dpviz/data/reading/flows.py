@@ -1,4 +1,7 @@
-"""Read private files of trips: a row per pair, a row per trip, or a matrix; rows and columns called a total are checked and left out."""
+"""Files of trips: what they say about themselves, and their rows, checked, between leaf regions.
+
+A file has a row per pair of regions or per trip, or is a matrix. Rows and columns whose id is a word for a total are checked and left out.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 
 from dpviz.arrays import Integers, Mask
-from dpviz.data.bounding import REMEDY
-from dpviz.data.cells import check_bad_rows
-from dpviz.data.columns import PERSON_NAMES, PointColumns, candidates, fold_name, only_candidate, people_of, resolve_columns
+from dpviz.data.cells import REMEDY, check_bad_rows
+from dpviz.data.columns import PERSON_NAMES, PointColumns, candidates, fold_name, is_number_text, only_candidate, people_of, resolve_columns
 from dpviz.data.flows import (
     BLOCK_CODE,
     Counts,
@@ -28,7 +29,7 @@ from dpviz.data.flows import (
 )
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, checked_bytes
 from dpviz.data.reading.tables import Cells, OpenTable, open_table
-from dpviz.data.reading.text_rows import SEPARATORS
+from dpviz.data.reading.text_rows import MISSING_WORDS, SEPARATORS
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,14 +71,14 @@ class FlowColumns:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowsRequest:
-    """What is asked of each file of trips.
+    """How the rows of files of trips are read.
 
     Attributes:
-        sides: where trips begin, and where they end.
-        columns: those that were named; origin, destination and count are found if they were not.
+        sides: the regions where trips begin, and where they end.
+        columns: those that the caller named; origin, destination and count are found by their names if they are None.
         bad_rows: "refuse" or "drop".
         limits: the most that a file may hold.
-        quoted_newlines: whether cells of text tables may hold line ends.
+        quoted_newlines: whether entries of text tables may hold line ends.
     """
 
     sides: tuple[Regions, Regions]
@@ -91,7 +92,7 @@ class FlowsRequest:
 
 
 def propose_columns(names: Sequence[str]) -> FlowColumns:
-    """The columns that are called as their kind is; None where none is, or several are."""
+    """The columns with a name of an origin, a destination or a count; None where there is none, or several."""
     return FlowColumns(
         origin=only_candidate(names, ORIGIN_NAMES),
         destination=only_candidate(names, DESTINATION_NAMES),
@@ -99,31 +100,31 @@ def propose_columns(names: Sequence[str]) -> FlowColumns:
     )
 
 
-def found_columns(names: Sequence[str], asked: FlowColumns) -> FlowColumns:
-    """The file's own names of the columns that were asked for; origin, destination and count are found if they were not.
+def resolve_flow_columns(names: Sequence[str], wanted: FlowColumns) -> FlowColumns:
+    """The wanted columns as the file spells them; origin, destination and count are found by their names if they are None.
 
     Raises:
-        InputError: a name is not there, or two columns fit; one column is meant twice; the counts are called a weight.
+        InputError: there is no such column, or two fit; one column has two roles; the counts are called a weight.
     """
-    origin = _side(names, asked.origin, ORIGIN_NAMES, "origin")
-    destination = _side(names, asked.destination, DESTINATION_NAMES, "destination")
+    origin = _find_side(names, wanted.origin, ORIGIN_NAMES, "origin")
+    destination = _find_side(names, wanted.destination, DESTINATION_NAMES, "destination")
     if origin == destination:
         raise InputError(f"origin and destination are the same column {origin!r}; they must differ.")
-    count = asked.count
+    count = wanted.count
     if count is None and len(found := candidates(names, TRIP_NAMES)) > 1:
         raise InputError(f"Several columns could be count: {_listed(found)}. Say which one it is with count='...'.")
     if count is None:
         count = only_candidate(names, TRIP_NAMES)
-    rest = resolve_columns(names, PointColumns(count=count, person=asked.person), has_geometry=True)
+    rest = resolve_columns(names, PointColumns(count=count, person=wanted.person), has_geometry=True)
     columns = FlowColumns(origin=origin, destination=destination, count=rest.count, person=rest.person)
     if len({origin, destination} & {columns.count, columns.person}):
         raise InputError("count and person must be other columns than origin and destination.")
     return columns
 
 
-def _side(names: Sequence[str], asked: str | None, aliases: Sequence[str], side: str) -> str:
-    if asked is not None:
-        return str(resolve_columns(names, PointColumns(person=asked), has_geometry=True).person)
+def _find_side(names: Sequence[str], wanted: str | None, aliases: Sequence[str], side: str) -> str:
+    if wanted is not None:
+        return str(resolve_columns(names, PointColumns(person=wanted), has_geometry=True).person)
     found = candidates(names, aliases)
     if not found:
         raise InputError(
@@ -140,18 +141,18 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def may_be_matrix(names: Sequence[str]) -> bool:
-    """Whether a header leaves room for a matrix: no two columns are called origin and destination."""
+    """Whether a header may be that of a matrix: it has no columns called origin and destination."""
     return len(names) > 1 and not (candidates(names, ORIGIN_NAMES) and candidates(names, DESTINATION_NAMES))
 
 
-def is_matrix(names: Sequence[str], asked: FlowColumns, sides: tuple[Regions, Regions]) -> bool:
-    """Whether a file is a matrix of trips: nothing else fits, and its header holds ids of destinations after the first name.
+def is_matrix(names: Sequence[str], wanted: FlowColumns, sides: tuple[Regions, Regions]) -> bool:
+    """Whether a file is a matrix of trips: no columns are called origin and destination, and the header has ids of destinations.
 
     Raises:
-        InputError: it would be one if ids in the header had not lost their leading zeros; a header that is a row of data, or
-            holds an id twice; columns that were asked for, though it is one.
+        InputError: ids in the header have lost their leading zeros; the header is a row of data, or holds an id twice; columns of counts
+            or people are named for a matrix.
     """
-    if not may_be_matrix(names) or asked.origin is not None or asked.destination is not None:
+    if not may_be_matrix(names) or wanted.origin is not None or wanted.destination is not None:
         return False
     ids, (starts, ends) = [name.strip() for name in names[1:]], sides
     if not (ends.find(ids, ends.depth) >= 0).any():
@@ -162,18 +163,18 @@ def is_matrix(names: Sequence[str], asked: FlowColumns, sides: tuple[Regions, Re
         raise InputError(NO_HEADER)
     if len(set(ids)) < len(ids):
         raise InputError("The header names a destination twice; add up or rename its columns.")
-    if asked.count is not None or asked.person is not None:
+    if wanted.count is not None or wanted.person is not None:
         raise InputError("The file is a matrix of trips: every cell is a count, so leave count and person out.")
     return True
 
 
 def starts_with_data(names: Sequence[str]) -> bool:
-    """Whether a header starts with a number, as only data does; the header of a matrix starts with a word or a blank."""
-    return bool(names) and fold_name(names[0]).replace(".", "", 1).lstrip("+-").isdecimal()
+    """Whether a header starts with a number, so that it is a row of data; the header of a matrix starts with a word or a blank."""
+    return bool(names) and is_number_text(names[0])
 
 
 def cut_length(name: str, side: Regions) -> int | None:
-    """The letters to which a column's block codes are cut: the length of the leaves' ids; None where LODES does not call it so."""
+    """The length to which a column's block codes are cut, that of the leaves' ids; None for columns without a name of LODES."""
     lengths = {len(text) for text in side.ids_of(side.depth)}
     return lengths.pop() if fold_name(name) in LODES_NAMES and len(lengths) == 1 else None
 
@@ -183,8 +184,8 @@ _CONTRADICTION = (
     f"Rows or columns whose id is a word for a total ({', '.join(TOTAL_WORDS)}) do not equal the sum of the others:"
     " the file contradicts itself. Correct them, or leave them out of the file."
 )
-CHECKED = "rows or columns of totals, which equal the sums of the others"
-UNCHECKED = "rows or columns of totals, unchecked"
+TOTALS_CHECKED = "rows or columns of totals, which equal the sums of the others"
+TOTALS_UNCHECKED = "rows or columns of totals, unchecked"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -201,7 +202,7 @@ class Pairs:
     destination: Ids
     trips: Integers = field(repr=False)
 
-    def chosen(self, rows: Mask) -> Pairs:
+    def at(self, rows: Mask) -> Pairs:
         """Some of the rows."""
         origin, destination = (replace(ids, codes=ids.codes[rows]) for ids in (self.origin, self.destination))
         return Pairs(origin=origin, destination=destination, trips=self.trips[rows])
@@ -210,17 +211,17 @@ class Pairs:
 def are_totals(pairs: Pairs, sides: tuple[Regions, Regions]) -> tuple[Mask, Mask]:
     """(n,) whether each row's origin, and its destination, is a word for a total and no region."""
     origin, destination = pairs.origin, pairs.destination
-    return _words(origin, sides[0])[origin.codes], _words(destination, sides[1])[destination.codes]
+    return _are_words(origin, sides[0])[origin.codes], _are_words(destination, sides[1])[destination.codes]
 
 
-def _words(ids: Ids, side: Regions) -> Mask:
+def _are_words(ids: Ids, side: Regions) -> Mask:
     words = total_words(ids.texts)
     words[:-1] &= side.find(ids.texts, side.depth) < 0
     return words
 
 
 def total_words(texts: list[str]) -> Mask:
-    """(k + 1,) whether each text is a word for a total; False at the end, for a missing one."""
+    """(k + 1,) whether each text is a word for a total; the last one, False, is for missing ids (code -1)."""
     return np.array([*(fold_name(text) in TOTAL_WORDS for text in texts), False])
 
 
@@ -228,7 +229,7 @@ def check_totals(pairs: Pairs, from_total: Mask, to_total: Mask) -> None:
     """Refuse totals that are not the sums of the other rows.
 
     Raises:
-        InputError: the total of an origin, of a destination or of all trips is another one.
+        InputError: the total of an origin, of a destination or of all trips is not the sum.
     """
     single = ~(from_total | to_total)
     both = from_total & to_total
@@ -243,28 +244,35 @@ def check_totals(pairs: Pairs, from_total: Mask, to_total: Mask) -> None:
 
 
 def _agree(key: Integers, word: Integers, count: Integers, parts: tuple[Mask, Mask]) -> bool:
-    """Whether what the second part of the rows says for a key, by any word, is the sum of the first part's rows of that key."""
+    """Whether totals are the sums of single rows.
+
+    Args:
+        key: (n,) codes of the region that a row belongs to.
+        word: (n,) codes of the other id of a row; of a total, it is a word such as "all". Each word is checked by itself.
+        count: (n,) trips.
+        parts: (n,) which rows are single ones, and which are totals.
+    """
     single, total = parts
     size = int(key.max(initial=-1)) + 2
     actual = np.bincount(key[single], weights=count[single], minlength=size)
     width = int(word.max(initial=-1)) + 2
-    said, place = np.unique(key[total] * width + word[total], return_inverse=True)
-    return bool((np.bincount(place, weights=count[total], minlength=len(said)) == actual[said // width]).all())
+    stated, index = np.unique(key[total] * width + word[total], return_inverse=True)
+    return bool((np.bincount(index, weights=count[total], minlength=len(stated)) == actual[stated // width]).all())
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlowsFile:
-    """What a file of trips says about itself, for the curator who has to say the rest. Not for release.
+    """What a file of trips says about itself, for the curator, who has to add what is missing. Not for release.
 
     Attributes:
         format: CSV, TSV or Parquet.
         columns: names as the file spells them; of a matrix, the ids of the destinations are among them.
         matrix: whether it looks like a matrix: origins in the first column, destinations in the header, counts in the cells.
-        origin: the one column that is called like an origin; None if none is, or several are.
+        origin: the one column with a name of an origin; None if there is none, or several.
         destination: likewise.
         count: likewise for the number of trips per row; `read_flows` takes it if no other is named.
-        person: likewise for who a row belongs to; a proposal, never applied unasked.
-        rows: how many, where that is cheap to know; for the curator's eyes only.
+        person: likewise for who a row belongs to; a proposal, which `read_flows` does not use by itself.
+        rows: how many, where the file says it; private.
     """
 
     format: str
@@ -278,12 +286,12 @@ class FlowsFile:
 
 
 def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> FlowsFile:
-    """What a file of trips says about itself, without a single cell of it.
+    """Read what a file of trips says about itself, without a single entry of it.
 
     Args:
         source: a path, or an open binary file with a `name`.
-        through: whether to read every row too, where it is plain which columns are meant, and to refuse what `read_flows`
-            refuses under bad_rows="refuse", whatever the regions.
+        through: whether to read every row, too, if it is clear which columns are meant, and to refuse what `read_flows`
+            refuses under bad_rows="refuse" with any regions.
         limits: the most that the file may hold.
 
     Raises:
@@ -309,7 +317,7 @@ def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEF
 
 
 def _read_through(opened: OpenTable, found: FlowColumns, matrix: bool) -> None:
-    """Refuse a row that is bad whatever the regions are."""
+    """Refuse rows that are bad with any regions."""
     if matrix:
         _from_matrix(opened, "refuse")
     else:
@@ -322,7 +330,7 @@ def _read_through(opened: OpenTable, found: FlowColumns, matrix: bool) -> None:
 
 
 def _looks_like_matrix(opened: OpenTable) -> bool:
-    """Whether most names after the first are written like ids, or stand in the first column too."""
+    """Whether most names after the first have a digit, as ids have, or are entries of the first column, too."""
     ids = ids_of(_read(opened, [0], "drop").columns[0], "")
     known = {text.strip() for text in ids.texts}
     alike = sum(name.strip() in known or any(sign.isdigit() for sign in name) for name in opened.names[1:])
@@ -330,7 +338,7 @@ def _looks_like_matrix(opened: OpenTable) -> bool:
 
 
 def read_trips(source: Source, request: FlowsRequest) -> Trips:
-    """A file's trips with places for ids, the bad rows refused, or marked to be dropped.
+    """Read a file's trips as indexes of leaf regions; bad rows are refused, or marked to be dropped.
 
     Raises:
         InputError: as `read_flows`.
@@ -340,27 +348,27 @@ def read_trips(source: Source, request: FlowsRequest) -> Trips:
     if is_matrix(opened.names, request.columns, sides):
         rows = _from_matrix(opened, bad_rows)
     else:
-        rows = _from_table(opened, found_columns(opened.names, request.columns), sides, bad_rows)
-    return _placed(rows, sides, bad_rows)
+        rows = _from_table(opened, resolve_flow_columns(opened.names, request.columns), sides, bad_rows)
+    return _find_leaves(rows, sides, bad_rows)
 
 
 def _open(source: Source, limits: Limits, *, quoted_newlines: bool = False) -> OpenTable:
     kind, data = checked_bytes(source, limits)
-    return open_table(kind, data, limits, quoted_newlines=quoted_newlines)
+    return open_table(kind, data, limits, quoted_newlines=quoted_newlines).index_first()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Rows:
-    """Rows of a file before ids became places. PRIVATE."""
+    """Rows of a file with their ids. PRIVATE."""
 
     pairs: Pairs
     person: People | None = None
     ragged: int = 0
 
 
-def _read(opened: OpenTable, places: Sequence[int], bad_rows: str) -> Cells:
-    """The columns at some positions, each cell a single value; bad lines are refused, or left out."""
-    read = opened.take(places)
+def _read(opened: OpenTable, positions: Sequence[int], bad_rows: str) -> Cells:
+    """The columns at some positions, of texts or numbers; bad lines are refused, or left out."""
+    read = opened.take(positions)
     if bad_rows == "refuse":
         read.bad.refuse(REMEDY)
     if any(pa.types.is_nested(cells.type) for cells in read.columns):
@@ -378,25 +386,24 @@ def _from_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, R
         count = check_counts(counts_of(cells[columns.count], f"Column {columns.count!r}", texts=True), bad_rows)
     person = None
     if columns.person is not None:
-        whose = cells[columns.person]
-        person = people_of(_without_words(whose) if opened.format in SEPARATORS else whose)
+        people = cells[columns.person]
+        person = people_of(_without_words(people) if opened.format in SEPARATORS else people)
     return _Rows(pairs=Pairs(origin=origin, destination=destination, trips=count), person=person, ragged=read.bad.total)
 
 
 def _block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
-    """The ids in a column; Census block codes in a column that LODES calls so are cut to the length of the leaves' ids."""
+    """The ids in a column; Census block codes in a column with a name of LODES are cut to the length of the leaves' ids."""
     ids, length = ids_of(cells, f"Column {name!r}"), cut_length(name, side)
     return ids if length is None else replace(ids, texts=[text[:length] if len(text) == BLOCK_CODE else text for text in ids.texts])
 
 
 def _without_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A person column with NA, null, NaN and the like as missing cells."""
-    words = pa.array(pyarrow.csv.ConvertOptions().null_values)
-    return pc.if_else(pc.is_in(cells, value_set=words), pa.scalar(None, cells.type), cells)
+    """A person column with NA, null, NaN and the like as missing entries."""
+    return pc.if_else(pc.is_in(cells, value_set=pa.array(MISSING_WORDS)), pa.scalar(None, cells.type), cells)
 
 
 def _from_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
-    """A row per cell that is not 0, and per cell of a total."""
+    """A row per entry that is not 0, and per entry of a total."""
     read = _read(opened, range(len(opened.names)), bad_rows)
     origin = ids_of(read.columns[0], "The first column")
     texts = [name.strip() for name in opened.names[1:]]
@@ -413,8 +420,8 @@ def _from_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
     return _Rows(pairs=pairs, ragged=read.bad.total)
 
 
-def _placed(rows: _Rows, sides: tuple[Regions, Regions], bad_rows: str) -> Trips:
-    """Places instead of ids, totals left out; they are only looked for where no row belongs to a person."""
+def _find_leaves(rows: _Rows, sides: tuple[Regions, Regions], bad_rows: str) -> Trips:
+    """Look up the ids, and leave totals out; files with a person column have no totals."""
     pairs, notes = rows.pairs, list[str]()
     if bad_rows == "refuse":
         refuse_missing(pairs.origin)
@@ -423,8 +430,8 @@ def _placed(rows: _Rows, sides: tuple[Regions, Regions], bad_rows: str) -> Trips
     if rows.person is None and (total := totals[0] | totals[1]).any():
         if bad_rows == "refuse":
             check_totals(pairs, *totals)
-        pairs = pairs.chosen(~total)
-        notes.append(CHECKED if bad_rows == "refuse" else UNCHECKED)
+        pairs = pairs.at(~total)
+        notes.append(TOTALS_CHECKED if bad_rows == "refuse" else TOTALS_UNCHECKED)
     return Trips(
         origin=leaf_indexes(pairs.origin, sides[0], bad_rows),
         destination=leaf_indexes(pairs.destination, sides[1], bad_rows),

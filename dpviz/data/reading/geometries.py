@@ -1,7 +1,7 @@
-"""Geometries from files, points or regions: first what the header or metadata says, then only the columns that are needed; their CRS.
+"""Open files of points and of regions: first what the header or metadata says, then only the columns that are needed; and their CRS.
 
-GDAL sees GeoPackages and Shapefiles only, and only after a check of their bytes: under other names it would open
-descriptions of network services.
+GDAL opens GeoPackages and Shapefiles only, and only after a check of their bytes: it would also open files that describe network
+services.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import shapely
 from pyproj import CRS, Transformer
 
 from dpviz.arrays import Floats
-from dpviz.arrow_memory import in_arrow_memory
-from dpviz.data.cells import xy_of
+from dpviz.data.cells import REMEDY, xy_of
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decode_texts, is_text, raw_points
+from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, once, open_geojson
 from dpviz.data.reading.safety import Limits, attempt, check_geopackage, guarded, repack_shapefile, too_many_rows
-from dpviz.data.reading.tables import NAMED_TWICE, TWICE, OpenTable, once, open_geojson, open_parquet, open_table, open_text, read_columns
+from dpviz.data.reading.tables import OpenTable, open_table
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
 from dpviz.errors import InputError
 from dpviz.space.domain import is_horizontal
@@ -41,61 +41,58 @@ _DAMAGED = "A text or a geometry in the file is damaged; is its encoding declare
 _UNNAMED_GEOMETRY = "wkb_geometry"
 
 
-def open_format(kind: str, data: bytes, limits: Limits, asked: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
-    """Open checked bytes of a known format; `quoted_newlines` says that cells of a text table may hold line ends.
+def open_format(kind: str, data: bytes, limits: Limits, wanted: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
+    """Open checked bytes of a file of points.
+
+    Args:
+        kind: the format.
+        data: the content.
+        limits: the most that it may hold.
+        wanted: the columns that were named; x and y choose columns where a Parquet file has geometries, too.
+        quoted_newlines: whether entries of a text table may hold line ends.
 
     Raises:
         InputError: the content is not of that format, or passes a limit.
     """
     readers: dict[str, Callable[[], OpenFile]] = {
-        "CSV": lambda: open_text(kind, data, quoted_newlines=quoted_newlines),
-        "TSV": lambda: open_text(kind, data, quoted_newlines=quoted_newlines),
-        "GeoJSON": lambda: open_geojson(data, asked),
-        "Parquet": lambda: _open_parquet(data, limits, asked),
-        "GeoPackage": lambda: _open_vector(kind, check_geopackage(data)),
-        "Shapefile": lambda: _open_vector(kind, repack_shapefile(data, limits)),
+        "GeoJSON": lambda: open_geojson(data, wanted),
+        "GeoPackage": lambda: _open_points_layer(kind, check_geopackage(data)),
+        "Shapefile": lambda: _open_points_layer(kind, repack_shapefile(data, limits)),
     }
-    if kind in ("CSV", "TSV") and data.count(b"\n") > limits.rows + 1:
-        raise too_many_rows(limits)
+    if kind not in readers:
+        return _open_points_table(open_table(kind, data, limits, quoted_newlines=quoted_newlines), wanted)
     opened = guarded(f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong.", readers[kind])
-    if kind != "GeoJSON" and len(opened.names) > limits.columns:  # whose features each have names of their own
+    if kind != "GeoJSON" and len(opened.names) > limits.columns:  # features of GeoJSON each have names of their own
         raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
     if opened.rows is not None and opened.rows > limits.rows:
         raise too_many_rows(limits)
     return opened
 
 
-def _open_parquet(data: bytes, limits: Limits, asked: PointColumns) -> OpenFile:
-    memory = in_arrow_memory(data)
-    file = open_parquet(memory, limits)
-    geo = json.loads((file.schema_arrow.metadata or {}).get(b"geo", b"null"))
-    schema, rows = file.schema_arrow, file.metadata.num_rows
+def _open_points_table(opened: OpenTable, wanted: PointColumns) -> OpenFile:
+    """A table with columns of coordinates, or with geometries unless x or y is named."""
+    geo = opened.geo if wanted.x is None and wanted.y is None else None
 
-    def take_named(names: set[str | None]) -> pa.Table:
-        return read_columns(memory, [name for name in schema.names if name in names], limits)
+    def take(columns: PointColumns, bad_rows: str) -> RawPoints:
+        names = [columns.x, columns.y, columns.count, columns.person, None if geo is None else geo.primary]
+        named = list(dict.fromkeys(name for name in names if name is not None))
+        numbers = {opened.names.index(name) for name in names[:3] if name is not None and name != columns.person}
+        read = opened.take([opened.names.index(name) for name in named], numbers=numbers, missing_words=True)
+        if bad_rows == "refuse":
+            read.bad.refuse(REMEDY)
+        cells = dict(zip(named, read.columns, strict=True))
+        if geo is not None:
+            return raw_points(columns, cells.__getitem__, **_parquet_points(cells[geo.primary], geo.encoding))
+        return raw_points(columns, cells.__getitem__, ragged=read.bad.total)
 
-    if geo is None or asked.x is not None or asked.y is not None:
-
-        def take_columns(columns: PointColumns, _bad_rows: str) -> RawPoints:
-            table = take_named({columns.x, columns.y, columns.count, columns.person})
-            return raw_points(columns, table.column)
-
-        return OpenFile(format="Parquet", names=tuple(schema.names), has_geometry=False, crs=None, rows=rows, take=take_columns)
-    primary = geo["primary_column"]
-    facts = geo["columns"][primary]
-
-    def take(columns: PointColumns, _bad_rows: str) -> RawPoints:
-        table = take_named({primary, columns.count, columns.person})
-        return raw_points(columns, table.column, **_parquet_points(table.column(primary), facts["encoding"]))
-
-    names = tuple(name for name in schema.names if name not in geo["columns"])
-    return OpenFile(format="GeoParquet", names=names, has_geometry=True, crs=_parquet_crs(facts), rows=rows, take=take)
-
-
-def _parquet_crs(facts: dict[str, Any]) -> CRS | None:
-    """By specification: CRS84 if the key is absent, unknown if it is null."""
-    declared = facts.get("crs", "OGC:CRS84")
-    return None if declared is None else guarded("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(declared))
+    return OpenFile(
+        format=opened.format if geo is None else "GeoParquet",
+        names=tuple(name for name in opened.names if geo is None or name not in geo.columns),
+        has_geometry=geo is not None,
+        crs=None if geo is None else geo.crs,
+        rows=opened.rows,
+        take=take,
+    )
 
 
 def _parquet_points(column: pa.ChunkedArray, encoding: str) -> dict[str, Any]:
@@ -103,11 +100,26 @@ def _parquet_points(column: pa.ChunkedArray, encoding: str) -> dict[str, Any]:
         return {axis: pc.struct_field(column, axis).to_numpy(zero_copy_only=False).astype(np.float64) for axis in "xy"}
     if encoding != "WKB":
         raise InputError(NOT_POINTS)
-    return _places(shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore"))
+    return _points(shapely.from_wkb(column.to_numpy(zero_copy_only=False), on_invalid="ignore"))
 
 
-def _open_vector(kind: str, data: bytes) -> OpenFile:
-    """A GeoPackage or Shapefile, by GDAL."""
+@dataclass(frozen=True, kw_only=True)
+class _Layer:
+    """The one layer with geometries of a GeoPackage or Shapefile, as GDAL describes it."""
+
+    name: str
+    columns: tuple[str, ...]
+    crs: CRS | None
+    geometry_type: str
+    rows: int
+
+
+def _only_layer(data: bytes) -> _Layer:
+    """Describe the layer.
+
+    Raises:
+        InputError: there is none, or there are several; the content is of another format.
+    """
     layers = [name for name, geometry in pyogrio.list_layers(io.BytesIO(data)) if geometry is not None]
     if not layers:
         raise InputError("The file has no layer with geometries.")
@@ -116,45 +128,52 @@ def _open_vector(kind: str, data: bytes) -> OpenFile:
     facts = pyogrio.read_info(io.BytesIO(data), layer=layers[0], force_feature_count=True)
     if facts["driver"] not in ("GPKG", "ESRI Shapefile"):
         raise InputError("The file's content is not what its ending says.")
-    if facts["geometry_type"].removeprefix("2.5D ").split()[0] not in ("Point", "Unknown"):
+    crs = CRS.from_user_input(facts["crs"]) if facts["crs"] else None
+    crs = None if crs is not None and crs.name.lower().startswith("undefined") else crs
+    rows, columns = facts["features"], tuple(facts["fields"])
+    return _Layer(name=layers[0], columns=columns, crs=crs, geometry_type=facts["geometry_type"], rows=rows)
+
+
+def _open_points_layer(kind: str, data: bytes) -> OpenFile:
+    """Points of a GeoPackage or Shapefile, by GDAL."""
+    layer = _only_layer(data)
+    if layer.geometry_type.removeprefix("2.5D ").split()[0] not in ("Point", "Unknown"):
         raise InputError(NOT_POINTS)
-    rows = facts["features"]
 
     def take(columns: PointColumns, bad_rows: str) -> RawPoints:
         wanted = list(filter(None, {columns.count, columns.person}))
-        options = {"layer": layers[0], "columns": wanted, "max_features": rows}
+        options = {"layer": layer.name, "columns": wanted, "max_features": layer.rows}
         meta, table = guarded(_DAMAGED, lambda: pyogrio.raw.read_arrow(io.BytesIO(data), **options))
         cells = {name: _texts(table.column(name), meta["encoding"]) for name in wanted}
         if bad_rows == "refuse" and any(column.null_count > table.column(name).null_count for name, column in cells.items()):
             raise InputError(_DAMAGED)
         geometry = table.column(meta["geometry_name"] or _UNNAMED_GEOMETRY).to_numpy(zero_copy_only=False)
-        return raw_points(columns, cells.__getitem__, **_places(shapely.from_wkb(geometry, on_invalid="ignore")))
+        return raw_points(columns, cells.__getitem__, **_points(shapely.from_wkb(geometry, on_invalid="ignore")))
 
-    crs = CRS.from_user_input(facts["crs"]) if facts["crs"] else None
-    crs = None if crs is not None and crs.name.lower().startswith("undefined") else crs
-    return OpenFile(format=kind, names=tuple(facts["fields"]), has_geometry=True, crs=crs, rows=rows, take=take)
+    return OpenFile(format=kind, names=layer.columns, has_geometry=True, crs=layer.crs, rows=layer.rows, take=take)
 
 
 def _texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
     return decode_texts(column, encoding) if is_text(column.type) else column
 
 
-def _places(geometries: NDArray[np.object_]) -> dict[str, Any]:
-    """x, y and has_other_shapes of (n,) shapely geometries."""
+def _points(geometries: NDArray[np.object_]) -> dict[str, Any]:
+    """x, y and has_other_shapes of (n,) shapely geometries.
+
+    Raises:
+        InputError: there are geometries, and not one is a point.
+    """
     kinds = shapely.get_type_id(geometries)
-    strangers = kinds > 0
-    if strangers.any() and not (kinds == 0).any():
+    others = kinds > 0
+    if others.any() and not (kinds == 0).any():
         raise InputError(NOT_POINTS)
     x, y = xy_of(geometries)
-    return {"x": x, "y": y, "has_other_shapes": bool(strangers.any())}
-
-
-_DRIVERS = ("GPKG", "ESRI Shapefile")
+    return {"x": x, "y": y, "has_other_shapes": bool(others.any())}
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenShapes:
-    """What a file of regions says about itself, and the way to its columns. PUBLIC.
+    """What a file of regions says about itself, and a function that reads its columns. PUBLIC.
 
     Attributes:
         format: CSV, TSV, Parquet, GeoJSON, GeoPackage, GeoParquet or Shapefile.
@@ -179,12 +198,11 @@ def open_shapes(kind: str, data: bytes, limits: Limits) -> OpenShapes:
     """
     readers: dict[str, Callable[[], OpenShapes]] = {
         "GeoJSON": lambda: _open_geojson(data, limits),
-        "Parquet": lambda: _open_table(kind, data, limits),
-        "GeoPackage": lambda: _open_shapes_of(kind, check_geopackage(data), limits),
-        "Shapefile": lambda: _open_shapes_of(kind, repack_shapefile(data, limits), limits),
+        "GeoPackage": lambda: _open_shapes_layer(kind, check_geopackage(data), limits),
+        "Shapefile": lambda: _open_shapes_layer(kind, repack_shapefile(data, limits), limits),
     }
     rule = f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
-    opened = guarded(rule, readers.get(kind, lambda: _open_table(kind, data, limits)))
+    opened = guarded(rule, readers.get(kind, lambda: _open_shapes_table(open_table(kind, data, limits).index_first())))
     if len(opened.names) > limits.columns:
         raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
     if len(set(opened.names)) < len(opened.names):
@@ -225,34 +243,23 @@ def _is_feature(thing: object) -> bool:
     return isinstance(thing, dict) and isinstance(thing.get("properties") or {}, dict)
 
 
-def _open_table(kind: str, data: bytes, limits: Limits) -> OpenShapes:
+def _open_shapes_table(opened: OpenTable) -> OpenShapes:
     """A text table, Parquet or GeoParquet."""
-    opened = open_table(kind, data, limits)
-    geo = json.loads(opened.geo) if opened.geo else None
-    if geo is not None:
-        return _with_geometry(opened, geo)
-
-    def take(wanted: Sequence[str]) -> tuple[pd.DataFrame, None]:
-        return _frame(opened, wanted), None
-
-    return OpenShapes(format=kind, names=opened.names, crs=None, has_geometry=False, take=take)
-
-
-def _with_geometry(opened: OpenTable, geo: dict[str, Any]) -> OpenShapes:
-    primary = geo["primary_column"]
-    facts = geo["columns"][primary]
-    declared = facts.get("crs", "OGC:CRS84")  # by specification: CRS84 if the key is absent, unknown if it is null
-    crs = None if declared is None else guarded("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(declared))
+    geo = opened.geo
+    if geo is None:
+        return OpenShapes(
+            format=opened.format, names=opened.names, crs=None, has_geometry=False, take=lambda wanted: (_frame(opened, wanted), None)
+        )
+    column, encoding = opened.names.index(geo.primary), geo.encoding
 
     def take(wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes]:
-        cells = opened.take([opened.names.index(primary)]).columns[0]
-        return _frame(opened, wanted), _decoded(cells, str(facts["encoding"]))
+        return _frame(opened, wanted), _decode_shapes(opened.take([column]).columns[0], encoding)
 
-    names = tuple(name for name in opened.names if name not in geo["columns"])
-    return OpenShapes(format="GeoParquet", names=names, crs=crs, has_geometry=True, take=take)
+    names = tuple(name for name in opened.names if name not in geo.columns)
+    return OpenShapes(format="GeoParquet", names=names, crs=geo.crs, has_geometry=True, take=take)
 
 
-def _decoded(cells: pa.ChunkedArray, encoding: str) -> Shapes:
+def _decode_shapes(cells: pa.ChunkedArray, encoding: str) -> Shapes:
     """Shapes of a GeoParquet column, from WKB or from one of the native encodings."""
     if encoding == "WKB":
         return np.asarray(shapely.from_wkb(cells.to_numpy(zero_copy_only=False), on_invalid="raise"), object)
@@ -262,7 +269,7 @@ def _decoded(cells: pa.ChunkedArray, encoding: str) -> Shapes:
 
 
 def _frame(opened: OpenTable, wanted: Sequence[str]) -> pd.DataFrame:
-    """Columns as objects; from text tables, without spaces around the cells."""
+    """Columns as objects; entries of text tables without spaces around them."""
     read = opened.take([opened.names.index(name) for name in wanted])
     read.bad.refuse("Correct the file.")
     cells = [column.to_pylist() for column in read.columns]
@@ -271,39 +278,35 @@ def _frame(opened: OpenTable, wanted: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in zip(wanted, cells, strict=True)})
 
 
-def _open_shapes_of(kind: str, data: bytes, limits: Limits) -> OpenShapes:
-    """A GeoPackage or Shapefile, by GDAL."""
-    layers = [name for name, geometry in pyogrio.list_layers(io.BytesIO(data)) if geometry is not None]
-    if not layers:
-        raise InputError("The file has no layer with geometries.")
-    if len(layers) > 1:
-        raise InputError("The file has several layers with geometries; save the one to be read by itself.")
-    facts = pyogrio.read_info(io.BytesIO(data), layer=layers[0], force_feature_count=True)
-    if facts["driver"] not in _DRIVERS:
-        raise InputError("The file's content is not what its ending says.")
-    if (rows := facts["features"]) > limits.rows:
+def _open_shapes_layer(kind: str, data: bytes, limits: Limits) -> OpenShapes:
+    """Shapes of a GeoPackage or Shapefile, by GDAL."""
+    layer = _only_layer(data)
+    if layer.rows > limits.rows:
         raise too_many_rows(limits)
 
     def take(wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes]:
-        options = {"layer": layers[0], "columns": list(wanted), "force_2d": True, "max_features": rows}
-        rule = "A text or a geometry in the file is damaged; is its encoding declared?"
-        meta, _fids, shapes, cells = guarded(rule, lambda: pyogrio.raw.read(io.BytesIO(data), **options))
+        options = {"layer": layer.name, "columns": list(wanted), "force_2d": True, "max_features": layer.rows}
+        meta, _fids, shapes, cells = guarded(_DAMAGED, lambda: pyogrio.raw.read(io.BytesIO(data), **options))
         table = pd.DataFrame({name: pd.Series(list(column), dtype=object) for name, column in zip(meta["fields"], cells, strict=True)})
         return table, shapely.from_wkb(shapes, on_invalid="raise")
 
-    crs = CRS.from_user_input(facts["crs"]) if facts["crs"] else None
-    crs = None if crs is not None and crs.name.lower().startswith("undefined") else crs
-    return OpenShapes(format=kind, names=tuple(facts["fields"]), crs=crs, has_geometry=True, take=take)
+    return OpenShapes(format=kind, names=layer.columns, crs=layer.crs, has_geometry=True, take=take)
 
 
 _FAR = np.finfo(np.float64).max
 
 
 def crs_of_file(kind: str, declared: CRS | None, crs: object, target: object) -> CRS | None:
-    """The CRS of the file's coordinates; None if they are taken as they are, on a plain plane.
+    """The CRS of the file's coordinates; None on a plain plane, where they are taken as they are.
+
+    Args:
+        kind: the format, for errors.
+        declared: by the file.
+        crs: of the caller.
+        target: the domain's CRS; None for a plain plane.
 
     Raises:
-        InputError: nobody says it, two say different things, or it is not known.
+        InputError: neither the file nor the caller states it, they differ, or it is not known.
     """
     if target is None:
         if crs is not None:
@@ -320,7 +323,11 @@ def crs_of_file(kind: str, declared: CRS | None, crs: object, target: object) ->
 
 
 def check_on_map(crs: CRS) -> CRS:
-    """The same CRS, if it has places on a map."""
+    """The same CRS, if its coordinates are positions on a map.
+
+    Raises:
+        InputError: they are not.
+    """
     if not is_horizontal(crs):
         raise InputError(
             "The CRS of the points has no place on a map (heights only, or geocentric); convert them to EPSG:4326, for instance."
@@ -329,18 +336,18 @@ def check_on_map(crs: CRS) -> CRS:
 
 
 def same_crs(one: CRS, other: CRS) -> bool:
-    """Whether two CRS give a place the same x and y (longitude first in both)."""
+    """Whether two CRS give every point the same x and y (longitude first in both)."""
     return one.equals(other, ignore_axis_order=True) or (one.to_epsg() is not None and one.to_epsg() == other.to_epsg())
 
 
-def reproject(raw: RawPoints, frame: CRS | None, crs: object) -> tuple[Floats, Floats]:
-    """(n,) x and y in another CRS; beyond all bounds where there is no such place."""
+def reproject(raw: RawPoints, source: CRS | None, crs: object) -> tuple[Floats, Floats]:
+    """(n,) x and y in another CRS; so far away that they lie outside any domain where that CRS has no such point."""
     target = None if crs is None else CRS.from_user_input(crs)
-    if frame is None or target is None or same_crs(frame, target):
+    if source is None or target is None or same_crs(source, target):
         return raw.x, raw.y
     x, y = guarded(
         "The coordinates cannot be reprojected from the file's CRS to the domain's.",
-        lambda: Transformer.from_crs(frame, target, always_xy=True).transform(raw.x, raw.y),
+        lambda: Transformer.from_crs(source, target, always_xy=True).transform(raw.x, raw.y),
     )
-    nowhere = np.isfinite(raw.x) & np.isfinite(raw.y) & ~(np.isfinite(x) & np.isfinite(y))
-    return np.where(nowhere, _FAR, x), np.where(nowhere, _FAR, y)
+    unmapped = np.isfinite(raw.x) & np.isfinite(raw.y) & ~(np.isfinite(x) & np.isfinite(y))
+    return np.where(unmapped, _FAR, x), np.where(unmapped, _FAR, y)

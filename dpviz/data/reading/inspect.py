@@ -1,24 +1,21 @@
-"""What files say about their columns: from headers and schemas alone, and which columns' values repeat as ids of persons do."""
+"""Inspect files before they are counted: what headers and schemas say, and which columns have values that repeat, as ids of persons do."""
 
 from __future__ import annotations
 
 import io
 import json
-import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]
-from pyproj import CRS
 
-from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, fold_name, only_candidate
+from dpviz.data.columns import COUNT_NAMES, PERSON_NAMES, X_NAMES, Y_NAMES, fold_name, is_number_text, only_candidate
 from dpviz.data.reading.flows import NO_HEADER, FlowsFile, inspect_flows, may_be_matrix, propose_columns, starts_with_data
 from dpviz.data.reading.points import PointsFile, inspect_points
 from dpviz.data.reading.safety import (
@@ -28,7 +25,7 @@ from dpviz.data.reading.safety import (
     attempt,
     check_geopackage,
     checked_bytes,
-    guarded,
+    first_bytes,
     is_path,
     repack_shapefile,
 )
@@ -41,7 +38,7 @@ Pair = tuple[str, str]
 
 
 def found_points(found: FoundFiles) -> PointsFile:
-    """What points files say about themselves; of tables, which may be large, not a row is read.
+    """What files of points say about themselves; no row of tables is read, because tables may be large.
 
     Raises:
         InputError: as `inspect_points`.
@@ -49,12 +46,11 @@ def found_points(found: FoundFiles) -> PointsFile:
     if found.schema is None:
         return inspect_points(found.sources[0])
     geo = found.geo
-    names = tuple(name for name in found.schema.names if geo is None or name not in geo["columns"])
+    names = tuple(name for name in found.schema.names if geo is None or name not in geo.columns)
     x, y = (None if geo is not None else only_candidate(names, aliases) for aliases in (X_NAMES, Y_NAMES))
-    if found.format != "Parquet" and x is None and y is None and any(starts_with_data([name]) for name in names):
+    if found.format != "Parquet" and x is None and y is None and any(map(is_number_text, names)):
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
-    declared = None if geo is None else geo["crs"]
-    crs = None if declared is None else guarded("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(declared))
+    crs = None if geo is None else geo.crs
     return PointsFile(
         format=found.format if geo is None else "GeoParquet",
         columns=names,
@@ -69,7 +65,7 @@ def found_points(found: FoundFiles) -> PointsFile:
 
 
 def found_flows(found: FoundFiles) -> FlowsFile:
-    """What trips files say about themselves; rows are read only to tell a matrix from a table, of files small enough.
+    """What files of trips say about themselves; rows are read only of small files, to tell a matrix from a table.
 
     Raises:
         InputError: as `inspect_flows`.
@@ -95,7 +91,7 @@ def found_flows(found: FoundFiles) -> FlowsFile:
 
 
 def coordinate_columns(names: Sequence[str]) -> tuple[Pair, Pair] | None:
-    """Columns of x and y of origins and of destinations, if at least two names hold a word for each; the first two in their order.
+    """Columns of x and y of origins and of destinations: the first two names with a word for x and for y; None if there are fewer.
 
     >>> coordinate_columns(["pickup_lng", "pickup_lat", "dropoff_lng", "dropoff_lat", "fare"])
     (('pickup_lng', 'pickup_lat'), ('dropoff_lng', 'dropoff_lat'))
@@ -106,12 +102,12 @@ def coordinate_columns(names: Sequence[str]) -> tuple[Pair, Pair] | None:
     return ((x[0], y[0]), (x[1], y[1])) if len(x) > 1 and len(y) > 1 else None
 
 
-MOST_ROWS, MOST_BYTES = 1_000_000, 64 * 2**20  # that are looked at: from the beginning of the files
+MOST_ROWS, MOST_BYTES = 1_000_000, 64 * 2**20  # of the beginning of the files that is looked at
 MOST_SHOWN = 3
-_MOST_DISTINCT = 0.9  # of the rows: above, values hardly repeat
+_MOST_DISTINCT = 0.9  # share of the rows; with more distinct values they hardly repeat
 _BATCH = 65_536
-_CODE_FROM = 1000  # whole numbers from here on are rather codes than measurements
-_SECONDS = (946_684_800, 2_208_988_800)  # of the years 2000 to 2040, as computers count them
+_CODE_FROM = 1000  # larger whole numbers are rather codes than measurements
+_SECONDS = (946_684_800, 2_208_988_800)  # Unix time of the years 2000 and 2040
 _TIMES = (
     r"^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?$|^\d{1,2}[- ][A-Za-z]{3,9}[- ]\d{2,4}([ T].*)?$"
     r"|^\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[AaPp][Mm])?$"
@@ -126,10 +122,10 @@ class RepeatedColumn:
 
     Attributes:
         name: of the column.
-        values: different ones.
-        rows: that hold one.
-        once: values that have a single row.
-        all_rows: whether every row was looked at; else the first ones.
+        values: how many distinct ones.
+        rows: how many have a value.
+        once: how many values occur in a single row.
+        all_rows: whether every row was looked at, or the first ones only.
     """
 
     name: str
@@ -140,7 +136,7 @@ class RepeatedColumn:
 
     @property
     def consequence(self) -> str:
-        """What it means for a release by record, if the column says who a row belongs to.
+        """What a release by record means if the column says who a row belongs to, as a text.
 
         >>> RepeatedColumn(name="Fahrzeug-ID", values=3, rows=50_000).consequence
         '3 values, 50,000 rows: publishing by record would not hide any of them'
@@ -157,30 +153,30 @@ class RepeatedColumn:
 def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Limits = DEFAULT_LIMITS) -> tuple[RepeatedColumn, ...] | None:
     """Columns of texts or whole numbers whose values repeat, likely ids first.
 
-    What is decided by content: dates, times and fractions are no ids, and values that hardly repeat are no persons with several records.
-    A name only decides the order. At most the first million rows are looked at, of text the first 64 MiB, so files of any size are quick.
+    The content decides: dates, times and fractions are no ids, and values that hardly repeat are no persons with several records.
+    A name only decides the order. At most the first million rows are looked at, and of text the first 64 MiB.
 
     Args:
         found: the files.
-        but: columns that are used otherwise, such as coordinates and counts.
+        but: columns with another use, such as coordinates and counts.
         limits: the most that a file may hold that is read as a whole.
 
     Returns:
-        None if no column could be looked at, so that the content stayed unseen: there is none of texts or numbers, or no file can be read.
-        Apart from that, whether it is None depends on names and declared types alone, for it decides what a manifest says was looked at.
+        None if no entry was looked at: there is no column of texts or numbers, or no file can be read. Otherwise whether it is None depends
+        on names and declared types alone, because a manifest says whether private values were looked at.
     """
-    passed = {*map(fold_name, but), *X_NAMES, *Y_NAMES, *COUNT_NAMES}
-    looks: dict[str, list[pa.Table]] = {}
+    skipped = {*map(fold_name, but), *X_NAMES, *Y_NAMES, *COUNT_NAMES}
+    counts: dict[str, list[pa.Table]] = {}
     rows: dict[str, int] = {}
     seen, looked = 0, False
     for source in found.sources:
         for columns in attempt(lambda source=source: list(_columns(source, found, limits))) or ():  # type: ignore[misc]
             seen += max(map(len, columns.values()), default=0)
             for name, cells in columns.items():
-                may_be = fold_name(name) not in passed and _may_be_ids(cells.type)
-                looked = looked or may_be or (found.format == "GeoJSON" and fold_name(name) not in passed)  # which declares no types
+                may_be = fold_name(name) not in skipped and _may_be_ids(cells.type)
+                looked = looked or may_be or (found.format == "GeoJSON" and fold_name(name) not in skipped)  # GeoJSON declares no types
                 if may_be:
-                    looks.setdefault(name, []).append(_value_counts(cells))
+                    counts.setdefault(name, []).append(_value_counts(cells))
                     rows[name] = rows.get(name, 0) + len(cells) - cells.null_count
         if seen >= MOST_ROWS:
             break
@@ -188,14 +184,14 @@ def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Li
         return None
     all_rows = seen < MOST_ROWS and not (found.format in SEPARATORS and max(found.sizes) >= MOST_BYTES)
     ranked = []
-    for name, parts in looks.items():
+    for name, parts in counts.items():
         found_values = pa.concat_tables(parts).group_by("value").aggregate([("rows", "sum")])
         found_values = found_values.filter(found_values["value"].is_valid())
         values = found_values["value"].combine_chunks()
         if 0 < len(values) <= _MOST_DISTINCT * rows[name] and rows[name] > 1 and _are_ids(values):
             once = pc.sum(pc.equal(found_values["rows_sum"], 1)).as_py()
             column = RepeatedColumn(name=name, values=len(values), rows=rows[name], once=once, all_rows=all_rows)
-            ranked.append(((not _is_named_so(name), not _are_codes(values), -len(values)), column))
+            ranked.append(((not _is_called_like_id(name), not _are_codes(values), -len(values)), column))
     return tuple(column for _, column in sorted(ranked, key=lambda each: each[0]))
 
 
@@ -211,8 +207,8 @@ def _columns(source: Source, found: FoundFiles, limits: Limits) -> Iterator[_Col
 
 
 def _of_parquet(source: Source, found: FoundFiles) -> Iterator[_Columns]:
-    """Texts stay packed: one long text can stand for millions of cells."""
-    schema, geometries = cast("pa.Schema", found.schema), () if found.geo is None else found.geo["columns"]
+    """Texts stay dictionary-encoded: one long text can stand for millions of entries."""
+    schema, geometries = cast("pa.Schema", found.schema), () if found.geo is None else found.geo.columns
     names = [each.name for each in schema if _may_be_ids(each.type) and each.name not in geometries]
     texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
     if not names:
@@ -226,20 +222,11 @@ def _of_parquet(source: Source, found: FoundFiles) -> Iterator[_Columns]:
 
 
 def _of_text(source: Source, kind: str, limits: Limits) -> _Columns:
-    data = _head(source)
+    data = first_bytes(source, MOST_BYTES)
     if len(data) == MOST_BYTES:
         data = data[: data.rfind(b"\n") + 1]
     table = open_table(kind, data, limits)
     return dict(zip(table.names, table.take(range(len(table.names))).columns, strict=True))
-
-
-def _head(source: Source) -> bytes:
-    if is_path(source):
-        with Path(os.fspath(source)).open("rb") as file:
-            return file.read(MOST_BYTES)
-    upload = cast("BinaryIO", source)
-    upload.seek(0)
-    return upload.read(MOST_BYTES)
 
 
 def _of_geojson(data: bytes) -> _Columns:
@@ -266,7 +253,7 @@ def _may_be_ids(kind: pa.DataType) -> bool:
 
 
 def _value_counts(cells: pa.Array | pa.ChunkedArray) -> pa.Table:
-    """The different values of some cells, spelt out, and the rows of each."""
+    """The distinct values of some entries, and the rows of each."""
     found = pc.value_counts(cells)
     values = found.field("values")
     values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
@@ -274,7 +261,7 @@ def _value_counts(cells: pa.Array | pa.ChunkedArray) -> pa.Table:
 
 
 def _are_ids(values: pa.Array) -> bool:
-    """Whether different values may name persons: no fractions, no dates and no times."""
+    """Whether distinct values may be ids: they are no fractions, dates or times."""
     if pa.types.is_floating(values.type):
         numbers = values.to_numpy(zero_copy_only=False)
         return bool(np.all(np.isfinite(numbers) & (np.floor(numbers) == numbers)))
@@ -287,7 +274,7 @@ def _are_ids(values: pa.Array) -> bool:
 
 
 def _are_codes(values: pa.Array) -> bool:
-    """Whether different values look like codes: texts with digits in them, or large numbers that are no times."""
+    """Whether distinct values look like codes: texts with digits, or large numbers that are no times."""
     numbers = attempt(lambda: pc.cast(values, pa.float64()))
     if numbers is not None:
         middle = float(np.median(numbers.to_numpy(zero_copy_only=False)))
@@ -296,5 +283,5 @@ def _are_codes(values: pa.Array) -> bool:
     return texts is None or 2 * (pc.sum(texts).as_py() or 0) > len(values)
 
 
-def _is_named_so(name: str) -> bool:
+def _is_called_like_id(name: str) -> bool:
     return fold_name(name) in PERSON_NAMES or _NAMED.search(fold_name(name)) is not None

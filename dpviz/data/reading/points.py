@@ -1,4 +1,4 @@
-"""Read private point files: the only opener of them."""
+"""Files of points: what they say about themselves, and their rows, checked and in the domain's CRS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.arrays import Floats
 from dpviz.data.cell_counts import count_rows
-from dpviz.data.cells import cells_of, check_bad_rows, whole_counts
+from dpviz.data.cells import REMEDY, cells_of, check_bad_rows, whole_counts
 from dpviz.data.columns import (
     COUNT_NAMES,
     PERSON_NAMES,
@@ -20,13 +20,13 @@ from dpviz.data.columns import (
     PointColumns,
     RawPoints,
     fold_name,
+    is_number_text,
     only_candidate,
     resolve_columns,
 )
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, checked_bytes, guarded, too_many_rows
-from dpviz.data.reading.tables import CLEAN
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,18 +40,18 @@ _LONGITUDES = ("lon", "lng", "long", "longitude")
 
 @dataclass(frozen=True, kw_only=True)
 class PointsFile:
-    """What a file says about itself, for the curator who has to say the rest. Not for release.
+    """What a file of points says about itself, for the curator, who has to add what is missing. Not for release.
 
     Attributes:
         format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
         columns: names as the file spells them, geometry left out.
         has_geometry: whether points come from geometries; x and y are None then.
-        x: the one column that is called like an easting; None if none is, or several are.
+        x: the one column with a name of an easting or longitude; None if there is none, or several.
         y: likewise.
-        count: likewise for a number of records per row; a proposal, never applied unasked.
-        person: likewise for who a row belongs to; a proposal, never applied unasked.
+        count: likewise for a number of records per row; a proposal, which `read_points` does not use by itself.
+        person: likewise for who a row belongs to; a proposal, which `read_points` does not use by itself.
         crs: as the file declares it; None if it does not.
-        rows: how many, where that is cheap to know; for the curator's eyes only.
+        rows: how many, where the file says it; private.
     """
 
     format: str
@@ -66,16 +66,16 @@ class PointsFile:
 
     @property
     def needs_crs(self) -> bool:
-        """Whether `read_points` will ask for a CRS, unless the domain is a plain plane."""
+        """Whether `read_points` needs a CRS, unless the domain is a plain plane."""
         return self.crs is None
 
 
 def inspect_points(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> PointsFile:
-    """What a points file says about itself, without a single cell of it.
+    """Read what a file of points says about itself, without a single entry of it.
 
     Args:
         source: a path, or an open binary file with a `name`.
-        through: whether to read every row too, where it is plain which columns hold the places, and to refuse what
+        through: whether to read every row, too, if it is clear which columns hold the coordinates, and to refuse what
             `read_points` refuses under bad_rows="refuse".
         limits: the most that the file may hold.
 
@@ -85,14 +85,14 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
     opened = _open(source, limits, PointColumns())
     names, tabular = opened.names, not opened.has_geometry
     x, y = (only_candidate(names, aliases) if tabular else None for aliases in (X_NAMES, Y_NAMES))
-    if opened.format in ("CSV", "TSV") and any(map(_is_number, names)) and x is None and y is None:
+    if opened.format in ("CSV", "TSV") and any(map(is_number_text, names)) and x is None and y is None:
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
     if through and not (tabular and (x is None or y is None)):
         columns = PointColumns(x=x, y=y)
-        frame = None if opened.crs is None else check_on_map(opened.crs)
+        crs = None if opened.crs is None else check_on_map(opened.crs)
         raw = _rows(opened, columns, "refuse", limits)
-        _refuse_rows(raw, columns, frame)
-        _refuse_no_degrees(raw, columns, frame)
+        _refuse_rows(raw, columns, crs)
+        _refuse_no_degrees(raw, columns, crs)
     return PointsFile(
         format=opened.format,
         columns=names,
@@ -108,15 +108,15 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
 
 @dataclass(frozen=True, kw_only=True)
 class PointsRequest:
-    """What is asked of each file of points.
+    """How the rows of files of points are read.
 
     Attributes:
-        target: the CRS into which coordinates are brought; None where they are taken as they are, on a plain plane.
-        columns: those that were named; x and y are found if they were not.
+        target: the CRS to which coordinates are reprojected; None on a plain plane, where they are taken as they are.
+        columns: those that the caller named; x and y are found by their names if they are None.
         crs: of the files' coordinates, if the files do not say.
         bad_rows: "refuse" or "drop".
         limits: the most that a file may hold.
-        quoted_newlines: whether cells of text tables may hold line ends.
+        quoted_newlines: whether entries of text tables may hold line ends.
     """
 
     target: object
@@ -131,32 +131,32 @@ class PointsRequest:
 
 
 def read_rows(source: Source, request: PointsRequest) -> RawPoints:
-    """A file's rows in the target CRS, the bad ones refused, or marked to be dropped.
+    """Read a file's rows in the target CRS; bad ones are refused, or have entries by which they are dropped later.
 
     Raises:
         InputError: as `read_points`.
     """
     opened = _open(source, request.limits, request.columns, quoted_newlines=request.quoted_newlines)
     columns = resolve_columns(opened.names, request.columns, has_geometry=opened.has_geometry)
-    frame = crs_of_file(opened.format, opened.crs, request.crs, request.target)
+    crs = crs_of_file(opened.format, opened.crs, request.crs, request.target)
     raw = _rows(opened, columns, request.bad_rows, request.limits)
     _check_counts(raw, columns)
     if request.bad_rows == "refuse":
-        _refuse_rows(raw, columns, frame)
-    east, north = reproject(raw, frame, request.target)
+        _refuse_rows(raw, columns, crs)
+    east, north = reproject(raw, crs, request.target)
     return replace(raw, x=east, y=north)
 
 
 def points_of(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCounts:
-    """Count rows in the domain's CRS, bad ones left out; the unit is a record without a bound."""
+    """Count rows in the domain's CRS without the bad ones; without a bound the unit is one record."""
     weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
     counted = count_rows(cells_of(raw.x, raw.y, domain), weight, raw.person, bound, domain.side**2)
-    return PointCounts.from_counted(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
+    return PointCounts.from_cell_counts(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
 
 
-def _open(source: Source, limits: Limits, asked: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
+def _open(source: Source, limits: Limits, wanted: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
     kind, data = checked_bytes(source, limits)
-    return open_format(kind, data, limits, asked, quoted_newlines=quoted_newlines)
+    return open_format(kind, data, limits, wanted, quoted_newlines=quoted_newlines)
 
 
 def _rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: Limits) -> RawPoints:
@@ -166,62 +166,54 @@ def _rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: Limits
     return raw
 
 
-def _is_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
-
-
 def _check_counts(raw: RawPoints, columns: PointColumns) -> None:
-    """Refuse a counts column without a single whole number: it holds weights, or something else."""
+    """Refuse a counts column without a single whole number: it holds weights, or no counts."""
     if raw.count is None or not np.isfinite(raw.count).any():
         return
     if not (raw.count == np.floor(raw.count)).any():
         raise InputError(f"Column {columns.count!r} holds no whole number. {WEIGHTS_REFUSED}")
 
 
-def _refuse_rows(raw: RawPoints, columns: PointColumns, frame: CRS | None) -> None:
-    """What is refused of rows under "refuse"."""
+def _refuse_rows(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
+    """Refuse bad rows, and coordinates that seem to be swapped."""
     _refuse_bad_rows(raw, columns)
-    _refuse_swapped(raw, frame)
+    _refuse_swapped(raw, crs)
 
 
 def _refuse_bad_rows(raw: RawPoints, columns: PointColumns) -> None:
     if raw.has_other_shapes:
-        raise InputError(f"Some geometries are not points. {CLEAN}")
+        raise InputError(f"Some geometries are not points. {REMEDY}")
     for values, name in ((raw.x, columns.x), (raw.y, columns.y)):
         if not np.isfinite(values).all():
             what = (
                 "A geometry is missing, empty or not finite." if name is None else f"Column {name!r} has a cell that is no finite number."
             )
-            raise InputError(f"{what} {CLEAN}")
+            raise InputError(f"{what} {REMEDY}")
     if raw.count is not None:
         _refuse_bad_counts(raw.count, columns.count)
     if raw.person is not None and (raw.person.codes < 0).any():
-        raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {CLEAN}")
+        raise InputError(f"Column {columns.person!r} has a missing cell: every row must say whom it belongs to. {REMEDY}")
 
 
 def _refuse_bad_counts(counts: Floats, name: str | None) -> None:
     if not np.isfinite(counts).all():
-        raise InputError(f"Column {name!r} has a cell that is no finite number. {CLEAN}")
+        raise InputError(f"Column {name!r} has a cell that is no finite number. {REMEDY}")
     if (counts != np.floor(counts)).any():
         raise InputError(f"Column {name!r} has a cell that is not a whole number. {WEIGHTS_REFUSED}")
     if (counts < 0).any():
-        raise InputError(f"Column {name!r} has a negative count. {CLEAN}")
+        raise InputError(f"Column {name!r} has a negative count. {REMEDY}")
 
 
-def _refuse_no_degrees(raw: RawPoints, columns: PointColumns, frame: CRS | None) -> None:
-    """Refuse coordinates that are said to be degrees, by their CRS or by their columns' names, if not one of them is."""
-    said = frame.is_geographic if frame is not None else fold_name(columns.x or "") in _LONGITUDES
-    if said and len(raw.x) and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
+def _refuse_no_degrees(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
+    """Refuse coordinates that are degrees by their CRS or by their columns' names, if not one of them can be."""
+    in_degrees = crs.is_geographic if crs is not None else fold_name(columns.x or "") in _LONGITUDES
+    if in_degrees and len(raw.x) and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
         raise InputError(
             "Not one coordinate is a longitude and a latitude in degrees, as the CRS or the columns' names say: are they metres of a"
             " projected CRS?"
         )
 
 
-def _refuse_swapped(raw: RawPoints, frame: CRS | None) -> None:
-    if frame is not None and frame.is_geographic and (np.abs(raw.y) > 90).any() and (np.abs(raw.x) <= 90).all():
+def _refuse_swapped(raw: RawPoints, crs: CRS | None) -> None:
+    if crs is not None and crs.is_geographic and (np.abs(raw.y) > 90).any() and (np.abs(raw.x) <= 90).all():
         raise InputError("A latitude lies beyond the poles, while no longitude is that large: are x and y swapped?")

@@ -1,4 +1,4 @@
-"""Read public files of regions: the frame that trips are counted in."""
+"""Read public files of regions, between which trips are counted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 import shapely
 from pyproj import CRS
 
-from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, fold_name
+from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, columns_called, fold_name
 from dpviz.data.reading.geometries import OpenShapes, open_shapes
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, attempt, checked_bytes, guarded
 from dpviz.errors import DomainError
@@ -55,11 +55,11 @@ class RegionsFile:
 
 
 def inspect_regions(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> RegionsFile:
-    """What a file of regions says about itself, without reading its rows unless asked to.
+    """Read what a file of regions says about itself; its rows are read only with `through`.
 
     Args:
         source: a path, or an open binary file with a `name`.
-        through: whether to read every row too: to make the regions of them where nothing more has to be said, else for damage.
+        through: whether to read every row, too: to make regions of them where the file says enough for that, else to find damage.
         limits: the most that the file may hold.
 
     Raises:
@@ -81,9 +81,9 @@ def inspect_regions(source: Source, *, through: bool = False, limits: Limits = D
 
 
 def _read_through(opened: OpenShapes, nested: bool) -> None:
-    """Make the regions, or at least read all cells."""
+    """Make the regions, or at least read all rows."""
     if (opened.has_geometry and opened.crs is None) or not all(fold_name(axis) in _IN_DEGREES for axis in _axes(opened.names)):
-        _rows(opened, opened.names)  # a CRS is still to be said
+        _rows(opened, opened.names)  # the CRS is not known yet
     elif nested or _are_locations(opened.names):
         _regions(opened, ["id"] if _are_locations(opened.names) else None, None, None)
     else:
@@ -135,8 +135,8 @@ def _regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[st
     if levels is not None:
         if isinstance(levels, str) or not levels:
             raise DomainError("levels must be a list of columns, coarsest first, such as ['state', 'county'].")
-        columns = [_named(opened.names, level) for level in levels]
-        labels = _labels(opened.names, columns, None if names is None else {_named(opened.names, key): names[key] for key in names})
+        columns = [_find_column(opened.names, level) for level in levels]
+        labels = _labels(opened.names, columns, None if names is None else {_find_column(opened.names, key): names[key] for key in names})
         return Regions.from_table(_table(opened, [*columns, *labels.values()], crs), levels=columns, names=labels)
     canonical = _parent_columns(opened.names)
     table = _table(opened, list(canonical), crs)
@@ -144,22 +144,21 @@ def _regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[st
 
 
 def _are_locations(names: Sequence[str]) -> bool:
-    """Whether a table is one of locations as flow maps have it: id, lat and lon, perhaps name, and nothing else."""
+    """Whether a table is one of locations, as flow maps use: it has the columns id, lat and lon, perhaps name, and no others."""
     return {"id", "lat", "lon"} <= {fold_name(name) for name in names} <= {"id", "lat", "lon", "name"}
 
 
-def _named(names: Sequence[str], asked: str) -> str:
-    exact = [name for name in names if name == asked]
-    found = exact or [name for name in names if fold_name(name) == fold_name(str(asked))]
+def _find_column(names: Sequence[str], wanted: str) -> str:
+    found = columns_called(names, wanted)
     if not found:
-        raise DomainError(f"There is no column named {asked!r}; the file has {_listed(names)}.")
+        raise DomainError(f"There is no column named {wanted!r}; the file has {_listed(names)}.")
     if len(found) > 1:
-        raise DomainError(f"Several columns answer to the name {asked!r}; rename all but one.")
+        raise DomainError(f"Several columns have the name {wanted!r}, in upper or lower case; rename all but one.")
     return found[0]
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The first of the names, in quotes; what does not look like a name may be a line of data, and is only counted."""
+    """The first of the names, in quotes. Names that do not look like one may be a line of data: they are only counted."""
     shown = [name for name in names if _LIKE_A_NAME.fullmatch(name)][:_MOST_NAMED]
     more = len(names) - len(shown)
     return (
@@ -171,10 +170,10 @@ def _listed(names: Sequence[str]) -> str:
     )
 
 
-def _labels(names: Sequence[str], levels: Sequence[str], asked: Mapping[str, str] | None) -> dict[str, str]:
-    """Level -> column of readable names."""
-    if asked is not None:
-        return {level: _named(names, column) for level, column in asked.items()}
+def _labels(names: Sequence[str], levels: Sequence[str], named: Mapping[str, str] | None) -> dict[str, str]:
+    """Level -> column of readable names: the named ones, or those that are called like it."""
+    if named is not None:
+        return {level: _find_column(names, column) for level, column in named.items()}
     found = {level: candidates(names, [f"{fold_name(level)}_name"]) for level in levels}
     if levels and not found[levels[-1]]:
         found[levels[-1]] = [name for name in candidates(names, LABEL_NAMES) if name not in levels]
@@ -204,11 +203,11 @@ def _parent_columns(names: Sequence[str]) -> dict[str, str]:
 def _table(opened: OpenShapes, wanted: Sequence[str], crs: object) -> pd.DataFrame:
     """The wanted columns, with the file's shapes, or with points from its longitudes and latitudes, if it has any."""
     axes = () if opened.has_geometry else _axes(opened.names)
-    frame = _frame(opened, crs) if opened.has_geometry else _frame_of_axes(axes, crs)
+    known = _crs_of(opened, crs) if opened.has_geometry else _crs_of_axes(axes, crs)
     table, shapes = _rows(opened, (*wanted, *axes))
     if axes:
         shapes = _points(*(_numbers(table[axis], axis) for axis in axes))
-    return table if shapes is None else geopandas.GeoDataFrame(table[list(dict.fromkeys(wanted))], geometry=shapes, crs=frame)
+    return table if shapes is None else geopandas.GeoDataFrame(table[list(dict.fromkeys(wanted))], geometry=shapes, crs=known)
 
 
 def _rows(opened: OpenShapes, wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes | None]:
@@ -228,28 +227,28 @@ def _axes(names: Sequence[str]) -> tuple[str, ...]:
     return found[0][0], found[1][0]
 
 
-def _frame_of_axes(axes: Sequence[str], crs: object) -> CRS | None:
+def _crs_of_axes(axes: Sequence[str], crs: object) -> CRS | None:
     if not axes:
         if crs is not None:
             raise DomainError("The file has neither geometry nor columns of coordinates: leave crs out.")
         return None
     if crs is None and not all(fold_name(axis) in _IN_DEGREES for axis in axes):
         raise DomainError(f"Columns {_listed(axes)} are coordinates without a CRS, which is never guessed: pass crs=..., or rename them.")
-    return _known(DEGREES if crs is None else crs)
+    return _parse_crs(DEGREES if crs is None else crs)
 
 
-def _frame(opened: OpenShapes, crs: object) -> CRS:
+def _crs_of(opened: OpenShapes, crs: object) -> CRS:
     if crs is None:
         if opened.crs is None:
             raise DomainError(f"This {opened.format} file does not say its CRS, and it is never guessed: pass crs=..., say 'EPSG:4326'.")
         return opened.crs
-    given = _known(crs)
+    given = _parse_crs(crs)
     if opened.crs is not None and not given.equals(opened.crs, ignore_axis_order=True):
         raise DomainError("The file declares another CRS than crs=...; leave crs out, or correct the file.")
     return given
 
 
-def _known(crs: object) -> CRS:
+def _parse_crs(crs: object) -> CRS:
     found = attempt(lambda: CRS.from_user_input(crs))
     if found is None:
         raise DomainError("The CRS is not known; give an EPSG code such as 'EPSG:4326'.")
@@ -257,7 +256,7 @@ def _known(crs: object) -> CRS:
 
 
 def _numbers(cells: pd.Series, name: str) -> NDArray[np.float64]:
-    """(n,) coordinates of a column, NaN where a cell is missing or blank."""
+    """(n,) coordinates of a column, NaN where an entry is missing or blank."""
     filled = cells.notna() & (cells != "")
     numbers = np.asarray(pd.to_numeric(cells.where(filled, None), errors="coerce"), np.float64)
     if not np.isfinite(numbers[filled.to_numpy(np.bool_)]).all():

@@ -1,4 +1,4 @@
-"""Safe files: bytes that were checked before any reader sees them, and private folders for what does not fit in memory."""
+"""Safety of files: limits, checks of bytes before a reader gets them, errors without private text, and private temporary folders."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The most that a file may hold; more is refused, before reading wherever the file declares it.
+    """The most that a file may hold. More is refused, and before it is read if the file declares it.
 
     Attributes:
         file_bytes: of the file itself.
@@ -83,10 +83,10 @@ DEFAULT_LIMITS = Limits()
 
 
 def guarded(rule: str, read: Callable[[], T]) -> T:
-    """What `read` gives; whatever a library raises becomes an InputError that says only `rule`.
+    """Call `read`, and replace any error of a library by an InputError with the text `rule`.
 
-    Texts of libraries quote cells and paths. The error is raised outside the handler, so that it carries neither
-    a cause nor a context.
+    Texts of libraries quote entries and paths. The new error is raised outside the handler, so that it has neither
+    a cause nor a context. Errors of dpviz pass unchanged, and warnings are ignored.
     """
     error: DpvizError = InputError(rule)
     try:
@@ -95,13 +95,13 @@ def guarded(rule: str, read: Callable[[], T]) -> T:
             return read()
     except DpvizError as own:
         error = own
-    except Exception:  # noqa: BLE001, S110  (libraries document no common root, and their texts must not get out)
+    except Exception:  # noqa: BLE001, S110  (errors of libraries have no common class, and their texts may quote entries)
         pass
     raise error
 
 
 def attempt(read: Callable[[], T]) -> T | None:
-    """What `read` gives, or None if it fails for any reason."""
+    """Call `read`; None if it raises any error."""
     try:
         return guarded("", read)
     except InputError:
@@ -109,7 +109,7 @@ def attempt(read: Callable[[], T]) -> T | None:
 
 
 def checked_bytes(source: Source, limits: Limits) -> tuple[str, bytes]:
-    """The format that a source's name declares, and its content.
+    """Read a source: the format that its name declares, and its content.
 
     Args:
         source: a path, or an open binary file (an upload) with a `name`.
@@ -123,7 +123,7 @@ def checked_bytes(source: Source, limits: Limits) -> tuple[str, bytes]:
     if is_path(source):
         data = guarded("The file cannot be read: does it exist, and may you read it?", lambda: _from_path(Path(name), limits))
     else:
-        data = guarded("The upload cannot be read: it must be an open binary file.", lambda: _from_upload(cast("BinaryIO", source), limits))
+        data = guarded("The upload cannot be read: it must be an open binary file.", lambda: first_bytes(source, limits.file_bytes + 1))
     if len(data) > limits.file_bytes:
         raise InputError(f"The file is larger than the limit of {limits.file_bytes:,} bytes.")
     if not data:
@@ -152,7 +152,11 @@ def name_of(source: Source) -> str:
 
 
 def format_of(name: str) -> str:
-    """The format that a file's name declares."""
+    """The format that the ending of a file's name declares.
+
+    Raises:
+        InputError: a URL, or an ending that is not known.
+    """
     refuse_url(name)
     ending = PurePosixPath(name).suffix.lower()
     if ending == ".shp":
@@ -165,13 +169,13 @@ def format_of(name: str) -> str:
 
 
 def refuse_url(name: str) -> None:
-    """Refuse what would lead out of this machine's files."""
+    """Refuse URLs and virtual paths of GDAL: only files of this machine are opened."""
     if "://" in name or name.lower().startswith(("/vsi", "http:", "https:", "ftp:", "file:")):
         raise InputError("A source must be a local file: URLs and GDAL's virtual paths are never opened.")
 
 
 def refuse_share(name: str) -> None:
-    """Refuse a network share in a text from a configuration or a page: opening it would sign in at a computer that the text chose."""
+    """Refuse a network share in a text from a configuration or a page: opening it signs in at a computer that the text names."""
     if name.replace("\\", "/").startswith("//"):
         raise InputError("A network share is not opened by its address, at which the system would sign in: give it a folder or a drive.")
 
@@ -182,13 +186,21 @@ def _from_path(path: Path, limits: Limits) -> bytes:
         raise InputError("The path is not a file.")
     if facts.st_size > limits.file_bytes:
         raise InputError(f"The file is larger than the limit of {limits.file_bytes:,} bytes.")
-    with path.open("rb") as file:
-        return file.read(limits.file_bytes + 1)
+    return first_bytes(path, limits.file_bytes + 1)
 
 
-def _from_upload(upload: BinaryIO, limits: Limits) -> bytes:
+def first_bytes(source: Source, most: int) -> bytes:
+    """The first bytes of a file, at most so many; an upload stands at its beginning afterwards.
+
+    Raises:
+        InputError: an upload that is not opened in binary mode.
+    """
+    if is_path(source):
+        with Path(os.fspath(source)).open("rb") as file:
+            return file.read(most)
+    upload = cast("BinaryIO", source)
     upload.seek(0)
-    data = upload.read(limits.file_bytes + 1)
+    data = upload.read(most)
     upload.seek(0)
     if not isinstance(data, bytes):
         raise InputError("An upload must be opened in binary mode.")
@@ -199,7 +211,7 @@ def check_geopackage(data: bytes) -> bytes:
     """The same bytes, if they are a GeoPackage whose layers are plain tables.
 
     GDAL would open any of its formats under this name, network services included, and run the functions that a view calls.
-    Damage is looked for in the whole file: GDAL would give what it finds before it, and say nothing of the rest.
+    The whole file is checked for damage: GDAL would return the rows before it, and leave out the others without an error.
     """
     if not data.startswith(b"SQLite format 3\0") or data[68:72] not in (b"GPKG", b"GP10", b"GP11"):
         raise InputError("The file is not a GeoPackage, whatever its ending says.")
@@ -208,15 +220,15 @@ def check_geopackage(data: bytes) -> bytes:
         database.execute("PRAGMA trusted_schema = OFF")
         _limit(database, _MOST_STEPS)
         _check_schema(database)
-        _limit(database, _MOST_STEPS + len(data) // _PER_STEP)  # a step of SQLite per byte: far more than the pages need
-        database.execute("PRAGMA ignore_check_constraints = ON")  # whose functions it would run
+        _limit(database, _MOST_STEPS + len(data) // _PER_STEP)  # one step per byte, far more than the pages need
+        database.execute("PRAGMA ignore_check_constraints = ON")  # they could call functions
         if database.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
             raise InputError("The content cannot be read as GeoPackage: the file is damaged.")
     return data
 
 
 def _limit(database: sqlite3.Connection, most: int) -> None:
-    """Let SQLite make `most` times a thousand steps from now on."""
+    """Interrupt SQLite after `most` times a thousand steps from now on."""
     steps = itertools.count()
     database.set_progress_handler(lambda: next(steps) >= most, _PER_STEP)
 
@@ -224,7 +236,7 @@ def _limit(database: sqlite3.Connection, most: int) -> None:
 def _check_schema(database: sqlite3.Connection) -> None:
     """Refuse views in place of the format's own tables or of a layer, and virtual tables other than indices."""
     views = {name.lower() for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
-    if any(name.startswith("gpkg_") for name in views):  # before any query that would run it
+    if any(name.startswith("gpkg_") for name in views):  # before a query could run it
         raise InputError(_VIEW_REFUSED)
     made = [sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND rootpage = 0")]
     if not all(isinstance(sql, str) and _OWN_MODULES.match(sql.lstrip()) for sql in made):
@@ -235,10 +247,11 @@ def _check_schema(database: sqlite3.Connection) -> None:
 
 
 def repack_shapefile(data: bytes, limits: Limits) -> bytes:
-    """A fresh archive in memory with the parts of the one Shapefile in `data`, and nothing else.
+    """Copy the parts of the one Shapefile in an archive into a fresh archive in memory, and nothing else.
 
     Raises:
-        InputError: too many members or bytes, paths that lead out, encryption, an archive inside, none or several Shapefiles.
+        InputError: too many members or bytes, paths that lead out of the archive, encryption, an archive inside, no Shapefile or
+            several.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
@@ -279,7 +292,7 @@ def _is_litter(member: zipfile.ZipInfo) -> bool:
 
 
 def _one_shapefile(members: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
-    """Ending -> member, of the only Shapefile."""
+    """The members of the only Shapefile, by their endings."""
     stems = {member.filename[:-4] for member in members if member.filename.lower().endswith(".shp")}
     if not stems:
         raise InputError("The archive holds no Shapefile: no member ends in .shp.")
@@ -296,7 +309,7 @@ def _one_shapefile(members: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]
 
 
 def _check_table(content: bytes) -> None:
-    """Refuse a .dbf that is none, or shorter than it says: GDAL would read the shapes, and leave out what belongs to them."""
+    """Refuse a .dbf that is none, or is shorter than it declares: GDAL would read the shapes without their columns."""
     rows, head, width = struct.unpack_from("<IHH", content.ljust(12, b"\0"), 4)
     if head < _DBF_HEAD or head + rows * width > len(content):
         raise InputError("The Shapefile's table (.dbf) is damaged.")
@@ -327,10 +340,10 @@ _LOCK = "in use"
 
 @contextmanager
 def private_folder(parent: Path | None = None) -> Iterator[Path]:
-    """A folder that nobody else can read, removed with all that is in it.
+    """Make a temporary folder that no other user can read, and remove it with its content afterwards.
 
-    A process that is killed cannot remove its own: whoever asks next does, which the lock of a folder in use forbids
-    (not on Windows).
+    A process that is killed leaves its folder behind. The next call removes such folders; a folder in use has a lock that prevents it
+    (not on Windows, where none is removed).
 
     Args:
         parent: where it is made; the system's folder for temporary files if None.
@@ -342,7 +355,7 @@ def private_folder(parent: Path | None = None) -> Iterator[Path]:
     with suppress(OSError):
         _remove_abandoned(Path(parent or tempfile.gettempdir()))
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))  # 0700
-        lock = _locked(folder)
+        lock = _lock(folder)
     try:
         if folder is None or lock is None:
             raise InputError(NO_FOLDER)
@@ -354,8 +367,8 @@ def private_folder(parent: Path | None = None) -> Iterator[Path]:
             os.close(lock)
 
 
-def _locked(folder: Path) -> int:
-    """A lock that ends with this process; it has its name only once it is held."""
+def _lock(folder: Path) -> int:
+    """Lock the folder until this process ends. The lock file gets its name only when the lock is taken."""
     unnamed = folder / "new"
     lock = os.open(unnamed, os.O_CREAT | os.O_RDWR, 0o600)
     if sys.platform != "win32":

@@ -1,22 +1,21 @@
-"""The files that a path, a glob, a folder or a list stands for: what they have in common, and no file twice."""
+"""Find the files that a path, a glob, a folder or a list names: each once, all of one kind, none a copy of another."""
 
 from __future__ import annotations
 
 import glob
 import hashlib
 import io
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpviz.data.reading.safety import Limits, Source, attempt, format_of, guarded, is_path, name_of, refuse_url
-from dpviz.data.reading.tables import open_header
+from dpviz.data.reading.safety import Limits, Source, attempt, first_bytes, format_of, guarded, is_path, name_of, refuse_url
+from dpviz.data.reading.tables import GeoColumns, geo_columns, open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_END, SEPARATORS
 from dpviz.errors import InputError
 
@@ -34,22 +33,22 @@ _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 @dataclass(frozen=True, kw_only=True)
 class FoundFiles:
-    """Files of one format and one schema, without a single cell of them.
+    """Files of one format and one schema, without a single entry of them.
 
     Attributes:
-        sources: real paths, ordered, and uploads.
+        sources: real paths, in order, and uploads.
         format: CSV, TSV, Parquet, GeoJSON, GeoPackage or Shapefile.
         schema: of tables, all columns of text tables as texts; None for other formats.
         geo: GeoParquet's description of its geometries; None without any.
         sizes: (n,) bytes of each; private.
-        rows: most rows of one file, where files say it; private.
+        rows: of the file with most rows, where files say it; private.
         rowless: (n,) whether it is a table without a single row; private.
     """
 
     sources: tuple[Source, ...] = field(repr=False)
     format: str
     schema: pa.Schema | None
-    geo: dict[str, Any] | None
+    geo: GeoColumns | None
     sizes: tuple[int, ...] = field(repr=False)
     rows: int | None = field(repr=False)
     rowless: tuple[bool, ...] = field(repr=False)
@@ -70,21 +69,21 @@ class FoundFiles:
         return sum(self.sizes)
 
     def within(self, limits: Limits) -> bool:
-        """Whether no file passes what a file may hold that is read into memory."""
+        """Whether every file is within the limits of files that are read into memory."""
         return max(self.sizes) <= limits.file_bytes and (self.rows or 0) <= limits.rows
 
     def fits(self, limits: Limits) -> bool:
-        """Whether the files are small enough to be read into memory: within the limits, and an eighth of what there is at most."""
+        """Whether the files are small enough for memory: within the limits, and all together at most an eighth of the memory."""
         return self.within(limits) and self.size <= LARGE_SHARE * memory_bytes()
 
 
 def found_files(source: Sources) -> FoundFiles:
-    """What a source stands for.
+    """Find the files that a source names.
 
     Args:
         source: an upload, a path, a glob (``*``, ``?``, ``[...]``, ``**`` for any folders), a folder of Parquet files, or a list
-            of those. Hidden files and those that begin with an underscore are no part of a folder. A file that is found several
-            times, by whatever path or link, is one file.
+            of those. Hidden files of a folder and those that begin with an underscore are left out. A file that is found several
+            times, by any path or link, is taken once.
 
     Raises:
         InputError: no file is found, one cannot be read, or two are of different formats or schemas.
@@ -112,7 +111,7 @@ def found_files(source: Sources) -> FoundFiles:
 
 
 def _expand(source: Source, *, alone: bool) -> list[Source]:
-    """Real paths that a source stands for, in the order of their names; an upload stands for itself."""
+    """The real paths that a source names, in the order of their names; or the upload that it is."""
     if not is_path(source):
         return [source]
     text = os.fspath(source)
@@ -153,7 +152,7 @@ def _real(path: Path) -> Path:
 
 
 def _once_each(sources: Sequence[Source]) -> list[Source]:
-    """The same sources, each file once, whatever paths, patterns and links lead to it."""
+    """The same sources, each file once, even if several paths or links lead to it."""
     first: dict[object, Source] = {}
     for source in sources:
         first.setdefault(_identity(source), source)
@@ -161,7 +160,7 @@ def _once_each(sources: Sequence[Source]) -> list[Source]:
 
 
 def _identity(source: Source) -> object:
-    """What two names of one file have in common: its number on the disk, where the system gives one."""
+    """A value that is the same for all paths of one file: its number on the disk, or the path where the system has no numbers."""
     if not is_path(source):
         return id(source)
     path = Path(os.fspath(source))
@@ -170,10 +169,10 @@ def _identity(source: Source) -> object:
 
 
 def _refuse_unlike(sources: Sequence[Source], facts: Sequence[object], how: str) -> None:
-    other = next((place for place, fact in enumerate(facts) if fact != facts[0]), None)
+    other = next((index for index, fact in enumerate(facts) if fact != facts[0]), None)
     if other is not None:
-        one, two = (Path(name_of(sources[place])).name for place in (0, other))
-        raise InputError(f"The files {one!r} and {two!r} are {how}. Count files of one kind only.")
+        one, two = (Path(name_of(sources[index])).name for index in (0, other))
+        raise InputError(f"The files {one!r} and {two!r} are {how}. Read files of one kind only.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +181,7 @@ class _Facts:
 
     schema: pa.Schema | None = None
     names: tuple[str, ...] | None = None
-    geo: dict[str, Any] | None = None
+    geo: GeoColumns | None = None
     rows: int | None = None
     rowless: bool = False
 
@@ -202,12 +201,7 @@ def _read_facts(source: Source, kind: str, *, alone: bool) -> _Facts:
 
 def _of_parquet(source: Source) -> _Facts:
     file = pq.ParquetFile(source if not is_path(source) else str(source))
-    schema, geo = file.schema_arrow, json.loads((file.schema_arrow.metadata or {}).get(b"geo", b"null"))
-    if geo is not None:
-        primary = geo["primary_column"]
-        facts = geo["columns"][primary]
-        geo = {"primary": primary, "encoding": facts["encoding"], "columns": sorted(geo["columns"]), "crs": facts.get("crs", "OGC:CRS84")}
-        geo["points"] = not facts.get("geometry_types") or any(kind.split()[0] == "Point" for kind in facts["geometry_types"])
+    schema, geo = file.schema_arrow, geo_columns(file.schema_arrow)
     rows = file.metadata.num_rows
     if is_path(source):
         file.close()
@@ -215,23 +209,12 @@ def _of_parquet(source: Source) -> _Facts:
 
 
 def _of_text(source: Source, kind: str, called: str) -> _Facts:
-    head = _head(source)
+    head = first_bytes(source, HEAD_BYTES)
     if not head:
         raise InputError(f"{called} is empty.")
     header = open_header(kind, head)
     rowless = len(head) < HEAD_BYTES and NO_END.search(head, header.end) is None
     return _Facts(schema=pa.schema([(name, pa.string()) for name in header.names]), names=header.names, rowless=rowless)
-
-
-def _head(source: Source) -> bytes:
-    if is_path(source):
-        with Path(os.fspath(source)).open("rb") as file:
-            return file.read(HEAD_BYTES)
-    upload = cast("BinaryIO", source)
-    upload.seek(0)
-    head = upload.read(HEAD_BYTES)
-    upload.seek(0)
-    return head
 
 
 def _size(source: Source) -> int:
@@ -247,7 +230,7 @@ def _upload_size(upload: BinaryIO) -> int:
 
 
 def memory_bytes() -> int:
-    """The machine's memory, or what a container may take of it; 8 GiB where nobody says."""
+    """Bytes of the machine's memory, or the limit of a container; 8 GiB where the system states neither."""
     whole = attempt(lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     allowed = attempt(lambda: int(_CGROUP_LIMIT.read_text()))
     return min(filter(None, (whole, allowed)), default=_UNKNOWN_MEMORY)
@@ -256,10 +239,10 @@ def memory_bytes() -> int:
 _PIECE = 2**22
 
 
-def copies_in(found: FoundFiles) -> list[tuple[str, ...]]:
-    """Names of files that have the same content, each group in order; files without a row have none that could count twice.
+def find_copies(found: FoundFiles) -> list[tuple[str, ...]]:
+    """Names of files that have the same content, a tuple per content; files without rows are left out.
 
-    Only files of one size are read, piece by piece up to where they differ: far less than a digest of each would take.
+    Only files of equal size are read, piece by piece until they differ. That reads far less than digests of all files would.
 
     Raises:
         InputError: a file cannot be read any more.
@@ -268,7 +251,7 @@ def copies_in(found: FoundFiles) -> list[tuple[str, ...]]:
     for source, size, rowless in zip(found.sources, found.sizes, found.rowless, strict=True):
         if not rowless:
             sized.setdefault(size, []).append(source)
-    same = [group for size, some in sized.items() for group in _equal(some, size)]
+    same = [group for size, some in sized.items() for group in _groups_of_copies(some, size)]
     return sorted(tuple(sorted(Path(name_of(source)).name for source in group)) for group in same)
 
 
@@ -278,30 +261,30 @@ def refuse_copies(found: FoundFiles) -> None:
     Raises:
         InputError: there are two; says their names.
     """
-    for one, two, *_others in copies_in(found):
+    for one, two, *_others in find_copies(found):
         raise InputError(
-            f"The files {one!r} and {two!r} have the same content, and everybody in it would count twice: remove one, or leave it out."
+            f"The files {one!r} and {two!r} have the same content, and every record in it would count twice: remove one, or leave it out."
         )
 
 
 def copies_in_words(found: FoundFiles) -> list[str]:
-    """A sentence for each group of files of equal content, for the curator's eyes only."""
+    """A sentence for each group of files of equal content, for the curator only."""
     return [
         f"the files {' and '.join(map(repr, names))} have the same content, and all of them were counted: is one a copy?"
-        for names in copies_in(found)
+        for names in find_copies(found)
     ]
 
 
-def _equal(sources: Sequence[Source], size: int) -> Iterator[list[Source]]:
+def _groups_of_copies(sources: Sequence[Source], size: int) -> Iterator[list[Source]]:
     """Groups of several files of equal content among files of one size."""
     groups = [list(sources)]
     for begin in range(0, size, _PIECE):
-        groups = [part for group in groups if len(group) > 1 for part in _alike(group, begin)]
+        groups = [part for group in groups if len(group) > 1 for part in _group_by_piece(group, begin)]
     yield from (group for group in groups if len(group) > 1)
 
 
-def _alike(sources: Iterable[Source], begin: int) -> list[list[Source]]:
-    """The same files, apart where they differ in one piece."""
+def _group_by_piece(sources: Iterable[Source], begin: int) -> list[list[Source]]:
+    """Groups of the files that are equal in one piece."""
     parts: dict[bytes, list[Source]] = {}
     for source in sources:
         rule = f"The file {Path(name_of(source)).name!r} cannot be read any more."

@@ -3,7 +3,7 @@ r"""Rows of text tables (CSV, TSV): a row is one line, and whether it is good de
 A line ends at ``\n``, with one ``\r`` right before it left out, and nowhere else; an empty line is no row. A line is bad if it is longer
 than `LINE_BYTES`, is not UTF-8, has another number of cells than the header, or breaks the rules for quotation marks of RFC 4180: a cell
 of a CSV file begins and ends with a mark or holds none, and marks within are doubled. In a TSV file a mark is a letter like any other.
-One malformed line is then one bad row: it takes no other row with it, whatever engine reads the file, and wherever it cuts it.
+So one malformed line is one bad row, and spoils no other row, in whichever engine and parts a file is read.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ Bytes = NDArray[np.uint8]
 SEPARATORS = {"CSV": ",", "TSV": "\t"}
 LINE_BYTES = 2**20
 HEAD_BYTES = 2**20
+MISSING_WORDS = tuple(pyarrow.csv.ConvertOptions().null_values)  # "", NA, null, NaN and the like
 TEXT_BLOCK = 2**22
 NOT_UTF8 = "The text is not encoded in UTF-8; save the file as UTF-8."
 NOT_CUT = "The text cannot be cut into rows and cells."
@@ -50,16 +51,16 @@ _RULES = {
     "cells": "A row has more or fewer cells than the header has names (a decimal comma makes two cells).",
 }
 _BOM = b"\xef\xbb\xbf"
-_PARSED_AT_ONCE = 2**23  # more than a line, else Arrow gives up
+_PARSED_AT_ONCE = 2**23  # must be more than a line has
 _ONE_BLOCK = 2**31 - 1
-_CARRIAGE = b"\xff"  # in no UTF-8: stands for a carriage return within a line, where Arrow would end the row
+_CARRIAGE = b"\xff"  # a byte that UTF-8 never has; replaces a carriage return within a line, where Arrow would end the row
 _END, _MARK, _SURROGATE, _FIRST_SURROGATE = ord("\n"), ord('"'), 0xED, 0xA0
 NO_END = re.compile(rb"[^\r\n]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class BadLines:
-    """How many lines are no rows, each by the first rule that it breaks. PRIVATE.
+    """How many lines are bad, by the first rule that each of them breaks. PRIVATE.
 
     Attributes:
         long: longer than `LINE_BYTES`, its end left out.
@@ -89,8 +90,11 @@ class BadLines:
     def refuse(self, remedy: str) -> None:
         """Refuse bad lines.
 
+        Args:
+            remedy: ends the error's text.
+
         Raises:
-            InputError: there is one; says the rule, never a cell.
+            InputError: there is a bad line; says the rule, never an entry.
         """
         broken = next((rule for name, rule in _RULES.items() if getattr(self, name)), None)
         if broken is not None:
@@ -115,22 +119,22 @@ class TextLayout:
         separator: of cells; between commas a cell may stand in quotation marks.
         width: how many cells a row has.
         types: position of a column -> the Arrow type in which it is read.
-        missing: texts that stand for a missing cell; Arrow's own list if None.
-        quoted_newlines: whether a cell in quotation marks may hold line ends, so that one malformed row can take others with it.
+        missing: texts that stand for a missing entry.
+        quoted_newlines: whether a cell in quotation marks may hold line ends; then one malformed row can spoil others.
     """
 
     separator: str
     width: int
     types: Mapping[int, pa.DataType] = field(default_factory=dict)
-    missing: Sequence[str] | None = None
+    missing: Sequence[str] = MISSING_WORDS
     quoted_newlines: bool = False
 
 
 def header_of(head: bytes, separator: str) -> Header:
-    """The header of a text table, its first line that is not empty.
+    """Read the header of a text table, its first line that is not empty.
 
     Args:
-        head: the file's first bytes, `HEAD_BYTES` of them or all.
+        head: the file's first `HEAD_BYTES` bytes, or all if it has fewer.
         separator: of cells.
 
     Raises:
@@ -160,7 +164,7 @@ def header_of(head: bytes, separator: str) -> Header:
 
 
 def cut_text(data: bytes, begin: int, layout: TextLayout) -> tuple[pa.Table, BadLines]:
-    """The rows of a text table that is in memory.
+    """Cut a text table in memory into rows and cells.
 
     Args:
         data: the whole file.
@@ -168,7 +172,7 @@ def cut_text(data: bytes, begin: int, layout: TextLayout) -> tuple[pa.Table, Bad
         layout: how they are cut.
 
     Returns:
-        The columns of `layout.types`, called by their positions, of the good lines; and how many lines are bad.
+        The columns of `layout.types` of the good lines, with their positions as names; and how many lines are bad.
     """
     if layout.quoted_newlines:
         return _cut_across_lines(data[begin:], layout)
@@ -179,21 +183,21 @@ def cut_text(data: bytes, begin: int, layout: TextLayout) -> tuple[pa.Table, Bad
 
 
 def cut_lines(lines: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
-    r"""The rows of whole lines, the last of which ends with ``\n``; as `cut_text`."""
+    r"""Cut whole lines, the last of which ends with ``\n``, into rows and cells; as `cut_text`."""
     text, bad = good_lines(lines, layout.separator)
-    if _CARRIAGE in text:  # which Arrow does not hand to its handler of such rows
+    if _CARRIAGE in text:  # Arrow does not call its handler for such rows
         text, ragged = _without(text, lambda signs, ends: _have_other_widths(signs, ends, layout))
         bad += BadLines(cells=ragged)
     if NO_END.search(text) is None:
         return _no_rows(layout), bad
-    table, ragged = _parsed(text, layout, newlines=False)
+    table, ragged = _parse(text, layout, newlines=False)
     return table, bad + BadLines(cells=ragged)
 
 
 def read_lines(file: BinaryIO, begin: int, end: int) -> Iterator[bytes]:
-    r"""The lines of a file from one byte to another, some whole ones at once, each with ``\n`` at its end.
+    r"""Read the lines of a file from one byte to another, several at once, each with ``\n`` at its end.
 
-    Of a line that is too long only the beginning is held, which is too long as well.
+    Of a line that is too long only the beginning is kept, which is too long as well.
     """
     file.seek(begin)
     begun = b""
@@ -210,22 +214,22 @@ def read_lines(file: BinaryIO, begin: int, end: int) -> Iterator[bytes]:
         yield begun + b"\n"
 
 
-def line_begins(file: BinaryIO, place: int) -> int:
-    """Where the first line at or after a byte begins."""
-    if place == 0:
+def line_begins(file: BinaryIO, position: int) -> int:
+    """The byte where the first line at or after a byte begins."""
+    if position == 0:
         return 0
-    file.seek(place - 1)
-    place -= 1
+    file.seek(position - 1)
+    position -= 1
     while piece := file.read(LINE_BYTES):
         found = piece.find(b"\n")
         if found >= 0:
-            return place + found + 1
-        place += len(piece)
-    return place
+            return position + found + 1
+        position += len(piece)
+    return position
 
 
 def good_lines(lines: bytes, separator: str) -> tuple[bytes, BadLines]:
-    r"""The lines that are good but for the number of their cells, and how many are bad.
+    r"""The lines that break no rule, where the number of their cells is not checked yet; and how many are bad.
 
     Args:
         lines: whole lines; the last one ends with ``\n``.
@@ -269,7 +273,7 @@ def _is_utf8(lines: bytes) -> bool:
 
 
 def _any_long(lines: bytes) -> bool:
-    """Whether a line may be too long: with its end, and found without looking at every line."""
+    """Whether a line may be too long. It is quick, because it does not look at every line."""
     begin = 0
     while begin + LINE_BYTES < len(lines):
         begin, before = lines.rfind(b"\n", begin, begin + LINE_BYTES + 1) + 1, begin
@@ -279,7 +283,7 @@ def _any_long(lines: bytes) -> bool:
 
 
 def _without(lines: bytes, are_bad: Callable[[Bytes, Integers], Mask]) -> tuple[bytes, int]:
-    """The lines that do not break a rule, and how many do."""
+    """The lines that are not bad by a rule, and how many are."""
     signs = np.frombuffer(lines, np.uint8)
     ends = np.flatnonzero(signs == _END)
     bad = are_bad(signs, ends)
@@ -296,7 +300,7 @@ def _are_long(signs: Bytes, ends: Integers) -> Mask:
 
 
 def _are_not_utf8(signs: Bytes, ends: Integers) -> Mask:
-    """(n,) whether a line is not UTF-8: its odd bytes are decoded to surrogates, which valid text cannot hold."""
+    """(n,) whether a line is not UTF-8: its invalid bytes are decoded to surrogates, which valid UTF-8 cannot encode."""
     marked = np.frombuffer(signs.tobytes().decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass"), np.uint8)
     odd = np.flatnonzero((marked[:-1] == _SURROGATE) & (marked[1:] >= _FIRST_SURROGATE))
     number = np.diff(np.searchsorted(odd, np.flatnonzero(marked == _END)), prepend=0)
@@ -306,8 +310,8 @@ def _are_not_utf8(signs: Bytes, ends: Integers) -> Mask:
 def _have_odd_marks(signs: Bytes, ends: Integers) -> Mask:
     r"""(n,) whether a line breaks the rules for quotation marks; the lines hold commas, and no ``\r``.
 
-    The marks of a good line open and close cells in turn. One that opens stands at the beginning of a cell, or right after one that
-    closes: together they are a doubled mark. One that closes stands at the end of a cell, or right before one that opens.
+    The marks of a good line alternate: one opens a cell, the next one closes it. An opening mark is at the beginning of a cell, or right
+    after a closing one; these two are a doubled mark. A closing mark is at the end of a cell, or right before an opening one.
     """
     marks = np.flatnonzero(signs == _MARK)
     if len(marks) < len(ends):
@@ -335,7 +339,7 @@ def _have_other_widths(signs: Bytes, ends: Integers, layout: TextLayout) -> Mask
 
 
 def _no_rows(layout: TextLayout) -> pa.Table:
-    return pa.table({str(place): pa.array([], kind) for place, kind in layout.types.items()})
+    return pa.table({str(column): pa.array([], kind) for column, kind in layout.types.items()})
 
 
 def _cut_across_lines(data: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
@@ -344,20 +348,21 @@ def _cut_across_lines(data: bytes, layout: TextLayout) -> tuple[pa.Table, BadLin
         raise InputError(NOT_UTF8)
     if NO_END.search(data) is None:
         return _no_rows(layout), NO_BAD_LINES
-    found = attempt(lambda: _parsed(data + b"\n", layout, newlines=True))
-    table, ragged = found or guarded(NOT_CUT, lambda: _parsed(data + b"\n", layout, newlines=True, block=_ONE_BLOCK))
+    found = attempt(lambda: _parse(data + b"\n", layout, newlines=True))
+    table, ragged = found or guarded(NOT_CUT, lambda: _parse(data + b"\n", layout, newlines=True, block=_ONE_BLOCK))
     return table, BadLines(cells=ragged)
 
 
-def _parsed(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PARSED_AT_ONCE) -> tuple[pa.Table, int]:
-    """Columns of the rows that have as many cells as the header, and how many have not."""
+def _parse(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PARSED_AT_ONCE) -> tuple[pa.Table, int]:
+    """Columns of the rows that have as many cells as the header, and how many rows have another number."""
     escaped = not newlines and _CARRIAGE in text
-    types = {str(place): pa.binary() if escaped else kind for place, kind in layout.types.items()}
-    missing = {} if layout.missing is None else {"null_values": list(layout.missing)}
+    types = {str(column): pa.binary() if escaped else kind for column, kind in layout.types.items()}
     table, ragged = read_csv(
-        b"\n" + text if text.startswith(_BOM) else text,  # else Arrow leaves that mark out
-        pyarrow.csv.ReadOptions(column_names=[str(place) for place in range(layout.width)], block_size=block, use_threads=newlines),
-        pyarrow.csv.ConvertOptions(column_types=types, include_columns=list(types), strings_can_be_null=True, check_utf8=False, **missing),
+        b"\n" + text if text.startswith(_BOM) else text,  # Arrow would drop a byte order mark at the beginning
+        pyarrow.csv.ReadOptions(column_names=[str(column) for column in range(layout.width)], block_size=block, use_threads=newlines),
+        pyarrow.csv.ConvertOptions(
+            column_types=types, include_columns=list(types), strings_can_be_null=True, check_utf8=False, null_values=list(layout.missing)
+        ),
         delimiter=layout.separator,
         quote_char='"' if newlines or layout.separator == "," else False,
         newlines_in_values=newlines,
@@ -366,7 +371,7 @@ def _parsed(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PA
 
 
 def _with_carriages(table: pa.Table, layout: TextLayout) -> pa.Table:
-    """The columns in the types that they are read in, with carriage returns in their places."""
+    """The columns in their types, with the carriage returns that were replaced."""
     cells = [pc.replace_substring(column, _CARRIAGE, b"\r").cast(pa.string()) for column in table.columns]
     kinds = list(layout.types.values())
     return pa.table([column.cast(kind) for column, kind in zip(cells, kinds, strict=True)], names=table.column_names)

@@ -218,7 +218,7 @@ def test_a_stray_quotation_mark_does_not_move_rows(where, tmp_path, monkeypatch)
         ({"finder": PLACINGS["ids"], "refuse_outside": True}, "has an id that is no leaf region"),
         (
             {"finder": XyCells(x="x", y="x2", domain=UNIT), "person": "number", "bound": bound_of(9, b"k", fewer="refuse")},
-            "Somebody has fewer trips",
+            "A person has fewer trips",
         ),
     ],
     ids=["place", "count", "person", "unknown", "fewer"],

@@ -19,7 +19,7 @@ from distributed import LocalCluster
 from dpviz.data.counting import dask as count_dask
 from dpviz.data.counting import dask_cluster as count_dask_cluster
 from dpviz.data.counting.dask import DaskCluster, count_with_client, count_with_dask
-from dpviz.data.counting.dask_cluster import connected
+from dpviz.data.counting.dask_cluster import connect
 from dpviz.data.counting.job import Job, Watch, XyCells
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.reading import safety as spill
@@ -62,7 +62,7 @@ def gone(pid):
 def test_own_workers_are_shut_off_and_a_lost_scheduler_is_one_line_that_leaves_nothing(job, monkeypatch):
     monkeypatch.setattr(count_dask, "_MOST_ROWS", 100)
     monkeypatch.setattr(count_dask, "_LEAST_ROWS", 100)
-    with connected(DaskCluster(workers=1)) as client:
+    with connect(DaskCluster(workers=1)) as client:
         assert count_with_client(client, job, Watch()).counts.sum() == 4000
         scheduler = client.run_on_scheduler(os.getpid)
         (worker,) = client.run(os.getpid).values()
@@ -94,8 +94,8 @@ def test_a_scheduler_without_workers_is_one_line(job, monkeypatch):
 
 _WAITS = """
 import os, time
-from dpviz.data.counting.dask_cluster import DaskCluster, connected
-with connected(DaskCluster(workers=1)) as client:
+from dpviz.data.counting.dask_cluster import DaskCluster, connect
+with connect(DaskCluster(workers=1)) as client:
     (spill,) = client.run(lambda dask_worker: dask_worker.local_directory).values()
     print(spill, client.run_on_scheduler(os.getpid), *client.run(os.getpid).values(), flush=True)
     time.sleep(60)
@@ -125,7 +125,7 @@ def test_workers_end_with_whoever_started_them_however_that_ends(sign):
 def test_a_scheduler_that_falls_silent_is_one_line(job, monkeypatch):
     monkeypatch.setattr(count_dask, "_MOST_ROWS", 100)
     monkeypatch.setattr(count_dask, "_LEAST_ROWS", 100)
-    with connected(DaskCluster(workers=1)) as client:
+    with connect(DaskCluster(workers=1)) as client:
         scheduler = client.run_on_scheduler(os.getpid)
         count_with_client(client, job, Watch())
         monkeypatch.setattr(count_dask_cluster, "SILENT_SECONDS", 5.0)

@@ -14,7 +14,7 @@ import pytest
 
 from dpviz.data.bounding import bound_of
 from dpviz.data.counting.dask import DaskCluster, count_with_client
-from dpviz.data.counting.dask_cluster import connected
+from dpviz.data.counting.dask_cluster import connect
 from dpviz.data.counting.job import Job, Watch, XyCells
 from dpviz.space.domain import Domain
 
@@ -46,7 +46,7 @@ def test_two_workers_count_faster_than_one(tmp_path, capsys, millions, people, l
     job = written(tmp_path / "points.parquet", millions, people)
     seconds, found = {1: [], 2: []}, {}
     with ExitStack() as stack:
-        clients = {workers: stack.enter_context(connected(DaskCluster(workers=workers))) for workers in seconds}
+        clients = {workers: stack.enter_context(connect(DaskCluster(workers=workers))) for workers in seconds}
         for run in range(RUNS + 1):
             for workers, client in clients.items():
                 started = time.perf_counter()

@@ -17,7 +17,7 @@ import dpviz as dv
 from dpviz.data.bounding import bound_of
 from dpviz.data.counting import duckdb_session as count_duckdb_session
 from dpviz.data.counting.duckdb import count_with_duckdb
-from dpviz.data.counting.duckdb_session import NO_ROOM, DuckDBSettings, connected
+from dpviz.data.counting.duckdb_session import NO_ROOM, DuckDBSettings, connect
 from dpviz.data.counting.job import Job, Watch, XyCells
 from dpviz.data.reading.safety import NO_FOLDER
 
@@ -197,7 +197,7 @@ def test_duckdb_is_shut_off(tmp_path):
     path, other = points_in(tmp_path / "points.parquet", 10), points_in(tmp_path / "other.parquet", 10)
     spill = tmp_path / "spill"
     spill.mkdir()
-    with connected(job_of(path), spill, DuckDBSettings()) as connection:
+    with connect(job_of(path), spill, DuckDBSettings()) as connection:
         assert connection.execute(f"FROM read_parquet('{glob.escape(str(path))}') SELECT count(*)").fetchall() == [(10,)]
         for statement in (
             f"FROM read_parquet('{other}')",

@@ -218,7 +218,7 @@ def jobs_seen(monkeypatch):
         seen.append((plan.engine, plan.job, scheduler and scheduler.address))
         return CellCounts(cells=np.array([1, 8]), counts=np.array([5, 2]), outside=1, bad=2, over=3)
 
-    monkeypatch.setattr("dpviz.data.counting.files.run", run)
+    monkeypatch.setattr("dpviz.data.counting.files.run_engine", run)
     monkeypatch.setattr("dpviz.data.counting.engines.is_installed", lambda engine: True)
     return seen
 

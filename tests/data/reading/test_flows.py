@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.data.counting.files import read_flows
-from dpviz.data.reading.flows import CHECKED, TOTAL_WORDS, UNCHECKED, inspect_flows
+from dpviz.data.reading.flows import TOTAL_WORDS, TOTALS_CHECKED, TOTALS_UNCHECKED, inspect_flows
 from dpviz.data.reading.safety import Limits
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions
@@ -138,7 +138,7 @@ def test_columns_may_be_named():
         ("from,to,c", {"origin": "to"}, ["the same column"]),
         ("from,to,c", {"count": "to"}, ["other columns"]),
         ("from,to,c", {"person": "from"}, ["other columns"]),
-        ("c,C,to", {"origin": " c "}, ["Several columns answer"]),
+        ("c,C,to", {"origin": " c "}, ["Several columns have the name"]),
         ("from;to;zq", {}, ["commas"]),
         ("from,to,weight", {"count": "weight"}, ["called a weight", "Survey weights are refused"]),
     ],
@@ -333,9 +333,9 @@ TOTALS = {
 def test_totals_that_agree_are_left_out(case):
     source = trips("origin,destination,count\n36001,36001,70\n36001,50001,5\n" + TOTALS[case] + "01001,36003,2\n")
     flows = read_flows(source, regions=REGIONS)
-    assert (pairs(flows), flows.dropped, flows.notes) == (EXPECTED, 0, (CHECKED,))
+    assert (pairs(flows), flows.dropped, flows.notes) == (EXPECTED, 0, (TOTALS_CHECKED,))
     flows = read_flows(source, regions=REGIONS, bad_rows="drop")
-    assert (pairs(flows), flows.dropped, flows.notes) == (EXPECTED, 0, (UNCHECKED,))
+    assert (pairs(flows), flows.dropped, flows.notes) == (EXPECTED, 0, (TOTALS_UNCHECKED,))
 
 
 @pytest.mark.parametrize("row", ["36001,total,74", "total,36001,71", "sum,sum,76", "50001,all,1", "36001,total,75\n36001,total,75"])
@@ -348,7 +348,7 @@ def test_totals_that_contradict_are_refused(row):
 def test_totals_of_a_matrix():
     matrix = "from,36001,50001,36003,Total\n36001,70,5,,75\n01001,,,2,2\nTotal,70,5,2,77\n"
     flows = read_flows(trips(matrix), regions=REGIONS)
-    assert (pairs(flows), flows.dropped, flows.notes) == (EXPECTED, 0, (CHECKED,))
+    assert (pairs(flows), flows.dropped, flows.notes) == (EXPECTED, 0, (TOTALS_CHECKED,))
     for wrong in (
         matrix.replace(",77", ",78"),
         matrix.replace(",75", ",74"),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dpviz.data.counting.files import read_points
-from dpviz.data.reading.tables import flatten_json
+from dpviz.data.reading.geojson import flatten_json
 from tests.data.reading.files import PLANE, text
 
 POINT = '"geometry": {"type": "Point", "coordinates": [1.5, 2.5]}'

@@ -34,7 +34,7 @@ from tests.data.reading.files import PLANE, WORLD, X, Y, frame, left_out, refusa
         ("lon,lat,c", {"person": "who"}, ["no column named 'who'"]),
         ("lon,lat,c", {"count": "people"}, ["no column named 'people'"]),
         ("lon,lat,c", {"x": "lon", "y": "Lon"}, ["the same column"]),
-        ("c,C,lat", {"x": " c "}, ["Several columns answer"]),
+        ("c,C,lat", {"x": " c "}, ["Several columns have the name"]),
         ("lon;lat;zq", {}, ["commas"]),
     ],
 )

@@ -190,7 +190,7 @@ def test_points_of_the_leaves_are_enough_where_parents_are_named():
         ("id,geoid,parent_id,level\na,1,,1\n", {}, ["'region_id'", "'id', 'geoid'"]),
         ("id,title,label,parent_id,level\na,A,A,,1\n", {}, ["'name'", "'title', 'label'"]),
         ("id,name\na,A\n", {"levels": ["state"]}, ["no column named 'state'", "'id', 'name'"]),
-        ("id,ID\na,A\n", {"levels": ["Id"]}, ["Several columns answer"]),
+        ("id,ID\na,A\n", {"levels": ["Id"]}, ["Several columns have the name"]),
         ("id,name\na,A\n", {"levels": "id"}, ["must be a list"]),
         ("id,name\na,A\n", {"levels": []}, ["must be a list"]),
         ("id,name\na,A\n", {"levels": ["id"], "names": {"id": "title"}}, ["no column named 'title'"]),

@@ -97,7 +97,7 @@ def test_a_geoparquet_says_its_geometry(tmp_path):
     frame = gpd.GeoDataFrame(TABLE, geometry=gpd.points_from_xy(TABLE.lon, TABLE.lat), crs="EPSG:4326")
     frame.to_parquet(tmp_path / "a.parquet")
     geo = found_files(tmp_path).geo
-    assert (geo["primary"], geo["encoding"], geo["columns"]) == ("geometry", "WKB", ["geometry"])
+    assert (geo.primary, geo.encoding, geo.columns) == ("geometry", "WKB", ("geometry",))
     frame.to_crs("EPSG:3857").to_parquet(tmp_path / "b.parquet")
     assert "geometries or CRS" in refused(tmp_path)
 
@@ -105,7 +105,8 @@ def test_a_geoparquet_says_its_geometry(tmp_path):
 def test_nothing_found_is_said(tmp_path):
     assert "'*.parquet'" in refused(tmp_path / "*.parquet")
     assert "holds no Parquet file" in refused(tmp_path)
-    assert "'none.csv'" in refused(tmp_path / "none.csv")
+    assert "The file cannot be read" in refused(tmp_path / "none.csv")
+    assert "'none.csv'" in refused([tmp_path / "none.csv", tmp_path / "other.csv"])
     assert "at least one" in refused([])
 
 

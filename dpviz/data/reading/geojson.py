@@ -1,0 +1,149 @@
+"""GeoJSON: a file of points as rows, and the checks that files of regions share."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from pyproj import CRS
+
+from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, fold_name, raw_points
+from dpviz.data.reading.safety import attempt, guarded
+from dpviz.data.reading.text_rows import NOT_UTF8
+from dpviz.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+TWICE = object()
+NAMED_TWICE = "The GeoJSON names a member twice, and which one is meant is not guessed; save the file again."
+_DEEPEST = 100
+_OPENINGS, _BRACKETS = (np.frombuffer(signs, np.uint8) for signs in (b"[{", b"[{]}"))
+
+
+class _Feature(NamedTuple):
+    """What is kept of a GeoJSON feature while the rest of the file is read."""
+
+    x: float = np.nan
+    y: float = np.nan
+    is_other_shape: bool = False
+    kept: dict[str, Any] = {}  # noqa: RUF012  (never written to)
+
+
+def open_geojson(data: bytes, wanted: PointColumns) -> OpenFile:
+    """Open a GeoJSON FeatureCollection, or one Feature; only the wanted columns of the properties are kept.
+
+    The file is one text of JSON: a mistake in its syntax damages it as a whole. Control characters within texts and
+    deep nesting are accepted.
+    """
+    text = flatten_json(data).decode("utf-8-sig", "replace")
+    names: dict[str, None] = {}
+    named = {fold_name(str(name)) for name in (wanted.count, wanted.person) if name is not None}
+
+    def collapse(pairs: list[tuple[str, Any]]) -> Any:
+        thing = once(pairs)
+        if not isinstance(thing, dict) or thing.get("type") != "Feature" or "geometry" not in thing:
+            return thing
+        properties = thing.get("properties")
+        if properties is TWICE:
+            return _Feature()
+        properties = properties if isinstance(properties, dict) else {}
+        names.update(dict.fromkeys(properties))
+        kept = {name: value for name, value in properties.items() if fold_name(name) in named} if named else {}
+        return _feature(thing.get("geometry"), kept)
+
+    top = json.loads(text, object_pairs_hook=collapse, parse_int=_whole, strict=False)
+    if top is TWICE:
+        raise InputError(NAMED_TWICE)
+    features = [top] if isinstance(top, _Feature) else top.get("features") if isinstance(top, dict) else None
+    if not isinstance(features, list) or not (isinstance(top, _Feature) or top.get("type") == "FeatureCollection"):
+        raise InputError("The file is no GeoJSON FeatureCollection of points.")
+    features = [feature if isinstance(feature, _Feature) else _Feature() for feature in features]
+
+    def take(columns: PointColumns, bad_rows: str) -> RawPoints:
+        if bad_rows == "refuse" and attempt(lambda: data.decode("utf-8")) is None:
+            raise InputError(NOT_UTF8)
+        return _from_features(features, columns)
+
+    crs = _geojson_crs(top) if isinstance(top, dict) else CRS("OGC:CRS84")
+    if not features:
+        names = dict.fromkeys(filter(None, (wanted.count, wanted.person)))
+    return OpenFile(format="GeoJSON", names=tuple(names), has_geometry=True, crs=crs, rows=len(features), take=take)
+
+
+def _whole(digits: str) -> int | str:
+    return int(digits) if len(digits) < 19 else digits
+
+
+def flatten_json(data: bytes) -> bytes:
+    """The same JSON with 0 in place of values that are nested deeper than 100, which the parser would not accept.
+
+    Each value is replaced or kept by its own depth alone, so that no other feature is affected.
+    """
+    content = np.frombuffer(data, np.uint8)
+    quotes, marks = np.flatnonzero(content == ord('"')), np.flatnonzero(content == ord("\\"))
+    first = np.flatnonzero(np.r_[True, np.diff(marks) > 1][: len(marks)])
+    lengths = np.diff(np.r_[first, len(marks)])
+    quotes = np.setdiff1d(quotes, (marks[first] + lengths)[lengths % 2 == 1], assume_unique=True)
+    positions = np.flatnonzero(np.isin(content, _BRACKETS))
+    positions = positions[np.searchsorted(quotes, positions) % 2 == 0]
+    opens = np.isin(content[positions], _OPENINGS)
+    depth = np.cumsum(np.where(opens, 1, -1))
+    begins, ends = positions[opens & (depth == _DEEPEST + 1)], positions[~opens & (depth == _DEEPEST)]
+    if not len(begins) or len(begins) != len(ends):
+        return data
+    change = np.zeros(len(content) + 1, np.int8)
+    change[begins], change[ends + 1] = 1, -1
+    flat = np.where(np.cumsum(change[:-1], dtype=np.int8) > 0, ord(" "), content)
+    flat[begins] = ord("0")
+    return flat.astype(np.uint8).tobytes()
+
+
+def once(pairs: list[tuple[str, Any]]) -> Any:
+    """The object of a JSON parser's hook, or TWICE if it has a name twice."""
+    thing = dict(pairs)
+    return thing if len(thing) == len(pairs) else TWICE
+
+
+def _feature(geometry: Any, kept: dict[str, Any]) -> _Feature:
+    if not isinstance(geometry, dict):
+        return _Feature(kept=kept)
+    if geometry.get("type") != "Point":
+        return _Feature(is_other_shape=True, kept=kept)
+    point = geometry.get("coordinates")
+    if isinstance(point, list) and len(point) >= 2 and all(type(value) in (int, float) for value in point[:2]):
+        return _Feature(float(point[0]), float(point[1]), False, kept)
+    return _Feature(kept=kept)
+
+
+def _geojson_crs(top: dict[str, Any]) -> CRS:
+    """CRS84, unless the file has the member `crs` of GeoJSON before RFC 7946."""
+    declared = top.get("crs")
+    if declared is None:
+        return CRS("OGC:CRS84")
+    if not isinstance(declared, dict) or declared.get("type") != "name":
+        raise InputError("The GeoJSON's crs member is not a name; links are never followed. Save the file in longitude and latitude.")
+    return guarded("The GeoJSON's crs member names no known CRS.", lambda: CRS.from_user_input(declared["properties"]["name"]))
+
+
+def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints:
+    others = sum(feature.is_other_shape for feature in features)
+    if others and others == len(features):
+        raise InputError(NOT_POINTS)
+    x = np.array([feature.x for feature in features], np.float64)
+    y = np.array([feature.y for feature in features], np.float64)
+
+    def get(name: str) -> NDArray[np.object_]:
+        cells = np.empty(len(features), object)
+        cells[:] = [_cell(feature.kept.get(name), name == columns.person) for feature in features]
+        return cells
+
+    return raw_points(columns, get, x=x, y=y, has_other_shapes=others > 0)
+
+
+def _cell(value: Any, as_text: bool) -> Any:
+    """A property as a text (None stays None), or as it is if it may be a number."""
+    if as_text:
+        return None if value is None else str(value)
+    return value if type(value) in (int, float, str) else None
