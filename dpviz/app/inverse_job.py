@@ -28,7 +28,7 @@ class InverseJob:
 
     def __init__(self, asked: object, data: Any, mechanisms: dict[str, AnyMechanism], wanted: Wanted) -> None:
         self.asked, self.rows = asked, list[dict[str, Any]]()
-        self._known = (data, mechanisms, wanted)
+        self._data, self._mechanisms, self._wanted = data, mechanisms, wanted
         self._looks, self._stop = 0, Event()
         self._thread = Thread(target=self._work, name="inverse", daemon=True)
 
@@ -51,16 +51,16 @@ class InverseJob:
     @property
     def share(self) -> float:
         """How much of the search is done, 0 to 1; it may end earlier."""
-        total = max(len(self._known[1]), 1)
+        total = max(len(self._mechanisms), 1)
         return min((len(self.rows) + min(self._looks / MOST_LOOKS, 1.0)) / total, 1.0)
 
     @property
     def at(self) -> str:
         """Whose epsilon is looked for."""
-        return [*self._known[1], ""][len(self.rows)]
+        return [*self._mechanisms, ""][len(self.rows)]
 
     def _work(self) -> None:
-        for label in self._known[1]:
+        for label in self._mechanisms:
             try:
                 self.rows.append(self._answer(label))
             except _StoppedError:
@@ -68,9 +68,8 @@ class InverseJob:
             self._looks = 0
 
     def _answer(self, label: str) -> dict[str, Any]:
-        data, mechanisms, wanted = self._known
         try:
-            found = wanted_epsilon(mechanisms[label], data, wanted, look=self._look)
+            found = wanted_epsilon(self._mechanisms[label], self._data, self._wanted, look=self._look)
         except DpvizError as refused:
             return {"Configuration": label, "ε": None, "error": np.nan, "note": str(refused)}
         return {"Configuration": label, "ε": found.epsilon, "error": found.error, "note": found.note}

@@ -406,7 +406,7 @@ def pruning_threshold(value: float, domain: Domain) -> PruningCandidate:  # noqa
 
 
 @dataclass(frozen=True, kw_only=True)
-class Family:
+class Tunable:
     """One setting that can be tuned.
 
     Attributes:
@@ -420,9 +420,9 @@ class Family:
     whole: bool = True
 
 
-FAMILIES: dict[str, Family] = {
-    "quadtree height": Family(values=tuple(range(2, 11)), candidate=quadtree_height),
-    "grid size": Family(values=tuple(1 << step for step in range(2, 10)), candidate=grid_size),
-    "pruning threshold": Family(values=(0, 8, 16, 32, 64), candidate=pruning_threshold, whole=False),
+TUNABLE: dict[str, Tunable] = {
+    "quadtree height": Tunable(values=tuple(range(2, 11)), candidate=quadtree_height),
+    "grid size": Tunable(values=tuple(1 << step for step in range(2, 10)), candidate=grid_size),
+    "pruning threshold": Tunable(values=(0, 8, 16, 32, 64), candidate=pruning_threshold, whole=False),
 }
 """What can be tuned, by name. A new one is one candidate and one line here."""

@@ -30,32 +30,39 @@ class Measured:
     """One depth of the tree as it was released.
 
     Attributes:
-        node: (n,) places on the Z-order curve of this depth.
+        node: (n,) positions on the Z-order curve of this depth.
         split: (n,) whether it has four children.
-        numbers: (n,) weighted mean of all measurements, (n,) variance of its noise, (n,) first and (n,) second measurement; NaN
-            and an infinite variance where there is none.
+        mean: (n,) weighted mean of all measurements, NaN where there is none.
+        variance: (n,) of its noise, infinite where there is none.
+        first: (n,) first measurement, NaN where there is none.
+        again: (n,) second measurement, NaN where there is none.
     """
 
     node: Integers
     split: Mask
-    numbers: tuple[Floats, Floats, Floats, Floats]
+    mean: Floats
+    variance: Floats
+    first: Floats
+    again: Floats
 
     @classmethod
     def skipped_root(cls) -> Self:
         """The whole domain: not measured, always split."""
         unknown = np.full(1, np.nan)
-        return cls(node=np.zeros(1, np.int64), split=np.ones(1, np.bool_), numbers=(unknown, np.full(1, np.inf), unknown, unknown))
+        return cls(
+            node=np.zeros(1, np.int64), split=np.ones(1, np.bool_), mean=unknown, variance=np.full(1, np.inf), first=unknown, again=unknown
+        )
 
     @classmethod
     def of(cls, node: Integers, split: Mask, first: tuple[Floats, Floats], again: tuple[Floats, Floats]) -> Self:
         """Both measurements with their variances, taken together by inverse variance."""
         (value, variance), (second, spread) = first, again
         both = np.flatnonzero(np.isfinite(spread))
-        mean, rest = value.copy(), variance.copy()
+        mean, combined = value.copy(), variance.copy()
         weight = spread[both] / (spread[both] + variance[both])
         mean[both] = weight * value[both] + (1 - weight) * second[both]
-        rest[both] = weight * variance[both]
-        return cls(node=node, split=split, numbers=(mean, rest, value, second))
+        combined[both] = weight * variance[both]
+        return cls(node=node, split=split, mean=mean, variance=combined, first=value, again=second)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +129,8 @@ class PathTree(PointMechanism):
         )
         levels = self._measured(counter, budget.epsilon / bound)
         tree = quarter_tree([level.node for level in levels], [np.where(level.split, 4, 0) for level in levels], range(len(levels)), order)
-        value, variance, first, again = (np.concatenate(parts) for parts in zip(*(level.numbers for level in levels), strict=True))
+        value, variance = (np.concatenate([getattr(level, name) for level in levels]) for name in ("mean", "variance"))
+        first, again = (np.concatenate([getattr(level, name) for level in levels]) for name in ("first", "again"))
         notes = ("Every path spends all of ε, in parts that depend on what was released; the step stands for their sum.",)
         finish = Finish(mechanism=self, budget=budget, notes=notes, approximate=APPROXIMATE, **finish_settings(self))
         return replace(counter.make_release(finish, tree, value, variance), noisy=first, again=again)

@@ -24,7 +24,7 @@ from dpviz.mechanisms.expected_error import (
 )
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, all_on_leaves
 from dpviz.mechanisms.points.uniform_grid import MOST_PER_SIDE
-from dpviz.mechanisms.tuning import FAMILIES, SMALLEST_TOTAL, Candidate, ReleasableCandidate, Tuning
+from dpviz.mechanisms.tuning import SMALLEST_TOTAL, TUNABLE, Candidate, ReleasableCandidate, Tuning
 from dpviz.privacy.budget import Budget, PureBudget, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.selection import Scores, bounded_scores
@@ -197,14 +197,14 @@ class Tuned(Tuning):
     title: ClassVar[str] = "Privately tuned"
     summary: ClassVar[str] = "Spends a part of ε on choosing a setting of another mechanism, then releases with it."
 
-    tune: str = setting("quadtree height", "What is tuned", choices=tuple(FAMILIES), help="Which setting of which mechanism is chosen.")
+    tune: str = setting("quadtree height", "What is tuned", choices=tuple(TUNABLE), help="Which setting of which mechanism is chosen.")
     values: tuple[float, ...] = setting(
         (), "Values to choose from", low=0, high=1e12, help="Left empty, a usual range; cut to the lattice, doubles left out."
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if FAMILIES[self.tune].whole and not all(value.is_integer() and value >= 1 for value in self.values):
+        if TUNABLE[self.tune].whole and not all(value.is_integer() and value >= 1 for value in self.values):
             raise SettingError(f"Values to choose from must be whole numbers of at least 1 for the {self.tune}.")
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
@@ -224,8 +224,8 @@ class Tuned(Tuning):
 
     def candidates(self, domain: Domain) -> list[ReleasableCandidate]:
         """The different candidates that the lattice has room for."""
-        family = FAMILIES[self.tune]
-        return list(dict.fromkeys(family.candidate(value, domain) for value in sorted(self.values or family.values)))
+        tunable = TUNABLE[self.tune]
+        return list(dict.fromkeys(tunable.candidate(value, domain) for value in sorted(self.values or tunable.values)))
 
     def check(self, frame: Domain) -> None:
         """Raise what is wrong with the boxes, or if any candidate would be too large."""

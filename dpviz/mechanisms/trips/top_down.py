@@ -215,9 +215,9 @@ class TopDown(FlowMechanism):
         parts = rho.split(self._weights(tree))
         truth = true_stages(flows, tree)
         stages = [self._root(counter, parts)]
-        place = np.full(len(truth[0].count), len(stages[0].count) - 1, np.int64)
+        released_at = np.full(len(truth[0].count), len(stages[0].count) - 1, np.int64)
         for stage, part in enumerate(parts[-tree.height :], start=1):
-            made, place = self._descend(counter, tree, (stage, part), (stages[-1], truth[stage], place))
+            made, released_at = self._descend(counter, tree, stage, part, stages[-1], truth[stage], released_at)
             stages.append(made)
         return counter.make_release(
             tree,
@@ -242,17 +242,28 @@ class TopDown(FlowMechanism):
         self,
         counter: NoisyFlows,
         tree: PairTree,
-        spend: tuple[int, Fraction],
-        known: tuple[StageCounts, TrueStage, Integers],
+        stage: int,
+        rho: Fraction,
+        above: StageCounts,
+        truth: TrueStage,
+        released_at: Integers,
     ) -> tuple[StageCounts, Integers]:
         """One stage: measure the children of released nodes, make them add up, drop zeros.
 
-        `known` holds the released stage above, the true stage here, and where each true node of the stage above was released
-        (-1 if it was not). Gives the released stage, and the same places for the true nodes here.
+        Args:
+            counter: draws the noise.
+            tree: of pairs.
+            stage: which one, from 1.
+            rho: what it spends.
+            above: the released stage above.
+            truth: the true stage here. PRIVATE.
+            released_at: per true node of the stage above, its index in `above`, or -1 if it was not released. PRIVATE.
+
+        Returns:
+            The released stage, and per true node here its index in it, or -1. The latter is PRIVATE.
         """
-        (stage, rho), (above, truth, place) = spend, known
         children = tree.children(stage, above.origin, above.destination)
-        parent = place[truth.parent]
+        parent = released_at[truth.parent]
         slot = np.where(parent >= 0, np.append(children.starts, 0)[parent] + truth.child, -1)
         true = np.zeros(len(children.origin), np.int64)
         true[slot[slot >= 0]] = truth.count[slot >= 0]

@@ -9,7 +9,7 @@ from dpviz.mechanisms import Quadtree, UniformGrid
 from dpviz.mechanisms.expected_error import Asked, Boxes
 from dpviz.mechanisms.points.tuned import MOST_NODES, Tuned
 from dpviz.mechanisms.tuning import (
-    FAMILIES,
+    TUNABLE,
     GridCandidate,
     HeightCandidate,
     PruningCandidate,
@@ -144,7 +144,7 @@ def test_thresholds_keep_the_nodes_that_are_full_enough():
     assert fine.sum() == fine_leaf.sum() == 4
 
 
-@pytest.mark.parametrize("tune", FAMILIES)
+@pytest.mark.parametrize("tune", TUNABLE)
 def test_every_family_releases_with_a_candidate_and_says_which(tune):
     points = PointCounts.from_matrix(np.random.default_rng(1).poisson(5, (16, 16)))
     found = Tuned(tune=tune).release(points, PureBudget(1), Entropy.seeded(1))
