@@ -1,4 +1,7 @@
-"""The Streamlit app: the only folder that imports Streamlit."""
+"""The Streamlit app: its pages and their tabs, what a session keeps, and the server. The only room that imports Streamlit.
+
+What a page computes, draws or writes belongs in the rooms above, where it is tested without a page.
+"""
 
 from __future__ import annotations
 

@@ -13,9 +13,11 @@ from dpviz.view.help import LONGEST_QUERY, MOST_HITS, Hit, Link, Page, Section, 
 
 _PAGE, _SEARCH = "help page", "help search"
 _STYLE = """<style>
-.dpviz-hit { font-size: 0.92rem; line-height: 1.5; margin: -0.6rem 0 0.9rem; max-width: 52rem; overflow-wrap: anywhere; }
+.dpviz-hit { font-size: 0.92rem; line-height: 1.5; max-width: 52rem; overflow-wrap: anywhere; }
 .dpviz-hit mark { background: rgba(230, 159, 0, 0.35); color: inherit; border-radius: 2px; padding: 0 0.1em; }
 .st-key-help-text { max-width: 60rem; }
+.st-key-help-text [data-testid="stBaseButton-tertiary"] p { text-decoration: underline; text-underline-offset: 0.2em; }
+[class*="st-key-help-section-"] { scroll-margin-top: 4.5rem; }
 </style>"""
 _SCROLL = """<script>document.querySelector(".st-key-help-section-SECTION")?.scrollIntoView();  // of PAGE</script>"""
 
@@ -78,11 +80,12 @@ def _results(query: str) -> None:
 
 
 def _hit(number: int, hit: Hit) -> None:
-    title = "".join(f"**{markdown(piece)}**" if is_word else markdown(piece) for piece, is_word in hit.title)
+    title = " ".join(f"**{markdown(word)}**" if is_found else markdown(word) for word, is_found in hit.title)
     target = {"page": hit.page.key, "section": hit.section.key}
-    st.button(title, key=f"help hit {number}", type="tertiary", on_click=_show, args=(target,))
-    pieces = "".join(f"<mark>{html(piece)}</mark>" if is_word else html(piece) for piece, is_word in hit.excerpt)
-    st.html(f'<div class="dpviz-hit">{pieces}</div>')
+    pieces = "".join(f"<mark>{html(piece)}</mark>" if is_found else html(piece) for piece, is_found in hit.excerpt)
+    with st.container(gap=None):
+        st.button(title, key=f"help hit {number}", type="tertiary", on_click=_show, args=(target,))
+        st.html(f'<div class="dpviz-hit">{pieces}</div>')
 
 
 def _text(page: Page) -> None:

@@ -35,7 +35,7 @@ _EXCERPT = 280
 _FENCE = "```"
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((\w+)\.md(?:#([\w-]+))?\)")
 _PICTURE = re.compile(r"^!\[.*\]\(.*\)\n+", re.MULTILINE)
-_SIGNS = re.compile(r"^```\w*$|[`|]|^#+ |^\* |\*\*|^[-|: ]+$", re.MULTILINE)
+_SIGNS = re.compile(r"^```\w*$|^[-|: ]+$|[`|]|^#+ |^\* |\*\*", re.MULTILINE)
 _ITALIC = re.compile(r"(?<![\w/])\*(?=\S)([^*\n]+)\*(?!\w)")
 
 
@@ -93,8 +93,8 @@ class Hit:
     Attributes:
         page: where it is.
         section: the section.
-        title: pieces of "page: heading", each with whether it is one of the words.
-        excerpt: pieces of the text around the first word, likewise.
+        title: the words of "page: heading", each with whether it holds a word of the query.
+        excerpt: pieces of the text around the first word that was found, each with whether it is a word of the query.
     """
 
     page: Page
@@ -155,14 +155,16 @@ def search(query: str, found_in: Sequence[Page] | None = None) -> list[Hit]:
         for section in page.sections:
             heading = f"{page.title}: {section.title}" if section.key else page.title
             if all(word in f"{heading} {section.text}".lower() for word in words):
-                hit = Hit(page=page, section=section, title=_marked(heading, marks), excerpt=_excerpt(section.text, marks))
+                title = tuple((word, marks.search(word) is not None) for word in heading.split())
+                hit = Hit(page=page, section=section, title=title, excerpt=_excerpt(section.text, marks))
                 found.append((-sum(word in section.title.lower() for word in words), hit))
     return [hit for _, hit in sorted(found, key=lambda each: each[0])][:MOST_HITS]
 
 
 def _cut(markdown: str) -> Iterator[tuple[str, str]]:
     """Heading and body of each section; a line of code that looks like a heading is none."""
-    heading, lines, in_code = "", [], False
+    lines: list[str] = []
+    heading, in_code = "", False
     for line in markdown.splitlines():
         in_code ^= line.startswith(_FENCE)
         if line.startswith("## ") and not in_code:

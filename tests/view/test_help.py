@@ -76,7 +76,7 @@ class TestSearch:
     def test_words_are_marked_in_title_and_text_as_they_are_written_there(self):
         hit = search("row", [BOATS])[0]
         assert (words(hit.title), words(hit.excerpt)) == (["row"], ["row"])
-        assert "".join(piece for piece, _ in hit.title) == "Boats: How to row"
+        assert " ".join(word for word, _ in hit.title) == "Boats: How to row"
 
     def test_signs_of_regular_expressions_are_signs(self):
         assert words(search("/*.csv", [BOATS])[0].excerpt) == ["/*.csv"]
