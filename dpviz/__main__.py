@@ -56,7 +56,7 @@ def _app(command: argparse.ArgumentParser) -> None:
 
 
 def _release(command: argparse.ArgumentParser) -> None:
-    command.add_argument("config", help="a TOML file; see README")
+    command.add_argument("config", help="a TOML file; see the app's Help page, Publishing a release")
     command.add_argument("--output", metavar="FOLDER", help="write there instead of where the configuration says")
     _engine(command)
     instead = command.add_mutually_exclusive_group()
@@ -78,7 +78,7 @@ def _engine(command: argparse.ArgumentParser) -> None:
 
 
 def _compare(command: argparse.ArgumentParser) -> None:
-    command.add_argument("config", help="a TOML file; see README")
+    command.add_argument("config", help="a TOML file; see the app's Help page, Studies")
     command.add_argument("--output", metavar="FILE", help="write the table to FILE (.csv or .json) instead of stdout")
     _engine(command)
     command.add_argument("--workers", type=int, metavar="N", help="processes to work in (default: one per processor)")

@@ -1,21 +1,37 @@
-"""README and CI say the same thing, and README names every mechanism."""
+"""What README and the pages of help say is so: commands, configurations, links, tests. Doctests run their Python."""
 
 import re
 import tomllib
 from pathlib import Path
+
+import pytest
 
 import dpviz as dv
 from dpviz.__main__ import parser
 from dpviz.cli.commands import COMMANDS
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.publishing.config import from_tables
+from dpviz.view.help import PAGES, page_of, pages, section_key
 
 ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "dpviz" / "docs"
 README = (ROOT / "README.md").read_text("utf-8")
+TEXTS = {"README.md": README} | {path.name: path.read_text("utf-8") for path in sorted(DOCS.glob("*.md"))}
+MAINTAINERS = {
+    path: (ROOT / path).read_text("utf-8") for path in ("dpviz/ARCHITECTURE.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md")
+}
+EVERY_TEXT = MAINTAINERS | {"README.md": README} | {f"dpviz/docs/{name}": text for name, text in TEXTS.items() if name != "README.md"}
 
 
-def test_every_mechanism_is_in_the_table():
-    assert [key for key in (*dv.POINT_MECHANISMS, *dv.FLOW_MECHANISMS) if f"| `{key}` |" not in README] == []
+@pytest.mark.parametrize("name", ["README.md", "mechanisms.md"])
+def test_every_mechanism_is_in_the_table(name):
+    assert [key for key in (*dv.POINT_MECHANISMS, *dv.FLOW_MECHANISMS) if f"| `{key}` |" not in TEXTS[name]] == []
+
+
+def test_readme_is_short_and_lists_every_page():
+    assert len(README.split()) <= 1300
+    listed = re.findall(r"^\| \[(.*?)\]\(dpviz/docs/(\w+)\.md\)", README, re.MULTILINE)
+    assert listed == [(page.title, key) for key, page in pages().items()]
 
 
 def test_ci_runs_the_test_command_of_the_readme():
@@ -24,22 +40,68 @@ def test_ci_runs_the_test_command_of_the_readme():
     assert r"s/^\(python3 -m venv .*pytest\)$/\1/p" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
-def test_linked_files_exist():
-    links = [part.split(")")[0] for part in README.split("](")[1:]]
-    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+@pytest.mark.parametrize("name", EVERY_TEXT)
+def test_linked_files_exist(name):
+    links = re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", EVERY_TEXT[name])
+    assert [link for link in links if "://" not in link and not ((ROOT / name).parent / link).exists()] == []
 
 
-def test_every_command_is_shown_and_is_understood_as_it_stands_there():
-    shown = [line.partition("#")[0].split()[1:] for line in README.splitlines() if line.startswith("dpviz ")]
-    assert {parser().parse_args(words).command for words in shown} == set(COMMANDS)
+def test_pages_link_to_pages_and_sections_that_there_are():
+    assert {path.stem for path in DOCS.glob("*.md")} == set(PAGES)
+    sections = {key: {section.key for section in page.sections} for key, page in pages().items()}
+    links = [link for page in pages().values() for section in page.sections for link in section.links]
+    assert links
+    assert [link for link in links if link.section not in sections[link.page]] == []
+
+
+def test_headings_of_a_page_differ():
+    for page in pages().values():
+        keys = [section.key for section in page.sections]
+        assert len(set(keys)) == len(keys) > 2
+
+
+def test_no_sign_of_a_page_means_more_to_streamlit_than_to_a_reader_of_markdown():
+    """Outside of code: dollars would be formulas, colons with brackets colours or icons."""
+    for name, text in TEXTS.items():
+        words = re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+        assert re.findall(r"\$|:\w+\[|:\w+:|~\S+~", words) == [], name
+
+
+def commands():
+    """Each line of a shell that calls dpviz, with the file it stands in."""
+    return [
+        pytest.param(line.partition("  #")[0].split()[1:], id=f"{name}: {line.partition('  #')[0].strip()}")
+        for name, text in TEXTS.items()
+        for line in "\n".join(re.findall(r"```sh\n(.*?)```", text, re.DOTALL)).splitlines()
+        if line.startswith("dpviz ")
+    ]
+
+
+def test_every_command_is_shown():
+    assert {each.values[0][0] for each in commands()} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("words", commands())
+def test_a_command_that_is_shown_is_understood(words):
+    assert parser().parse_args([word.strip('"') for word in " ".join(words).split()]).command == words[0]
 
 
 def test_the_configuration_that_is_shown_is_a_good_one():
-    config = from_tables(tomllib.loads(re.search(r"```toml\n(.*?)```", README, re.DOTALL)[1]))
+    config = from_tables(tomllib.loads(re.search(r"```toml\n(.*?)```", TEXTS["publishing.md"], re.DOTALL)[1]))
     assert config.mechanism.built(POINT_FAMILY).height == 8
     assert config.dataset.cap() == dv.PureBudget(2)
 
 
 def test_exit_codes_are_said():
-    assert "0 done; 1 refused" in README
-    assert "130 interrupted" in README
+    assert "0 done; 1 refused" in TEXTS["commands.md"]
+    assert "130 interrupted" in TEXTS["commands.md"]
+
+
+def test_every_option_of_engines_is_named():
+    words = ("--engine dask", "--address", "--insecure-address", "dpviz[scale]", "dask scheduler", "dask worker", "DPVIZ_DASK_ADDRESS")
+    assert [word for word in words if word not in TEXTS["engines.md"]] == []
+
+
+def test_the_key_of_a_heading_is_that_of_its_link():
+    page = page_of("page", "# Page\n\n## What's new, and `when`?\n\nText.\n")
+    assert page.sections[1].key == section_key("What's new, and `when`?") == "whats-new-and-when"

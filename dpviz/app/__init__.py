@@ -1,4 +1,7 @@
-"""The Streamlit app: the only folder that imports Streamlit."""
+"""The Streamlit app: its pages and their tabs, what a session keeps, and the server. The only room that imports Streamlit.
+
+What a page computes, draws or writes belongs in the rooms above, where it is tested without a page.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.compare.page import compare_page
+from dpviz.app.help_page import help_page
 from dpviz.app.learn_page import learn_page
 from dpviz.app.points_page import points_page
 from dpviz.app.release_page import release_page
@@ -46,8 +50,9 @@ def main() -> None:
     compare = st.Page(compare_page, title="Compare", url_path="compare")
     learn = st.Page(learn_page, title="Learn", url_path="learn")
     release = st.Page(lambda: release_page(points, trips), title="Release", url_path="release")
+    explained = st.Page(help_page, title="Help", url_path="help")
     start = st.Page(lambda: start_page(points, trips, compare, learn), title="Start", url_path="start", default=True)
-    chosen = st.navigation([start, points, trips, compare, learn, release], position="top")
+    chosen = st.navigation([start, points, trips, compare, learn, release, explained], position="top")
     title = "dpviz" if chosen is start else f"{chosen.title} - dpviz"
     st.set_page_config(page_title=title, page_icon=str(folder("assets") / "logo.svg"), layout="wide")
     st.logo(folder("assets") / "logo.svg", size="small")

@@ -1,1 +1,5 @@
-"""What a release is asked, and how far it is from the truth."""
+"""Releases compared with the truth: errors of counts and queries, studies of many mechanisms, audits, record matching.
+
+Results of this room are for the curator: they depend on private data, and no part of them may get into a release. What a release says of
+itself without the truth is in `dpviz.release`; charts of results are in `dpviz.view`.
+"""

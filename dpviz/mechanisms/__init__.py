@@ -1,4 +1,7 @@
-"""One method per file: the only door from private to public."""
+"""The mechanisms, and what they share: the only step from private counts to public releases.
+
+Each method is one file in `points/` or `trips/`. What knows no mechanism (noise, medians, least squares) belongs in `dpviz.privacy`.
+"""
 
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts

@@ -74,7 +74,7 @@ class MechanismPart:
     """[mechanism]: which one.
 
     Attributes:
-        key: its name in the tables of README.
+        key: its name in README's tables of mechanisms.
         settings: those that differ from the defaults.
     """
 

@@ -72,6 +72,12 @@ OURS = {
     "release_page.py: st.segmented_control('Data', list(ready), default=next(iter(ready)), key='release data', required=True,"
     " persist_state='session')": "a name of a page",
     "release_page.py: label": "fixed words beside the form",
+    "help_page.py: each.title": "a heading of a page of help",
+    "help_page.py: page.key": "the name of a file of a page of help",
+    "help_page.py: pages()[key].title": "the title of a page of help",
+    "help_page.py: section.body": "a text of a page of help",
+    "help_page.py: section.key": "a heading of a page of help",
+    "help_page.py: section.title": "a heading of a page of help",
     "learn_page.py: label": "fixed words",
     "__init__.py: text": "fixed words",
     "chosen.title": "a name of a page",

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -366,8 +365,3 @@ def raising(error):
 
 def console_interrupt():
     os.kill(os.getpid(), signal.SIGINT)
-
-
-def test_the_readme_names_every_option():
-    text = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-    assert all(word in text for word in ("--engine dask", "--address", "dpviz[scale]", "dask scheduler", "dask worker"))

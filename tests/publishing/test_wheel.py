@@ -16,6 +16,7 @@ import pytest
 
 from dpviz.release.files import read_release
 from dpviz.samples.flows import FLOW_SAMPLES
+from dpviz.view.help import PAGES
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="paths of a POSIX environment")]
@@ -69,7 +70,7 @@ def ran(installed, folder, *words):
     return subprocess.run([installed / "dpviz", *words], cwd=folder, env=surroundings, capture_output=True, text=True, check=False)
 
 
-def test_the_wheel_carries_the_app_its_settings_and_its_data(wheel):
+def test_the_wheel_carries_the_app_its_settings_its_data_and_its_pages_of_help(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     tracked = subprocess.run(
         ["git", "ls-files", "assets", "sample_data"], cwd=ROOT, capture_output=True, text=True, check=False
@@ -78,6 +79,7 @@ def test_the_wheel_carries_the_app_its_settings_and_its_data(wheel):
     assert carried <= names
     schemas = {"dpviz/release/manifest.schema.json", "dpviz/release/manifest_1_0.schema.json"}
     assert {"dpviz/start/app.py", "dpviz/start/.streamlit/config.toml", *schemas} <= names
+    assert {"dpviz/ARCHITECTURE.md", *(f"dpviz/docs/{key}.md" for key in PAGES)} <= names
     assert not any(name.startswith("tests") or Path(name).name.startswith("make") for name in names)
 
 
