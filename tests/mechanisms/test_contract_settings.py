@@ -3,9 +3,9 @@
 import pytest
 
 from dpviz.errors import SettingError
-from dpviz.mechanisms import POINT_MECHANISMS
+from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS
 
-ROWS = pytest.mark.parametrize("mechanism", [pytest.param(row, id=key) for key, row in POINT_MECHANISMS.items()])
+ROWS = pytest.mark.parametrize("mechanism", [pytest.param(row, id=key) for key, row in {**POINT_MECHANISMS, **FLOW_MECHANISMS}.items()])
 
 
 def bad_values(rule) -> list:
@@ -38,26 +38,23 @@ def bad_values(rule) -> list:
     ]
 
 
-RULES = [pytest.param(row, rule, id=f"{key}-{rule.name}") for key, row in POINT_MECHANISMS.items() for rule in row.rules()]
+@ROWS
+def test_settings_out_of_range_are_refused_by_their_label(mechanism):
+    for rule in mechanism.rules():
+        values = bad_values(rule)
+        assert len(values) >= 3, rule.name
+        for value in values:
+            with pytest.raises(SettingError) as refusal:
+                mechanism(**{rule.name: value})
+            assert str(refusal.value).startswith(rule.label), (rule.name, value)
 
 
-@pytest.mark.parametrize(("mechanism", "rule"), RULES)
-def test_settings_out_of_range_are_refused_by_their_label(mechanism, rule):
-    values = bad_values(rule)
-    assert len(values) >= 3
-    for value in values:
-        with pytest.raises(SettingError) as refusal:
-            mechanism(**{rule.name: value})
-        assert str(refusal.value).startswith(rule.label)
-
-
-@pytest.mark.parametrize(("mechanism", "rule"), RULES)
-def test_the_ends_of_a_range_its_choices_and_its_default_are_accepted(mechanism, rule):
-    values = [rule.default, *rule.choices]
-    if not isinstance(rule.default, tuple):
-        values += [bound for bound in (rule.low, rule.high) if bound is not None]
-    for value in values:
-        assert getattr(mechanism(**{rule.name: value}), rule.name) == value
+@ROWS
+def test_the_ends_of_a_range_its_choices_and_its_default_are_accepted(mechanism):
+    for rule in mechanism.rules():
+        ends = () if isinstance(rule.default, tuple) else (rule.low, rule.high)
+        for value in (rule.default, *rule.choices, *(end for end in ends if end is not None)):
+            assert getattr(mechanism(**{rule.name: value}), rule.name) == value, rule.name
 
 
 @ROWS
