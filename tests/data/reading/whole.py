@@ -88,7 +88,7 @@ def archive(members, method=zipfile.ZIP_DEFLATED):
 
 
 def parquet(**options):
-    """Bytes of a Parquet file of columns; `metadata` goes to its schema, and without `store_schema` a packed column reads as a plain one."""
+    """Bytes of a Parquet file of columns; `metadata` goes to its schema. Without `store_schema` packed columns read as plain ones."""
     metadata, names, stored = options.pop("metadata", None), options.pop("names", None), options.pop("store_schema", True)
     arrays = [each if isinstance(each, pa.Array) else pa.array(each) for each in options.values()]
     table = pa.Table.from_arrays(arrays, names or [*options])
