@@ -13,3 +13,9 @@ def often(cases, kept):
 def rarely(case):
     """A case of the slow run."""
     return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow)
+
+
+def named(cases, kept):
+    """The same for a dict of cases by name, their ids: `kept` are names, or how many of the first."""
+    kept = list(cases)[:kept] if isinstance(kept, int) else kept
+    return [pytest.param(case, id=name, marks=() if name in kept else pytest.mark.slow) for name, case in cases.items()]

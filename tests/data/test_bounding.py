@@ -14,7 +14,7 @@ from dpviz.space.domain import Domain
 from tests.data.reading.files import text
 from tests.strategies import dense
 
-few = settings(max_examples=40, deadline=None, derandomize=True)
+few = settings(max_examples=20, deadline=None, derandomize=True)
 SQUARE = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
 
 

@@ -14,7 +14,7 @@ from dpviz.errors import DomainError, InputError
 from dpviz.space.domain import Domain
 from tests.strategies import dense, domains, points_in
 
-few = settings(max_examples=40, deadline=None, derandomize=True)
+few = settings(max_examples=20, deadline=None, derandomize=True)
 SQUARE = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
 
 

@@ -16,7 +16,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve
-from tests.often import often
+from tests.often import named, often
 
 VARIANTS = {
     "adaptive_grid as measured": AdaptiveGrid(least_squares=False),
@@ -33,13 +33,7 @@ VARIANTS = {
 DEFAULTS = {key: row() for key, row in POINT_MECHANISMS.items()}
 ROWS = pytest.mark.parametrize("mechanism", [pytest.param(row, id=key) for key, row in POINT_MECHANISMS.items()])
 EVERY = pytest.mark.parametrize("mechanism", [pytest.param(made, id=name) for name, made in (DEFAULTS | VARIANTS).items()])
-OFTEN = pytest.mark.parametrize(
-    "mechanism",
-    [
-        *(pytest.param(made, id=name) for name, made in DEFAULTS.items()),
-        *(pytest.param(made, id=name, marks=pytest.mark.slow) for name, made in VARIANTS.items()),
-    ],
-)
+OFTEN = pytest.mark.parametrize("mechanism", named(DEFAULTS | VARIANTS, DEFAULTS))
 KINDS = {
     "discrete Laplace": ((1, 49), 1),  # 49: the coefficients of a wavelet of order 6 that one record changes
     "discrete Laplace, along a path": ((Fraction(7, 3),), 1),
@@ -131,7 +125,7 @@ def test_it_works_on_no_one_and_a_thousand_records(mechanism, records, entropy):
 
 
 @EVERY
-@pytest.mark.parametrize("order", [1, 2, 6, 10, 16])
+@pytest.mark.parametrize("order", often([1, 2, 6, 10, 16], (1, 6, 10)))
 def test_its_default_settings_work_on_every_lattice(mechanism, order):
     points = points_of(500, order)
     release = released(mechanism, points, 1, Entropy.seeded(3))

@@ -22,7 +22,7 @@ from tests.data.reading.files import PLANE, WORLD, upload, zipped
 from tests.data.reading.whole import ENDINGS, MARKS, SEPARATORS, bomb, parquet, public_regions, whole_files
 
 few = settings(max_examples=15, deadline=None, derandomize=True, database=None)
-many = settings(max_examples=1500, deadline=None, derandomize=True, database=None)
+many = settings(max_examples=600, deadline=None, derandomize=True, database=None)
 OPENERS = (
     inspect_points,
     inspect_flows,
@@ -122,7 +122,7 @@ def hit(place, seed):
     opened_by_all(f"{kind}.{ENDINGS.get(form, form)}", damaged, marks=("13.577", "52.416"))
 
 
-@settings(few, max_examples=120)
+@settings(few, max_examples=60)
 @given(place=st.integers(0, 16), seed=st.integers(0, 2**32))
 def test_files_after_a_few_blows(place, seed):
     hit(place, seed)
