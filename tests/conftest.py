@@ -10,12 +10,18 @@ from dpviz.__main__ import main
 
 settings.register_profile("dpviz", deadline=None)  # how long an example takes says more about the machine than about the code
 settings.load_profile("dpviz")
+LONGEST = ("test_psd.py", "test_published.py", "test_audits.py", "test_contract.py")
 
 
 def pytest_xdist_auto_num_workers(config):
     """Workers for `-n auto`: none with `-m benchmark` or `-s`."""
     alone = config.option.markexpr == "benchmark" or config.option.capture == "no"
     return 0 if alone else min(3, 1 + (os.cpu_count() or 1))
+
+
+def pytest_collection_modifyitems(items):
+    """A file runs in one process: those that take longest begin first."""
+    items.sort(key=lambda item: item.path.name not in LONGEST and not item.path.name.startswith("test_browser"))
 
 
 def pytest_collection_finish():
