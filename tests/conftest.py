@@ -1,5 +1,6 @@
 """Tests run in three processes, for many wait rather than work; what measures time or prints runs in one."""
 
+import gc
 import os
 
 import pytest
@@ -9,12 +10,25 @@ from dpviz.__main__ import main
 
 settings.register_profile("dpviz", deadline=None)  # how long an example takes says more about the machine than about the code
 settings.load_profile("dpviz")
+LONGEST = ("test_psd.py", "test_published.py", "test_audits.py", "test_contract.py")
 
 
 def pytest_xdist_auto_num_workers(config):
     """Workers for `-n auto`: none with `-m benchmark` or `-s`."""
     alone = config.option.markexpr == "benchmark" or config.option.capture == "no"
     return 0 if alone else min(3, 1 + (os.cpu_count() or 1))
+
+
+def pytest_collection_modifyitems(items):
+    """A file runs in one process: those that take longest begin first."""
+    items.sort(key=lambda item: item.path.name not in LONGEST and not item.path.name.startswith("test_browser"))
+
+
+def pytest_collection_finish():
+    """What was imported stays until the end: the garbage collector need not go through it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 100)
 
 
 @pytest.fixture(scope="module")

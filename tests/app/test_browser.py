@@ -41,18 +41,26 @@ def typed_box(page):
     return [float(page.get_by_label(side, exact=True).input_value()) for side in ("West", "South", "East", "North")]
 
 
-def test_teach_from_the_start_page_to_a_clicked_range_query(chromium, address, tmp_path):
-    with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, seen):
-        page.get_by_role("button", name="Open the map").click()
-        until(lambda: colours(page) > 20, "the truth on the map before the first draw")
-        assert background(page) > 600
-        before = len(seen.sizes)
-        draw(page)
-        partitions(page, "16,384")
-        until(lambda: colours(page) > 100, "released partitions on the map")
-        print(f"\nlargest message on draw: {max(seen.sizes[before:]) / 2**20:.2f} MiB")
-        released = pixels(page)
+def drawn(page):
+    """From the start page to the first release; the map's pixels."""
+    page.get_by_role("button", name="Open the map").click()
+    until(lambda: colours(page) > 20, "the truth on the map before the first draw")
+    assert background(page) > 600
+    draw(page)
+    partitions(page, "16,384")
+    until(lambda: colours(page) > 100, "released partitions on the map")
+    return pixels(page)
 
+
+def test_teach_from_the_start_page_to_a_map(chromium, address, tmp_path):
+    with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, _):
+        drawn(page)
+
+
+@pytest.mark.slow
+def test_teach_from_the_start_page_to_a_clicked_range_query(chromium, address, tmp_path):
+    with visit(chromium, address, "", scheme="light", tmp_path=tmp_path) as (page, _):
+        released = drawn(page)
         slider = page.locator(".st-key-zoom").get_by_role("slider")
         slider.focus()
         for _ in range(4):

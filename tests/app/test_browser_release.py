@@ -7,7 +7,7 @@ from dpviz.privacy.ledger import Ledger
 from tests.app.browse import draw, until, visit
 from tests.app.walk import ROOT
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 LINK = 'points?mode=Curate&sample=gaussian_cluster&size=2000&order=7&epsilon=1&settings={"height":5}'
 
 
@@ -70,7 +70,6 @@ def test_a_release_is_published_downloaded_and_read_back(chromium, own, tmp_path
         assert len(draws(ledger)) == 2
 
 
-@pytest.mark.slow
 def test_a_double_click_on_draw_spends_once_where_the_draw_takes_a_while(chromium, own, tmp_path):
     address, ledger = own
     slow = 'points?mode=Curate&sample=la_residents&mechanism=privelet&epsilon=1&settings={"height":9}'
@@ -84,7 +83,6 @@ def test_a_double_click_on_draw_spends_once_where_the_draw_takes_a_while(chromiu
         assert len(draws(ledger)) == 1
 
 
-@pytest.mark.slow
 def test_an_upload_is_named_capped_drawn_and_forgotten(chromium, own, tmp_path):
     address, ledger = own
     (tmp_path / "homes.csv").write_bytes(b"lon,lat\n-118.2,34.1\n-80.25,25.5\n")

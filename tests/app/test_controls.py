@@ -108,6 +108,7 @@ def test_dragging_moves_share_between_neighbours(page):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_boundary_of_an_empty_part_can_be_pulled_out_again_without_a_callback(page):
     drag(page, 1, 0.999, 0.5)
     see(page, r"pair: 0.50 0.50")
@@ -115,6 +116,7 @@ def test_a_boundary_of_an_empty_part_can_be_pulled_out_again_without_a_callback(
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_escape_takes_a_drag_back(page):
     drag(page, 0, 0.3, 0.45, drop=False)
     page.keyboard.press("Escape")
@@ -136,6 +138,7 @@ def test_arrow_keys_move_by_one_and_five_percent_and_are_sent_once(page):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_a_locked_part_is_skipped_and_a_preset_is_shown(page):
     page.get_by_text("lock").click()
     see(page, r"run 2")
@@ -151,6 +154,7 @@ def test_a_locked_part_is_skipped_and_a_preset_is_shown(page):
 
 
 @pytest.mark.browser
+@pytest.mark.slow
 def test_where_structure_meets_counts_all_unlocked_counts_give_and_take(page):
     assert page.locator(".part.structure").count() == 1
     drag(page, 2, 0.298, 0.598)

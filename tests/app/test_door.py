@@ -133,6 +133,7 @@ def test_other_users_cannot_read_it_from_the_list_of_processes(running):
     assert text.count("token=") == 1
 
 
+@pytest.mark.slow
 def test_without_a_token_it_says_what_that_means(dpviz_app):
     process, address, text = dpviz_app("--no-token")
     assert "token=" not in address

@@ -16,6 +16,7 @@ from tests.app.test_compare_own import at
 from tests.app.test_compare_page import finished
 from tests.app.walk import errors, go, good, labelled, name_dataset, pages_app, points_app, press_draw, protect
 from tests.hostile import LEVELS, NAMES, points_file, regions_file, trips_file
+from tests.often import often, rarely
 
 # Fields of Streamlit's messages by what is done with them. Whatever is in none of these is taken for Markdown.
 STANDING = {
@@ -155,8 +156,8 @@ def checked_study(app):
     return good(app.run())
 
 
-@pytest.mark.parametrize("mode", ["Teach", "Curate"])
-def test_columns_and_what_is_typed_on_the_points_page(mode):
+@pytest.mark.parametrize(("mode", "typed"), [("Teach", ()), ("Curate", NAMES[:3]), rarely(("Curate", NAMES))], ids=["Teach", "some", "all"])
+def test_columns_and_what_is_typed_on_the_points_page(mode, typed):
     app = at("points", config=Config(mode=mode, source="upload", order=4))
     good(app.file_uploader[0].set_value((f"{NAMES[0]}.csv", points_file(), "text/csv")).run())
     checked(app)
@@ -170,7 +171,7 @@ def test_columns_and_what_is_typed_on_the_points_page(mode):
     protect(app, NAMES[8])
     checked(app)
     if mode == "Curate":
-        for name in NAMES:
+        for name in typed:
             labelled(app.text_input, "Name of the dataset").set_value(name)
             labelled(app.number_input, "Cap, ε").set_value(2.0)
             checked(app.run())
@@ -195,7 +196,7 @@ def test_a_dataset_and_a_curator_s_words_until_they_are_published():
     assert "<img" not in published(app).report.decode()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", often(NAMES, 6))
 def test_links(name):
     """Every parameter of a link is one of a few, a number or a setting; a text in its place is nowhere to be seen."""
     link = dict.fromkeys(("sample", "mechanism", "settings", "epsilon", "shown", "zoom", "size", "order", "unit", "tab"), name)

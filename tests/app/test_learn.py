@@ -17,6 +17,7 @@ from dpviz.samples.points import load_sample
 from dpviz.view.charts import STAMP, picture
 from tests.app.learn_walk import BY_KEY, KEYS, address, at, charts, described, learn_app, moved, settings, sizes
 from tests.app.walk import ROOT, fine, good, keys, labelled
+from tests.often import often
 
 HOSTILE = ["", "nan", "inf", "-1", "1e999", "999999999", "True and", "<script>", "../../etc/passwd", "0," * 3000, "1,2", "None", "é" * 50]
 MOVABLE = [
@@ -72,7 +73,7 @@ def seconds(do):
 
 
 class TestControls:
-    @pytest.mark.parametrize("key", KEYS)
+    @pytest.mark.parametrize("key", often(KEYS, 3))
     def test_each_moves_the_stop_and_its_address_which_opens_the_same_and_reset_brings_all_back(self, key):
         app = learn_app(stop=key)
         for name in (name for stop, name in MOVABLE if stop == key):
@@ -141,7 +142,7 @@ class TestAddress:
         assert settings(app) == stop()
         assert address(app) == {"stop": key}
 
-    @pytest.mark.parametrize("stop", [*HOSTILE, "ONE_PERSON", "split&draw=2"])
+    @pytest.mark.parametrize("stop", often(["ONE_PERSON", "split&draw=2", *HOSTILE], 4))
     def test_an_unknown_stop_is_the_first(self, stop):
         assert at(fine(learn_app(stop=stop))) == KEYS[0]
 
@@ -188,7 +189,7 @@ class TestWalk:
 
 
 class TestPictures:
-    @pytest.mark.parametrize("key", KEYS)
+    @pytest.mark.parametrize("key", often(KEYS, 3))
     def test_every_stop_has_one_that_says_what_it_is(self, key):
         stop = stop_of(key)
         shown = stop().show()

@@ -8,6 +8,7 @@ from dpviz.mechanisms import POINT_MECHANISMS
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.samples.points import SAMPLES
 from tests.app.walk import SMALL, captions, drawn, fine, good, keys, open_tab, points_app, press_draw, shares_of
+from tests.often import often
 
 
 def widget(app, rule, name):
@@ -28,7 +29,7 @@ def other_value(rule):
 
 
 class TestControls:
-    @pytest.mark.parametrize("name", POINT_MECHANISMS)
+    @pytest.mark.parametrize("name", often(POINT_MECHANISMS, 4))
     def test_every_mechanism_has_its_controls_and_draws_with_its_defaults(self, name):
         app = fine(points_app({"sample": "gaussian_cluster", "size": "1000", "order": "6"}))
         fine(app.selectbox(key="mechanism").set_value(name).run())
@@ -42,7 +43,7 @@ class TestControls:
         for tab in NAMES:
             fine(open_tab(app, tab))
 
-    @pytest.mark.parametrize("name", POINT_MECHANISMS)
+    @pytest.mark.parametrize("name", often(POINT_MECHANISMS, 4))
     def test_every_setting_can_be_changed_and_set_back(self, name):
         app = fine(points_app({"sample": "gaussian_cluster", "size": "1000", "order": "6", "mechanism": name}))
         rules = {rule.name: rule for rule in POINT_MECHANISMS[name].rules() if rule.name not in ("split", "weights")}
@@ -130,7 +131,7 @@ class TestControls:
         assert fine(app).select_slider(key="epsilon slider").value == 0.1
         assert app.session_state["config"].epsilon == 0.11
 
-    @pytest.mark.parametrize("sample", SAMPLES)
+    @pytest.mark.parametrize("sample", often(SAMPLES, 2))
     def test_every_sample_draws(self, sample):
         app = fine(points_app({"sample": sample, "settings": '{"height":4}', "epsilon": "1"}))
         fine(press_draw(app))

@@ -45,7 +45,7 @@ def test_a_failed_run_is_told(monkeypatch):
 def test_whoever_keeps_a_job_stops_it_by_letting_go():
     keeper = Keeper()
     keeper.let_go()
-    jobs = [StudyJob(study(repeats=20_000), None, []) for _ in range(2)]
+    jobs = [StudyJob(study(repeats=4000), None, []) for _ in range(2)]
     for job in jobs:
         keeper.take(job)
         job.start()
@@ -56,7 +56,7 @@ def test_whoever_keeps_a_job_stops_it_by_letting_go():
 
 
 def test_starting_waits_for_the_first_rows_and_no_longer():
-    job = StudyJob(study(repeats=20_000), None, [])
+    job = StudyJob(study(repeats=4000), None, [])
     job.start(PATIENCE)
     assert job.rows
     assert job.state == RUNNING

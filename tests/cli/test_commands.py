@@ -306,10 +306,14 @@ def test_a_taken_port_is_one_line(run):
     assert "is taken" in err
 
 
-def test_the_bundled_configurations_are_good(run, tmp_path):
+def test_the_bundled_configuration_of_a_release_is_good(run, tmp_path):
     code, out, _ = run("release", SAMPLES / "release.toml", "--dry-run", "--json", "--output", tmp_path / "out")
     assert code == 0
     assert json.loads(out)["levels"][-1]["numbers"] == 4**8
+
+
+@pytest.mark.slow
+def test_the_bundled_configuration_of_a_comparison_is_good(run, tmp_path):
     assert run("compare", SAMPLES / "compare.toml", "--output", tmp_path / "a.csv")[0] == 0
 
 

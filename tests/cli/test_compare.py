@@ -15,6 +15,7 @@ from dpviz.__main__ import main
 from dpviz.cli import compare as study_command
 from dpviz.errors import DpvizError, SettingError
 from dpviz.mechanisms import Identity, Quadtree
+from tests.often import often
 from tests.publishing.configs import STUDY, changed, written
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
@@ -27,7 +28,7 @@ def started(*words):
 
 
 @POSIX
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("name", often(["SIGINT", "SIGTERM"], 1))
 def test_a_comparison_goes_on_where_it_was_interrupted(run, tmp_path, name):
     config = written(tmp_path, changed(STUDY, "repeats", 300), "study.toml")
     process = started("compare", config, "--output", tmp_path / "a.csv", "--workers", 2, "--json")

@@ -25,7 +25,7 @@ from dpviz.data.bounding import (
 )
 from dpviz.errors import InputError
 
-few = settings(max_examples=60, deadline=None, derandomize=True)
+few = settings(max_examples=30, deadline=None, derandomize=True)
 CHI2 = {1: 15.1, 3: 21.1, 9: 33.7}  # passed once in 10,000 keys, by degrees of freedom
 
 

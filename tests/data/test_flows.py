@@ -14,7 +14,7 @@ from dpviz.data.flows import Flows
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions
 
-few = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=20, deadline=None, derandomize=True, database=None)
 IDS = ["01001", "01003", "36001", "36003", "50001"]
 REGIONS = Regions.from_prefixes(IDS, lengths=[2, 5], levels=["state", "county"])
 PORTS = Regions.from_prefixes(["AKzz", "AKyy", "CAxx"], lengths=[2, 4], levels=["state", "port"])

@@ -61,7 +61,7 @@ def test_blocking_is_a_look_at_every_pair(name, threshold, margin):
     assert found.matches == 12
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.floats(0, 3), st.floats(-5, 8))
 def test_random_people_margins_and_thresholds(seed, margin, threshold):
     holders = made_up_holders(*people(25, seed).T, domain=DOMAIN, common=0.4, disagreement=0.7, seed=seed)

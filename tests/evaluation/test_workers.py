@@ -19,6 +19,7 @@ from dpviz.evaluation.tables import read_rows, tidy
 from dpviz.mechanisms import FlatGaussian, Identity, TopDown
 from tests.evaluation.slow_mechanisms import Dying, Endless, Failing
 from tests.evaluation.test_compare import COMMUTERS, study
+from tests.often import often
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30
@@ -64,7 +65,7 @@ def patient(crews, monkeypatch):
     return crews
 
 
-@pytest.mark.parametrize("kind", ["points", "trips"])
+@pytest.mark.parametrize("kind", often(["points", "trips"], 1))
 def test_the_table_is_the_same_whatever_the_number_of_workers(kind, patient):
     which = study(repeats=6, workloads=("random", "zooms", "sizes"), parts=True)
     if kind == "trips":
@@ -77,6 +78,7 @@ def test_the_table_is_the_same_whatever_the_number_of_workers(kind, patient):
     assert len(alone) == len(which) * len(which.questions.names())
 
 
+@pytest.mark.slow
 def test_workers_take_over_from_the_process_that_started_them(crews):
     which, own = study(repeats=1000), []
     with closing(compare(which, workers=2)) as rows:
@@ -215,15 +217,16 @@ def test_a_long_list_of_failures_is_cut():
     assert told.endswith("; and 18 more")
 
 
+@pytest.mark.slow
 def test_workers_may_print(patient):
     which = study(mechanisms={"failing": Failing()}, epsilons=(1,), repeats=5)
     same(tidy(which, compare(which)), tidy(which, compare(which, workers=2)))
 
 
 def test_a_worker_that_dies_is_told_and_another_one_goes_on(patient):
-    which = study(mechanisms={"dying": Dying(), "cells": Identity()}, repeats=20)
+    which = study(mechanisms={"dying": Dying(), "cells": Identity()}, repeats=10)
     rows, told = rows_and_error(which, workers=2)
-    assert len([row for row in rows if row["label"] == "cells"]) == len(rows) == 40
+    assert len([row for row in rows if row["label"] == "cells"]) == len(rows) == 20
     assert told.count("its worker ended unexpectedly") == 2
     assert gone(patient[0])
 

@@ -12,7 +12,7 @@ from dpviz.samples.flows import DENSITIES, PARTITIONS, made_up_country, syntheti
 
 pytestmark = pytest.mark.slow
 
-RUNS, DELTA = 10, "1e-8"
+RUNS, DELTA = 5, "1e-8"
 EPSILONS = ("0.1", "1", "10")
 # InfTDA on pairs of leaves, delta 1e-8, mean of 10 runs: largest error, and false discovery rate in percent. Published by its
 # authors with the code of Boninsegna and Silvestri, 2025 (aidaLabDEI/TDA_hierarchical); their noise had the variance 2 T / rho.
@@ -38,7 +38,7 @@ def measured(mechanism, flows, epsilon):
 
 @pytest.fixture(scope="module")
 def table():
-    """One row per mechanism or optimiser, set and epsilon: means of ten runs."""
+    """One row per mechanism or optimiser, set and epsilon: means of five runs."""
     rows = []
     for partition in PARTITIONS:
         for density in DENSITIES:

@@ -9,6 +9,7 @@ import pytest
 
 from dpviz.papers import e2epriv_charts
 from dpviz.papers.e2epriv import figure_11c
+from tests.charts import assert_complete, found, rows
 
 METHODS = ["Heuristic", "E2EPriv", "Tuned", "Leaky", "BestNonPriv"]
 
@@ -38,26 +39,10 @@ def drawn(name):
     return CHARTS[name]().to_dict()
 
 
-def rows(chart):
-    return [row for data in chart["datasets"].values() for row in data]
-
-
-def found(spec, key):
-    """Every value under a key, at any depth."""
-    if isinstance(spec, dict):
-        return [*([spec[key]] if key in spec else []), *(hit for value in spec.values() for hit in found(value, key))]
-    return [hit for value in spec for hit in found(value, key)] if isinstance(spec, list) else []
-
-
 @pytest.mark.parametrize("name", CHARTS)
 def test_every_chart_is_complete_asks_nobody_and_has_a_logarithmic_axis(name):
     chart = drawn(name)
-    assert chart["description"].startswith(chart["title"]["text"])
-    assert len(chart["description"]) > 80
-    assert chart["width"] == "container"
-    assert found(chart["layer"], "tooltip")
-    assert not found(chart, "url")
-    assert "://" not in json.dumps({key: value for key, value in chart.items() if key != "$schema"})
+    assert_complete(chart, letters=80)
     assert all(axis.get("title") for key in "xy" for axis in found(chart["layer"], key))
     scales = [axis["scale"] for axis in found(chart["layer"], "y")]
     assert {scale["type"] for scale in scales} == {"log"}

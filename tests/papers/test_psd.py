@@ -17,7 +17,7 @@ from dpviz.papers.psd import SHAPES, median_errors, occupied_boxes, paper_points
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 
-RUNS, FEWER = 20, 10
+RUNS, FEWER = 10, 5
 COLUMNS = ["method", "epsilon", "width", "height", "error", "spread"]
 
 

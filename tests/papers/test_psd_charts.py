@@ -10,6 +10,7 @@ import pytest
 from dpviz.papers import psd_charts
 from dpviz.papers.psd import figure_2
 from dpviz.view.charts import COLORS, DASHES, MARKS
+from tests.charts import assert_complete, found, rows
 
 SHAPES = ((1, 1), (10, 10), (15, 0.2))
 EPSILONS = (0.1, 0.5)
@@ -60,27 +61,10 @@ def drawn(name):
     return CHARTS[name]().to_dict()
 
 
-def rows(chart):
-    return [row for data in chart["datasets"].values() for row in data]
-
-
-def found(spec, key):
-    """Every value under a key, at any depth."""
-    if isinstance(spec, dict):
-        return [*([spec[key]] if key in spec else []), *(hit for value in spec.values() for hit in found(value, key))]
-    return [hit for value in spec for hit in found(value, key)] if isinstance(spec, list) else []
-
-
 @pytest.mark.parametrize("name", CHARTS)
 def test_every_chart_is_complete_and_asks_nobody(name):
     chart = drawn(name)
-    assert chart["title"]["text"]
-    assert chart["description"].startswith(chart["title"]["text"])
-    assert len(chart["description"]) > 80
-    assert chart["width"] == "container"
-    assert found(chart["layer"], "tooltip")
-    assert not found(chart, "url")
-    assert "://" not in json.dumps({key: value for key, value in chart.items() if key != "$schema"})
+    assert_complete(chart, letters=80)
     assert all(axis.get("title") for axis in found(chart["layer"], "y") if axis["type"] == "quantitative")
     assert all(axis.get("title") for axis in found(chart["layer"], "x"))
 

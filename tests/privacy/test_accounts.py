@@ -10,7 +10,7 @@ from dpviz.errors import BudgetError, RefusedError, SettingError
 from dpviz.privacy.accounts import Account, Terms, amount_of, budget_of, exact_amount, exact_text, in_words
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 
-few = settings(max_examples=80, deadline=None, derandomize=True)
+few = settings(max_examples=40, deadline=None, derandomize=True)
 positive = st.fractions(Fraction(1, 10**12), 10**6)
 budgets = st.one_of(
     st.builds(PureBudget, positive),

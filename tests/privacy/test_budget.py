@@ -14,7 +14,7 @@ from dpviz.errors import BudgetError
 from dpviz.privacy.budget import GRAIN, ApproxBudget, PureBudget, ZcdpBudget, exact, log_delta_of, require_pure
 from dpviz.privacy.receipt import Receipt, Step
 
-few = settings(max_examples=60, deadline=None, derandomize=True)
+few = settings(max_examples=30, deadline=None, derandomize=True)
 positive = st.fractions(Fraction(1, 10**9), 10**6, max_denominator=10**9)
 weights = st.lists(st.one_of(st.just(0.0), st.floats(1e-3, 1e3)), min_size=1, max_size=12).filter(any)
 

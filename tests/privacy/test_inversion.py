@@ -14,9 +14,10 @@ from dpviz.privacy.budget import ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.inversion import BASE, Inversion, geometric_digit, geometric_start, half_gaussian
 from tests.laws import SEEDED, exp_minus, p_of_counts, p_value
+from tests.often import often
 
 PRECISION = 700
-few = settings(max_examples=25, deadline=None, derandomize=True)
+few = settings(max_examples=12, deadline=None, derandomize=True)
 fractions = st.builds(lambda digits, power: Fraction(digits) * Fraction(10) ** power, st.integers(1, 10**6), st.integers(-20, 2))
 
 
@@ -104,7 +105,7 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("bits", [1, 4, 9])
+@pytest.mark.parametrize("bits", often([4, 1, 9], 1))
 @pytest.mark.parametrize("law", LAWS)
 def test_with_few_bits_refinement_is_frequent_and_the_law_still_exact(law, bits):
     edges, weight = LAWS[law]

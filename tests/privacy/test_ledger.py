@@ -105,6 +105,7 @@ def test_marks_or_names_that_point_to_two_accounts_are_refused(path):
     assert [account.name for account in ledger.accounts()] == ["visits", "trips"]
 
 
+@pytest.mark.slow
 def test_data_in_very_many_files_are_recognised_by_any_of_them(path):
     ledger = opened(path)
     ledger.open("visits", [MARK, *(f"{number:064x}" for number in range(100_000))], RECORDS)

@@ -25,7 +25,7 @@ WORDS = {
     "The values of a node must be in order and inside it.",
 }
 """None of them tells a private number."""
-several = settings(max_examples=60, deadline=None, derandomize=True)
+several = settings(max_examples=30, deadline=None, derandomize=True)
 histograms = st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=6).map(tuple), max_size=6)
 
 

@@ -16,7 +16,7 @@ from tests.laws import SEEDED, SYSTEM, bins, gaussian_below, laplace_below, p_sa
 
 SCALES = ("1e-6", "0.05", "0.3", "1", "2", "7.5", "63", "65", "1000", "16385", "1e6", "1e9", "1e12")
 SIGMAS = ("0.1", "0.3", "0.5", "1", "3.5", "10", "100", "577", "1023", "1025", "1e4", "1e5", "1e6", "1e8")
-DRAWS = 120_000
+DRAWS = 40_000
 
 
 def entropy_of(kind: str) -> tuple[Entropy, float]:

@@ -87,7 +87,7 @@ rates = st.fractions(Fraction(1, 10**4), Fraction(9999, 10**4), max_denominator=
 epsilons = st.one_of(st.fractions(Fraction(1, 10**6), 40, max_denominator=10**9), st.sampled_from([Fraction(1, 10**15), Fraction(1000)]))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(epsilons, rates, st.integers(1, 5))
 def test_what_is_handed_on_is_the_largest_epsilon_that_loses_no_more_on_a_sample(epsilon, rate, m):
     inner = before_sampling(epsilon, rate, m)

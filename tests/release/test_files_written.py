@@ -22,6 +22,7 @@ from dpviz.release import tables as members
 from dpviz.release.files import read_release, write_release, write_whole, zipped
 from dpviz.release.manifest import describe, manifest_schema
 from tests.flow_cases import trips_of
+from tests.often import often
 from tests.release_cases import WORDS, assert_same, flows_on, point_release, points_of, regions_with_shapes, trip_release
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -188,7 +189,7 @@ def lines_of(code, stop: int, raised: type[BaseException]):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file that was open at the interrupt
-@pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("raised", often([KeyboardInterrupt, MemoryError], 1))
 def test_an_interrupt_at_any_line_leaves_the_whole_release_or_nothing(raised, tmp_path):
     release, manifest = point_release(), describe(point_release(), WORDS)
     outcomes, stop, before = [], 0, sys.gettrace()

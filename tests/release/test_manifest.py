@@ -18,7 +18,7 @@ from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FlatGaussian, Kd
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
-from dpviz.release.manifest import breach, describe, manifest_schema
+from dpviz.release.manifest import Publication, breach, describe, manifest_schema
 from tests.flow_cases import trips_of
 from tests.release_cases import WORDS, point_release, points_of, trip_release
 
@@ -207,3 +207,43 @@ def test_time_and_id_may_be_chosen_and_are_checked():
 def test_importing_dpviz_does_not_import_the_checker_of_schemas():
     code = "import sys, dpviz; print([name for name in ('jsonschema', 'referencing') if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+PLAIN = {"name": "n", "curator": "c", "description": "", "region": "", "intended_use": "", "draws": 1, "truth_seen": False}
+
+
+def test_any_plain_text_is_taken_as_it_is():
+    odd = "<b>=1</b>\n\t\u202eשלום 🗺 \"'"
+    assert Publication(**PLAIN | {"name": odd, "description": odd}).name == odd
+
+
+@pytest.mark.parametrize(
+    ("wrong", "rule"),
+    [
+        ({"name": " \n"}, "name must not be blank"),
+        ({"curator": ""}, "curator must not be blank"),
+        ({"region": 3}, "region must be a text"),
+        ({"region": None}, "region must be a text"),
+        ({"dataset_cap": 2}, "dataset_cap must be a text"),
+        ({"dataset_cap": "epsilon 0.5"}, "dataset_cap must be exact"),
+        ({"dataset_spent": "rho 1/0"}, "dataset_spent must be exact"),
+        ({"description": "x" * 20_001}, "description is longer than 20,000"),
+        ({"description": "a\x00b"}, "control character"),
+        ({"intended_use": "a\rb"}, "control character"),
+        ({"name": "\ud800"}, "half of one"),
+        ({"dataset_spent": "\x1b[31m"}, "control character"),
+        ({"draws": 0}, "draws must be a whole number"),
+        ({"draws": True}, "draws must be a whole number"),
+        ({"draws": 1.0}, "draws must be a whole number"),
+        ({"truth_seen": 0}, "truth_seen must be True or False"),
+    ],
+)
+def test_what_is_missing_too_long_or_not_printable_is_refused_by_its_name(wrong, rule):
+    with pytest.raises(SettingError, match=rule):
+        Publication(**PLAIN | wrong)
+
+
+@pytest.mark.parametrize("name", ["draws", "truth_seen", "name", "intended_use"])
+def test_nothing_is_claimed_by_leaving_it_out(name):
+    with pytest.raises(TypeError):
+        Publication(**{key: value for key, value in PLAIN.items() if key != name})

@@ -163,7 +163,7 @@ def test_a_manifest_that_is_none_is_refused(text, folder):
     assert refusal.value.__cause__ is None
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_a_forged_manifest_never_gives_another_error(folders, tmp_path, data):
     """Seal and digests fit, but a value is another one: a release or an InputError, nothing else."""
@@ -336,7 +336,7 @@ def test_what_is_no_zip_or_half_of_one_is_refused(cut, folder, tmp_path):
         read_release(tmp_path / "half.zip")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), value=st.integers(0, 255))
 def test_any_changed_byte_of_a_zip_gives_the_same_release_or_a_clear_error(folders, place, value):
     data = bytearray(zipped(folders / "trips"))

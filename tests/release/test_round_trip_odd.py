@@ -86,7 +86,7 @@ def test_any_receipt_comes_back_exactly(spendings, text):
         assert receipt_of(through_json(privacy_facts(receipt)), through_json(accounting_facts(receipt))) == receipt
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(domain=domains())
 def test_any_domain_comes_back(domain, tmp_path_factory):
     west, south, east, north = domain.bounds

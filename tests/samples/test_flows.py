@@ -194,6 +194,7 @@ def test_other_countries_are_about_as_sparse(seed):
     np.testing.assert_allclose(stages(country), ITALY, rtol=0.35)
 
 
+@pytest.mark.slow
 def test_the_country_of_the_default_seed_is_always_the_same(samples):
     assert same(samples["made_up_country"], made_up_country(seed=SEED))
 

@@ -12,7 +12,7 @@ from dpviz.errors import DomainError
 from dpviz.space.domain import FINEST_ORDER, Domain
 from tests.strategies import domains, lattice_rectangles, points_in
 
-few = settings(max_examples=40, deadline=None, derandomize=True)
+few = settings(max_examples=20, deadline=None, derandomize=True)
 
 
 @few

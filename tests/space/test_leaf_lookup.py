@@ -18,7 +18,7 @@ from dpviz.space import leaf_lookup as leaf_lattice
 from dpviz.space.leaf_lookup import BAD, OUTSIDE, LeafLookup, border_pairs, borders_of, lattice_around
 from dpviz.space.regions import Regions
 
-few = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=30, deadline=None, derandomize=True, database=None)
 COUNTIES = Path(__file__).parents[2] / "sample_data" / "us_counties.parquet"
 ORDERS = st.sampled_from([None, 4, 5, 7])
 CRS = "EPSG:3857"

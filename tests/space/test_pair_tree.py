@@ -11,7 +11,7 @@ from dpviz.errors import DomainError
 from dpviz.space.pair_tree import PairTree
 from tests.space.nested import paths, regions_of
 
-few = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=20, deadline=None, derandomize=True, database=None)
 
 
 @st.composite

@@ -14,7 +14,7 @@ from dpviz.space.regions import Regions, dissolved
 from tests.space.nested import map_of, parents_of, paths, squares
 from tests.space.test_regions import refusal
 
-few = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=12, deadline=None, derandomize=True, database=None)
 ROWS = [["n", "n1"], ["n", "n2"], ["s", "s1"], ["s", "s2"]]
 LEVELS = ["level 1", "level 2"]
 BOX = shapely.box(0, 0, 1, 1)

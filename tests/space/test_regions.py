@@ -13,7 +13,7 @@ from dpviz.errors import DomainError
 from dpviz.space.regions import MOST_LEVELS, Regions
 from tests.space.nested import level_names, parents_of, paths, regions_of, table_of
 
-few = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=20, deadline=None, derandomize=True, database=None)
 COUNTIES = pd.DataFrame({"state": ["09", "09", "36", "36", "50"], "county": ["09001", "09003", "36001", "36003", "50001"]}, dtype=object)
 LEVELS = ["state", "county"]
 

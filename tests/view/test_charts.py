@@ -13,6 +13,7 @@ from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.view import charts
 from dpviz.view.charts import GREY
+from tests.charts import assert_complete, found, rows
 
 UNIT = 'people"}</script>'
 
@@ -57,29 +58,12 @@ CHARTS = {
 }
 
 
-def rows(chart):
-    return [row for data in chart["datasets"].values() for row in data]
-
-
-def found(spec, key):
-    """Every value under a key, at any depth."""
-    if isinstance(spec, dict):
-        return [*([spec[key]] if key in spec else []), *(hit for value in spec.values() for hit in found(value, key))]
-    return [hit for value in spec for hit in found(value, key)] if isinstance(spec, list) else []
-
-
 @pytest.mark.parametrize("name", CHARTS)
 def test_every_chart_is_complete_and_small_and_asks_nobody(name):
     chart = CHARTS[name]().to_dict()
-    assert chart["title"]["text"]
-    assert chart["description"].startswith(chart["title"]["text"])
-    assert len(chart["description"]) > 40
-    assert chart["width"] == "container"
-    assert found(chart["layer"], "tooltip")
-    assert not found(chart, "url")
+    assert_complete(chart, letters=40)
     assert not [hit for hit in found(chart, "font") + found(chart, "background") + found(chart, "fill") if hit]
     assert len(rows(chart)) < 300
-    assert "://" not in json.dumps({key: value for key, value in chart.items() if key != "$schema"})
     quantities = [axis for key in ("x", "y") for axis in found(chart["layer"], key) if axis["type"] == "quantitative"]
     assert all(axis["title"] for axis in quantities if name != "parts")
     assert any("title" in axis for axis in quantities)

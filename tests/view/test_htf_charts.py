@@ -13,6 +13,7 @@ from dpviz.papers import htf as figures_htf
 from dpviz.privacy.budget import PureBudget
 from dpviz.space.domain import Domain
 from dpviz.view import study_charts as htf_charts
+from tests.charts import assert_complete, found, rows
 
 UNIT = 'people"}</script>'
 QUERIES = ("random", "2 %")
@@ -70,26 +71,10 @@ def drawn(name):
     return CHARTS[name]().to_dict()
 
 
-def rows(chart):
-    return [row for data in chart["datasets"].values() for row in data]
-
-
-def found(spec, key):
-    """Every value under a key, at any depth."""
-    if isinstance(spec, dict):
-        return [*([spec[key]] if key in spec else []), *(hit for value in spec.values() for hit in found(value, key))]
-    return [hit for value in spec for hit in found(value, key)] if isinstance(spec, list) else []
-
-
 @pytest.mark.parametrize("name", CHARTS)
 def test_every_chart_is_complete_and_asks_nobody(name):
     chart = drawn(name)
-    assert chart["description"].startswith(chart["title"]["text"])
-    assert len(chart["description"]) > 80
-    assert chart["width"] == "container"
-    assert found(chart["layer"], "tooltip")
-    assert not found(chart, "url")
-    assert "://" not in json.dumps({key: value for key, value in chart.items() if key != "$schema"})
+    assert_complete(chart, letters=80)
     assert all(axis.get("title") for axis in found(chart["layer"], "y") if axis["type"] == "quantitative")
     assert all(axis.get("title") for axis in found(chart["layer"], "x"))
 

@@ -12,6 +12,7 @@ from dpviz.evaluation.flow_metrics import error_bounds
 from dpviz.release.at_once import pair_intervals
 from dpviz.view import trips_charts as charts
 from dpviz.view.colors import ACCENT
+from tests.charts import assert_complete, found, rows
 from tests.view.trips_cases import grid, random_trips, released
 
 UNIT = 'trips"}</script>'
@@ -50,29 +51,12 @@ CHARTS = {
 }
 
 
-def rows(chart):
-    return [row for data in chart["datasets"].values() for row in data]
-
-
-def found(spec, key):
-    """Every value under a key, at any depth."""
-    if isinstance(spec, dict):
-        return [*([spec[key]] if key in spec else []), *(hit for value in spec.values() for hit in found(value, key))]
-    return [hit for value in spec for hit in found(value, key)] if isinstance(spec, list) else []
-
-
 @pytest.mark.parametrize("name", CHARTS)
 def test_every_chart_is_complete_and_small_and_asks_nobody(case, name):
     chart = CHARTS[name](case).to_dict()
-    assert chart["title"]["text"]
-    assert chart["description"].startswith(chart["title"]["text"])
-    assert len(chart["description"]) > 60
-    assert chart["width"] == "container"
-    assert found(chart["layer"], "tooltip")
-    assert not found(chart, "url")
+    assert_complete(chart, letters=60)
     assert not [hit for hit in found(chart, "font") + found(chart, "background") + found(chart, "fill") if hit]
     assert len(json.dumps(chart)) < 300_000
-    assert "://" not in json.dumps({key: value for key, value in chart.items() if key != "$schema"})
     quantities = [axis for key in ("x", "y") for axis in found(chart["layer"], key) if axis["type"] == "quantitative"]
     assert all(axis["title"] for axis in quantities)
     assert " nan" not in chart["description"].lower()

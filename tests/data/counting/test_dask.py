@@ -165,7 +165,8 @@ def test_people_keep_what_they_keep_in_memory(where, file, table, options):
     assert found.over
 
 
-@pytest.mark.parametrize("person", ["who", pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("person", ["who", None])
 def test_a_worker_that_is_killed_changes_nothing(cluster, where, table, tmp_path, monkeypatch, person):
     monkeypatch.setattr(count_dask, "_MOST_ROWS", 100)
     monkeypatch.setattr(count_dask, "_LEAST_ROWS", 100)

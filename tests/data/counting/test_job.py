@@ -23,7 +23,7 @@ from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import LeafLookup
 from dpviz.space.regions import Regions
 
-few = settings(max_examples=60, deadline=None, derandomize=True)
+few = settings(max_examples=30, deadline=None, derandomize=True)
 PLANE = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
 TOWNS = Regions.from_table(pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]}), levels=["state", "town"])
 ODD = [np.nan, np.inf, -np.inf, 8.0, np.nextafter(8.0, 0), -0.0, 0.0, -1e-300, 1e308, 7.999999999999999]

@@ -22,8 +22,8 @@ from tests.data.reading.files import text, upload
 from tests.data.test_flows import IDS, REGIONS, pairs
 from tests.space.nested import paths, regions_of
 
-few = settings(max_examples=25, deadline=None, derandomize=True, database=None)
-more = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=12, deadline=None, derandomize=True, database=None)
+more = settings(max_examples=30, deadline=None, derandomize=True, database=None)
 COMMUTERS = "flow,origin,destination\n70,36001,36001\n5,36001,50001\n2,01001,36003\n"
 EXPECTED = {("36001", "36001"): 70, ("36001", "50001"): 5, ("01001", "36003"): 2}
 MATRIX = "from,36001,50001,36003\n36001,70,5,\n01001,,,2\n"
@@ -545,7 +545,7 @@ def test_garbage_is_refused_and_nothing_else_happens(ending, data):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(few, max_examples=40)
+@settings(few, max_examples=20)
 @given(st.data())
 def test_damaged_files_are_refused_or_read_and_nothing_else_happens(form, data):
     content = bytearray(WHOLE[form])

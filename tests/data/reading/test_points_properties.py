@@ -25,8 +25,8 @@ from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 from tests.strategies import domains, points_in
 
-few = settings(max_examples=12, deadline=None, derandomize=True, database=None)
-more = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=6, deadline=None, derandomize=True, database=None)
+more = settings(max_examples=30, deadline=None, derandomize=True, database=None)
 PLANE = Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
 FORMS = ("csv", "tsv", "plain.parquet", "geojson", "gpkg", "parquet", "zip")
 
@@ -129,7 +129,7 @@ def whole_files(tmp_path_factory):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(few, max_examples=30)
+@settings(few, max_examples=15)
 @given(st.data())
 def test_damaged_files_are_refused_or_read_and_nothing_else_happens(form, whole_files, data):
     content = bytearray(whole_files[form])

@@ -27,7 +27,7 @@ from tests.data.reading.files import shapefile, text, upload, zipped
 from tests.space.nested import level_names, map_of, parents_of, paths, regions_of, squares, table_of
 
 few = settings(max_examples=12, deadline=None, derandomize=True, database=None)
-more = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+more = settings(max_examples=20, deadline=None, derandomize=True, database=None)
 ROWS = [["09", "09001"], ["09", "09003"], ["36", "36001"], ["36", "36003"]]
 LEVELS = ["level 1", "level 2"]
 TABLES = ("csv", "tsv", "plain")
@@ -368,7 +368,7 @@ def whole_files(tmp_path_factory):
 
 
 @pytest.mark.parametrize("form", SHAPED)
-@settings(few, max_examples=30)
+@settings(few, max_examples=15)
 @given(st.data())
 def test_damaged_files_are_refused_or_read_and_nothing_else_happens(form, whole_files, data):
     content = bytearray(whole_files[form])

@@ -108,7 +108,7 @@ def test_several_files_are_looked_at_together(tmp_path):
     assert found(tmp_path / "*.csv") == [("who", 1, 2)]
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.lists(st.sampled_from(["a1", "b2", "c3", None]), min_size=2, max_size=30))
 def test_numbers_are_those_of_the_cells(tmp_path_factory, cells):
     path = tmp_path_factory.getbasetemp() / "cells.parquet"

@@ -18,7 +18,7 @@ from dpviz.data.reading.text_rows import LINE_BYTES, BadLines, TextLayout, cut_l
 from dpviz.errors import DpvizError, InputError
 from tests.data.reading.files import PLANE, text, upload
 
-more = settings(max_examples=300, deadline=None, derandomize=True, database=None)
+more = settings(max_examples=150, deadline=None, derandomize=True, database=None)
 WIDTH = 3
 GOOD = {
     b"a,b,c": ["a", "b", "c"],

@@ -88,18 +88,18 @@ def archive(members, method=zipfile.ZIP_DEFLATED):
 
 
 def parquet(**options):
-    """Bytes of a Parquet file of columns; `metadata` goes to its schema."""
-    metadata, names = options.pop("metadata", None), options.pop("names", None)
+    """Bytes of a Parquet file of columns; `metadata` goes to its schema. Without `store_schema` packed columns read as plain ones."""
+    metadata, names, stored = options.pop("metadata", None), options.pop("names", None), options.pop("store_schema", True)
     arrays = [each if isinstance(each, pa.Array) else pa.array(each) for each in options.values()]
     table = pa.Table.from_arrays(arrays, names or [*options])
     buffer = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata(metadata), buffer, write_page_checksum=True)
+    pq.write_table(table.replace_schema_metadata(metadata), buffer, write_page_checksum=True, store_schema=stored)
     return buffer.getvalue()
 
 
-def bomb():
-    """A column of 100,000 texts of a million letters each, which a dictionary packs into a few bytes."""
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(100_000, np.int32)), pa.array(["7" * 1_000_000])).cast(
+def bomb(rows=100_000):
+    """A column of texts of a million letters each, which a dictionary packs into a few bytes."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array(["7" * 1_000_000])).cast(
         pa.dictionary(pa.int32(), pa.string())
     )
 

@@ -19,6 +19,7 @@ from dpviz.mechanisms.points import htf as htf_splits
 from dpviz.mechanisms.points.htf import Htf
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
+from tests.often import often
 from tests.privacy.test_selection import by_integral
 
 EPSILON = Fraction("1.3")
@@ -127,7 +128,7 @@ def test_on_an_order_1_lattice_no_record_costs_more_than_epsilon(monkeypatch, va
             assert loss(monkeypatch, VARIANTS[variant], one, other, seed)[0] <= EPSILON + 1e-9
 
 
-@pytest.mark.parametrize("most", [4, 8, 14])
+@pytest.mark.parametrize("most", often([8, 4, 14], 1))
 @pytest.mark.parametrize("variant", ["default", "halves", "rounds"])
 def test_nor_where_memory_ends_the_tree(monkeypatch, variant, most):
     monkeypatch.setattr(measure, "MOST_GROWN", most)

@@ -13,7 +13,7 @@ from dpviz.space.pair_tree import PairTree
 from tests.flow_cases import children_of, flows_of, random_regions, regular, table_of
 from tests.space.nested import paths, regions_of
 
-few = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=20, deadline=None, derandomize=True, database=None)
 FIRST = ("destination", "origin")
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.points.median_tree import Grown, Halving, grow
 
-several = settings(max_examples=25, deadline=None, derandomize=True)
+several = settings(max_examples=12, deadline=None, derandomize=True)
 
 
 def random_lines(seed: int, seen: list[Halving] | None = None):

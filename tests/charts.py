@@ -1,0 +1,26 @@
+"""What tests ask of a chart's specification."""
+
+import json
+
+
+def rows(chart):
+    """All rows of all tables of a chart."""
+    return [row for data in chart["datasets"].values() for row in data]
+
+
+def found(spec, key):
+    """Every value under a key, at any depth."""
+    if isinstance(spec, dict):
+        return [*([spec[key]] if key in spec else []), *(hit for value in spec.values() for hit in found(value, key))]
+    return [hit for value in spec for hit in found(value, key)] if isinstance(spec, list) else []
+
+
+def assert_complete(chart, *, letters):
+    """It has a title, a description of more than so many letters that begins with it, tooltips, and no address."""
+    assert chart["title"]["text"]
+    assert chart["description"].startswith(chart["title"]["text"])
+    assert len(chart["description"]) > letters
+    assert chart["width"] == "container"
+    assert found(chart["layer"], "tooltip")
+    assert not found(chart, "url")
+    assert "://" not in json.dumps({key: value for key, value in chart.items() if key != "$schema"})
