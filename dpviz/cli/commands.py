@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dpviz.amounts import format_budget
 from dpviz.cli import check, serve
 from dpviz.cli.compare import run_compare
 from dpviz.cli.console import DONE, REFUSED, counted_bar, followed, give, say
@@ -25,7 +26,7 @@ from dpviz.publishing.dry_run import Expected, expected
 from dpviz.publishing.kept import differences, kept_draws, recovered
 from dpviz.publishing.order import Order, Published, Words
 from dpviz.publishing.private_data import PrivateData, file_marks, left_out, open_data, open_frame, placed
-from dpviz.publishing.publish import amount_text, publish, write
+from dpviz.publishing.publish import publish, write
 from dpviz.publishing.toml_tables import SEED_REFUSED
 
 Facts = dict[str, Any]
@@ -56,7 +57,7 @@ def _exact(amount: Amount) -> dict[str, str]:
 def account_line(account: Account) -> str:
     """An account for a person."""
     seen = "; the truth was looked at" if account.truth_seen else ""
-    spent, left = amount_text(account.spent), amount_text(account.left)
+    spent, left = format_budget(account.spent), format_budget(account.left)
     terms = account.terms
     unit = f"one person ({terms.person_text})" if terms.unit == "person" else f"one {terms.unit}"
     return f"{account.name}: {draws(account)}, spent {spent}, left {left}; {unit}, {terms.neighbours}{seen}"
@@ -147,7 +148,7 @@ def _give_published(done: Published, engine: str | None, *, as_json: bool) -> No
         "dataset": account_facts(done.account),
         "engine": engine,
     }
-    left = amount_text(done.account.left)
+    left = format_budget(done.account.left)
     published = f"Published in {done.folder}."
     try:
         give(facts, [published, f"{done.account.name}: {draws(done.account)}, left {left}."], as_json=as_json)

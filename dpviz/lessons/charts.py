@@ -10,6 +10,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from dpviz.amounts import format_count
 from dpviz.view.charts import AXIS, FORMAT, GREY, finish, legend, readable, told_by, tooltip, with_texts
 from dpviz.view.colors import ACCENT
 from dpviz.view.figure_charts import DASHES
@@ -197,21 +198,12 @@ def icicle(table: pd.DataFrame, levels: Sequence[str], title: str, *, height: in
 
 def _placed(table: pd.DataFrame, levels: Sequence[str]) -> pd.DataFrame:
     """The parts with their places and texts."""
-    rows = table.assign(label=[_whole(count) for count in table["count"]], off=table["gap"].abs() > LARGEST_GAP)
+    rows = table.assign(label=[format_count(count) for count in table["count"]], off=table["gap"].abs() > LARGEST_GAP)
     inner = rows["level"] != levels[-1]
-    rows["parts"] = [f"parts {_whole(total)}" if has else "" for total, has in zip(rows["count"] - rows["gap"], inner, strict=True)]
+    rows["parts"] = [f"parts {format_count(total)}" if has else "" for total, has in zip(rows["count"] - rows["gap"], inner, strict=True)]
     rows["y"] = [levels.index(level) for level in rows["level"]]
     rows = rows.assign(y2=rows["y"] + 0.92, middle=(rows["west"] + rows["east"]) / 2)
     return rows.assign(**{"label y": rows["y"] + 0.36, "parts y": rows["y"] + 0.72})
-
-
-def _whole(count: float) -> str:
-    """A count rounded, with a real minus sign.
-
-    >>> _whole(-3.4), _whole(1200.0), _whole(-0.2)
-    ('−3', '1,200', '0')
-    """
-    return f"{round(count):,}".replace("-", "−")
 
 
 def by_step(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None, spread: bool = False) -> alt.LayerChart:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import pandas as pd
 
+from dpviz.amounts import format_count
 from dpviz.lessons.charts import AMBER, GREEN, apart, band, level
 from dpviz.view.charts import AXIS, FORMAT, GREY, finish, hex_of, legend, readable, told_by, tooltip, with_texts
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE
@@ -238,4 +239,4 @@ def judged(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
     kind = pd.Series(PLAIN, index=table.index)
     kind = kind.mask(wrong & (known == 0) & (table["count"] > 0), FALSE_P).mask(wrong & (known > 0) & (table["count"] == 0), FALSE_N)
     rows: pd.DataFrame = pd.concat([table.assign(kind=kind, child=table["child"].astype(str)), sums.assign(kind=PLAIN)], ignore_index=True)
-    return rows.assign(label=[f"{count:,}".replace("-", "−") for count in rows["count"]])
+    return rows.assign(label=[format_count(count) for count in rows["count"]])

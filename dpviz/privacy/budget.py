@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import scipy
 
+from dpviz.amounts import format_budget
 from dpviz.errors import BudgetError
 
 Number = Fraction | float | str
@@ -95,7 +96,7 @@ class PureBudget:
         return ZcdpBudget(self.epsilon**2 / 2)
 
     def __str__(self) -> str:
-        return f"epsilon {float(self.epsilon):.6g}"
+        return format_budget({"epsilon": self.epsilon})
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class ZcdpBudget:
         return ApproxBudget(Fraction(epsilon * (1 + _SAFETY)), delta)
 
     def __str__(self) -> str:
-        return f"rho {float(self.rho):.6g}"
+        return format_budget({"rho": self.rho})
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ class ApproxBudget:
         return ZcdpBudget(Fraction(rho * (1 - _SAFETY)))
 
     def __str__(self) -> str:
-        return f"epsilon {float(self.epsilon):.6g}, delta {float(self.delta):.3g}"
+        return format_budget({"epsilon": self.epsilon, "delta": self.delta}, zero_delta=True)
 
 
 Budget = PureBudget | ApproxBudget | ZcdpBudget

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from dpviz.amounts import format_budget
 from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError, DpvizError, RefusedError
-from dpviz.privacy.accounts import Account, Amount, Entry, Terms, exact_text, in_words
+from dpviz.privacy.accounts import Account, Entry, Terms, exact_text
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.receipt import Receipt
@@ -30,7 +31,6 @@ __all__ = [
     "Paid",
     "Published",
     "Words",
-    "amount_text",
     "draw",
     "once_spent",
     "open_account",
@@ -108,7 +108,7 @@ def _about_payment(order: Order, known: Account | None, account: Account) -> lis
             f"The ledger had not noted what a person of {account.name!r} is: from now on {account.terms.person_text}."
             " What its earlier draws spent stays spent."
         )
-    return [*lines, f"Spent {order.budget}; left: {amount_text(account.left)}. Drawing."]
+    return [*lines, f"Spent {order.budget}; left: {format_budget(account.left)}. Drawing."]
 
 
 def _drawn(order: Order, account: Account, definition: str) -> Release | FlowRelease:
@@ -320,8 +320,3 @@ def once_spent(dataset: str, entry: int, work: Callable[[], T], *, kept: Path | 
     except Exception as error:  # noqa: BLE001
         failed = DpvizError(f"The draw failed ({type(error).__name__}). {saved}")
     raise failed
-
-
-def amount_text(amount: Amount) -> str:
-    """An amount of the ledger in words, rounded down, such as "epsilon 0.5, delta 1E-8"; a delta of 0 is left out."""
-    return in_words({name: value for name, value in amount.items() if value or name != "delta"})

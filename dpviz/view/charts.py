@@ -13,6 +13,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from dpviz.amounts import format_decimal
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.escape import line
 
@@ -96,10 +97,7 @@ def readable(value: object) -> str:
     """A number as a person writes it; a text as one clean line."""
     if isinstance(value, str):
         return line(value)
-    number = float(value)  # type: ignore[arg-type]
-    if math.isnan(number):
-        return "–"
-    return f"{number:,.0f}" if number == round(number) or abs(number) >= 1000 else f"{number:,.4g}"
+    return format_decimal(float(value))  # type: ignore[arg-type]
 
 
 def signed(value: float) -> str:
@@ -254,7 +252,7 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
         height: of the whole chart, in pixels.
     """
     sizes = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in table[["low", "high"]].astype(int).itertuples(index=False)]
-    texts = ["" if np.isnan(value) else f"{value:,.3g} % of the count" for value in table["relative"]]
+    texts = ["" if np.isnan(value) else f"{format_decimal(value, 3)} % of the count" for value in table["relative"]]
     rows = table.assign(size=sizes, label=texts)
     names = {"size": f"true count ({unit})", "partitions": "partitions", "mae": f"mean error ({unit})", "bias": f"bias ({unit})"}
     base = alt.Chart(with_texts(rows, [*names, "relative", "label"])).encode(
@@ -293,7 +291,7 @@ def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
         tooltip=tooltip(names),
     )
     added, early = (told_by(part, "step", "epsilon") for part in (rows[~rows["instead"]], rows[rows["instead"]]))
-    told = f"Privacy budget: {added}; {float(receipt.used):.6g} of {float(receipt.available):.6g} in all."
+    told = f"Privacy budget: {added}; {format_decimal(receipt.used, 6)} of {format_decimal(receipt.available, 6)} in all."
     told += f" On paths that end early, in place of later steps and not added up: {early}." if early else ""
     title = "Where the privacy budget went" if receipt.private else "NOT PRIVATE: budget of the noise"
     return finish(alt.layer(bars), title, told, FRAME + ROW * rows["place"].nunique())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.amounts import format_short
 from dpviz.arrays import Floats
 from dpviz.view.escape import html
 
@@ -74,7 +75,7 @@ class Scale:
             return f'<div class="dpviz-legend"><b>{html(self.title)}</b> {marks}</div>'
         low = -self.top if self.kind == "signed" else 0.0
         bar = _bar(self.colors(np.linspace(low, self.top, 24)))
-        parts = [f"<b>{html(self.title)}</b>", f"{short(low)}", bar, f"{short(self.top)} and more"]
+        parts = [f"<b>{html(self.title)}</b>", format_short(low), bar, f"{format_short(self.top)} and more"]
         if self.kind == "density" and negatives:
             parts.append(
                 f'<span class="dpviz-gap"></span>below zero, by noise {_bar(self.colors(np.linspace(-self.top / 50, -self.top, 8)), 44)}'
@@ -99,19 +100,6 @@ def top_of(values: ArrayLike, weights: ArrayLike | None = None) -> float:
         return 1.0
     power = 10.0 ** np.floor(np.log10(largest))
     return float(next(step * power for step in (1, 2, 5, 10) if step * power >= largest))
-
-
-def short(value: float) -> str:
-    """A number for a legend: 1,200 or 45k or 0.02.
-
-    >>> short(1200), short(45_000), short(1_000_000), short(0.02), short(0.00005), short(0)
-    ('1,200', '45k', '1M', '0.02', '5e-5', '0')
-    """
-    size = abs(value)
-    for unit, letter, least in ((1e6, "M", 1e6), (1e3, "k", 1e4)):
-        if size >= least:
-            return f"{value / unit:,.3g}{letter}"
-    return f"{value:,.0f}" if size >= 10 or value == 0 else f"{value:.3g}".replace("e-0", "e-")
 
 
 def _ramp(stops: NDArray[np.int64], strength: Floats) -> Floats:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.amounts import format_count, format_signed
 from dpviz.arrays import Floats, Integers
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
@@ -141,12 +142,12 @@ def _fields(release: Release, nodes: Integers, truth: NDArray[np.int64] | None) 
     fields: dict[str, list[Any]] = {"i": nodes.tolist(), "n": _texts(release.count[nodes]), "a": _texts(low), "b": _texts(high)}
     if truth is not None:
         fields["t"] = _texts(truth[nodes])
-        fields["e"] = [f"{value:+,.0f}" for value in (np.rint(release.count[nodes]) - truth[nodes]).tolist()]
+        fields["e"] = [format_signed(value) for value in (np.rint(release.count[nodes]) - truth[nodes]).tolist()]
     return fields
 
 
 def _texts(values: NDArray[Any]) -> list[str]:
-    return [f"{value:,.0f}" for value in (np.rint(values) + 0.0).tolist()]
+    return [format_count(value) for value in values.tolist()]
 
 
 def _tooltip(unit: str, with_truth: bool) -> str:

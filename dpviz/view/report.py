@@ -8,6 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from dpviz.amounts import MISSING, format_count, format_decimal
 from dpviz.release.at_once import how_many
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import stated_amount
@@ -18,7 +19,6 @@ from dpviz.release.verdict import verdict
 from dpviz.view.escape import clean
 from dpviz.view.report_maps import drawn_level, points_picture, trips_picture
 from dpviz.view.report_numbers import (
-    decimal,
     error_axis,
     is_structure,
     largest_pairs,
@@ -30,7 +30,6 @@ from dpviz.view.report_numbers import (
     snippet,
     sums_of,
     trip_examples,
-    whole,
 )
 
 Facts = dict[str, Any]
@@ -140,14 +139,14 @@ def _steps(release: Release | FlowRelease) -> list[Facts]:
             "purpose": step.purpose,
             "place": place_name(release, step.level),
             "exact": str(step.amount),
-            "amount": decimal(step.amount),
-            "delta": decimal(step.delta, 3) if step.delta else "",
+            "amount": format_decimal(step.amount),
+            "delta": format_decimal(step.delta, 3) if step.delta else "",
             "structure": is_structure(step, release),
             "instead": step.instead,
             "noise": step.noise,
-            "sensitivity": decimal(step.sensitivity, 6),
-            "scale": decimal(step.scale, 6),
-            "counts": "private" if step.counts is None else f"{step.counts:,}",
+            "sensitivity": format_decimal(step.sensitivity, 6),
+            "scale": format_decimal(step.scale, 6),
+            "counts": "private" if step.counts is None else format_count(step.counts),
         }
         for step in release.receipt.steps
     ]
@@ -159,7 +158,7 @@ def _template() -> Any:
     loader = PackageLoader("dpviz", "view")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_clean)
     environment.trim_blocks = environment.lstrip_blocks = True
-    environment.filters |= {"whole": whole, "plain_number": _number, "decimal": decimal, "amount": stated_amount}
+    environment.filters |= {"whole": format_count, "plain_number": _short_decimal, "decimal": format_decimal, "amount": stated_amount}
     return environment.get_template("report.html.jinja")
 
 
@@ -168,12 +167,6 @@ def _clean(value: object) -> object:
     return clean(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-def _number(value: float | None) -> str:
-    """A standard deviation or an area, with three digits.
-
-    >>> _number(1234.56), _number(0.012345), _number(None)
-    ('1,235', '0.0123', '–')
-    """
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+def _short_decimal(value: float | None) -> str:
+    """A standard deviation or an area with three digits, or a dash where it is not known."""
+    return MISSING if value is None else format_decimal(value, 3)

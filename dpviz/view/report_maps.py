@@ -12,6 +12,7 @@ import shapely
 from numpy.typing import NDArray
 from pyproj import CRS, Transformer
 
+from dpviz.amounts import format_count, format_short
 from dpviz.arrays import Floats, Integers
 from dpviz.release.at_once import pair_intervals
 from dpviz.release.flow_release import FlowRelease
@@ -21,7 +22,7 @@ from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import OUTLINES, WGS84, Bounds, fitted_bounds, map_bounds, outlines_around
-from dpviz.view.colors import Scale, short, top_of
+from dpviz.view.colors import Scale, top_of
 from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
 
 Shapes = NDArray[np.object_]
@@ -262,7 +263,7 @@ def points_picture(release: Release) -> PointsPicture:
         above=[f"p{step}" for step in range(_ABOVE + 1)],
         below=[f"n{step}" for step in range(1, _BELOW + 1)] if (density < 0).any() else [],
         title=scale.title,
-        ticks=("0", short(scale.top / 4), f"{short(scale.top)} and more"),
+        ticks=("0", format_short(scale.top / 4), f"{format_short(scale.top)} and more"),
         level=level,
         note=OVERLAP if release.tree.overlaps else None,
     )
@@ -308,10 +309,9 @@ def _partition_texts(release: Release, nodes: Integers) -> list[str]:
     """What pointing at partitions shows: each with the interval that it has alone."""
     unit = noun(release)
     low, high = release.interval(nodes)
-    counts = np.rint(release.count[nodes]) + 0.0
     return [
-        f"{count:,.0f} {unit}, 95 % between {a:,.0f} and {b:,.0f} for this one alone"
-        for count, a, b in zip(counts.tolist(), low.tolist(), high.tolist(), strict=True)
+        f"{format_count(count)} {unit}, 95 % between {format_count(a)} and {format_count(b)} for this one alone"
+        for count, a, b in zip(release.count[nodes].tolist(), low.tolist(), high.tolist(), strict=True)
     ]
 
 
@@ -431,7 +431,7 @@ def trips_picture(release: FlowRelease) -> TripsPicture | None:
         regions=[row for shapes, _ in grounds for row in shapes],
         dots=[row for _, dots in grounds for row in dots],
         arcs=[_arc(*each) for each in zip(ends.tolist(), strength.tolist(), told, strict=True)][::-1],
-        samples=[(f"{share * top:,.0f}", _width(share**0.5)) for share in _SAMPLES if share * top >= 1],
+        samples=[(format_count(share * top), _width(share**0.5)) for share in _SAMPLES if share * top >= 1],
         level=rows.level,
         drawable=drawable,
         outside=outside,
@@ -508,6 +508,7 @@ def _arc(ends: list[int], strength: float, told: str) -> Arc:
 def _pair_texts(release: FlowRelease, rows: PairRows, chosen: Integers) -> list[str]:
     columns = (rows.origin, rows.destination, rows.count, rows.low, rows.high)
     return [
-        f"{pair_name(release, rows.level, o, d)}: {count:,} trips, 95 % between {low:,.0f} and {high:,.0f} for all pairs at once"
+        f"{pair_name(release, rows.level, o, d)}: {count:,} trips, 95 % between {format_count(low)} and {format_count(high)}"
+        " for all pairs at once"
         for o, d, count, low, high in zip(*(column[chosen].tolist() for column in columns), strict=True)
     ]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.amounts import MISSING, format_count, format_decimal, format_percent, format_upper_bound, round_to
 from dpviz.arrays import Floats
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.receipt import Receipt, Step
@@ -88,25 +89,6 @@ def pyramid(release: Release | FlowRelease) -> list[Layer]:
     return [_layer(release, *row) for row in [*(row for row in rows if isinstance(row[0], str)), *levels]]
 
 
-def decimal(value: Fraction | float, digits: int = 4) -> str:
-    """A fraction as a short decimal.
-
-    >>> decimal(Fraction(1, 3)), decimal(89_129_640), decimal(Fraction(1, 10**8))
-    ('0.3333', '89,129,640', '1e-8')
-    """
-    number = float(value)
-    return f"{number:,.0f}" if number >= 10**digits else f"{number:.{digits}g}".replace("e-0", "e-")
-
-
-def upper(value: Fraction, digits: int = 4) -> str:
-    """The same, never below the fraction.
-
-    >>> upper(Fraction(1, 3)), upper(Fraction(1, 2)), upper(Fraction(1, 10**8))
-    ('0.3334', '0.5', '1e-8')
-    """
-    return f"{math.ceil(value):,}" if value >= 10**digits else decimal(float(_rounded(value, digits, ROUND_CEILING)), digits)
-
-
 def is_structure(step: Step, release: Release | FlowRelease) -> bool:
     """Whether a step chose the structure (splits, medians, sizes), not the counts that are published."""
     return isinstance(release, Release) and not step.purpose.startswith("counts")
@@ -115,7 +97,7 @@ def is_structure(step: Step, release: Release | FlowRelease) -> bool:
 def place_name(release: Release | FlowRelease, level: int | None) -> str:
     """A level, 0 for the whole, or a stage in words."""
     if level is None:
-        return "–"
+        return MISSING
     if isinstance(release, FlowRelease):
         return release.tree.title(level)
     return "whole area" if level == 0 else f"level {level}, the finest" if level == release.height else f"level {level}"
@@ -129,12 +111,12 @@ def odds(receipt: Receipt) -> Odds:
     epsilon, delta = float(bound.epsilon), Fraction(0) if isinstance(bound, PureBudget) else bound.delta
     factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
     return Odds(
-        epsilon=upper(bound.epsilon),
+        epsilon=format_upper_bound(bound.epsilon),
         factor=_times(factor),
         twice=_times(math.exp(min(2 * epsilon, _LARGEST_EXPONENT))),
-        delta=upper(delta, 3) if delta else "",
-        one_in=f"{float(1 / delta):,.0f}" if delta else "",
-        rho="" if rho is None else upper(rho),
+        delta=format_upper_bound(delta, 3) if delta else "",
+        one_in=format_count(1 / delta) if delta else "",
+        rho="" if rho is None else format_upper_bound(rho),
         beliefs=[_beliefs(prior, factor) for prior in _PRIORS],
     )
 
@@ -154,7 +136,7 @@ def _times(factor: float) -> str:
     """A factor that is no smaller than the one given."""
     if factor < 1000:
         return f"{Decimal(factor).quantize(Decimal('0.01'), ROUND_CEILING):,}"
-    return f"{math.ceil(factor):,}" if factor < 1e9 else f"{_rounded(Fraction(factor), 2, ROUND_CEILING):.1e}"
+    return f"{math.ceil(factor):,}" if factor < 1e9 else f"{round_to(Fraction(factor), 2, ROUND_CEILING):.1e}"
 
 
 def _percent(share: float, rounding: str) -> str:
@@ -163,13 +145,8 @@ def _percent(share: float, rounding: str) -> str:
     if percent < Decimal("0.1") and rounding == ROUND_FLOOR:
         return "0 %"
     if percent < 10:
-        return f"{float(_rounded(Fraction(percent), 2, rounding)):.2g} %"
+        return f"{float(round_to(Fraction(percent), 2, rounding)):.2g} %"
     return f"{percent.quantize(Decimal('0.1'), rounding)} %".replace(".0 ", " ")
-
-
-def _rounded(value: Fraction, digits: int, rounding: str) -> Decimal:
-    with localcontext(prec=digits, rounding=rounding):
-        return Decimal(value.numerator) / value.denominator
 
 
 def _layer(release: Release | FlowRelease, where: int | str, counts: Fraction, structure: Fraction) -> Layer:
@@ -178,9 +155,9 @@ def _layer(release: Release | FlowRelease, where: int | str, counts: Fraction, s
         name=where if isinstance(where, str) else place_name(release, where),
         counts=float(counts / whole),
         structure=float(structure / whole),
-        amount=decimal(amount),
+        amount=format_decimal(amount),
         exact=str(amount),
-        percent=f"{100 * float(amount / whole):.3g} %",
+        percent=format_percent(amount / whole),
     )
 
 
@@ -468,17 +445,8 @@ def _classes(count: NDArray[Any], stddev: Floats) -> list[str]:
 
 def _numbers(count: float, stddev: float, low: float, high: float) -> dict[str, str]:
     share = 100 * stddev / count if count >= 0.5 and stddev < 10 * count else np.nan
-    relative = "–" if np.isnan(share) else "under 0.1 %" if share < 0.1 else f"{share:.{0 if share >= 10 else 1}f} %"
-    return {"count": whole(count), "low": whole(low), "high": whole(high), "relative": relative}
-
-
-def whole(value: float) -> str:
-    """A number rounded to a whole one, with thousands separators and a true minus.
-
-    >>> whole(-1234.4), whole(-0.2)
-    ('−1,234', '0')
-    """
-    return f"{round(float(value)):,}".replace("-", "−") if math.isfinite(value) else "unknown"
+    relative = MISSING if np.isnan(share) else "under 0.1 %" if share < 0.1 else f"{share:.{0 if share >= 10 else 1}f} %"
+    return {"count": format_count(count), "low": format_count(low), "high": format_count(high), "relative": relative}
 
 
 def _box(domain: Domain, rectangle: NDArray[np.integer]) -> str:

@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from dpviz.amounts import format_budget_symbols
 from dpviz.view.charts import (
     AXIS,
     FORMAT,
@@ -118,7 +119,7 @@ def figure_6(table: pd.DataFrame, measure: str = "mre") -> alt.LayerChart:
             tooltip=tooltip(names),
         )
     )
-    title = f"All methods on all data, ε = {table['epsilon'].iloc[0]:g}"
+    title = f"All methods on all data, {_budget(table['epsilon'].iloc[0])}"
     told = f"{MEASURES[measure]} by method. {_values_in_words(table, ('method', 'data', measure))}."
     return finish(alt.layer(marks), title, told, FRAME + 50 + ROW * table["method"].nunique())
 
@@ -199,7 +200,7 @@ def _by_height(table: pd.DataFrame, panel: tuple[float, str, str], what: str, he
     epsilon, queries, measure = panel
     rows = table[(table["epsilon"] == epsilon) & (table["queries"] == queries)]
     names = _names(measure) | {"height": "height in binary levels (large marks: found by HTF)"}
-    title = f"{what} by height, ε = {epsilon:g}, {_asked(queries)}"
+    title = f"{what} by height, {_budget(epsilon)}, {_asked(queries)}"
     columns = ("height", "method", measure, f"{measure}_spread")
     return lines_with_spread(rows[~rows["estimated"]], columns, names, title, height, extra=rows[rows["estimated"]])
 
@@ -334,7 +335,7 @@ def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, about: str) ->
     spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length("p10", what), x2="p90")
     told = "; ".join(f"{part}: {told_by(each, 'label', 'mean')}" for part, each in rows.groupby("figure", sort=False))
     height = FRAME + 20 + 2 * ROW * len(order)
-    return finish(alt.layer(bars, spread), f"Parts of the error at ε {epsilon:g}, {about}", f"{what}: {told}.", height)
+    return finish(alt.layer(bars, spread), f"Parts of the error at {_budget(epsilon)}, {about}", f"{what}: {told}.", height)
 
 
 def seconds_by_label(rows: pd.DataFrame, epsilon: float) -> alt.LayerChart:
@@ -350,7 +351,11 @@ def seconds_by_label(rows: pd.DataFrame, epsilon: float) -> alt.LayerChart:
     bars = base.mark_bar(cornerRadiusEnd=2, color=ACCENT).encode(x=_length("mean", what))
     spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length("p10", what), x2="p90")
     told = f"Seconds: {told_by(rows, 'label', 'mean')}."
-    return finish(alt.layer(bars, spread), f"Time of a release at ε {epsilon:g}", told, FRAME + 10 + ROW * len(order))
+    return finish(alt.layer(bars, spread), f"Time of a release at {_budget(epsilon)}", told, FRAME + 10 + ROW * len(order))
+
+
+def _budget(epsilon: float) -> str:
+    return format_budget_symbols({"epsilon": epsilon})
 
 
 def _epsilon(rows: pd.DataFrame) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 import pydeck
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.amounts import format_count, format_signed
 from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError
 from dpviz.release.at_once import pair_intervals
@@ -296,7 +297,7 @@ def shade_legend(released: Totals, view: TripsView, tops: Tops) -> str:
     if view.shown not in _SHADED:
         return ""
     shades = _shades(np.linspace(0.0, 1.0, 12), dark=view.dark, points=False)
-    return f"region: {html(view.unit)} {next(iter(released))} 0 {bar(shades, 60)} {tops.shade:,.0f} and more"
+    return f"region: {html(view.unit)} {next(iter(released))} 0 {bar(shades, 60)} {format_count(tops.shade)} and more"
 
 
 def _first(totals: Totals) -> Integers:
@@ -306,7 +307,7 @@ def _first(totals: Totals) -> Integers:
 def _told(totals: Totals) -> list[str]:
     """One text per region."""
     rows = zip(*(values.tolist() for values in totals.values()), strict=True)
-    return [", ".join(f"{value:,} {name}" for name, value in zip(totals, row, strict=True)) for row in rows]
+    return [", ".join(f"{format_count(value)} {name}" for name, value in zip(totals, row, strict=True)) for row in rows]
 
 
 def _shades(strength: Floats, *, dark: bool, points: bool) -> Colors:
@@ -409,15 +410,19 @@ def arcs_told(release: FlowRelease, view: TripsView, pairs: Pairs) -> Told:
     low, high = _spread(release, view.level, pairs)
     unit = deck(view.unit)
     texts = [
-        f"{count:,} {unit}" + (f", 95 % between {a:,.0f} and {b:,.0f} for all pairs at once" if b < np.inf else "")
+        f"{format_count(count)} {unit}" + (_all_at_once(a, b) if b < np.inf else "")
         for count, a, b in zip(pairs.released.tolist(), low.tolist(), high.tolist(), strict=True)
     ]
     true = [] if pairs.true is None else zip(pairs.true.tolist(), pairs.error.tolist(), strict=True)
     return Told(
         title=[f"{deck(one)} to {deck(other)}" for one, other in names],
         text=texts,
-        truth=None if pairs.true is None else [f"true {count:,}, error {error:+,}" for count, error in true],
+        truth=None if pairs.true is None else [f"true {format_count(count)}, error {format_signed(error)}" for count, error in true],
     )
+
+
+def _all_at_once(low: float, high: float) -> str:
+    return f", 95 % between {format_count(low)} and {format_count(high)} for all pairs at once"
 
 
 def _spread(release: FlowRelease, level: int, pairs: Pairs) -> tuple[Floats, Floats]:
@@ -470,7 +475,7 @@ class Widths:
         pieces = []
         for value, width in zip(numbers, self.pixels(numbers).tolist(), strict=True):
             style = f"width:26px;height:{width:.1f}px;background:rgb{color};vertical-align:middle;outline:none"
-            pieces.append(f'<span class="dpviz-bar" style="{style}"></span> {value:,.0f}')
+            pieces.append(f'<span class="dpviz-bar" style="{style}"></span> {format_count(value)}')
         return f"{' '.join(pieces)} and more"
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dpviz.amounts import format_budget
 from dpviz.errors import DpvizError, RefusedError, SettingError
 from dpviz.mechanisms import Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
@@ -12,7 +13,7 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.ledger_file import LedgerFile
 from dpviz.publishing import publish as module
 from dpviz.publishing.private_data import marks_of
-from dpviz.publishing.publish import Order, Words, amount_text, draw, publish
+from dpviz.publishing.publish import Order, Words, draw, publish
 from dpviz.release.files import read_manifest, read_release, write_release
 from tests.publishing.test_publish import HALF, order
 from tests.release_cases import flows_on, regions_with_shapes
@@ -150,7 +151,7 @@ def test_what_fails_once_the_files_are_there_says_so(ledger, words, monkeypatch,
 
 def test_what_is_left_is_rounded_down_and_the_manifest_is_exact(ledger, words):
     done = publish(order(cap=PureBudget("7/6")), words, ledger)
-    left = amount_text(done.account.left)
+    left = format_budget(done.account.left)
     assert left == "epsilon 0.666666666"
     draw(order(budget=PureBudget(left.split()[1]), cap=PureBudget("7/6")), ledger)
     dataset = read_manifest(words.folder)["dataset"]

@@ -119,7 +119,7 @@ def test_a_panel_has_one_epsilon_and_workload_and_large_marks_where_htf_chose():
     assert [row["method"] for row in marked] == FORMS
     assert {row["height"] for row in marked} == {9}
     assert found(chart["layer"], "x")[0]["sort"] == [8, 9, 12]
-    assert "ε = 0.1, queries of random shape and size" in chart["title"]["text"]
+    assert "ε 0.1, queries of random shape and size" in chart["title"]["text"]
     assert "Large marks: HTF (5e-4): 9:" in chart["description"]
     other = drawn("3 n3")
     assert "squares of 2 % of the area" in other["title"]["text"]

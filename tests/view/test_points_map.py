@@ -126,9 +126,9 @@ def test_the_hover_tells_count_interval_truth_and_error():
     low, high = release.interval(release.tree.leaves)
     for place, row in enumerate(drawn(mapped(release, truth=truth))["data"]):
         node = row["i"]
-        told = [float(row[name].replace(",", "")) for name in "nabte"]
-        assert told == [round(release.count[node]), low[place], high[place], truth[node], round(release.count[node]) - truth[node]]
-        assert "-0" not in (row["n"], row["a"], row["b"])
+        shown = [float(row[name].replace(",", "").replace("−", "-")) for name in "nabte"]
+        assert shown == [round(release.count[node]), low[place], high[place], truth[node], round(release.count[node]) - truth[node]]
+        assert "−0" not in (row["n"], row["a"], row["b"])
 
 
 def test_marks_follow_presence():
@@ -219,7 +219,7 @@ def test_boxes_that_overlap_are_drawn_large_ones_first_and_can_be_seen_through()
         assert max(row["c"][3] for row in rows) < 0.75 * 255
         for row, (west, south, east, north) in zip(rows, release.tree.rectangles(nodes).tolist(), strict=True):
             assert np.ptp(row["p"], axis=0).tolist() == pytest.approx([(east - west) / 32, (north - south) / 32])
-            assert row["n"] == f"{round(release.count[row['i']]) + 0:,}"
+            assert row["n"] == f"{round(release.count[row['i']]) + 0:,}".replace("-", "−")
 
 
 def test_boxes_that_overlap_tell_so_beside_another_level_that_is_shown(monkeypatch):

@@ -143,8 +143,8 @@ def test_the_hover_tells_what_the_release_tells(case):
         true = truth.at(np.array([row["o"]], np.int32), np.array([row["z"]], np.int32))[0]
         assert row["n"] == f"{names[row['o']]} to {names[row['z']]}"
         low, high = ends[row["o"], row["z"]]
-        assert row["t"] == f"{told['count']:,.0f} flights, 95 % between {low:,.0f} and {high:,.0f} for all pairs at once"
-        assert row["e"] == f"true {true:,}, error {int(told['count']) - true:+,}"
+        assert row["t"] == f"{told['count']:,.0f} flights, 95 % between {low:,.0f} and {high:,.0f} for all pairs at once".replace("-", "−")
+        assert row["e"] == f"true {true:,}, error {int(told['count']) - true:+,}".replace("-", "−")
 
 
 def test_truth_goes_to_the_browser_only_where_it_was_handed_in(case):
@@ -198,7 +198,7 @@ def test_errors_have_two_signs_and_the_largest_are_drawn(noisy):
     table = table[table["origin"] != table["destination"]]
     errors = []
     for row in arcs_of(picture):
-        error = int(row["e"].split("error ")[1].replace(",", ""))
+        error = int(row["e"].split("error ")[1].replace(",", "").replace("−", "-"))
         red, _, blue, _ = row["b"]
         assert (blue > red) == (error > 0)
         errors.append(abs(error))
@@ -268,13 +268,13 @@ def test_regions_tell_what_leaves_arrives_and_stays(case):
         for text, sums in ((row["t"].removeprefix("flights: "), released_pairs), (row["e"].removeprefix("true: "), truth)):
             own, other = sums.origin == row["i"], sums.destination == row["i"]
             numbers = [sums.count[own & ~other].sum(), sums.count[other & ~own].sum(), sums.count[own & other].sum()]
-            assert text == f"{numbers[0]:,} leaving, {numbers[1]:,} arriving, {numbers[2]:,} within"
+            assert text == f"{numbers[0]:,} leaving, {numbers[1]:,} arriving, {numbers[2]:,} within".replace("-", "−")
         assert row["n"] == release.tree.origins.names_of(2)[row["i"]]
 
 
 def test_more_trips_leaving_is_a_stronger_shade_and_errors_have_none(case):
     regions = layers_of(mapped(case))["regions"]["data"]
-    leaving = [int(row["t"].split(" ")[1].replace(",", "")) for row in regions]
+    leaving = [int(row["t"].split(" ")[1].replace(",", "").replace("−", "-")) for row in regions]
     assert regions[int(np.argmax(leaving))]["c"][3] == max(row["c"][3] for row in regions) > 60
     for shown in ("Error", "False positives"):
         assert len({row["c"][3] for row in layers_of(mapped(case, truth=True, shown=shown))["regions"]["data"]}) == 1
