@@ -39,14 +39,14 @@ _SHARE_OF_VALUES = 0.995
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """How numbers on a map become colours.
+    """A colour scale: numbers to colours, with its legend.
 
     Attributes:
         kind: "density" (cividis, square root, faint at zero, magenta below), "signed" (orange to blue through zero)
-            or "marks" (0 nothing, 1 false positive, 2 false negative).
-        top: the value that gets the strongest colour; larger ones too.
+            or "marks" (values 0 for correct, 1 for a false positive, 2 for a false negative).
+        top: the value from which on the colour is the strongest; above 0.
         title: what is shown, with its unit.
-        dark: whether the page is dark; densities get the scale whose strong end stands out on it.
+        dark: whether the page is dark; the density scale is then reversed, so that large values stand out.
     """
 
     kind: str
@@ -55,7 +55,14 @@ class Scale:
     dark: bool = False
 
     def colors(self, values: ArrayLike) -> Colors:
-        """(k, 4) red, green, blue, alpha of (k,) values."""
+        """Colours of values.
+
+        Args:
+            values: (k,) numbers; of the kind "marks" 0, 1 and 2.
+
+        Returns:
+            (k, 4) red, green, blue, alpha, 0 to 255.
+        """
         values = np.asarray(values, np.float64)
         if self.kind == "marks":
             faint = (128, 128, 128, 25)
@@ -68,7 +75,11 @@ class Scale:
         return np.column_stack([mixed, alpha]).astype(np.uint8)
 
     def legend(self, *, negatives: bool = True) -> str:
-        """The legend as a line of HTML, with units; `negatives` adds the colours below zero to a density."""
+        """The legend as HTML in one line.
+
+        Args:
+            negatives: whether a density scale also explains its colours below zero.
+        """
         if self.kind == "marks":
             entries = ((FALSE_POSITIVE, "released, nothing there"), (FALSE_NEGATIVE, "something there, released as empty"))
             marks = "".join(f'<span class="dpviz-mark" style="background:rgb{color}"></span>{html(text)} ' for color, text in entries)
@@ -84,11 +95,14 @@ class Scale:
 
 
 def top_of(values: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """A public top for a scale: nearly the largest of released values, rounded up to 1, 2 or 5 times a power of ten.
+    """The top of a scale for released values: their 99.5th percentile, rounded up to 1, 2 or 5 times a power of ten.
 
     Args:
         values: (k,) released values.
-        weights: (k,) how much of the picture each has, for example its area; all alike if None.
+        weights: (k,) the share of the picture that each covers, for example its area; None for equal weights.
+
+    Returns:
+        A number above 0; 1 if no value is above 0.
     """
     sizes = np.abs(np.asarray(values, np.float64))
     shares = np.ones(sizes.shape) if weights is None else np.asarray(weights, np.float64)

@@ -1,4 +1,4 @@
-"""The report of a release: one HTML file for a stranger who must judge the data, without scripts and without a network."""
+"""The report of a release: one HTML file for readers who must judge the data; it runs no script and loads nothing."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ _LARGEST = 10
 
 
 def report_html(release: Release | FlowRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> bytes:
-    """The report as one file, the same for the same release and manifest.
+    """Make the report of a release; equal inputs give equal bytes.
 
     Args:
-        release: of points or trips, drawn with entropy of the operating system.
-        manifest: what `describe` says of it; with its list of files, if they have been written.
-        formats: that the files are written in, for the lines of Python that read them.
+        release: of points or trips, made with entropy of the operating system.
+        manifest: from `describe`; with its list of files, if they have been written.
+        formats: of the release's files, for the example that reads them: "geoparquet", "geojson", "csv".
 
     Returns:
-        HTML in UTF-8 that holds nothing but what release and manifest hold, and outlines of land and borders.
+        HTML in UTF-8. It holds facts of the release and the manifest, and outlines of land and borders; nothing else.
 
     Raises:
         RefusedError: a simulation, or a reference that is not private.
@@ -56,21 +56,21 @@ def report_html(release: Release | FlowRelease, manifest: Facts, *, formats: Seq
 
 
 def check_reportable(release: Release | FlowRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> None:
-    """Make the report of a release like the one that is wanted, and hand nothing out: simulations may be tried.
+    """Check that a report could be made, by making it and dropping it; simulations are allowed.
 
     Args:
         release: of points or trips, also a simulation.
-        manifest: as `check_describable` gave it.
-        formats: that the files will be written in.
+        manifest: from `check_describable`.
+        formats: of the files that will be written.
 
     Raises:
-        Exception: whatever keeps the report from being made.
+        Exception: any error that would keep the report from being made.
     """
     _page(release, manifest, formats)
 
 
 def _page(release: Release | FlowRelease, manifest: Facts, formats: Sequence[str]) -> bytes:
-    """The report of any release."""
+    """Render the report without asking whether the release may be published."""
     about = _points(release) if isinstance(release, Release) else _trips(release)
     rows = level_rows(release, manifest["utility"]["levels"])
     page: str = _template().render(
@@ -94,7 +94,7 @@ def _page(release: Release | FlowRelease, manifest: Facts, formats: Sequence[str
 
 
 def _points(release: Release) -> Facts:
-    """What only reports of points say."""
+    """Template values that only reports of points have."""
     level = drawn_level(release)
     return {
         "kind": "points",
@@ -112,7 +112,7 @@ def _points(release: Release) -> Facts:
 
 
 def _trips(release: FlowRelease) -> Facts:
-    """What only reports of trips say."""
+    """Template values that only reports of trips have."""
     picture = trips_picture(release)
     return {
         "kind": "trips",
@@ -133,7 +133,7 @@ def _trips(release: FlowRelease) -> Facts:
 
 
 def _steps(release: Release | FlowRelease) -> list[Facts]:
-    """The accounting as rows of a table."""
+    """The steps of the receipt as rows of a table."""
     return [
         {
             "purpose": step.purpose,
@@ -154,7 +154,7 @@ def _steps(release: Release | FlowRelease) -> list[Facts]:
 
 @cache
 def _template() -> Any:
-    """The page's template; every value that it shows is cleaned and escaped."""
+    """The template of the report; every value in it is cleaned and escaped."""
     loader = PackageLoader("dpviz", "view")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_clean)
     environment.trim_blocks = environment.lstrip_blocks = True
@@ -163,7 +163,7 @@ def _template() -> Any:
 
 
 def _clean(value: object) -> object:
-    """Texts as a page may hold them; jinja escapes them afterwards."""
+    """Remove control characters from texts; jinja escapes them afterwards. Markup of our own is left as it is."""
     return clean(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
