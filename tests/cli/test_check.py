@@ -92,10 +92,10 @@ def test_shapes_tell_regions_from_points(tmp_path, frame, name, ending):
     ("name", "content", "told"),
     [
         ("a.csv", b"1.5,2.5\n3.5,Rosa\n", "first line must hold the names"),
-        ("a.csv", b"colour,size\nRosa,3\n", "nothing can be made of its columns"),
+        ("a.csv", b"colour,size\nRosa,3\n", "its columns cannot be used"),
         ("a.csv", b"", "empty"),
-        ("a.csv", b"lon,lat,Rosa\r\n\n", "Not one row follows the header"),
-        ("a.tsv", b"lon\tlat\n", "Not one row follows the header"),
+        ("a.csv", b"lon,lat,Rosa\r\n\n", "No row follows the header"),
+        ("a.tsv", b"lon\tlat\n", "No row follows the header"),
         ("a.csv", b"lon,lat,note\n385000,3768000,Rosa\n391000,3771000,b\n", "in degrees"),
         ("a.txt", b"Rosa", "ending is not known"),
         ("a.zip", b"Rosa", "damaged"),
@@ -184,7 +184,7 @@ def test_a_pattern_and_a_folder_are_told_by_their_headers(tmp_path):
         assert (facts["files"], facts["engine"], facts["format"]) == (2, "numpy", "Parquet")
         (use,) = facts["uses"]
         assert (use["as"], use["found"]) == ("points", {"x": "lon", "y": "lat", "person": "user"})
-        assert "2 files in all, which engine numpy would count; not a row was read now." in lines(facts)
+        assert "2 files, which engine numpy would count; no row was read now." in lines(facts)
     pd.DataFrame({"a": [1.0]}).to_parquet(tmp_path / "3.parquet")
     with pytest.raises(InputError, match="of different columns"):
         check(tmp_path / "*.parquet")

@@ -1,4 +1,4 @@
-"""The compare command keeps what was made: interrupted, killed or failing, it goes on from there, and overwrites nothing."""
+"""The compare command keeps what was made: interrupted, killed or failing, it continues from there, and overwrites nothing."""
 
 import io
 import json
@@ -37,7 +37,9 @@ def test_a_comparison_goes_on_where_it_was_interrupted(run, tmp_path, name):
     out, err = process.communicate(timeout=60)
     told = json.loads(err)
     assert (process.returncode, out, told["exit"]) == (130, "", 130)
-    assert told["error"] == f"Interrupted. What was made is in {tmp_path / 'a.csv'}: the same command with --resume goes on from there."
+    assert (
+        told["error"] == f"Interrupted. The finished runs are in {tmp_path / 'a.csv'}: the same command with --resume continues from there."
+    )
     assert sorted(path.name for path in tmp_path.iterdir() if "a.csv" in path.name) == ["a.csv"]
     made = len(pd.read_csv(tmp_path / "a.csv"))
     assert 0 < made < 1800
@@ -84,7 +86,7 @@ def test_rows_are_kept_however_it_ends(run, tmp_path, monkeypatch, capsys, error
     else:
         with pytest.raises(SystemExit):
             main(words)
-        assert "--resume goes on from there" in capsys.readouterr().err
+        assert "--resume continues from there" in capsys.readouterr().err
     assert len(pd.read_csv(tmp_path / "a.csv")) == 2
     monkeypatch.undo()
     assert "Making 10 runs. 2 are there already." in run(*words, "--resume")[2]
@@ -102,7 +104,7 @@ def test_an_interrupted_table_on_stdout_is_given_as_far_as_it_is(run, tmp_path, 
     interrupted_at(monkeypatch, 3, KeyboardInterrupt())
     code, out, err = run("compare", written(tmp_path, STUDY, "study.toml"), "--workers", 1)
     assert (code, len(pd.read_csv(io.StringIO(out)))) == (130, 2)
-    assert "with --output it could be gone on from" in err
+    assert "with --output they could be resumed" in err
 
 
 @pytest.mark.parametrize("output", [True, False])

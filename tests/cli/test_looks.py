@@ -45,7 +45,7 @@ def test_nothing_is_compared_where_that_cannot_be_recorded(run, ledger, tmp_path
     ledger.path.write_text("no ledger")
     code, out, err = run("compare", written(tmp_path, OWN, "study.toml"), "--workers", 1)
     assert (code, out) == (1, "")
-    assert "Nothing is compared, since that the true data are looked at cannot be recorded." in err
+    assert "Nothing is compared, since the ledger cannot record that the true data are looked at." in err
     assert run("compare", written(tmp_path, STUDY, "study.toml"), "--workers", 1)[0] == 0, "samples are public"
 
 

@@ -66,7 +66,7 @@ def test_every_box_has_the_shape_and_holds_crossings(few, shape):
 
 def test_shapes_that_hardly_ever_hold_a_record_are_refused():
     lonely = paper_points(1, order=16)
-    with pytest.raises(InputError, match="Hardly any box"):
+    with pytest.raises(InputError, match="Too few boxes"):
         occupied_boxes(lonely, (0.001, 0.001), 2)
 
 

@@ -130,10 +130,10 @@ def test_references_that_are_not_private_are_refused():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[data]\npoints = Rosa\n", "The configuration is no TOML: see line 2."),
-        ("lon,lat\n1.5,Rosa\n", "The configuration is no TOML: see line 1."),
-        ("a = " + "9" * 5000, "The configuration is no TOML"),
-        ("a = " + "[" * 5000, "The configuration is no TOML"),
+        ("[data]\npoints = Rosa\n", "The configuration is not TOML: see line 2."),
+        ("lon,lat\n1.5,Rosa\n", "The configuration is not TOML: see line 1."),
+        ("a = " + "9" * 5000, "The configuration is not TOML"),
+        ("a = " + "[" * 5000, "The configuration is not TOML"),
     ],
 )
 def test_a_file_that_is_no_toml_is_not_quoted(tmp_path, text, told):

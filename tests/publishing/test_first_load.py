@@ -63,7 +63,7 @@ METRES = "lon,lat\n385000,3768000\n391000,3771000\n"
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("lon,lat\n", "Not one record is there"),
+        ("lon,lat\n", "There is no record"),
         (METRES, "are x and y swapped"),
         ("lon,lat\n1,99\n,1\n", "all are unreadable"),
     ],
@@ -84,7 +84,7 @@ def test_a_release_of_nothing_is_refused_unless_it_is_meant(run, tmp_path, ledge
 def test_trips_that_end_nowhere_are_refused(tmp_path):
     tables = changed(FLOWS, "data.trips", "moves.csv")
     (tmp_path / "moves.csv").write_text("from,to,count\nx,y,3\n")
-    with pytest.raises(InputError, match="Not one trip runs between the regions"):
+    with pytest.raises(InputError, match="No trip runs between the regions"):
         opened(tmp_path, tables)
 
 

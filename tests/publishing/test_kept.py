@@ -82,7 +82,7 @@ def test_what_is_kept_is_for_its_owner_alone_and_holds_the_release_only(ledger, 
 def test_once_it_is_published_nothing_is_kept(ledger, words):
     publish(order(), words, ledger)
     assert kept_draws(ledger) == []
-    with pytest.raises(SettingError, match="No release of draw 1 is kept beside the ledger; of these draws one is: none"):
+    with pytest.raises(SettingError, match="No release of draw 1 is kept beside the ledger; kept are those of: none"):
         recovered(1, ledger)
 
 

@@ -180,7 +180,7 @@ def test_data_that_join_an_account_by_its_name_alone_are_named_as_new(ledger):
     told = []
     draw(order(), ledger, say=told.append)
     draw(order(marks=("ab" * 32,)), ledger, say=told.append)
-    assert ["has not had these data before" in line for line in told] == [False, True, False]
+    assert ["These data are new to the account" in line for line in told] == [False, True, False]
 
 
 def test_one_unit_and_one_relation_per_dataset(ledger):

@@ -66,11 +66,11 @@ def test_no_record_is_looked_at(monkeypatch):
 def test_structures_of_the_data_are_approximated_and_that_is_said():
     wanted = Wanted(error=2, level=4, records=3000)
     found = wanted_epsilon(PathTree(), CROWD, wanted)
-    assert "3,000 made-up records, spread evenly" in found.note
+    assert "3,000 made-up, uniformly distributed records" in found.note
     assert found.error <= 2
     assert error_at(PathTree(), CROWD, wanted, found.epsilon * 1.5) <= 2
     empty = wanted_epsilon(PathTree(), CROWD, Wanted(error=2, level=4))
-    assert "no data at all" in empty.note
+    assert "empty data" in empty.note
     assert empty.epsilon != found.epsilon
     assert int(evenly(CROWD, 3000).count.sum()) == 3000
 
@@ -82,7 +82,7 @@ def test_trips_by_level():
     fine = wanted_epsilon(FlatGaussian(), COMMUTERS, Wanted(error=20, level=3))
     coarse = wanted_epsilon(FlatGaussian(), COMMUTERS, Wanted(error=20, level=1))
     assert coarse.epsilon > fine.epsilon
-    assert "only adds up finer pairs" in coarse.note
+    assert "a sum of finer pairs" in coarse.note
 
 
 def test_mechanisms_that_leave_pairs_out_say_so_or_refuse():

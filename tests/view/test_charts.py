@@ -149,7 +149,7 @@ def test_receipt_does_not_add_up_what_is_spent_in_place_of_later_steps():
         "early leaves, zoom 1": "early leaves",
     }
     assert chart["layer"][0]["encoding"]["y"]["sort"] == list(found)
-    assert "; 1 of 1 in all. On paths that end early" in chart["description"]
+    assert "; 1 of 1 in all. At leaves above the finest level" in chart["description"]
 
 
 @pytest.mark.parametrize("purpose", ["medians", "grid of cells", "sums of places, in node widths", "numbers for means"])

@@ -152,7 +152,7 @@ def test_a_single_run_has_no_spread():
 def test_the_objective_is_drawn_with_the_best_line_and_those_that_are_looked_at():
     chart, about = drawn("objective"), curve()
     kinds = [row["kind"] for row in rows(chart) if "kind" in row]
-    assert kinds.count("looked at by the paper's search") == len(about.visited)
+    assert kinds.count("visited by the paper's search") == len(about.visited)
     assert kinds.count("best line of all") == kinds.count("where the search ends") == 1
     (best,) = [row for row in rows(chart) if row.get("kind") == "best line of all"]
     assert (best["place"], best["objective"]) == (about.best, about.least)

@@ -86,7 +86,7 @@ def test_interpolation_is_a_picture_of_what_answers_assume():
     assert can_be_interpolated(release)
     assert drawn(picture)["id"] == "picture"
     assert "interpolated inside partitions" in picture.description
-    assert "lean towards fuller neighbours" in picture.note
+    assert "density is interpolated between neighbours" in picture.note
     assert not can_be_interpolated(replace(release, inside="uniform"))
 
 
