@@ -56,7 +56,7 @@ def check(path: Path) -> Facts:
             have equal content.
         DpvizError: a release that was changed or is damaged.
     """
-    folder = os.path.isdir(path)  # noqa: PTH112  (says no where a path may not be looked at; Path.is_dir raises)
+    folder = os.path.isdir(path)  # noqa: PTH112  (gives False without permission, where Path.is_dir raises)
     if (folder and os.path.isfile(path / MANIFEST)) or (not folder and _holds_manifest(path)):  # noqa: PTH113
         return _release(path)
     found = _several_or_large(path, folder=folder)

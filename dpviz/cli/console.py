@@ -48,7 +48,13 @@ def any_text(*streams: TextIO) -> None:
 
 
 def give(found: Any, lines: Iterable[str], *, as_json: bool) -> None:
-    """Print a result on stdout: `found` as JSON, or `lines` as text. Line breaks and control characters in lines are removed."""
+    """Print a result on stdout: `found` as JSON, or `lines` as text. Line breaks and control characters in lines are removed.
+
+    Args:
+        found: the result, as JSON values.
+        lines: the result, as lines of text.
+        as_json: whether to print JSON; else the lines.
+    """
     shown = [clean(" ".join(text.splitlines())) for text in lines]
     text = json.dumps(found, indent=2) if as_json else "\n".join(shown)
     sys.stdout.write(text + "\n")
@@ -115,7 +121,7 @@ def counted_bar(total: int, what: str) -> Iterator[Callable[..., object]]:
     Yields:
         A function to call after each step.
     """
-    from tqdm import tqdm  # noqa: PLC0415  (only long work needs it)
+    from tqdm import tqdm  # noqa: PLC0415  (slow to import, and needed for long work only)
 
     with tqdm(total=total, desc=what, unit="run", file=sys.stderr, disable=None, leave=False) as bar:
         yield bar.update

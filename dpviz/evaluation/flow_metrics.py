@@ -203,6 +203,14 @@ class FlowEvaluation:
     Attributes:
         release: of trips.
         flows: the private trips that it was made from.
+
+    >>> import pandas as pd
+    >>> import dpviz as dv
+    >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
+    >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [90]}), regions=regions)
+    >>> release = dv.TopDown().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    >>> dv.evaluate_flows(release, flows).true_level(1).count.tolist()
+    [90]
     """
 
     release: FlowRelease

@@ -25,7 +25,10 @@ class Holders:
         second: records of the other holder.
         known: (k, 4) for each person known to both: column and row at the first holder, column and row at the second.
 
-    `made_up_holders` has an example.
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> dv.made_up_holders([1.5] * 40, [2.5] * 40, domain=domain, common=0.5).known.shape
+    (20, 4)
     """
 
     first: PointCounts
@@ -50,7 +53,10 @@ class Blocking:
         matches: number of people known to both.
         found: number of these people whose pair of records is compared.
 
-    `block` has an example.
+    >>> import dpviz as dv
+    >>> blocking = dv.Blocking(leaves=4, kept=2, pairs=100, survivors=20, padded=30, matches=5, found=4)
+    >>> blocking.reduction, blocking.recall
+    (0.8, 0.8)
     """
 
     leaves: int

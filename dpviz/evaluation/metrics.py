@@ -36,7 +36,12 @@ class Evaluation:
             released as 0.5 or more), false_positive_records (the sum released on them), false_negatives (occupied blocks released as
             less than 0.5).
 
-    `evaluate` has an example.
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
+    >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(5), dv.Entropy.seeded(1))
+    >>> dv.evaluate(release, points)
+    Evaluation(curator only: holds true counts)
     """
 
     truth: Integers
@@ -48,13 +53,21 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True)
 class Errors:
-    """Four error metrics for one workload. `workload_errors` has an example.
+    """Four error metrics for one workload.
 
     Attributes:
         mean20: mean of |estimate - truth| / max(truth, 20), in percent.
         median20: median of the same, in percent.
         n3: mean of |estimate - truth| / max(truth, N / 1000), in percent.
         mae: mean of |estimate - truth|, in records.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
+    >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(5), dv.Entropy.seeded(1))
+    >>> errors = dv.workload_errors(release, points, [[0, 0, 8, 8], [8, 8, 16, 16]])
+    >>> errors.mean20 < 50, errors.mae < 10
+    (True, True)
     """
 
     mean20: float

@@ -366,12 +366,12 @@ def _errors(
     seed: int,
 ) -> pd.DataFrame:
     """Median relative errors of repeated releases, per method and size of queries."""
-    asked = {size: _questions(points, points.domain, size, seed) for size in sizes}
+    queries = {size: _occupied_queries(points, points.domain, size, seed) for size in sizes}
     streams, rows = iter(Entropy.seeded(seed).spawn(len(mechanisms) * repeats)), []
     for name, mechanism in mechanisms.items():
         runs = (mechanism.release(points, PureBudget(str(epsilon)), next(streams)) for _ in range(repeats))
         medians = np.array(
-            [[100 * np.median(np.abs(run.answer(boxes) - truth) / truth) for boxes, truth in asked.values()] for run in runs]
+            [[100 * np.median(np.abs(run.answer(boxes) - truth) / truth) for boxes, truth in queries.values()] for run in runs]
         )
         spread = medians.std(axis=0, ddof=1) if repeats > 1 else np.full(len(sizes), np.nan)
         rows += [
@@ -381,7 +381,7 @@ def _errors(
     return pd.DataFrame(rows)
 
 
-def _questions(points: PointCounts, domain: Domain, size: float, seed: int) -> tuple[Floats, Floats]:
+def _occupied_queries(points: PointCounts, domain: Domain, size: float, seed: int) -> tuple[Floats, Floats]:
     """Boxes of one size that contain records, and their true answers. CURATOR ONLY."""
     boxes = domain.coordinates(tuning_boxes(domain, (size,), PER_SIZE, seed).lattice)
     truth = true_answers(points, boxes)

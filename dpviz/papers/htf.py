@@ -29,7 +29,7 @@ from dpviz.samples.points import SAMPLES, SEED, gaussian_cluster, los_angeles
 from dpviz.space.domain import Domain
 from dpviz.space.workloads import area_share, random_rectangles
 
-Asked = Mapping[str, Floats]
+Workloads = Mapping[str, Floats]
 Case = tuple[dict[str, Any], PointMechanism]
 
 PAPER_SIZE = 3_500_000
@@ -176,8 +176,8 @@ def figure_4(
     ]
     rest: dict[str, PointMechanism] = {OWN: Htf(), **grids(), "Quadtree (geo)": Quadtree(height=7)}
     cases += [({"method": name, "stop": None}, each) for name, each in rest.items()]
-    asked = workloads(points.domain, queries, seed)
-    table = pd.concat([measured(points, cases, asked, epsilon, (repeats, seed)) for epsilon in epsilons], ignore_index=True)
+    queries_by_name = workloads(points.domain, queries, seed)
+    table = pd.concat([measured(points, cases, queries_by_name, epsilon, (repeats, seed)) for epsilon in epsilons], ignore_index=True)
     return table.astype({"stop": "Int64"})
 
 
@@ -231,13 +231,13 @@ def figure_6(
     return pd.concat(parts, names=["data"]).reset_index(level="data").reset_index(drop=True)
 
 
-def measured(points: PointCounts, cases: Sequence[Case], asked: Asked, epsilon: float, runs: tuple[int, int]) -> pd.DataFrame:
+def measured(points: PointCounts, cases: Sequence[Case], queries_by_name: Workloads, epsilon: float, runs: tuple[int, int]) -> pd.DataFrame:
     """Make several releases by each mechanism and measure their errors. CURATOR ONLY.
 
     Args:
         points: private.
         cases: mechanisms, each with the columns of the table that identify it.
-        asked: workloads by name.
+        queries_by_name: workloads by name.
         epsilon: budget of every release.
         runs: how many releases of each, and the seed of their noise.
 
@@ -251,7 +251,7 @@ def measured(points: PointCounts, cases: Sequence[Case], asked: Asked, epsilon: 
     for key, mechanism in cases:
         for _ in range(repeats):
             release = mechanism.release(points, budget_of(mechanism, epsilon), next(streams))
-            rows += [key | {"queries": name} | asdict(workload_errors(release, points, boxes)) for name, boxes in asked.items()]
+            rows += [key | {"queries": name} | asdict(workload_errors(release, points, boxes)) for name, boxes in queries_by_name.items()]
     keys = [*cases[0][0], "queries"]
     groups = pd.DataFrame(rows).rename(columns={"mean20": "mre"}).groupby(keys, sort=False, dropna=False)[list(FIGURES)]
     table = groups.mean().join(groups.std().add_suffix("_spread")).reset_index()
@@ -272,13 +272,13 @@ def _by_height(
     for forms in (rivals, htf_forms):
         for height in heights:
             cases += [({"method": name, "height": height, "estimated": False}, each) for name, each in forms(height).items()]
-    asked, parts = workloads(points.domain, queries, runs[1]), []
+    queries_by_name, parts = workloads(points.domain, queries, runs[1]), []
     for epsilon in epsilons:
         found: list[Case] = [
             ({"method": name, "height": _chosen_height(each, points, epsilon, runs[1]), "estimated": True}, each)
             for name, each in htf_forms().items()
         ]
-        parts.append(measured(points, [*cases, *found], asked, epsilon, runs))
+        parts.append(measured(points, [*cases, *found], queries_by_name, epsilon, runs))
     return pd.concat(parts, ignore_index=True)
 
 

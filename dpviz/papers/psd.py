@@ -135,8 +135,8 @@ def median_errors(
         for epsilon in epsilons:
             budget = budget_of(mechanism, epsilon)
             runs = (mechanism.release(points, budget, next(streams)) for _ in range(repeats))
-            errors = np.array([[asked.median_error(release) for asked in questions] for release in runs])
-            rows += [_row(name, epsilon, asked.shape, errors[:, place]) for place, asked in enumerate(questions)]
+            errors = np.array([[workload.median_error(release) for workload in questions] for release in runs])
+            rows += [_row(name, epsilon, workload.shape, errors[:, place]) for place, workload in enumerate(questions)]
     return pd.DataFrame(rows)
 
 

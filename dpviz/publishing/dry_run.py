@@ -77,7 +77,13 @@ def dry_run(mechanism: Any, data: PrivateData, budget: Budget) -> Release | Flow
 
 
 def from_data(mechanism: Any, release: Release | FlowRelease, data: PrivateData) -> bool:
-    """Whether the released pairs, or the positions of partitions, depend on the records."""
+    """Whether the released pairs, or the positions of partitions, depend on the records.
+
+    Args:
+        mechanism: with its settings.
+        release: a dry run of the mechanism.
+        data: give the domain, or the regions.
+    """
     if isinstance(data, Flows):
         return isinstance(release, FlowRelease) and not release.every_pair
     return release.approximate is not None or any(share.structure for share in mechanism.shares(data.domain))
@@ -228,7 +234,17 @@ def _round_to_enough(epsilon: float, wanted: Wanted, error: Callable[[float], fl
 
 
 def error_at(mechanism: Any, data: PrivateData, wanted: Wanted, epsilon: float) -> float:
-    """The expected root mean square error at the wanted level, for a given epsilon; errors are those of `wanted_epsilon`."""
+    """The expected root mean square error at the wanted level, for a given epsilon; errors are those of `wanted_epsilon`.
+
+    Args:
+        mechanism: with its settings.
+        data: give the domain or regions, the unit and the bound per person.
+        wanted: its level, delta and number of records are used.
+        epsilon: above 0.
+
+    Returns:
+        In records or trips.
+    """
     budget = ApproxBudget(repr(epsilon), repr(wanted.delta)) if mechanism.needs_delta else PureBudget(repr(epsilon))
     release = dry_run(mechanism, data, budget) if wanted.records is None else _release_of_made_up(mechanism, data, budget, wanted.records)
     if isinstance(release, FlowRelease):

@@ -125,7 +125,7 @@ class Words:
             raise SettingError(f"The formats must be some of {', '.join(FORMATS)}, geoparquet among them: only it reads back without loss.")
         if os.path.lexists(self.folder):
             raise SettingError("The folder for the release exists already; releases are never overwritten. Choose another one.")
-        if not os.path.isdir(self.folder.parent):  # noqa: PTH112  (says no where a path may not be looked at; Path.is_dir raises)
+        if not os.path.isdir(self.folder.parent):  # noqa: PTH112  (gives False without permission, where Path.is_dir raises)
             raise SettingError("The folder around the release's folder does not exist; make it first.")
         if not os.access(self.folder.parent, os.W_OK | os.X_OK):
             raise SettingError("The folder around the release's folder cannot be written: choose another one.")

@@ -239,46 +239,46 @@ def open_data(
         data = load_sample(part.sample, domain=_domain(frame), size=part.size) if part.is_points else load_flow_sample(part.sample)
         return Opened(data=data, marks=(_sample_fingerprint(part), *marks_of(data)))
     found = found_files(sources_of(config))
-    asked = Asked(
+    request = Asked(
         frame=frame,  # type: ignore[arg-type]
         options={**part.options(), "bad_rows": bad_rows},
         engine=part.engine,
         scheduler=scheduler,
         may_be_empty=part.may_be_empty,
     )
-    return count_files(found, asked, watch)
+    return count_files(found, request, watch)
 
 
-def count_files(found: FoundFiles, asked: Asked, watch: Watch = UNWATCHED) -> Opened:
+def count_files(found: FoundFiles, request: Asked, watch: Watch = UNWATCHED) -> Opened:
     """Count the records of files, and compute their fingerprints.
 
     Args:
         found: the files.
-        asked: domain or regions, columns and engine.
+        request: domain or regions, columns and engine.
         watch: reports progress, and may cancel.
 
     Raises:
         InputError: a file or a column cannot be used, or a file was changed in the meantime.
         DpvizError: it was cancelled.
     """
-    engine = engine_for(found, asked.engine, asked.scheduler, _LIMITS)
+    engine = engine_for(found, request.engine, request.scheduler, _LIMITS)
     paths, sources = found.paths or (), list(found.sources)
     before = stamps_of(paths)
     with_rows = [path for path, rowless in zip(paths, found.rowless, strict=False) if not rowless]
     marks = file_marks(with_rows, replace(watch, progress=_part_progress(watch, 0.0, _MARKS_SHARE)))
-    arguments: dict[str, Any] = {**asked.options, "engine": engine}
-    if asked.scheduler is not None:
-        arguments |= {"address": asked.scheduler.address, "insecure_address": asked.scheduler.insecure}
+    arguments: dict[str, Any] = {**request.options, "engine": engine}
+    if request.scheduler is not None:
+        arguments |= {"address": request.scheduler.address, "insecure_address": request.scheduler.insecure}
     arguments |= {"progress": _part_progress(watch, _MARKS_SHARE, 1.0), "cancel": watch.cancel}
-    if isinstance(asked.frame, tuple):
-        data: PrivateData = count_flows(sources, regions=asked.frame[0], destinations=asked.frame[1], **arguments)
+    if isinstance(request.frame, tuple):
+        data: PrivateData = count_flows(sources, regions=request.frame[0], destinations=request.frame[1], **arguments)
     else:
-        data = count_points(sources, domain=asked.frame, **arguments)
+        data = count_points(sources, domain=request.frame, **arguments)
     if stamps_of(paths) != before:
         raise InputError("A file was changed while it was read: nothing was kept. Try again when no other program writes to it.")
-    if not asked.may_be_empty:
+    if not request.may_be_empty:
         refuse_nothing(data)
-    notes = tuple(copies_in_words(found)) if asked.options.get("bad_rows") == "drop" else ()
+    notes = tuple(copies_in_words(found)) if request.options.get("bad_rows") == "drop" else ()
     return Opened(data=data, marks=marks_of(data, files=marks), engine=engine, of_files=marks, notes=notes)
 
 

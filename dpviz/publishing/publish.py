@@ -127,7 +127,7 @@ def _keep_on_disk(release: Release | FlowRelease, account: Account, entry: Entry
     ledger, say = how
     try:
         return keep(release, account, entry, ledger)
-    except Exception as error:  # noqa: BLE001  (whatever it is, the draw is paid for and goes on)
+    except Exception as error:  # noqa: BLE001  (any failure: the release is paid for and must go on)
         reason = str(error) if isinstance(error, DpvizError) else f"{getattr(error, 'strerror', None) or type(error).__name__}."
     say(f"Draw {entry.id} is paid for, and could not be kept beside the ledger until it is published: {reason}")
     return None
@@ -157,7 +157,7 @@ def write(paid: Paid, words: Words, ledger: Ledger, *, say: Say = lambda _: None
         DpvizError: the files cannot be written; nothing is left behind.
         KeyboardInterrupt: with a text that says so, if the files are written by then.
     """
-    from dpviz.view.report import report_html  # noqa: PLC0415  (its templates load slowly, and a draw alone needs none)
+    from dpviz.view.report import report_html  # noqa: PLC0415  (loading its templates is slow, and `draw` does not need them)
 
     words.check()
     paid.release.refuse_unpublishable()
@@ -182,7 +182,7 @@ def write(paid: Paid, words: Words, ledger: Ledger, *, say: Say = lambda _: None
         return folder
 
     folder = _write_or_rescue(into, words.folder, say) if rescue else into(words.folder)
-    if paid.kept is not None and folder == words.folder:  # a rescued one is in a temporary folder, which does not last
+    if paid.kept is not None and folder == words.folder:  # a release in a temporary folder stays kept
         discard(paid.kept)
     return Published(folder=folder, manifest=manifest, account=account)
 
@@ -315,7 +315,7 @@ def once_spent(dataset: str, entry: int, work: Callable[[], T], *, kept: Path | 
         work: to be called.
         kept: folder where the release is kept, if it is.
     """
-    spent = f"The budget is spent: the ledger counts draw {entry} of {dataset!r}, since noise may have been drawn."
+    spent = f"The budget is spent: draw {entry} of {dataset!r} is counted in the ledger, since noise may have been drawn."
     saved = spent
     if kept is not None:
         saved = f"{spent} Its release is kept beside the ledger: dpviz release CONFIG --paid {entry} publishes it."

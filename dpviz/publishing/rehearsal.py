@@ -29,7 +29,7 @@ def rehearse(order: Order, words: Words, *, unit_definition: str = "") -> None:
     Raises:
         DpvizError: the manifest or the report cannot be made.
     """
-    from dpviz.view.report import check_reportable  # noqa: PLC0415  (its templates load slowly, and a draw alone needs none)
+    from dpviz.view.report import check_reportable  # noqa: PLC0415  (loading its templates is slow, and `draw` does not need them)
 
     publication, failed = words.publication(draws=1, truth_seen=False), ""
     for data in (emptied(order.data), made_up(order.data)):
@@ -39,7 +39,7 @@ def rehearse(order: Order, words: Words, *, unit_definition: str = "") -> None:
             check_reportable(release, manifest, formats=words.formats)
         except DpvizError:
             raise
-        except Exception as error:  # noqa: BLE001  (whatever the template or a picture raises)
+        except Exception as error:  # noqa: BLE001  (any error of the template or a map)
             failed = type(error).__name__
             break
     if failed:

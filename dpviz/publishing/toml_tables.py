@@ -74,6 +74,11 @@ def table_of(kind: type[T], found: object, where: str) -> T:
 def check_keys(found: Mapping[str, Any], known: Mapping[str, Any], where: str) -> None:
     """Refuse unknown keys. For a seed and for a scheduler's address the text says why they are not allowed.
 
+    Args:
+        found: the table.
+        known: the known keys.
+        where: name of the table in messages.
+
     Raises:
         SettingError: an unknown key.
         RefusedError: a seed.

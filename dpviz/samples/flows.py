@@ -26,7 +26,7 @@ MOST_PAIRS = 20_000_000
 _BINARY_LEVELS, _RANDOM_LEVELS = 8, 4
 _FEWEST, _MOST = 2, 10
 _SHAPE = 3.0
-_MEAN = {  # trips per pair with trips: users over pairs in the paper's Table 1
+_MEAN = {  # mean trips per pair with trips: users divided by pairs, from Table 1 of the paper
     ("binary", "complete"): 1_051_271 / 65_536,
     ("binary", "dense"): 734_688 / 32_768,
     ("binary", "sparse"): 23_302 / 655,
@@ -108,7 +108,7 @@ COUNTRY_LEVELS = ("region", "province", "municipality")
 COUNTRY_SIZES = (20, 110, 8_092)
 COUNTRY_TRIPS = 28_800_000
 
-_WORKERS = 0.45  # per resident
+_WORKERS = 0.45  # workers per resident
 _COUNTY_REACH = ((1.0, 15.0), (2e-3, 80.0))
 _COUNTRY_REACH = ((1.0, 5.0), (4e-5, 43.0))
 _STRIP_KM = np.array([1_000.0, 220.0])

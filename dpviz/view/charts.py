@@ -33,18 +33,18 @@ LEAST_SHARE = 1e-6  # smaller shares of the largest value are drawn at the lower
 POINT = alt.OverlayMarkDef(size=55, filled=True)
 
 
-def finish(chart: Any, title: str, told: str, height: int) -> alt.LayerChart:
+def finish(chart: Any, title: str, summary: str, height: int) -> alt.LayerChart:
     """Give a chart its title, alternative text and size.
 
     Args:
         chart: an Altair chart or layer.
         title: above the chart.
-        told: the chart's content in words, for the alternative text.
+        summary: the chart's content in words, for the alternative text.
         height: of the whole chart with title, legend and axes, in pixels; its width is that of its container.
     """
     finished: alt.LayerChart = chart.properties(
         title=alt.Title(line(title), offset=6),
-        description=line(f"{title}. {told}"),
+        description=line(f"{title}. {summary}"),
         height=height,
         width="container",
         autosize=alt.AutoSizeParams(type="fit", contains="padding"),
@@ -101,7 +101,13 @@ def on_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFra
 
 
 def log_y(title: str, ticks: list[float], field: str) -> Any:
-    """A logarithmic y axis; `ticks` and the column `field` come from `on_log_axis`."""
+    """A logarithmic y axis; `ticks` and the column `field` come from `on_log_axis`.
+
+    Args:
+        title: of the axis, with the unit.
+        ticks: from `on_log_axis`.
+        field: a column "<name> drawn" from `on_log_axis`.
+    """
     axis = alt.Axis(format=FORMAT, values=ticks)
     return alt.Y(field=field, type="quantitative", title=title, scale=alt.Scale(type="log", domainMin=ticks[0], nice=False), axis=axis)
 
@@ -129,7 +135,13 @@ def signed(value: float) -> str:
 
 
 def told_by(table: pd.DataFrame, where: str, what: str) -> str:
-    """Two columns of a table in words, for alternative texts: "where: what, where: what"."""
+    """Two columns of a table in words, for alternative texts: "where: what, where: what".
+
+    Args:
+        table: with both columns.
+        where: column that identifies the rows.
+        what: column of values.
+    """
     pairs = zip(table[where], table[what], strict=True)
     return ", ".join(f"{readable(place)}: {readable(value)}" for place, value in pairs)
 
@@ -216,9 +228,9 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> 
     band = _series(base.mark_area(opacity=0.3, aria=False), _NOISE).encode(y=y("floor drawn"), y2="high drawn")
     expected = _series(base.mark_line(strokeDash=[4, 3], strokeWidth=1.5, aria=False), _NOISE).encode(y=y("expected drawn"))
     measured = _series(base.mark_line(strokeWidth=2.5, point=POINT), _MEASURED).encode(y=y("rmse drawn"))
-    told = f"Typical error per zoom level: {told_by(by_zoom, 'zoom', 'rmse')} {unit}; "
-    told += f"expected from the noise alone: {told_by(by_zoom, 'zoom', 'expected')}."
-    return finish(alt.layer(band, expected, measured), "Accuracy by zoom level", told, height)
+    summary = f"Typical error per zoom level: {told_by(by_zoom, 'zoom', 'rmse')} {unit}; "
+    summary += f"expected from the noise alone: {told_by(by_zoom, 'zoom', 'expected')}."
+    return finish(alt.layer(band, expected, measured), "Accuracy by zoom level", summary, height)
 
 
 def expected_by_zoom(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
@@ -233,8 +245,8 @@ def expected_by_zoom(table: pd.DataFrame, unit: str, *, height: int = 260) -> al
     base = _base(rows, {"zoom": "zoom", "blocks": "blocks", "expected": f"expected error ({unit})"})
     y = log_y(f"expected rmse of a block ({unit})", ticks, "expected drawn")
     line = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT)).encode(y=y)
-    told = f"Error expected from the noise alone per zoom level: {told_by(table, 'zoom', 'expected')} {unit}."
-    return finish(alt.layer(line), "Expected accuracy by zoom level", told, height)
+    summary = f"Error expected from the noise alone per zoom level: {told_by(table, 'zoom', 'expected')} {unit}."
+    return finish(alt.layer(line), "Expected accuracy by zoom level", summary, height)
 
 
 def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
@@ -264,9 +276,9 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
             field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[[1, 0], [6, 3]]), legend=legend()
         ),
     )
-    told = f"Empty blocks released as occupied per zoom level: {told_by(by_zoom, 'zoom', 'false_positives')}; "
-    told += f"occupied blocks released as empty: {told_by(by_zoom, 'zoom', 'false_negatives')}."
-    return finish(alt.layer(line), "False positives and negatives by zoom level", told, height)
+    summary = f"Empty blocks released as occupied per zoom level: {told_by(by_zoom, 'zoom', 'false_positives')}; "
+    summary += f"occupied blocks released as empty: {told_by(by_zoom, 'zoom', 'false_negatives')}."
+    return finish(alt.layer(line), "False positives and negatives by zoom level", summary, height)
 
 
 def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
@@ -317,10 +329,10 @@ def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
         tooltip=tooltip(names),
     )
     added, early = (told_by(part, "step", "epsilon") for part in (rows[~rows["instead"]], rows[rows["instead"]]))
-    told = f"Privacy budget: {added}; {format_decimal(receipt.used, 6)} of {format_decimal(receipt.available, 6)} in all."
-    told += f" At leaves above the finest level, instead of later steps and not added up: {early}." if early else ""
+    summary = f"Privacy budget: {added}; {format_decimal(receipt.used, 6)} of {format_decimal(receipt.available, 6)} in all."
+    summary += f" At leaves above the finest level, instead of later steps and not added up: {early}." if early else ""
     title = "Where the privacy budget went" if receipt.private else "NOT PRIVATE: budget of the noise"
-    return finish(alt.layer(bars), title, told, FRAME + ROW * rows["place"].nunique())
+    return finish(alt.layer(bars), title, summary, FRAME + ROW * rows["place"].nunique())
 
 
 def _spendings(receipt: Receipt) -> pd.DataFrame:
@@ -363,8 +375,8 @@ def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart
         tooltip=tooltip({"part": "part", "error": f"error ({unit})"}),
     )
     zero = alt.Chart(pd.DataFrame({"error": [0.0]})).mark_rule(color=GREY).encode(x=alt.X(field="error", type="quantitative"))
-    told = f"Error of the answer: noise {signed(noise)}, uniformity {signed(uniformity)}, together {signed(noise + uniformity)} {unit}."
-    return finish(alt.layer(bars, zero), "Parts of the error", told, FRAME + ROW * len(rows))
+    summary = f"Error of the answer: noise {signed(noise)}, uniformity {signed(uniformity)}, together {signed(noise + uniformity)} {unit}."
+    return finish(alt.layer(bars, zero), "Parts of the error", summary, FRAME + ROW * len(rows))
 
 
 def _base(table: pd.DataFrame, names: dict[str, str]) -> Any:

@@ -31,7 +31,9 @@ _CIVIDIS = np.array(
         (254, 232, 56),
     ]
 )
-_BELOW_ZERO = np.array([(250, 195, 240), (240, 105, 225), (215, 0, 195)])  # never as dark as cividis is blue: red may not be seen
+_BELOW_ZERO = np.array(
+    [(250, 195, 240), (240, 105, 225), (215, 0, 195)]
+)  # lighter than the dark blue of cividis, so that they differ without colour vision for red
 _ORANGES = np.array([(253, 208, 162), (230, 130, 50), (140, 50, 4)])
 _BLUES = np.array([(222, 235, 247), (107, 174, 214), (8, 69, 148)])
 _SHARE_OF_VALUES = 0.995

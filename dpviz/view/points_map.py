@@ -98,7 +98,14 @@ def points_map(
 
 
 def scale_top(release: Release, level: int, shown: str, *, unit: str) -> float:
-    """The top of a map's colour scale, from released values alone. Maps side by side share the largest of theirs."""
+    """The top of a map's colour scale, from released values alone. Maps side by side share the largest of theirs.
+
+    Args:
+        release: public.
+        level: 0 for the whole domain.
+        shown: one of `SHOWN`.
+        unit: what is counted, in the plural.
+    """
     nodes = release.nodes(drawable_level(release, level)[0])
     if shown == "Error":
         return top_of(3 * release.stddev[nodes])

@@ -401,7 +401,14 @@ def pair_rows(release: FlowRelease, level: int) -> PairRows:
 
 
 def pair_name(release: FlowRelease, level: int, origin: int, destination: int) -> str:
-    """A pair in words: "A to B", or "within A"."""
+    """A pair in words: "A to B", or "within A".
+
+    Args:
+        release: public.
+        level: 1 for the coarsest.
+        origin: index of the origin region.
+        destination: index of the destination region.
+    """
     one, other = release.tree.origins.names_of(level)[origin], release.tree.destinations.names_of(level)[destination]
     return f"within {one}" if origin == destination and release.tree.origins == release.tree.destinations else f"{one} to {other}"
 

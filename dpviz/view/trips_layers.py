@@ -132,7 +132,13 @@ def arc_layer(arcs: Arcs, *, again: bool = False) -> pydeck.Layer:
 
 
 def area_layer(areas: Areas, *, line: list[int], name: str = "regions") -> pydeck.Layer:
-    """A layer of regions that can be hovered and clicked: polygons, or points sized by trips if there are no outlines."""
+    """A layer of regions that can be hovered and clicked: polygons, or points sized by trips if there are no outlines.
+
+    Args:
+        areas: the regions and their look.
+        line: red, green, blue, alpha of the borders, 0 to 255.
+        name: id of the layer.
+    """
     if not areas.ground.polygons:
         return _point_layer(areas, line, name)
     owner = areas.ground.owner
@@ -194,7 +200,13 @@ def _radius(areas: Areas) -> Floats:
 
 
 def chosen_layer(areas: Areas, place: int, color: list[int]) -> pydeck.Layer:
-    """A layer with the outline of the chosen region; `place` is its index."""
+    """A layer with the outline of the chosen region; `place` is its index.
+
+    Args:
+        areas: the regions and their look.
+        place: index of the region.
+        color: red, green, blue, alpha, 0 to 255.
+    """
     polygons = [polygon for polygon, owner in zip(areas.ground.polygons, areas.ground.owner, strict=True) if owner == place]
     if polygons:
         options: dict[str, Any] = {"type": "PolygonLayer", "data": [{"p": polygon} for polygon in polygons], "get_polygon": "p"}
@@ -216,11 +228,20 @@ def chosen_layer(areas: Areas, place: int, color: list[int]) -> pydeck.Layer:
 
 
 def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool) -> pydeck.Layer:
-    """A layer with the names of the largest regions that have room for one; the chosen region always has its name."""
+    """A layer with the names of the largest regions that have room for one; the chosen region always has its name.
+
+    Args:
+        areas: the regions and their look.
+        window: west, south, east, north of the first view, in degrees.
+        chosen: index of the chosen region; None if there is none.
+        dark: whether the page is dark.
+    """
     order = np.argsort(-areas.size, kind="stable")[:_CANDIDATES]
     places = _without_overlap(areas.ground.centres, order if chosen is None else np.append(chosen, order), window)
     rows = {"p": np.round(areas.ground.centres[places], _DECIMALS).tolist(), "n": [areas.texts.title[place] for place in places]}
-    light = {"get_background_color": [190, 200, 206, 200] if dark else [255, 255, 255, 170]}  # text is black, which a click does not fade
+    light = {
+        "get_background_color": [190, 200, 206, 200] if dark else [255, 255, 255, 170]
+    }  # the text is black by default; a click does not fade that
     plate = {"get_background_color": [16, 21, 24, 170], "get_color": [235, 240, 244, 255]} if dark and chosen is None else light
     return pydeck.Layer(
         "TextLayer",

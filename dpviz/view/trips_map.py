@@ -234,7 +234,14 @@ def released_totals(release: FlowRelease, level: int) -> tuple[Totals, Totals]:
 
 
 def true_totals(truth: PairSums, origins: Regions, destinations: Regions, level: int) -> tuple[Totals, Totals]:
-    """True trips per region, as in `released_totals`. PRIVATE."""
+    """True trips per region, as in `released_totals`. PRIVATE.
+
+    Args:
+        truth: true trips between the regions of the level.
+        origins: regions where trips begin.
+        destinations: regions where trips end.
+        level: 1 for the coarsest.
+    """
     sizes = origins.size(level), destinations.size(level)
     sides = (truth.origin, truth.destination)
     leaving, arriving = (np.bincount(side, truth.count, size).astype(np.int64) for side, size in zip(sides, sizes, strict=True))
@@ -294,7 +301,13 @@ def size_top(released: Totals) -> float:
 
 
 def shade_legend(released: Totals, view: TripsView, tops: Tops) -> str:
-    """The legend of the shades, as HTML; "" where regions are not shaded."""
+    """The legend of the shades, as HTML; "" where regions are not shaded.
+
+    Args:
+        released: totals of the shaded regions.
+        view: the settings of the map.
+        tops: of the scales.
+    """
     if view.shown not in _SHADED:
         return ""
     shades = _shades(np.linspace(0.0, 1.0, 12), dark=view.dark, points=False)
@@ -353,7 +366,13 @@ class Pairs:
 
 
 def pairs_of(release: FlowRelease, view: TripsView, truth: PairSums | None) -> Pairs:
-    """All pairs that were released or have true trips; if a region is chosen, only those from or to it."""
+    """All pairs that were released or have true trips; if a region is chosen, only those from or to it.
+
+    Args:
+        release: public.
+        view: its level and chosen region are used.
+        truth: true trips between the regions of the level; None where they must not be shown.
+    """
     sums = release.sums(view.level, view.level)
     key = sums.origin * np.int64(sums.width) + sums.destination
     if truth is not None:

@@ -1,4 +1,4 @@
-"""Scales: what the ends, zero and negative numbers look like, and legends that tell it."""
+"""Colour scales: their ends, zero and negative numbers, and legends."""
 
 import re
 
@@ -79,7 +79,7 @@ def test_tops(values, top):
     assert top_of(values) == pytest.approx(top)
 
 
-def test_one_outlier_does_not_bleach_the_map():
+def test_one_outlier_does_not_make_the_other_colours_faint():
     assert top_of([*[3.0] * 999, 1e9]) == 5
 
 
