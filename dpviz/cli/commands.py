@@ -18,7 +18,7 @@ from dpviz.cli.console import DONE, REFUSED, counted_bar, followed, give, say
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
 from dpviz.errors import RefusedError, SettingError
 from dpviz.evaluation.audits import audit_all, audited
-from dpviz.privacy.accounts import Account, Amount, Entry
+from dpviz.privacy.accounts import Account, Amount, Entry, amount_of
 from dpviz.privacy.audit import AuditPlan
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import ReleaseConfig, read_config
@@ -79,7 +79,7 @@ def entry_facts(entry: Entry) -> Facts:
 def entry_line(entry: Entry) -> str:
     """An entry of the ledger as one line of text."""
     published = f", published as {entry.published}" if entry.published else ""
-    return f"  {entry.id}  {entry.time}  {entry.mechanism}  {entry.budget}  {entry.purpose}{published}"
+    return f"  {entry.id}  {entry.time}  {entry.mechanism}  {format_budget(amount_of(entry.budget))}  {entry.purpose}{published}"
 
 
 def kept_line(name: str, entry: int) -> str:
@@ -213,7 +213,8 @@ def _finite(value: Any) -> Any:
 
 
 def _dry_lines(order: Order, found: Expected) -> list[str]:
-    spent = f"Would spend {order.budget}, protecting one {found.receipt.unit} ({found.receipt.neighbours}). Nothing was spent."
+    budget = format_budget(amount_of(order.budget))
+    spent = f"Would spend {budget}, protecting one {found.receipt.unit} ({found.receipt.neighbours}). Nothing was spent."
     table = found.by_level.dropna(axis=1, how="all")
     shown = table.to_string(index=False, na_rep="-", float_format=lambda number: format_decimal(number, 3))
     return [spent, *shown.splitlines(), found.note]

@@ -11,7 +11,6 @@ from functools import lru_cache
 
 import scipy
 
-from dpviz.amounts import format_budget
 from dpviz.errors import BudgetError
 
 Number = Fraction | float | str
@@ -96,7 +95,7 @@ class PureBudget:
         return ZcdpBudget(self.epsilon**2 / 2)
 
     def __str__(self) -> str:
-        return format_budget({"epsilon": self.epsilon})
+        return f"epsilon {float(self.epsilon):.6g}"
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ class ZcdpBudget:
         return ApproxBudget(Fraction(epsilon * (1 + _SAFETY)), delta)
 
     def __str__(self) -> str:
-        return format_budget({"rho": self.rho})
+        return f"rho {float(self.rho):.6g}"
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,7 @@ class ApproxBudget:
         return ZcdpBudget(Fraction(rho * (1 - _SAFETY)))
 
     def __str__(self) -> str:
-        return format_budget({"epsilon": self.epsilon, "delta": self.delta}, zero_delta=True)
+        return f"epsilon {float(self.epsilon):.6g}, delta {float(self.delta):.3g}"
 
 
 Budget = PureBudget | ApproxBudget | ZcdpBudget

@@ -12,7 +12,7 @@ from typing import TypeVar
 from dpviz.amounts import format_budget
 from dpviz.data.flows import Flows
 from dpviz.errors import BudgetError, DpvizError, RefusedError
-from dpviz.privacy.accounts import Account, Entry, Terms, exact_text
+from dpviz.privacy.accounts import Account, Entry, Terms, amount_of, exact_text
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.receipt import Receipt
@@ -111,7 +111,7 @@ def _payment_lines(order: Order, known: Account | None, account: Account) -> lis
             f"The ledger had not noted what a person of {account.name!r} is: from now on {account.terms.person_text}."
             " What its earlier draws spent stays spent."
         )
-    return [*lines, f"Spent {order.budget}; left: {format_budget(account.left)}. Drawing."]
+    return [*lines, f"Spent {format_budget(amount_of(order.budget))}; left: {format_budget(account.left)}. Drawing."]
 
 
 def _make_release(order: Order, account: Account, definition: str) -> Release | FlowRelease:

@@ -279,5 +279,5 @@ def test_shares_are_parts_of_one_and_checks_need_no_trips(mechanism):
 def test_a_release_shows_what_it_is_and_whether_it_is_a_simulation(mechanism):
     flows = flows_of(regular(2, 2), {(0, 1): 5000, (2, 3): 700})
     seeded, system = made(mechanism, flows, HUGE), mechanism().release(flows, HUGE, Entropy.system())
-    assert repr(seeded) == f"FlowRelease({mechanism.key}, 2 pairs, epsilon 100000, delta 1e-8, SIMULATION: not private)"
-    assert repr(system) == f"FlowRelease({mechanism.key}, 2 pairs, epsilon 100000, delta 1e-8)"
+    assert repr(seeded) == f"FlowRelease({mechanism.key}, 2 pairs, epsilon 100000, delta 1e-08, SIMULATION: not private)"
+    assert repr(system) == f"FlowRelease({mechanism.key}, 2 pairs, epsilon 100000, delta 1e-08)"

@@ -66,7 +66,7 @@ def test_budgets_are_values():
         PureBudget(1).epsilon = Fraction(2)
     assert str(PureBudget(0.5)) == "epsilon 0.5"
     assert str(ZcdpBudget(0.25)) == "rho 0.25"
-    assert str(ApproxBudget(1, 1e-8)) == "epsilon 1, delta 1e-8"
+    assert str(ApproxBudget(1, 1e-8)) == "epsilon 1, delta 1e-08"
 
 
 @few
