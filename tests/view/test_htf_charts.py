@@ -159,7 +159,7 @@ def test_the_objective_is_drawn_with_the_best_line_and_the_visited_ones():
     band = [row for row in rows(chart) if "low" in row]
     assert [row["place"] for row in band] == about.lines.tolist()
     assert all(row["high"] - row["low"] == pytest.approx(2 * about.noise) for row in band)
-    assert "spread of the noise" in chart["description"]
+    assert "standard deviation of the noise" in chart["description"]
 
 
 def test_axes_are_named_by_the_domain():
