@@ -11,6 +11,7 @@ PACKAGE = ROOT / "dpviz"
 ORDER = [
     "errors",
     "arrays",
+    "amounts",
     "bundled",
     "arrow_memory",
     "space",

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dpviz.amounts import format_budget_symbols
 from dpviz.privacy.accounts import Amount, amount_of
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.receipt import Receipt
@@ -28,9 +29,9 @@ def in_words(epsilon: Fraction | float, delta: Fraction | float = 0) -> str:
     """A budget as it is written on screen; delta only where there is one.
 
     >>> in_words(Fraction(1, 2)), in_words(0.5, 1e-6)
-    ('ε 0.5', 'ε 0.5, δ 1e-06')
+    ('ε 0.5', 'ε 0.5, δ 1e-6')
     """
-    return f"ε {float(epsilon):g}" + (f", δ {float(delta):.3g}" if delta else "")
+    return format_budget_symbols({"epsilon": epsilon, "delta": delta})
 
 
 def amount_words(amount: Amount) -> str:
@@ -39,7 +40,7 @@ def amount_words(amount: Amount) -> str:
     >>> amount_words({"rho": Fraction(1, 8)}), amount_words({"epsilon": Fraction(1), "delta": Fraction(0)})
     ('ρ 0.125', 'ε 1')
     """
-    return f"ρ {float(amount['rho']):g}" if "rho" in amount else in_words(amount["epsilon"], amount.get("delta", 0))
+    return format_budget_symbols(amount)
 
 
 def budget_words(budget: Budget) -> str:

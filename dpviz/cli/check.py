@@ -1,4 +1,4 @@
-"""What a file is and what is missing to use it: read to its end, without showing a single cell of it."""
+"""Check a file: what it contains, what it can be used for, and what is missing. The file is read, but none of its cells is shown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dpviz.release.flow_release import FlowRelease
 MANIFEST, SCHEMA = "manifest.json", "manifest.schema.json"
 MOST_NAMED = 40
 NOTHING = (
-    "The file opens, but nothing can be made of its columns: points need a longitude and a latitude or geometries, trips an origin and a"
+    "The file can be read, but its columns cannot be used: points need a longitude and a latitude or geometries, trips an origin and a"
     " destination, regions an id per level."
 )
 _LIMITS = Limits()
@@ -38,32 +38,32 @@ Facts = dict[str, Any]
 
 
 def check(path: Path) -> Facts:
-    """What a file, or the folder of a release, can be used for.
+    """Find out what a file or a release contains and can be used for.
 
-    Every row is read where it is plain which columns are meant, so that damage and bad rows are found here and not in a release.
+    All rows of a single file are read if the columns are unambiguous, so that damage and bad rows are found here and not in a release.
 
     Args:
         path: a file of points, trips or regions, a pattern or folder of such tables, or a release as a folder or zip.
 
     Returns:
-        kind ("data" or "release"). Of several or large tables, of which not a row is read, the number of files and the engine that
-        would count them. Of data also format, columns (the first 40) and uses as points, trips or regions, most likely
-        first, each with what was `found` and what is `missing`: what has to be said before it can be read. Of a release what its
-        manifest and its receipt say.
+        Facts with "kind": "data" or "release". For data: format, columns (the first 40) and uses (as points, trips or regions), the
+        likeliest first, each with the columns that were found and the entries of the configuration that are missing. For several or
+        large tables, whose rows are not read: the number of files and the engine that would count them. For a release: facts of its
+        manifest and receipt.
 
     Raises:
-        InputError: there is no such file, it cannot be opened, it is damaged, has bad rows or no row, or nothing can be made of it; several
-            files of equal content.
-        DpvizError: a release that was changed, or is damaged.
+        InputError: the file does not exist, cannot be opened, is damaged, has bad rows or no rows, or cannot be used; or several files
+            have equal content.
+        DpvizError: a release that was changed or is damaged.
     """
-    folder = os.path.isdir(path)  # noqa: PTH112  (says no where a path may not be looked at; Path.is_dir raises)
+    folder = os.path.isdir(path)  # noqa: PTH112  (gives False without permission, where Path.is_dir raises)
     if (folder and os.path.isfile(path / MANIFEST)) or (not folder and _holds_manifest(path)):  # noqa: PTH113
         return _release(path)
     found = _several_or_large(path, folder=folder)
     tabular = found is not None or FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
     tables = found if found is not None or not tabular else attempt(lambda: found_files(path))
     if tables is not None and all(tables.rowless):
-        raise InputError("Not one row follows the header: nothing could be counted or released.")
+        raise InputError("No row follows the header: nothing could be counted or released.")
     if found is None:
         _refuse_bad_lines(path)
         looks = [*([lambda: _as_trips(inspect_flows(path, through=True))] if tabular else [])]
@@ -75,17 +75,17 @@ def check(path: Path) -> Facts:
 
 
 def _refuse_bad_lines(path: Path) -> None:
-    """Refuse a text table with a line that is no row, whatever its columns may be used for."""
+    """Refuse a text table with a malformed line."""
     if FORMATS.get(path.suffix.lower()) in SEPARATORS:
         kind, data = checked_bytes(path, _LIMITS)
         open_table(kind, data, _LIMITS).take([0]).bad.refuse("Correct the file; a release would leave such rows out.")
 
 
 def _several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
-    """Tables that are counted without being read into memory: those of a pattern or a folder, and a large one."""
+    """The tables of a pattern or a folder, or one large table: these are not read into memory. None for a single ordinary file."""
     if folder:
         if os.path.isfile(path / SCHEMA):  # noqa: PTH113
-            raise InputError(f"The folder holds a release without its {MANIFEST}: nothing says what its tables are.")
+            raise InputError(f"The folder holds a release without its {MANIFEST}, which describes its tables.")
         try:
             return found_files(path)
         except InputError as error:
@@ -98,7 +98,7 @@ def _several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
 
 
 def _data(looks: Sequence[Callable[[], Facts]]) -> Facts:
-    """What can be made of data, as far as some looks at them tell."""
+    """The uses of data: `looks` are functions that each try one use and raise an error if it does not fit."""
     uses, refusals = [], []
     for look in looks:
         try:
@@ -113,7 +113,7 @@ def _data(looks: Sequence[Callable[[], Facts]]) -> Facts:
 
 
 def _holds_manifest(path: Path) -> bool:
-    if not os.path.isfile(path):  # noqa: PTH113  (a pipe would be waited for)
+    if not os.path.isfile(path):  # noqa: PTH113  (reading a pipe would wait forever)
         return False
     try:
         with zipfile.ZipFile(path) as archive:
@@ -186,7 +186,7 @@ def _about(kind: str, columns: tuple[str, ...]) -> Facts:
 
 
 def _shapes(path: Path) -> set[str]:
-    """Whether the geometries are points, polygons or both; empty if that cannot be told."""
+    """The kinds of geometries: "point", "polygon" or both; empty if they cannot be read."""
     shapes = attempt(lambda: open_shapes(*checked_bytes(path, _LIMITS), _LIMITS).take([])[1])
     kinds = set() if shapes is None else {int(kind) for kind in np.unique(shapely.get_type_id(shapes))}
     names = {"point": {shapely.GeometryType.POINT}, "polygon": {shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON}}
@@ -212,14 +212,14 @@ def _release(path: Path) -> Facts:
 
 
 def repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
-    """Columns of points or trips that may say who a row belongs to, by their content: numbers for the curator only.
+    """Find columns of points or trips whose repeated values may identify persons. CURATOR ONLY: numbers come from private data.
 
     Args:
         path: of the file.
         facts: from `check`.
 
     Returns:
-        None if no column's content was looked at, as in a release, in regions, and in several or large files.
+        The columns; None if no content was looked at: for releases, regions, and several or large files.
     """
     use = next(iter(facts["uses"]), None)
     if use is None or "files" in facts or use["as"] == "regions" or "matrix" in use["found"]:
@@ -229,7 +229,7 @@ def repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
 
 
 def with_repeated(facts: Facts, columns: Sequence[RepeatedColumn]) -> Facts:
-    """The facts with the columns that are likeliest to hold ids."""
+    """Add the columns that are likeliest to identify persons to the facts."""
     return {
         **facts,
         "may_be_persons": [{"column": c.name, "values": c.values, "rows": c.rows, "once": c.once} for c in columns[:MOST_SHOWN]],
@@ -237,7 +237,7 @@ def with_repeated(facts: Facts, columns: Sequence[RepeatedColumn]) -> Facts:
 
 
 def _questions(columns: Sequence[Facts]) -> list[str]:
-    """What to ask oneself of columns whose values repeat."""
+    """The question to the curator about columns whose values repeat."""
     known = [RepeatedColumn(name=each["column"], values=each["values"], rows=each["rows"], once=each["once"]) for each in columns]
     question = "Is one of these columns a person, a household or a vehicle? Then name it under [data] person:"
     return [question, *(f"  {each.name}: {each.consequence}" for each in known)] if known else []
@@ -250,7 +250,7 @@ def _protects(facts: Facts) -> str:
 
 
 def lines(facts: Facts) -> list[str]:
-    """The same for a person."""
+    """The facts of `check` as lines of text."""
     if facts["kind"] == "release":
         number = f"{facts['numbers']:,} {'pairs' if facts['of'] == 'trips' else 'partitions'}"
         return [
@@ -259,11 +259,11 @@ def lines(facts: Facts) -> list[str]:
             f"Verified: {facts['verified']}.",
         ]
     more = f" and {facts['further_columns']:,} more" if facts["further_columns"] else ""
-    told = [f"{facts['format']}; columns: {', '.join(facts['columns']) or 'none'}{more}."]
+    shown = [f"{facts['format']}; columns: {', '.join(facts['columns']) or 'none'}{more}."]
     if "files" in facts:
-        told.append(f"{facts['files']:,} files in all, which engine {facts['engine']} would count; not a row was read now.")
+        shown.append(f"{facts['files']:,} files, which engine {facts['engine']} would count; no row was read now.")
     for use in facts["uses"]:
         found = ", ".join(name if value is True else f"{name} = {value}" for name, value in use["found"].items())
-        told.append(f"As {use['as']}: {found}.")
-        told += [f"  missing: {each}" for each in use["missing"]] or ["  nothing is missing"]
-    return told + _questions(facts.get("may_be_persons", ()))
+        shown.append(f"As {use['as']}: {found}.")
+        shown += [f"  missing: {each}" for each in use["missing"]] or ["  nothing is missing"]
+    return shown + _questions(facts.get("may_be_persons", ()))

@@ -1,4 +1,4 @@
-"""What each subcommand does: words in, a result for stdout out; the ledger in words and as JSON."""
+"""The subcommands: each takes parsed arguments and prints its result; accounts and entries of the ledger as text and as JSON."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dpviz.amounts import format_budget, format_decimal
 from dpviz.cli import check, serve
 from dpviz.cli.compare import run_compare
 from dpviz.cli.console import DONE, REFUSED, counted_bar, followed, give, say
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
 from dpviz.errors import RefusedError, SettingError
 from dpviz.evaluation.audits import audit_all, audited
-from dpviz.privacy.accounts import Account, Amount, Entry
+from dpviz.privacy.accounts import Account, Amount, Entry, amount_of
 from dpviz.privacy.audit import AuditPlan
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import ReleaseConfig, read_config
@@ -25,14 +26,14 @@ from dpviz.publishing.dry_run import Expected, expected
 from dpviz.publishing.kept import differences, kept_draws, recovered
 from dpviz.publishing.order import Order, Published, Words
 from dpviz.publishing.private_data import PrivateData, file_marks, left_out, open_data, open_frame, placed
-from dpviz.publishing.publish import amount_text, publish, write
+from dpviz.publishing.publish import publish, write
 from dpviz.publishing.toml_tables import SEED_REFUSED
 
 Facts = dict[str, Any]
 
 
 def account_facts(account: Account) -> Facts:
-    """An account for JSON; amounts are exact fractions as text."""
+    """An account as JSON; amounts are exact fractions as text."""
     terms = account.terms
     return {
         "name": account.name,
@@ -54,16 +55,16 @@ def _exact(amount: Amount) -> dict[str, str]:
 
 
 def account_line(account: Account) -> str:
-    """An account for a person."""
+    """An account as one line of text."""
     seen = "; the truth was looked at" if account.truth_seen else ""
-    spent, left = amount_text(account.spent), amount_text(account.left)
+    spent, left = format_budget(account.spent), format_budget(account.left)
     terms = account.terms
     unit = f"one person ({terms.person_text})" if terms.unit == "person" else f"one {terms.unit}"
     return f"{account.name}: {draws(account)}, spent {spent}, left {left}; {unit}, {terms.neighbours}{seen}"
 
 
 def entry_facts(entry: Entry) -> Facts:
-    """A draw for JSON."""
+    """An entry of the ledger as JSON."""
     return {
         "id": entry.id,
         "time": entry.time,
@@ -76,59 +77,59 @@ def entry_facts(entry: Entry) -> Facts:
 
 
 def entry_line(entry: Entry) -> str:
-    """A draw for a person."""
+    """An entry of the ledger as one line of text."""
     published = f", published as {entry.published}" if entry.published else ""
-    return f"  {entry.id}  {entry.time}  {entry.mechanism}  {entry.budget}  {entry.purpose}{published}"
+    return f"  {entry.id}  {entry.time}  {entry.mechanism}  {format_budget(amount_of(entry.budget))}  {entry.purpose}{published}"
 
 
 def kept_line(name: str, entry: int) -> str:
-    """A draw whose release is kept until it is published, for a person."""
+    """A line of text for an entry whose release is kept until it is published."""
     return f"Draw {entry} of {name!r} is paid for and kept until it is published: dpviz release CONFIG --paid {entry} publishes it."
 
 
 def draws(account: Account) -> str:
-    """How many draws there were."""
+    """The number of draws in words: "1 draw", "2 draws"."""
     return f"{account.draws:,} draw{'' if account.draws == 1 else 's'}"
 
 
 ALL = "all"
 
 
-def run_app(asked: Namespace) -> int:
-    """Start the app; gives its exit code."""
-    return serve.serve(port=asked.port, headless=asked.headless, token=not asked.no_token)
+def run_app(arguments: Namespace) -> int:
+    """Start the app; return its exit code."""
+    return serve.serve(port=arguments.port, headless=arguments.headless, token=not arguments.no_token)
 
 
-def run_release(asked: Namespace) -> None:
-    """Publish what a configuration describes, or say what that would cost."""
-    if asked.seed is not None:
+def run_release(arguments: Namespace) -> None:
+    """Make and publish the release of a configuration; with --dry-run, print its cost and expected errors."""
+    if arguments.seed is not None:
         raise RefusedError(SEED_REFUSED)
-    scheduler = scheduler_at(asked.address, insecure=asked.insecure_address)
-    config = read_config(Path(asked.config))
-    config = replace(config, data=config.data.counted_by(asked.engine, scheduler))
-    words = words_of(config) if asked.output is None else replace(words_of(config), folder=Path(asked.output))
+    scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
+    config = read_config(Path(arguments.config))
+    config = replace(config, data=config.data.counted_by(arguments.engine, scheduler))
+    words = words_of(config) if arguments.output is None else replace(words_of(config), folder=Path(arguments.output))
     words.check()
-    if asked.paid is not None:
-        _give_published(_write_kept(asked.paid, config, words), None, as_json=asked.json)
+    if arguments.paid is not None:
+        _print_published(_write_kept(arguments.paid, config, words), None, as_json=arguments.json)
         return
     say("Reading the data.")
     order, engine = order_of(config, scheduler)
     if engine is not None:
         say(f"Counted by engine {engine}.")
-    for told in curator_only(order.data):
-        say(f"Curator only: {told}")
-    if asked.dry_run:
+    for line in curator_only(order.data):
+        say(f"Curator only: {line}")
+    if arguments.dry_run:
         found = expected(order.mechanism, order.data, order.budget)
-        give({**_dry_facts(order, found), "engine": engine}, _dry_lines(order, found), as_json=asked.json)
+        give({**_dry_facts(order, found), "engine": engine}, _dry_lines(order, found), as_json=arguments.json)
         return
-    _give_published(publish(order, words, Ledger(), say=say), engine, as_json=asked.json)
+    _print_published(publish(order, words, Ledger(), say=say), engine, as_json=arguments.json)
 
 
 def _write_kept(entry: int, config: ReleaseConfig, words: Words) -> Published:
-    """Publish a draw that is paid for and kept on the disk, in the words of a configuration; no data are read, nothing is spent.
+    """Publish a release that is paid for and kept on the disk, with the texts of a configuration; nothing is read or spent.
 
     Raises:
-        SettingError: no such draw is kept, or the configuration describes another one.
+        SettingError: no release of that entry is kept, or the configuration describes another release.
     """
     paid = recovered(entry, Ledger())
     other = differences(paid, config)
@@ -138,8 +139,8 @@ def _write_kept(entry: int, config: ReleaseConfig, words: Words) -> Published:
     return write(paid, words, Ledger(), say=say)
 
 
-def _give_published(done: Published, engine: str | None, *, as_json: bool) -> None:
-    """Say what was published, and where."""
+def _print_published(done: Published, engine: str | None, *, as_json: bool) -> None:
+    """Print what was published, and where."""
     facts = {
         "folder": str(done.folder),
         "release_id": done.manifest["identity"]["release_id"],
@@ -147,17 +148,17 @@ def _give_published(done: Published, engine: str | None, *, as_json: bool) -> No
         "dataset": account_facts(done.account),
         "engine": engine,
     }
-    left = amount_text(done.account.left)
+    left = format_budget(done.account.left)
     published = f"Published in {done.folder}."
     try:
         give(facts, [published, f"{done.account.name}: {draws(done.account)}, left {left}."], as_json=as_json)
     except OSError:
-        say(f"{published} Nobody reads what more there is to say.")
+        say(f"{published} The details could not be printed, as the output is closed.")
         raise
 
 
 def words_of(config: ReleaseConfig) -> Words:
-    """What a configuration says about the publication, and where it goes."""
+    """The curator's texts and the folder of a configuration."""
     said, output = config.publication, config.output
     return Words(
         name=said.name,
@@ -171,10 +172,13 @@ def words_of(config: ReleaseConfig) -> Words:
 
 
 def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple[Order, str | None]:
-    """What a configuration asks to be drawn, and the engine that counted it; reads the data, leaving out bad rows.
+    """Read the data of a configuration, without bad rows, and make its order.
+
+    Returns:
+        The order, and the engine that counted the data; None for a sample.
 
     Raises:
-        DpvizError: whatever is wrong with settings, frame or files.
+        DpvizError: settings, domain, regions or files cannot be used.
     """
     mechanism, budget = config.mechanism.built(config.data.family), config.budget.budget()
     frame = open_frame(config)
@@ -194,7 +198,7 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
 
 
 def curator_only(data: PrivateData) -> list[str]:
-    """What was left out on the way in; true numbers, for the curator's terminal and nothing else."""
+    """Sentences about records that were left out. CURATOR ONLY: they hold true numbers, for the curator's terminal."""
     return [*getattr(data, "notes", ()), *filter(None, [left_out(data)])]
 
 
@@ -209,39 +213,40 @@ def _finite(value: Any) -> Any:
 
 
 def _dry_lines(order: Order, found: Expected) -> list[str]:
-    spent = f"Would spend {order.budget}, protecting one {found.receipt.unit} ({found.receipt.neighbours}). Nothing was spent."
+    budget = format_budget(amount_of(order.budget))
+    spent = f"Would spend {budget}, protecting one {found.receipt.unit} ({found.receipt.neighbours}). Nothing was spent."
     table = found.by_level.dropna(axis=1, how="all")
-    shown = table.to_string(index=False, na_rep="-", float_format=lambda number: f"{number:,.3g}")
+    shown = table.to_string(index=False, na_rep="-", float_format=lambda number: format_decimal(number, 3))
     return [spent, *shown.splitlines(), found.note]
 
 
-def run_check(asked: Namespace) -> None:
-    """Say what a file is."""
-    path = Path(asked.file)
+def run_check(arguments: Namespace) -> None:
+    """Print what a file contains, and what its use would need."""
+    path = Path(arguments.file)
     facts = check.check(path)
     columns = check.repeated(path, facts)
     if columns is not None:
         try:
             _note_look(path)
             facts = check.with_repeated(facts, columns)
-            say("Columns were looked at for ids of persons: the ledger records that, and releases of these data will say so.")
+            say("Columns were searched for ids of persons: the ledger records that, and releases of these data will say so.")
         except RefusedError as error:
-            say(f"Which columns look like ids of persons is not shown, since that the data were looked at cannot be recorded. {error}")
-    give(facts, check.lines(facts), as_json=asked.json)
+            say(f"Columns that look like ids of persons are not shown, since the ledger cannot record that the data were searched. {error}")
+    give(facts, check.lines(facts), as_json=arguments.json)
 
 
 def _note_look(path: Path) -> None:
-    """Note in the ledger, before it is shown, that a file's content was looked at."""
+    """Record in the ledger that a file's content was looked at; called before anything is shown."""
     Ledger().note_seen(file_marks([path]))
 
 
-def run_audit(asked: Namespace) -> int:
-    """Audit one mechanism or all; gives 1 if a declared budget was contradicted."""
-    plan = AuditPlan(runs=asked.runs, confidence=asked.confidence, seed=asked.seed)
+def run_audit(arguments: Namespace) -> int:
+    """Audit one mechanism or all; return 1 if the audit contradicts a declared budget."""
+    plan = AuditPlan(runs=arguments.runs, confidence=arguments.confidence, seed=arguments.seed)
     known = audited()
-    if asked.mechanism not in (ALL, *known):
+    if arguments.mechanism not in (ALL, *known):
         raise SettingError(f"There is no such mechanism; choose {ALL}, or one of: {'; '.join(known)}.")
-    chosen = known if asked.mechanism == ALL else {asked.mechanism: known[asked.mechanism]}
+    chosen = known if arguments.mechanism == ALL else {arguments.mechanism: known[arguments.mechanism]}
     with counted_bar(len(chosen), "audit") as step:
 
         def progress(done: int, total: int, name: str) -> None:  # noqa: ARG001
@@ -250,32 +255,32 @@ def run_audit(asked: Namespace) -> int:
         table = audit_all(chosen, plan=plan, progress=progress, processes=min(os.cpu_count() or 1, len(chosen)))
     shown = table[["mechanism", "epsilon", "delta", "lower_bound", "passed"]].to_string(index=False)
     meaning = (
-        f"With confidence {asked.confidence:g} in all rows together, epsilon is at least lower_bound. That finds faults; it proves no"
-        " privacy."
+        f"With confidence {format_decimal(arguments.confidence)} for all rows together, epsilon is at least lower_bound. An audit can find"
+        " faults; it cannot prove privacy."
     )
-    give(json.loads(table.to_json(orient="records")), [*shown.splitlines(), meaning], as_json=asked.json)
+    give(json.loads(table.to_json(orient="records")), [*shown.splitlines(), meaning], as_json=arguments.json)
     return DONE if table["passed"].all() else REFUSED
 
 
-def run_ledger(asked: Namespace) -> None:
-    """Show every account, or one with its draws."""
+def run_ledger(arguments: Namespace) -> None:
+    """Print all accounts, or one account with its entries."""
     ledger = Ledger()
-    if asked.name is None:
+    if arguments.name is None:
         accounts = ledger.accounts()
         listed = [account_facts(account) for account in accounts]
         kept = [(account.name, entry.id) for account, entry in kept_draws(ledger)]
         shown = [account_line(account) for account in accounts] or ["The ledger is empty."]
         shown += [kept_line(name, entry) for name, entry in kept]
         facts: Facts = {"ledger": str(ledger.path), "datasets": listed, "kept": [{"dataset": name, "entry": entry} for name, entry in kept]}
-        give(facts, shown, as_json=asked.json)
+        give(facts, shown, as_json=arguments.json)
         return
-    if asked.name not in (known := [account.name for account in ledger.accounts()]):
+    if arguments.name not in (known := [account.name for account in ledger.accounts()]):
         raise SettingError(f"The ledger has no dataset of that name; it has: {'; '.join(known) or 'none yet'}.")
-    account, entries = ledger.account(asked.name), ledger.entries(asked.name)
+    account, entries = ledger.account(arguments.name), ledger.entries(arguments.name)
     own = [entry.id for owner, entry in kept_draws(ledger) if owner.name == account.name]
     facts = {**account_facts(account), "entries": [entry_facts(entry) for entry in entries], "kept": own}
     lines = [account_line(account), *map(entry_line, entries), *(kept_line(account.name, entry) for entry in own)]
-    give(facts, lines, as_json=asked.json)
+    give(facts, lines, as_json=arguments.json)
 
 
 COMMANDS: dict[str, Callable[[Namespace], int | None]] = {
@@ -288,6 +293,6 @@ COMMANDS: dict[str, Callable[[Namespace], int | None]] = {
 }
 
 
-def run(asked: Namespace) -> int:
-    """Do what was asked; gives the exit code."""
-    return COMMANDS[asked.command](asked) or 0
+def run(arguments: Namespace) -> int:
+    """Run the subcommand of the parsed arguments; return the exit code."""
+    return COMMANDS[arguments.command](arguments) or 0

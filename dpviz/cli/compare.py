@@ -1,4 +1,4 @@
-"""The compare command: a study from a configuration, in worker processes, into one table; one that ended early can be resumed."""
+"""The compare command: run a study of a configuration in worker processes and write its table. A stopped study can be resumed."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ ENDINGS = (".csv", ".json")
 
 
 def csv_text(table: pd.DataFrame) -> str:
-    """A table as CSV whose texts no spreadsheet takes for formulas."""
+    """A table as CSV; texts that a spreadsheet would read as formulas are escaped."""
     texts = {str(name): neutral(column.to_numpy(object)) for name, column in table.items() if is_string_dtype(column)}
     return str(table.assign(**texts).to_csv(index=False, lineterminator="\n"))
 
 
 def checked_target(path: Path) -> Path:
-    """The path, if a table can be written there; asked before the long work begins.
+    """Check, before the long work begins, that a table can be written, and return the path.
 
     Raises:
         SettingError: another ending than .csv or .json, or no folder to write into.
@@ -47,15 +47,15 @@ def checked_target(path: Path) -> Path:
         raise SettingError("The table's file must end in .csv or .json.")
     parent = path.absolute().parent
     if os.path.isdir(path) or not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK):  # noqa: PTH112
-        raise SettingError("The table's file must lie in a folder that exists and can be written.")
+        raise SettingError("The table's file must be in a folder that exists and can be written.")
     return path
 
 
 def write_table(path: Path, text: str) -> None:
-    """Write a file, all of it or nothing.
+    """Write a file completely or not at all, by way of a temporary file.
 
     Raises:
-        DpvizError: the disk does not take it; nothing is left behind.
+        DpvizError: the file cannot be written; nothing is left behind.
     """
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
     failed = False
@@ -73,36 +73,36 @@ def write_table(path: Path, text: str) -> None:
         raise DpvizError("The table could not be written: is there room, and may you write there?")
 
 
-FEW_RUNS = 20  # workers would take longer to start than these take
-PAUSE = 10.0  # seconds between two writings of the table
-LEAST_REST = 20  # times as long as a writing took, until the next
+FEW_RUNS = 20  # with fewer runs, starting workers takes longer than the runs
+PAUSE = 10.0  # least seconds between two writes of the table
+LEAST_REST = 20  # the pause is also at least 20 times as long as the last write took
 
 
-def run_compare(asked: Namespace) -> None:
-    """Make a study and give its table."""
-    output = _target(asked)
-    scheduler = scheduler_at(asked.address, insecure=asked.insecure_address)
-    config = read_study(Path(asked.config))
-    config = replace(config, data=config.data.counted_by(asked.engine, scheduler))
+def run_compare(arguments: Namespace) -> None:
+    """Run a study and write its table."""
+    output = _target(arguments)
+    scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
+    config = read_study(Path(arguments.config))
+    config = replace(config, data=config.data.counted_by(arguments.engine, scheduler))
     opened = followed("counting", lambda watch: config.opened(watch, scheduler))
     _note_look(config, opened.marks)
     study = config.study_on(opened.data)
-    before = read_rows(output) if asked.resume and output is not None and output.exists() else None
+    before = read_rows(output) if arguments.resume and output is not None and output.exists() else None
     there = len(made_already(study, before))
     say(f"Making {len(study) - there:,} runs." + (f" {there:,} are there already." if there else ""))
-    table = _Table(study, output, before, as_json=asked.json)
-    with _kept(table):
-        _make(table, before, _workers(asked.workers, len(study) - there))
+    table = _Table(study, output, before, as_json=arguments.json)
+    with _saved_on_failure(table):
+        _make(table, before, _workers(arguments.workers, len(study) - there))
         if output is not None:
             table.write()
     if output is None:
         table.write()
     else:
-        give({"table": str(output), "runs": len(study)}, [f"{len(study):,} runs in {output}."], as_json=asked.json)
+        give({"table": str(output), "runs": len(study)}, [f"{len(study):,} runs in {output}."], as_json=arguments.json)
 
 
 def _note_look(config: StudyConfig, marks: tuple[str, ...]) -> None:
-    """Record, before anything is compared with the truth, that it is looked at; samples are public, and are compared on without a ledger.
+    """Record in the ledger, before anything is compared, that the true data are looked at. Samples are public: for them it may fail.
 
     Raises:
         RefusedError: it cannot be recorded.
@@ -112,36 +112,36 @@ def _note_look(config: StudyConfig, marks: tuple[str, ...]) -> None:
     except RefusedError as error:
         if config.data.sample is not None:
             return
-        refused = RefusedError(f"Nothing is compared, since that the true data are looked at cannot be recorded. {error}")
+        refused = RefusedError(f"Nothing is compared, since the ledger cannot record that the true data are looked at. {error}")
     else:
         return
     raise refused
 
 
-def _target(asked: Namespace) -> Path | None:
-    """The file for the table, if one is asked for.
+def _target(arguments: Namespace) -> Path | None:
+    """The file for the table; None for stdout.
 
     Raises:
-        SettingError: it cannot be written, is there already, or is missing where one is resumed.
+        SettingError: the file cannot be written, exists already and is not resumed, or is missing with --resume.
     """
-    output = None if asked.output is None else checked_target(Path(asked.output))
-    if asked.resume and output is None:
-        raise SettingError("--resume needs the --output file that the table is in, or will be.")
-    if output is not None and not asked.resume and os.path.lexists(output):
+    output = None if arguments.output is None else checked_target(Path(arguments.output))
+    if arguments.resume and output is None:
+        raise SettingError("--resume needs --output, the file of the table.")
+    if output is not None and not arguments.resume and os.path.lexists(output):
         raise SettingError(
-            "The table's file exists already; tables are never overwritten. Choose another one, or go on with what it holds: --resume."
+            "The table's file exists already; tables are never overwritten. Choose another one, or continue it with --resume."
         )
     return output
 
 
 class _Table:
-    """The rows of a study so far, and the file or the stream that they belong in.
+    """The rows of a running study, and the file or stream that they are written to.
 
     Args:
-        study: whose rows.
-        output: None for stdout.
-        before: rows of an earlier call.
-        as_json: on stdout.
+        study: that is run.
+        output: file; None for stdout.
+        before: rows of an earlier call; None if there are none.
+        as_json: whether rows on stdout are JSON; else CSV.
     """
 
     def __init__(self, study: Study, output: Path | None, before: pd.DataFrame | None, *, as_json: bool) -> None:
@@ -151,56 +151,56 @@ class _Table:
         self._written, self._next = len(self._rows), time.monotonic() + PAUSE
 
     def add(self, row: dict[str, Any]) -> None:
-        """Keep a row; now and then write the file, so that whoever is killed loses little."""
+        """Add a row; write the file from time to time, so that little is lost if the process is killed."""
         self._rows.append(row)
         if self.output is None or time.monotonic() < self._next:
             return
         start = time.monotonic()
-        with suppress(DpvizError):  # the disk may have room again at the end, where it is told
+        with suppress(DpvizError):  # the write at the end reports errors
             self.write()
         end = time.monotonic()
         self._next = end + max(PAUSE, LEAST_REST * (end - start))
 
     def write(self) -> None:
-        """Give the rows so far: all of them or, where the disk does not take them, nothing."""
+        """Write all rows so far to the file or to stdout."""
         text = _text(tidy(self.study, self._rows), self._form)
         if self.output is None:
-            sys.stdout.write(clean(text) if sys.stdout.isatty() else text)  # a name must not command a terminal
+            sys.stdout.write(clean(text) if sys.stdout.isatty() else text)  # a name must not control a terminal
             sys.stdout.flush()
         else:
             write_table(self.output, text)
         self._written = len(self._rows)
 
     def keep(self) -> str:
-        """Write what has come since the last time; what became of it, in words."""
+        """Write the rows since the last write, and say in words where they are."""
         if not self._rows:
             return "No run was made."
         if self.output is None:
             self.write()
-            return "What was made was given; with --output it could be gone on from."
+            return "The finished runs were printed; with --output they could be resumed."
         if len(self._rows) > self._written:
             self.write()
-        return f"What was made is in {self.output}: the same command with --resume goes on from there."
+        return f"The finished runs are in {self.output}: the same command with --resume continues from there."
 
 
 @contextmanager
-def _kept(table: _Table) -> Iterator[None]:
-    """However it ends early, what was made is kept, and the person told how to go on."""
+def _saved_on_failure(table: _Table) -> Iterator[None]:
+    """If the study stops early, write the finished rows and say how to resume."""
     try:
         yield
     except BaseException as error:
         try:
-            told = table.keep()
+            outcome = table.keep()
         except (DpvizError, OSError):
-            told = "What was made could not be written: is there room, and may you write there?"
+            outcome = "The finished runs could not be written: is there room, and may you write there?"
         if isinstance(error, KeyboardInterrupt):
-            raise KeyboardInterrupt(f"Interrupted. {told}") from None
-        say(told)
+            raise KeyboardInterrupt(f"Interrupted. {outcome}") from None
+        say(outcome)
         raise
 
 
 def _make(table: _Table, before: pd.DataFrame | None, workers: int) -> None:
-    """Add the rows of the runs that are left."""
+    """Make the runs that are left and add their rows."""
     with counted_bar(len(table.study), "compare") as step:
         last = 0
 
@@ -215,10 +215,10 @@ def _make(table: _Table, before: pd.DataFrame | None, workers: int) -> None:
                 table.add(row)
 
 
-def _workers(asked: int | None, runs: int) -> int:
-    """As asked; else one per processor, where there are runs enough."""
-    if asked is not None:
-        return asked
+def _workers(wanted: int | None, runs: int) -> int:
+    """The number of worker processes: as given, else one per processor, or 1 for few runs."""
+    if wanted is not None:
+        return wanted
     return 1 if runs < FEW_RUNS else max(1, min(os.cpu_count() or 1, MOST_WORKERS))
 
 

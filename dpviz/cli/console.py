@@ -1,4 +1,4 @@
-"""What the command line says, where, and with which exit code: data to stdout, words to stderr."""
+"""Output of the command line: results to stdout, messages and progress to stderr, exit codes, interruptions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dpviz.view.escape import clean, line
 T = TypeVar("T")
 
 DONE, REFUSED, FAILED, INTERRUPTED = 0, 1, 2, 130
-PATIENCE = 30.0  # seconds in which interrupted work takes away what it has begun
+PATIENCE = 30.0  # seconds to wait until interrupted work has removed its temporary files
 
 
 def say(text: str) -> None:
-    """One line for the person, on stderr; where nobody reads on, it is lost, and the work goes on."""
+    """Print one line on stderr. If stderr is closed, the line is lost and the work continues."""
     _tell(line(text))
 
 
@@ -35,20 +35,26 @@ def _tell(line: str) -> None:
 
 
 def silence(stream: TextIO) -> None:
-    """Let what is said to a reader who left go nowhere, so that nothing fails any more, not even at exit."""
-    with suppress(OSError, ValueError):  # a stream without a file
+    """Redirect a closed stream to /dev/null, so that later writes, also those at exit, do not raise."""
+    with suppress(OSError, ValueError):  # the stream has no file descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def any_text(*streams: TextIO) -> None:
-    """Let streams write every text: signs that their encoding lacks become their numbers, after a backslash."""
+    """Make streams accept every text: characters that their encoding lacks are written as backslash escapes."""
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def give(found: Any, lines: Iterable[str], *, as_json: bool) -> None:
-    """The result, on stdout: as JSON, or as lines of text, which a name in them does not break."""
+    """Print a result on stdout: `found` as JSON, or `lines` as text. Line breaks and control characters in lines are removed.
+
+    Args:
+        found: the result, as JSON values.
+        lines: the result, as lines of text.
+        as_json: whether to print JSON; else the lines.
+    """
     shown = [clean(" ".join(text.splitlines())) for text in lines]
     text = json.dumps(found, indent=2) if as_json else "\n".join(shown)
     sys.stdout.write(text + "\n")
@@ -56,9 +62,9 @@ def give(found: Any, lines: Iterable[str], *, as_json: bool) -> None:
 
 
 def complain(error: BaseException, *, as_json: bool) -> int:
-    """Say on stderr what went wrong, as one line or as one JSON object; give the exit code.
+    """Print an error on stderr, as one line or as one JSON object, and return the exit code.
 
-    Texts are our own. What a library raised is named by its kind alone: its text could carry a value.
+    Only texts of dpviz are printed. Of other exceptions the type is named, since their texts could hold private values.
     """
     code, kind = code_of(error), type(error).__name__
     if isinstance(error, KeyboardInterrupt):
@@ -69,7 +75,7 @@ def complain(error: BaseException, *, as_json: bool) -> int:
         text = "There is not enough memory for this; choose a lower order, a lower height or fewer records."
     else:
         text, kind = (
-            f"Something failed that should not ({kind}); nothing more is known here, to keep private values out of messages.",
+            f"An unexpected error occurred ({kind}); its text is not shown, to keep private values out of messages.",
             "Error",
         )
     if as_json:
@@ -80,7 +86,7 @@ def complain(error: BaseException, *, as_json: bool) -> int:
 
 
 def code_of(error: BaseException) -> int:
-    """1 for what is forbidden, 130 for an interruption, 2 for the rest."""
+    """The exit code of an error: 1 if dpviz refused, 130 for an interruption, 2 for all others."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     return REFUSED if isinstance(error, RefusedError) else FAILED
@@ -88,9 +94,9 @@ def code_of(error: BaseException) -> int:
 
 @contextmanager
 def ended_as_interrupted() -> Iterator[None]:
-    """Being told to end (SIGTERM), or losing the terminal (SIGHUP), is an interruption: what is half made is taken away.
+    """Treat SIGTERM and SIGHUP as interruptions (KeyboardInterrupt), so that temporary files are removed.
 
-    Signals that are ignored stay ignored, as nohup wants it.
+    Signals that are ignored stay ignored, as nohup needs.
     """
     names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
     ends = [getattr(signal, name) for name in names if hasattr(signal, name)]
@@ -106,8 +112,16 @@ def ended_as_interrupted() -> Iterator[None]:
 
 @contextmanager
 def counted_bar(total: int, what: str) -> Iterator[Callable[..., object]]:
-    """A bar on stderr that says how far long work is: call what it gives after each step. Silent where stderr is no terminal."""
-    from tqdm import tqdm  # noqa: PLC0415  (only long work needs it)
+    """A progress bar on stderr for a number of steps; not shown if stderr is not a terminal.
+
+    Args:
+        total: number of steps.
+        what: label of the bar.
+
+    Yields:
+        A function to call after each step.
+    """
+    from tqdm import tqdm  # noqa: PLC0415  (slow to import, and needed for long work only)
 
     with tqdm(total=total, desc=what, unit="run", file=sys.stderr, disable=None, leave=False) as bar:
         yield bar.update
@@ -115,7 +129,14 @@ def counted_bar(total: int, what: str) -> Iterator[Callable[..., object]]:
 
 @contextmanager
 def share_bar(what: str) -> Iterator[Callable[[float], object]]:
-    """The same for work that says which part of it is done, from 0 to 1."""
+    """A progress bar on stderr for work that reports its progress as a share.
+
+    Args:
+        what: label of the bar.
+
+    Yields:
+        A function to call with the share that is done, 0 to 1.
+    """
     from tqdm import tqdm  # noqa: PLC0415
 
     shape = "{l_bar}{bar}| {elapsed}<{remaining}"
@@ -124,20 +145,26 @@ def share_bar(what: str) -> Iterator[Callable[[float], object]]:
 
 
 def followed(what: str, work: Callable[[Watch], T]) -> T:
-    """What `work` gives, with a bar; an interruption ends it and waits until it has taken away what it began.
+    """Run `work` in a thread with a progress bar, and return its result.
+
+    An interruption cancels the work and waits until it has removed its temporary files; a second interruption does not wait.
+
+    Args:
+        what: label of the bar.
+        work: called with a `Watch` for progress and cancellation.
 
     Raises:
-        KeyboardInterrupt: it was interrupted; a second interruption does not wait.
-        BaseException: whatever `work` raises.
+        KeyboardInterrupt: it was interrupted.
+        BaseException: any exception of `work`.
     """
     found: list[T] = []
     failed: list[BaseException] = []
-    cancel, ended = threading.Event(), threading.Event()  # an interrupted Thread.join takes a running thread for ended
+    cancel, ended = threading.Event(), threading.Event()  # after an interrupted Thread.join, a running thread counts as ended
 
     def run(progress: Callable[[float], object]) -> None:
         try:
             found.append(work(Watch(progress=progress, cancel=cancel)))
-        except BaseException as error:  # noqa: BLE001  (raised again where somebody listens)
+        except BaseException as error:  # noqa: BLE001  (raised again in the calling thread)
             failed.append(error)
         finally:
             ended.set()

@@ -1,4 +1,4 @@
-"""Start the app, with its own settings wherever it is started from and whatever else is configured there."""
+"""Start the app with its own settings, whatever Streamlit settings the user, folder or environment has."""
 
 from __future__ import annotations
 
@@ -17,45 +17,53 @@ from dpviz.data.counting.scheduler import scheduler_of_app
 from dpviz.errors import DpvizError, SettingError
 
 HOST, PORT = "127.0.0.1", 8501
-_LOOKS = "theme"
+_THEME = "theme"
 
 
 def serve(*, port: int = PORT, headless: bool = False, token: bool = True) -> int:
-    """Run the app until it is stopped; give its exit code (where processes can be replaced, this one becomes the app).
+    """Run the app until it is stopped. On POSIX systems the app replaces this process.
 
     Args:
-        port: on 127.0.0.1, the only address that it answers on.
-        headless: open no browser.
-        token: whether a browser must show the token of the printed address: every user of this computer reaches 127.0.0.1. The new
-            process makes it itself, since others can read the words and may read the environment that a process is started with.
+        port: on 127.0.0.1, the only address that the app listens on.
+        headless: whether to open no browser.
+        token: whether the app asks for the token in the printed address, as every user of this computer can connect to 127.0.0.1.
+            The app's process makes the token itself: others could read the arguments of a process, and perhaps its environment.
+
+    Returns:
+        The exit code of the app.
 
     Raises:
-        DpvizError: the port is taken, or the app's own dependencies are not installed.
-        SettingError: a port out of range.
-        InputError: the environment names a Dask scheduler that may not be called.
+        DpvizError: the port is in use, or the dependencies of the app are not installed.
+        SettingError: the port is out of range.
+        InputError: the environment names a Dask scheduler that is not allowed.
     """
     check_port(port)
     scheduler_of_app()
     if importlib.util.find_spec("streamlit") is None or importlib.util.find_spec("pydeck") is None:
         raise DpvizError("The app is not installed. Install it with: pip install 'dpviz[app]'")
-    words, surroundings = command(port=port, headless=headless, token=token), without_settings(os.environ)
+    words, environment = command(port=port, headless=headless, token=token), without_settings(os.environ)
     if os.name == "posix":
-        os.execve(words[0], words, surroundings)  # noqa: S606  (no shell; signals reach the app itself)
-    return subprocess.run(words, env=surroundings, check=False).returncode  # noqa: S603
+        os.execve(words[0], words, environment)  # noqa: S606  (no shell; signals reach the app itself)
+    return subprocess.run(words, env=environment, check=False).returncode  # noqa: S603
 
 
 def check_port(port: int) -> None:
-    """Refuse a port that the app could not listen on, before Streamlit looks for another one."""
+    """Refuse a port that the app cannot listen on; Streamlit would silently choose another one.
+
+    Raises:
+        SettingError: the port is out of range.
+        DpvizError: the port is in use, or may not be used.
+    """
     if not 1 <= port <= 65_535:
         raise SettingError("The port must be a whole number from 1 to 65535.")
-    refused = _refusal(port)
+    refused = _bind_error(port)
     if refused is not None:
         why = "is taken, perhaps by another dpviz" if refused == errno.EADDRINUSE else "may not be used on this computer"
         raise DpvizError(f"Port {port} {why}. Choose another one: dpviz app --port {port + 1 if port < 65_535 else PORT}")
 
 
-def _refusal(port: int) -> int | None:
-    """Why the operating system does not let this port be listened on; None if it does."""
+def _bind_error(port: int) -> int | None:
+    """The error number if the operating system refuses to listen on this port; else None."""
     with socket.socket() as trial:
         if os.name == "posix":
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -67,30 +75,33 @@ def _refusal(port: int) -> int | None:
 
 
 def command(*, port: int, headless: bool = False, token: bool = True) -> list[str]:
-    """The words that start the app's own process; with -P, nothing that lies in the working directory is imported.
+    """The command that starts the app's process. With -P, Python imports nothing from the working directory.
 
     Args:
         port: on 127.0.0.1.
-        headless: open no browser.
-        token: whether the app has a door.
+        headless: whether to open no browser.
+        token: whether the app asks for a token.
     """
     flags = [*(["--headless"] if headless else []), *([] if token else ["--no-token"])]
     return [sys.executable, "-P", "-m", "dpviz.app.server", f"--port={port}", *flags]
 
 
 def settings_of(script: Path) -> dict[str, Any]:
-    """All settings beside a script that are not mere looks, by their names in Streamlit.
+    """The Streamlit settings beside a script, without its theme.
 
     Streamlit 1.67 reads ~/.streamlit/config.toml, then that of the working directory, then that beside the script, then
-    environment variables, then what it is handed; later ones win. So these are handed over as well.
+    environment variables, then arguments; later ones win. So these settings are passed as arguments, too.
 
     Args:
         script: with .streamlit/config.toml beside it.
+
+    Returns:
+        Values by full name, such as "server.port".
     """
     settings = tomllib.loads((script.parent / ".streamlit" / "config.toml").read_text("utf-8"))
-    return {f"{section}.{name}": value for section, values in settings.items() if section != _LOOKS for name, value in values.items()}
+    return {f"{section}.{name}": value for section, values in settings.items() if section != _THEME for name, value in values.items()}
 
 
-def without_settings(surroundings: Mapping[str, str]) -> dict[str, str]:
-    """The environment without Streamlit's variables: they would overrule the app's settings file."""
-    return {name: value for name, value in surroundings.items() if not name.upper().startswith("STREAMLIT_")}
+def without_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without Streamlit's variables, which would override the app's settings file."""
+    return {name: value for name, value in environment.items() if not name.upper().startswith("STREAMLIT_")}

@@ -1,6 +1,6 @@
-"""How far released trips are from the true ones, stage by stage, for the curator's eyes alone; and public bounds on it.
+"""Errors of released trips by stage (CURATOR ONLY), and public bounds on them.
 
-The bounds come from public facts: the papers' formulas as curves, and what a release says of its own noise.
+The bounds need no true counts: they follow from the receipt of a release, or are the asymptotic formulas of the paper.
 """
 
 from __future__ import annotations
@@ -25,18 +25,25 @@ from dpviz.space.pair_tree import PairTree
 
 
 def error_bounds(release: FlowRelease, beta: float = 0.05) -> Floats:
-    """What the error of no pair of a stage exceeds, with probability at least 1 - beta for each stage on its own.
+    """Upper bounds on the errors of all pairs of a stage; each stage's bound holds with probability at least 1 - beta.
 
     Args:
-        release: by TopDown, FlatGaussian or StabilityHistogram. Only public facts are read: the sizes of the tree, the scales in
-            the receipt, how many numbers were measured, the settings.
-        beta: probability of being wrong, above 0 and below 1.
+        release: by TopDown, FlatGaussian or StabilityHistogram. Used are its settings, its receipt and the sizes of its tree.
+        beta: probability that a bound fails, above 0 and below 1.
 
     Returns:
         (T + 1,) trips, the pair of roots first; NaN where no bound is known (other mechanisms, TopDown with the dial).
 
     Raises:
-        SettingError: beta out of range.
+        SettingError: beta is out of range.
+
+    >>> import pandas as pd
+    >>> import dpviz as dv
+    >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
+    >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [90]}), regions=regions)
+    >>> release = dv.TopDown().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    >>> dv.error_bounds(release).shape
+    (3,)
     """
     if not 0 < beta < 1:
         raise SettingError("beta must be above 0 and below 1.")
@@ -50,20 +57,20 @@ def error_bounds(release: FlowRelease, beta: float = 0.05) -> Floats:
 
 
 def top_down_bound(release: FlowRelease, beta: float) -> Floats:
-    """Theorem 4 with its constants: twice the sum of the largest noise of every stage from the first down to this one.
+    """The bound for TopDown (Theorem 4 with its constants): twice the sum of the largest noises of all stages down to this one.
 
     At stage l, the largest of the K noises of stage k exceeds sigma_k sqrt(2 ln(2 K l / beta)) with probability beta / l at
-    most: P(noise >= t) <= exp(-t**2 / (2 sigma**2)) (Canonne, Kamath, Steinke, NeurIPS 2020, Corollary 9), and how many are measured
-    (K) is settled by earlier stages. So the l of them hold together with probability 1 - beta. Under add/remove the noise of the
-    root comes in once, not twice, and l + 1 events are counted. A pair under one that was dropped errs no more than that one.
+    most: P(noise >= t) <= exp(-t**2 / (2 sigma**2)) (Canonne, Kamath, Steinke, NeurIPS 2020, Corollary 9), and the number of
+    measurements K depends on earlier stages only. So all l statements hold together with probability 1 - beta. Under add/remove the
+    noise of the root enters once, not twice, and l + 1 events are counted. A pair below a dropped pair errs at most as much as that pair.
 
-    It covers every optimiser and either order, but not the dial, which moves counts beyond the distance that the proof uses:
-        "chebyshev", "solver": the paper's proof. With siblings' true counts q, noise of at most N and a parent that is off by e,
-        lowering or raising q by at most abs(e) each gives counts that are feasible and within N + abs(e) of the noisy ones, so the
-        nearest ones are, too: no child errs by more than 2 N + abs(e).
-        "euclidean", ours: it is max(x - theta, 0), theta rounded up or down per entry. The sum over max(q + noise - theta, 0) is at
-        most sum(q) + e at theta = N + abs(e), and at least that at theta = -(N + abs(e)); it falls with theta, so theta
-        is between the two, rounded, too, as they are whole. So no child errs by more than 2 N + abs(e) either.
+    The bound covers all optimisers and both orders, but not the dial, which changes counts by more than the proof allows:
+        "chebyshev", "solver": the paper's proof. Let q be the siblings' true counts, N the largest noise and e the parent's error.
+        Changing each q by at most abs(e) gives feasible counts within N + abs(e) of the noisy ones, so the nearest feasible counts are
+        within N + abs(e), too: no child errs by more than 2 N + abs(e).
+        "euclidean", our proof: a released count is max(x - theta, 0), with theta rounded up or down per entry. The sum of
+        max(q + noise - theta, 0) is at most sum(q) + e at theta = N + abs(e), and at least that at theta = -(N + abs(e)); it falls
+        with theta. So theta lies between the two, also after rounding, as both are whole: no child errs by more than 2 N + abs(e).
 
     Source:
         Boninsegna, Silvestri, 2025, Theorem 4; in its Eq. (11) the sum runs to l, not to l - 1.
@@ -86,10 +93,10 @@ def top_down_bound(release: FlowRelease, beta: float) -> Floats:
 
 
 def flat_gaussian_bound(release: FlowRelease, beta: float) -> Floats:
-    """Proposition 1 with its constants: sigma sqrt(B) sqrt(2 ln(2 n / beta)) for the n pairs of a stage.
+    """The bound for FlatGaussian (Proposition 1 with its constants): sigma sqrt(B) sqrt(2 ln(2 n / beta)) for the n pairs of a stage.
 
-    B is the most pairs of leaves that one of them holds: a sum of B independent noises is sub-Gaussian with variance sigma**2 B. At
-    the finest stage, a pair that is left out for a noisy count under a threshold t errs by t - 1 more than its noise.
+    B is the largest number of leaf pairs in one pair: a sum of B independent noises is sub-Gaussian with variance sigma**2 B. At
+    the finest stage, a pair that is left out because its noisy count is below a threshold t errs by at most t - 1 more than its noise.
 
     Source:
         Boninsegna, Silvestri, 2025, Proposition 1, Eq. (4).
@@ -103,12 +110,13 @@ def flat_gaussian_bound(release: FlowRelease, beta: float) -> Floats:
 
 
 def stability_bound(release: FlowRelease, beta: float) -> Floats:
-    """Proposition 1 with its constants: B (t - 1 + scale ln(2 n / beta)) for the threshold t and n pairs of leaves.
+    """The bound for StabilityHistogram (Proposition 1 with its constants): B (t - 1 + scale ln(2 n / beta)), threshold t, n leaf pairs.
 
-    Discrete Laplace noise exceeds x in size with probability 2 q**(floor(x) + 1) / (1 + q) <= 2 exp(-x / scale), q = exp(-1 / scale);
+    The absolute value of discrete Laplace noise exceeds x with probability 2 q**(floor(x) + 1) / (1 + q) <= 2 exp(-x / scale), where
+    q = exp(-1 / scale);
     so with probability 1 - beta none of at most n noises exceeds N = scale ln(2 n / beta). A released pair then errs by N at most.
-    One that is left out had count + noise <= t - 1, so its count is t - 1 + N at most, and that is its error; an empty pair has none.
-    A coarser pair adds up at most B pairs of leaves. The paper's min(B, trips) is not used, as the number of trips may be private.
+    A pair that is left out had count + noise <= t - 1, so its count, which is its error, is t - 1 + N at most; an empty pair has no error.
+    A coarser pair adds up at most B leaf pairs. The paper's min(B, trips) is not used, as the number of trips may be private.
 
     Source:
         Boninsegna, Silvestri, 2025, Proposition 1, Eq. (5).
@@ -122,7 +130,14 @@ def stability_bound(release: FlowRelease, beta: float) -> Floats:
 
 
 def theorem_4(stage: int, height: int, rho: float, fan_out: float, beta: float) -> float:
-    """sqrt(l**3 T / rho ln(b l / beta)): how TopDown's largest error at stage l of T grows, up to a constant.
+    """Asymptotic error of TopDown, up to a constant: sqrt(l**3 T / rho ln(b l / beta)).
+
+    Args:
+        stage: l, 0 to T.
+        height: T, the number of stages below the root.
+        rho: budget.
+        fan_out: b.
+        beta: probability that the bound fails.
 
     Source:
         Boninsegna, Silvestri, 2025, Theorem 4, for a tree with b children per node.
@@ -131,7 +146,14 @@ def theorem_4(stage: int, height: int, rho: float, fan_out: float, beta: float) 
 
 
 def proposition_1_gaussian(stage: int, height: int, rho: float, fan_out: float, beta: float) -> float:
-    """b**((T - l) / 2) sqrt(l / rho ln(b / beta)): how the flat Gaussian's largest error grows, up to a constant.
+    """Asymptotic error of FlatGaussian, up to a constant: b**((T - l) / 2) sqrt(l / rho ln(b / beta)).
+
+    Args:
+        stage: l, 0 to T.
+        height: T, the number of stages below the root.
+        rho: budget.
+        fan_out: b.
+        beta: probability that the bound fails.
 
     Source:
         Boninsegna, Silvestri, 2025, Proposition 1, Eq. (4).
@@ -140,14 +162,14 @@ def proposition_1_gaussian(stage: int, height: int, rho: float, fan_out: float, 
 
 
 def proposition_1_stability(stage: int, height: int, budget: ApproxBudget, fan_out: float, trips: float = math.inf) -> float:
-    """min(b**(T - l), n) ln(1 / delta) / epsilon: how the stability histogram's largest error grows, up to a constant.
+    """Asymptotic error of StabilityHistogram, up to a constant: min(b**(T - l), n) ln(1 / delta) / epsilon.
 
     Args:
         stage: l.
         height: T.
         budget: (epsilon, delta).
         fan_out: b.
-        trips: n, where it is public.
+        trips: n, if it is public.
 
     Source:
         Boninsegna, Silvestri, 2025, Proposition 1, Eq. (5).
@@ -157,12 +179,12 @@ def proposition_1_stability(stage: int, height: int, budget: ApproxBudget, fan_o
 
 
 def _largest_noise(sigma: Floats, numbers: Floats, beta: float) -> Floats:
-    """What the largest of some sub-Gaussian noises exceeds with probability beta at most; 0 where there are none."""
+    """A bound that the largest of `numbers` sub-Gaussian noises exceeds with probability at most beta; 0 if there are none."""
     return np.asarray(sigma * np.sqrt(2 * np.log(np.maximum(2 * numbers / beta, 1.0))))
 
 
 def _most_leaf_pairs(tree: PairTree) -> Floats:
-    """(T + 1,) the most pairs of leaves that one pair of each stage holds."""
+    """(T + 1,) the largest number of leaf pairs in one pair of each stage."""
     origins, destinations = (
         [float(side.leaf_count(level).max()) for level in range(side.depth + 1)] for side in (tree.origins, tree.destinations)
     )
@@ -174,13 +196,21 @@ KINDS = ("true positive", "false positive", "false negative")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FlowEvaluation:
-    """A release of trips beside the truth. CURATOR ONLY: holds the private trips, not exportable.
+    """A release of trips compared with the true trips. CURATOR ONLY: holds private data, must not be exported.
 
     A pair is *released* if its released count is above 0, and *present* if it is released or has true trips.
 
     Attributes:
-        release: what was released.
-        flows: what it was made from. PRIVATE.
+        release: of trips.
+        flows: the private trips that it was made from.
+
+    >>> import pandas as pd
+    >>> import dpviz as dv
+    >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
+    >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [90]}), regions=regions)
+    >>> release = dv.TopDown().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    >>> dv.evaluate_flows(release, flows).true_level(1).count.tolist()
+    [90]
     """
 
     release: FlowRelease
@@ -194,11 +224,11 @@ class FlowEvaluation:
         """One row per stage, the pair of roots first.
 
         Returns:
-            DataFrame with stage, between, level (of both sides; missing at stages between levels), pairs (all of the stage, a
-            public number), true_pairs, released_pairs, max_error, mean_error (trips, over all pairs), mean_error_present (over
-            present pairs), false_discovery (percent of released pairs without true trips), false_negative (percent of pairs with
-            true trips that are not released), false_positives, false_negatives (pairs), false_positive_trips (released on
-            pairs without true trips) and coverage (percent of released pairs whose true count lies in the stated 95 %
+            DataFrame with stage, between (the stage in words), level (of both sides; missing at stages between levels), pairs (number
+            of all pairs of the stage, public), true_pairs, released_pairs, max_error, mean_error (trips, over all pairs),
+            mean_error_present (over present pairs), false_discovery (percent of released pairs without true trips), false_negative
+            (percent of pairs with true trips that are not released), false_positives, false_negatives (pairs), false_positive_trips
+            (released on pairs without true trips) and coverage (percent of released pairs whose true count lies in the stated 95 %
             interval). Percentages of nothing are 0; a coverage of nothing is NaN.
         """
         table = pd.DataFrame([self._at_stage(stage) for stage in range(self.release.tree.height + 1)])
@@ -226,7 +256,7 @@ class FlowEvaluation:
         """Every present pair of regions of one level, ordered by origin, then destination. PRIVATE.
 
         Returns:
-            DataFrame with origin and destination (places), released, true, error (released - true) and kind: "true positive",
+            DataFrame with origin and destination (indices of regions), released, true, error (released - true) and kind: "true positive",
             "false positive" (released without true trips) or "false negative" (true trips that are not released).
 
         Raises:
@@ -287,10 +317,22 @@ class FlowEvaluation:
 
 
 def evaluate_flows(release: FlowRelease, flows: Flows) -> FlowEvaluation:
-    """Compare a release with the trips that it was made from.
+    """Compare a release with the trips that it was made from. CURATOR ONLY.
+
+    Args:
+        release: of trips, by any mechanism.
+        flows: the private trips.
 
     Raises:
         DomainError: the trips are between other regions.
+
+    >>> import pandas as pd
+    >>> import dpviz as dv
+    >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
+    >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [90]}), regions=regions)
+    >>> release = dv.TopDown().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
+    >>> dv.evaluate_flows(release, flows).by_stage["true_pairs"].tolist()
+    [1, 1, 1]
     """
     if flows.regions != release.tree.origins or flows.ends != release.tree.destinations:
         raise DomainError("The release and the trips must be between the same regions.")

@@ -1,4 +1,4 @@
-"""How far a release is from the truth: for studies and the curator's eyes, never for export."""
+"""Errors of point releases: by zoom level, by query, by size of partitions. CURATOR ONLY, but for `expected_error`."""
 
 from __future__ import annotations
 
@@ -26,15 +26,22 @@ _QUERIES_AT_ONCE = 1000
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evaluation:
-    """A release beside the truth. CURATOR ONLY: aggregates of private data, not exportable.
+    """A point release compared with the true counts. CURATOR ONLY: aggregates of private data, must not be exported.
 
     Attributes:
         truth: (n,) true count of every node of the release's tree.
-        by_zoom: one row per zoom z, over 2**z x 2**z equal blocks: zoom, blocks, mae and rmse (records), expected (rmse of the
-            noise alone), low and high (95 % band of the rmse if block errors were independent, with
-            the heavy tails of Laplace noise), relative
-            (percent: mean absolute error over max(truth, 20)), empty (blocks with no record), false_positives (empty blocks released
-            as 0.5 or more), false_positive_records (what is released on them), false_negatives (the reverse).
+        by_zoom: one row per zoom level z, over 2**z x 2**z equal blocks: zoom, blocks, mae and rmse (records), expected (rmse from
+            noise alone), low and high (95 % band of the rmse, for independent block errors with the heavy tails of Laplace noise),
+            relative (percent: mean absolute error over max(truth, 20)), empty (blocks without records), false_positives (empty blocks
+            released as 0.5 or more), false_positive_records (the sum released on them), false_negatives (occupied blocks released as
+            less than 0.5).
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
+    >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(5), dv.Entropy.seeded(1))
+    >>> dv.evaluate(release, points)
+    Evaluation(curator only: holds true counts)
     """
 
     truth: Integers
@@ -46,13 +53,21 @@ class Evaluation:
 
 @dataclass(frozen=True, kw_only=True)
 class Errors:
-    """Four figures for one workload.
+    """Four error metrics for one workload.
 
     Attributes:
         mean20: mean of |estimate - truth| / max(truth, 20), in percent.
-        median20: its median.
+        median20: median of the same, in percent.
         n3: mean of |estimate - truth| / max(truth, N / 1000), in percent.
         mae: mean of |estimate - truth|, in records.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
+    >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(5), dv.Entropy.seeded(1))
+    >>> errors = dv.workload_errors(release, points, [[0, 0, 8, 8], [8, 8, 16, 16]])
+    >>> errors.mean20 < 50, errors.mae < 10
+    (True, True)
     """
 
     mean20: float
@@ -62,10 +77,22 @@ class Errors:
 
 
 def evaluate(release: Release, points: PointCounts) -> Evaluation:
-    """Compare a release with the counts it was made from, node by node and zoom by zoom.
+    """Compare a release with the counts that it was made from, by node and by zoom level. CURATOR ONLY.
+
+    Args:
+        release: of points, by any mechanism.
+        points: the private counts, on the same domain.
 
     Raises:
         DomainError: `points` lie on another domain.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
+    >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(5), dv.Entropy.seeded(1))
+    >>> evaluation = dv.evaluate(release, points)
+    >>> int(evaluation.truth[0]), evaluation.by_zoom["zoom"].tolist()
+    (40, [0, 1, 2, 3, 4])
     """
     if points.domain != release.domain:
         raise DomainError("The release and the points must have the same domain.")
@@ -75,22 +102,38 @@ def evaluate(release: Release, points: PointCounts) -> Evaluation:
 
 
 def workload_errors(release: Release, points: PointCounts, boxes: ArrayLike) -> Errors:
-    """The four figures of a release on (q, 4) boxes.
+    """Measure the errors of a release on range queries. CURATOR ONLY.
+
+    On sparse data mean20 says little by itself, since a release of zeros does well: judge by the other metrics, too.
+
+    Args:
+        release: of points, by any mechanism.
+        points: the private counts, on the same domain.
+        boxes: (q, 4) west, south, east, north, in the domain's CRS.
+
+    Raises:
+        DomainError: malformed boxes, or boxes that reach outside the domain.
 
     Source:
-        mean20 and median20: Shaham et al., HTF, 2021, Section 6; n3: the smoothing of Cormode et al., ICDE 2012, and its
-        successors. On sparse data mean20 alone is nearly degenerate (releasing zero everywhere does well): judge by the others.
+        mean20 and median20: Shaham et al., HTF, 2021, Section 6; n3: the smoothing of Cormode et al., ICDE 2012.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
+    >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(5), dv.Entropy.seeded(1))
+    >>> bool(dv.workload_errors(release, points, [[0, 0, 8, 8]]).mae < 10)
+    True
     """
     return Errors(**error_figures(release.answer(boxes), true_answers(points, boxes), int(points.count.sum())))
 
 
 def error_figures(estimate: ArrayLike, truth: ArrayLike, total: float) -> dict[str, float]:
-    """The figures of `Errors` by name; 0 where nothing is asked.
+    """The metrics of `Errors` by name; all 0 if there are no queries.
 
     Args:
         estimate: (q,) answers of a release.
         truth: (q,) true answers.
-        total: N, all records or trips.
+        total: N, the number of all records or trips.
     """
     true = np.asarray(truth)
     if not len(true):
@@ -107,10 +150,24 @@ def error_figures(estimate: ArrayLike, truth: ArrayLike, total: float) -> dict[s
 
 
 def true_answers(points: PointCounts, boxes: ArrayLike) -> Integers:
-    """(q,) true counts in (q, 4) boxes; exact on lattice lines, else by the centres of the lattice cells.
+    """Count the records in boxes. CURATOR ONLY.
+
+    Args:
+        points: the private counts.
+        boxes: (q, 4) west, south, east, north, in the domain's CRS. A lattice cell belongs to a box that contains its centre, so
+            counts are exact for boxes on lattice lines.
+
+    Returns:
+        (q,) true counts.
 
     Raises:
-        DomainError: malformed boxes, or more than 1e-9 of one outside the domain, where nothing was counted.
+        DomainError: malformed boxes, or more than 1e-9 of a box lies outside the domain.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
+    >>> dv.true_answers(points, [[0, 0, 8, 8], [8, 0, 16, 16]]).tolist()
+    [40, 0]
     """
     checked_coverage(points.domain, boxes)
     lattice = points.domain.lattice(boxes)
@@ -119,7 +176,7 @@ def true_answers(points: PointCounts, boxes: ArrayLike) -> Integers:
 
 
 def _true_answers(points: PointCounts, boxes: Floats) -> Integers:
-    """Running sums over a raster whose lines are just the boxes' own edges, whatever the lattice's order."""
+    """Counts from cumulative sums over a raster whose lines are the edges of the boxes, so that memory does not grow with the lattice."""
     columns, rows = np.unique(boxes[:, [0, 2]]), np.unique(boxes[:, [1, 3]])
     i = np.searchsorted(columns, points.column + 0.5)
     j = np.searchsorted(rows, points.row + 0.5)
@@ -133,15 +190,19 @@ def _true_answers(points: PointCounts, boxes: Floats) -> Integers:
 
 
 def error_by_size(truth: ArrayLike, released: ArrayLike) -> pd.DataFrame:
-    """Error of partitions grouped by their true count: 0, 1-9, 10-99, and so on by powers of ten.
+    """Errors of partitions, grouped by their true count: 0, 1-9, 10-99 and so on. CURATOR ONLY.
 
     Args:
         truth: (k,) true counts.
         released: (k,) released counts.
 
     Returns:
-        One row per occupied group: low, high (true counts from and to), partitions, mae (records), bias (mean of released - true)
-        and relative (percent, mean absolute error over the mean true count; NaN where that is 0).
+        One row per group that occurs: low and high (true counts from and to), partitions (how many), mae (records), bias (mean of
+        released - true) and relative (percent: mean absolute error over mean true count; NaN if that is 0).
+
+    >>> import dpviz as dv
+    >>> dv.error_by_size([0, 4, 6, 30], [1, 3, 6, 33])[["low", "high", "mae"]].values.tolist()
+    [[0.0, 0.0, 1.0], [1.0, 9.0, 0.5], [10.0, 99.0, 3.0]]
     """
     truth, error = np.asarray(truth), np.asarray(released) - np.asarray(truth)
     group = np.where(truth > 0, np.floor(np.log10(np.maximum(truth, 1))) + 1, 0).astype(int)
@@ -183,9 +244,23 @@ def _at_zoom(release: Release, points: PointCounts, zoom: int) -> dict[str, floa
 
 
 def expected_error(release: Release, zoom: int) -> float:
-    """Root mean square error that the noise alone gives 2**zoom x 2**zoom equal blocks; from the release, without the truth.
+    """The error of block counts that is expected from the noise alone; it needs no true counts.
 
-    On many blocks, taken from 1,024 of them spread evenly along both sides.
+    With more than 1,024 blocks it is estimated from 1,024 of them, evenly spaced.
+
+    Args:
+        release: of points, by any mechanism.
+        zoom: 0 to the domain's order; there are 2**zoom x 2**zoom equal blocks.
+
+    Returns:
+        Root mean square error of a block, in records.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
+    >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(5), dv.Entropy.seeded(1))
+    >>> bool(0 < dv.expected_error(release, zoom=2) < 2)
+    True
     """
     side, width = 1 << zoom, release.domain.side >> zoom
     chosen = np.unique(np.linspace(0, side**2 - 1, min(side**2, _SAMPLED_BLOCKS)).astype(np.int64))

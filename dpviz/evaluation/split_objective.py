@@ -1,4 +1,4 @@
-"""The split objective of HTF over all lines of the domain: where both parts are most evenly filled, and how much of that noise hides."""
+"""The split objective of HTF at all lines of the domain, and the noise that hides it from a private search. CURATOR ONLY."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ FORM = Htf()
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ObjectiveCurve:
-    """How unevenly the two parts of the domain are filled, by where it is split. CURATOR ONLY: looks at private data.
+    """The split objective by the line that splits the domain. CURATOR ONLY: computed from private data without noise.
 
-    The objective of a line is the sum over all lattice cells of |records - mean of the cell's part|: 0 if all cells of a part
-    hold alike, nearly twice the records if they crowd in few cells.
+    The objective of a line is the sum over all lattice cells of |records - mean of the cell's part|: 0 if all cells of a part have
+    equal counts, nearly twice the number of records if these are in few cells.
 
     Attributes:
-        domain: the public frame.
-        across: lines run from south to north and part columns; else they part rows.
+        domain: public.
+        across: whether lines run from south to north and separate columns; else they separate rows.
         lines: (k,) lattice lines strictly inside the domain, ascending: all of them, or evenly spaced ones.
-        objective: (k,) in records, at these.
-        unsplit: of the domain as one part, in records.
-        best: the lattice line with the least objective of all, and
-        least: its objective.
-        visited: (v,) lattice lines that Algorithm 1 looks at if there is no noise, in this order.
+        objective: (k,) at these lines, in records.
+        unsplit: objective of the domain without a split, in records.
+        best: the lattice line with the smallest objective.
+        least: the smallest objective.
+        visited: (v,) lattice lines that Algorithm 1 visits without noise, in this order.
         visited_objective: (v,) in records.
-        closes_in_on: the one of them that it ends with.
-        tried: (t,) lattice lines among which HTF chooses by default, whatever the data.
+        closes_in_on: the visited line that the algorithm ends with.
+        tried: (t,) lattice lines among which HTF chooses by default; they do not depend on data.
         tried_objective: (t,) in records.
-        noise: standard deviation of the noise on each value that Algorithm 1 sees, in records.
-        choice_noise: the same for the default's choice, which is as if exponential noise were on each of the tried.
+        noise: standard deviation of the noise on each value that Algorithm 1 compares, in records.
+        choice_noise: the same for the default choice, which is distributed as if exponential noise were added to each tried value.
     """
 
     domain: Domain
@@ -68,12 +68,12 @@ class ObjectiveCurve:
 
 
 def objective_curve(points: PointCounts, budget: PureBudget, *, across: bool = True, rounds: int = FORM.rounds) -> ObjectiveCurve:
-    """The split objective of the whole domain along one axis. CURATOR ONLY: for teaching on public data, never for export.
+    """Compute the split objective of the whole domain along one axis. CURATOR ONLY: for teaching on public data, never for export.
 
     Args:
-        points: private; looked at without noise.
-        budget: what the splits of one level may spend; only decides how much noise there would be.
-        across: between columns, else between rows.
+        points: private; used without noise.
+        budget: of the splits of one level; it decides only the noise that is stated.
+        across: whether lines separate columns; else rows.
         rounds: T of Algorithm 1.
 
     Source:
@@ -106,25 +106,28 @@ def objective_curve(points: PointCounts, budget: PureBudget, *, across: bool = T
 
 
 def objectives(points: PointCounts, *, across: bool = True) -> Floats:
-    """(side + 1,) the split objective at every lattice line, in records; at both ends it is that of the whole. CURATOR ONLY.
+    """Compute the split objective at every lattice line. CURATOR ONLY.
 
-    With N records on A cells and q = floor(N / A), the cells of a part that hold more than N / A are those with more than q, and
-    sum |c - N / A| = 2 sum of c - N / A over them. Lines whose part has the same q share one pass over the occupied cells, of
-    which those of one column or row with the same count are taken together. Time and memory grow with the lattice's side.
+    In a part with N records on A cells, the cells with more than N / A records are those with more than q = floor(N / A), and
+    sum |c - N / A| = 2 sum of c - N / A over these cells. Lines whose parts have the same q share one pass over the occupied cells;
+    cells of one column (or row) with equal counts are grouped. Time and memory grow with the lattice's side.
 
     Args:
         points: private.
-        across: between columns, else between rows.
+        across: whether lines separate columns; else rows.
+
+    Returns:
+        (side + 1,) in records; the first and the last value are those of the domain without a split.
     """
     side = points.domain.side
-    place, count, number = _alike(points.column if across else points.row, points.count)
-    below = _part(place, count, number, side)
-    above = _part(side - 1 - place, count, number, side)[::-1]
+    place, count, number = _group_cells(points.column if across else points.row, points.count)
+    below = _part_objective(place, count, number, side)
+    above = _part_objective(side - 1 - place, count, number, side)[::-1]
     return below + above
 
 
-def _part(place: Integers, count: Integers, number: Integers, side: int) -> Floats:
-    """(side + 1,) objective of the part with places under 0, 1, ... side."""
+def _part_objective(place: Integers, count: Integers, number: Integers, side: int) -> Floats:
+    """(side + 1,) objective of the part of the columns (or rows) below 0, 1, ... side."""
     area = np.maximum(np.arange(side + 1) * side, 1)
     records = np.concatenate([[0], np.bincount(place, count * number, side).astype(np.int64).cumsum()])
     whole, result = records // area, np.zeros(side + 1)
@@ -138,21 +141,21 @@ def _part(place: Integers, count: Integers, number: Integers, side: int) -> Floa
     return result
 
 
-def _alike(place: NDArray[np.int32], count: Integers) -> tuple[Integers, Integers, Integers]:
-    """Different pairs of place and count, and how many cells have each."""
+def _group_cells(place: NDArray[np.int32], count: Integers) -> tuple[Integers, Integers, Integers]:
+    """The distinct pairs of column (or row) and count, and the number of cells that have each."""
     pairs, number = np.unique(np.stack([place.astype(np.int64), count]), axis=1, return_counts=True)
     return pairs[0], pairs[1], number
 
 
 def closing_in(objective: Floats, rounds: int = FORM.rounds) -> tuple[Integers, int]:
-    """Algorithm 1 without noise on a whole domain.
+    """Run Algorithm 1 without noise on a whole domain.
 
     Args:
         objective: (side + 1,) at every lattice line.
         rounds: T.
 
     Returns:
-        (v,) lines in the order in which it looks at them, and the line that it ends with.
+        (v,) lines in the order in which it visits them, and the line that it ends with.
 
     Source:
         Shaham et al., 2021, Algorithm 1, read as `dpviz.mechanisms.points.htf.by_rounds` does.

@@ -1,4 +1,4 @@
-"""The table of a study: in its own order, read back from a file, summed up with intervals, and the frontier of the best."""
+"""The table of a study: sort its rows, read it from a file, summarise it over the repeats, and find the frontier."""
 
 from __future__ import annotations
 
@@ -25,11 +25,22 @@ _NO_FIGURES = {*KEYS, "study", "repeat", "run", "questions", "package", "dpviz",
 
 
 def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.DataFrame:
-    """Rows in the study's own order, whatever order they came in, with its labels; rows of runs that it has not are left out.
+    """Make a table of a study's rows, in the study's order and with its labels.
 
     Args:
-        study: whose rows.
-        rows: as `compare` gave them, or a table of them, or of several calls one after the other.
+        study: that the rows belong to.
+        rows: from one or several calls of `compare`, or a table of them; repeated rows and rows of other studies are left out.
+
+    Returns:
+        One row per run and workload.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
+    >>> study = dv.Study(data=points, public=True, mechanisms={"quad": dv.Quadtree(height=2)}, epsilons=(1,), repeats=2)
+    >>> table = dv.tidy(study, dv.compare(study))
+    >>> table[["label", "epsilon", "repeat"]].values.tolist()
+    [['quad', 1.0, 1], ['quad', 1.0, 2]]
     """
     table = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
     if not len(table):
@@ -47,16 +58,16 @@ def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.Data
 
 
 def _with_status(table: pd.DataFrame) -> pd.DataFrame:
-    """The same rows; those of tables that were written without a status get theirs."""
+    """Add the column "status" to tables that were written before it existed."""
     status = pd.Series(np.where(table["private"].astype(bool), SIMULATION, NOT_PRIVATE), table.index, dtype=object)
     return table.assign(status=table["status"].fillna(status) if "status" in table else status)
 
 
 def read_rows(path: Path) -> pd.DataFrame:
-    """Rows of a study from a table that was written before (.csv, .json or .parquet), to resume it.
+    """Read the rows of a study from a table (.csv, .json or .parquet), to resume it.
 
     Raises:
-        InputError: another kind of file, or none that can be read.
+        InputError: another kind of file, or a file that cannot be read.
     """
     readers: dict[str, Callable[[], pd.DataFrame]] = {
         ".csv": lambda: csv.read_csv(path, convert_options=_TEXTS).to_pandas(),  # exact, whatever the version of pandas
@@ -73,10 +84,14 @@ def read_rows(path: Path) -> pd.DataFrame:
 
 
 def made_already(study: Study, rows: pd.DataFrame | None) -> set[str]:
-    """Ids of the runs that are complete in a table.
+    """The ids of a study's runs that are complete in a table.
+
+    Args:
+        study: to resume.
+        rows: made before; None if there are none.
 
     Raises:
-        SettingError: no table, or rows of another study, which do not belong in one table with this one's.
+        SettingError: not a table, or rows of another study.
     """
     if rows is None:
         return set()
@@ -85,7 +100,7 @@ def made_already(study: Study, rows: pd.DataFrame | None) -> set[str]:
     if not len(rows):
         return set()
     if not {"study", "run", "workload"} <= set(rows.columns) or not set(METRICS) <= set(rows.columns):
-        raise SettingError("The rows to resume from are none of a study: columns study, run, workload and the figures are needed.")
+        raise SettingError("The rows to resume from are not those of a study: columns study, run, workload and the metrics are needed.")
     if set(rows["study"].astype(str)) != {study.mark}:
         raise SettingError(
             "The rows to resume from belong to another study: other data, another seed, other queries, or another version of dpviz."
@@ -97,14 +112,22 @@ def made_already(study: Study, rows: pd.DataFrame | None) -> set[str]:
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Every figure over the repeats.
+    """Summarise every metric over the repeats.
 
     Args:
-        table: from `tidy`, whole or as far as it is.
+        table: from `tidy`; it need not be complete.
 
     Returns:
-        One row per label, epsilon, workload and figure, in the table's order: `KEYS`, figure, runs, mean, stddev, low and high (95 %
-        interval of the mean over all noise, Student's t over the repeats; NaN for a single one), p10 and p90 (of the repeats).
+        One row per label, epsilon, workload and metric, in the table's order: `KEYS`, figure (the metric), runs, mean, stddev, low and
+        high (95 % confidence interval of the mean by Student's t; NaN for a single run), p10 and p90 (percentiles of the runs).
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
+    >>> study = dv.Study(data=points, public=True, mechanisms={"quad": dv.Quadtree(height=2)}, epsilons=(1,), repeats=2)
+    >>> found = dv.summary(dv.tidy(study, dv.compare(study)))
+    >>> found[["figure", "runs"]].values.tolist()[0]
+    ['n3', 2]
     """
     figures = [name for name in table.columns if name not in _NO_FIGURES]
     long = table.melt(id_vars=[*KEYS], value_vars=figures, var_name="figure", value_name="value").dropna(subset="value")
@@ -121,10 +144,16 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def frontier(points: pd.DataFrame) -> pd.DataFrame:
-    """The rows of a summary that no other one beats: none has as small an epsilon and a smaller mean. References never count.
+    """The rows of a summary that are not dominated: no other row has an epsilon as small and a smaller mean.
 
     Args:
-        points: of one workload and one figure.
+        points: rows of one workload and one metric. References that are not private are left out.
+
+    >>> import dpviz as dv
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"label": ["a", "b", "a"], "epsilon": [1, 1, 2], "mean": [5.0, 3.0, 4.0], "private": True})
+    >>> dv.frontier(rows)["label"].tolist()
+    ['b']
     """
     private = points[points["private"].astype(bool)].sort_values(["epsilon", "mean"], kind="stable")
     best = private["mean"].cummin().shift(fill_value=np.inf)

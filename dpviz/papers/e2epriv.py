@@ -1,4 +1,4 @@
-"""Figures of the paper on end-to-end private tuning as tables, and made-up points of the kind of its data."""
+"""Figures of the paper on end-to-end private tuning as tables, and made-up points in place of its data."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ Bounds = tuple[float, float, float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class TuningSet:
-    """One of the paper's three sets of points and how it was tuned there; all of it public.
+    """One of the paper's three data sets and the settings for tuning on it; all of it is public.
 
     Attributes:
-        key: its name in `TUNING_SETS`.
+        key: its key in `TUNING_SETS`.
         size: records.
         bounds: west, south, east, north in degrees.
-        sides: the candidates, cells per side.
+        sides: candidate grids, in cells per side.
         sanity: delta of the sanity bound rho = delta |D|.
-        order: of a lattice whose cells are well below the finest candidate's.
+        order: of a lattice with cells much smaller than those of the finest candidate.
     """
 
     key: str
@@ -57,7 +57,7 @@ class TuningSet:
 
     @property
     def domain(self) -> Domain:
-        """Its public frame."""
+        """Its public domain."""
         return Domain(bounds=self.bounds, crs="EPSG:4326", order=self.order)
 
 
@@ -70,27 +70,27 @@ TUNING_SETS: dict[str, TuningSet] = {each.key: each for each in _LISTED}
 
 
 def tuning_points(key: str, size: int | None = None, *, seed: int = SAMPLES_SEED) -> tuple[Floats, Floats]:
-    """Made-up coordinates that stand for one of the three sets.
+    """Make up coordinates in place of one of the paper's three data sets.
 
-    Storage: facilities around the towns of the United States, by population, at its edges. Landmark: schools, offices and
-    stations of the same towns, smaller ones with more than their share, and a quarter in open country. Gowalla: check-ins at
-    a few thousand made-up cities of the world, most of them in the largest, at venues that are visited again and again.
+    Storage: facilities at the edges of the towns of the United States, by population. Landmark: schools, offices and stations in the
+    same towns, relatively more in smaller ones, and a quarter in open country. Gowalla: repeated check-ins at venues of a few thousand
+    made-up cities of the world, most of them in the largest cities.
 
     Args:
         key: "storage", "landmark" or "gowalla".
-        size: records, 1 to 10,000,000; as many as the paper has if None.
-        seed: same key, size and seed, same points.
+        size: number of records, 1 to 10,000,000; None for that of the paper.
+        seed: equal keys, sizes and seeds give equal points.
 
     Returns:
-        (size,) longitude and (size,) latitude in degrees, within the set's bounds; Gowalla's check-ins venue by venue.
+        (size,) longitude and (size,) latitude in degrees, within the set's bounds; those of Gowalla are ordered by venue.
 
     Raises:
         InputError: an unknown key, or a size out of range.
 
     Source:
-        Own models, in place of the data of Fanaeepour, Rubinstein, 2017, Section 8.2, which are not at hand; size and bounds are
-        the paper's. It prints Gowalla's bounds as "(80.0, -60.0) and (180.0, -160.0)" for longitude and latitude, in that
-        order; they are taken the other way round.
+        Own models, in place of the data of Fanaeepour, Rubinstein, 2017, Section 8.2, which are not included; size and bounds are
+        the paper's. It gives Gowalla's bounds as "(80.0, -60.0) and (180.0, -160.0)" for longitude and latitude; they are taken in
+        the opposite order.
     """
     about = _about(key)
     size = about.size if size is None else size
@@ -102,14 +102,14 @@ def tuning_points(key: str, size: int | None = None, *, seed: int = SAMPLES_SEED
 
 
 def tuning_counts(key: str, size: int | None = None, *, seed: int = SAMPLES_SEED) -> PointCounts:
-    """The same points, counted on the set's lattice; arguments as for `tuning_points`."""
+    """Count the points of `tuning_points` on the set's lattice; arguments as there."""
     x, y = tuning_points(key, size, seed=seed)
     return PointCounts.from_xy(x, y, domain=_about(key).domain)
 
 
 def _about(key: str) -> TuningSet:
     if key not in TUNING_SETS:
-        raise InputError(f"There is no such set; choose one of {', '.join(TUNING_SETS)}.")
+        raise InputError(f"Unknown data set; choose one of {', '.join(TUNING_SETS)}.")
     return TUNING_SETS[key]
 
 
@@ -132,7 +132,7 @@ def _landmark(rng: np.random.Generator, size: int) -> Floats:
 
 
 def _gowalla(rng: np.random.Generator, size: int) -> Floats:
-    """(size, 2) degrees: venues around made-up cities on land, both visited by Zipf's law."""
+    """(size, 2) degrees: venues around made-up cities on land; the sizes of cities and of venues follow power laws."""
     cities = _on_land(rng, _CITIES)
     venues = max(size // 5, 1)
     city = rng.choice(_CITIES, venues, p=_shares(np.arange(1.0, _CITIES + 1) ** -0.9))
@@ -173,7 +173,7 @@ def _on_land(rng: np.random.Generator, number: int) -> Floats:
 
 
 def _reflected(place: Floats, low: Floats, high: Floats) -> Floats:
-    """(n, 2) the same places, mirrored at the bounds where they lie beyond."""
+    """(n, 2) coordinates; those outside the bounds are mirrored at them."""
     inside = np.where(place < low, 2 * low - place, place)
     inside = np.where(inside > high, 2 * high - inside, inside)
     return np.asarray(np.clip(inside, low, high))
@@ -189,10 +189,10 @@ _TUNING_SEED = 7
 
 
 def methods(about: TuningSet) -> dict[str, PointMechanism]:
-    """The paper's methods for one set, by name; |D| is declared, as there. Leaky and BestNonPriv are NOT PRIVATE.
+    """The paper's methods for one data set, by name, with a declared number of records |D|. Leaky and BestNonPriv are NOT PRIVATE.
 
-    Beyond the paper: "Tuned" is `TunedGrid` as it is by default (clipped errors, the tight bound), with the same candidates,
-    boxes and sanity bound. "E2EPriv" tunes by Theorem 7.1 with the sensitivities of Corollary 7.9, by the exponential mechanism.
+    "E2EPriv" tunes by the exponential mechanism (Theorem 7.1) with the sensitivities of Corollary 7.9. "Tuned" is not in the paper: it is
+    `TunedGrid` with its defaults (clipped errors, the tight bound) and the same candidates, boxes and sanity bound.
     """
     shared: dict[str, Any] = {"sides": about.sides, "sanity": about.sanity, "declared_total": about.size, "seed": _TUNING_SEED}
     return {
@@ -213,7 +213,7 @@ def figure_5(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Error of uniform grids by their size: that of noise and that of assuming uniformity pull in opposite directions.
+    """Error of uniform grids by their size: noise grows and uniformity error falls with the number of cells. CURATOR ONLY.
 
     Args:
         points: `tuning_counts("storage")` for the paper's setting.
@@ -225,7 +225,7 @@ def figure_5(
 
     Returns:
         One row per side: side, error (percent: mean over the repeats of the median relative error), spread, and heuristic (whether
-        this is the side that UG's rule comes nearest to).
+        this is the side nearest to that of UG's rule).
 
     Source:
         Fanaeepour, Rubinstein, 2017, Figure 5.
@@ -248,21 +248,21 @@ def figure_10(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Accuracy by the size of queries, for grids tuned in different ways.
+    """Accuracy by the size of queries, for grids tuned in different ways. CURATOR ONLY.
 
     Args:
         points: `tuning_counts(key)` for the paper's setting.
-        key: "storage", "landmark" or "gowalla": candidates, sanity bound and the declared number of records.
+        key: "storage", "landmark" or "gowalla"; decides candidates, sanity bound and declared number of records.
         sizes: of the queries, as shares of the domain's width and height.
         epsilon: budget.
         repeats: releases with fresh noise, averaged; the paper has 100.
-        seed: of queries and noise; never that of the boxes which grids are tuned by.
+        seed: of queries and noise; the boxes used for tuning have another seed.
 
     Returns:
         One row per method and size: method, size, error (percent: mean over the repeats of the median relative error), spread.
 
     Source:
-        Fanaeepour, Rubinstein, 2017, Figure 10. Queries without any record are left out: their relative error is not defined.
+        Fanaeepour, Rubinstein, 2017, Figure 10. Queries that contain no record are left out: their relative error is undefined.
     """
     return _errors(points, methods(TUNING_SETS[key]), sizes, epsilon, repeats, seed)
 
@@ -276,7 +276,7 @@ def figure_11a(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Accuracy by budget, for grids tuned in different ways; arguments as for `figure_10`.
+    """Accuracy by budget, for grids tuned in different ways; arguments as for `figure_10`. CURATOR ONLY.
 
     Returns:
         One row per method and epsilon: epsilon, method, size, error, spread.
@@ -300,7 +300,7 @@ def figure_11b(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Accuracy by how much of the budget pays for tuning; arguments as for `figure_10`.
+    """Accuracy by the share of the budget spent on tuning; arguments as for `figure_10`. CURATOR ONLY.
 
     Returns:
         One row per share, method and size: share, method, size, error, spread.
@@ -325,10 +325,10 @@ def figure_11c(
     sizes: Sequence[float] = PAPER_SIZES,
     epsilon: float = 0.8,
 ) -> pd.DataFrame:
-    """How much one record may change the error that tunes a grid, by different bounds; needs no data.
+    """Bounds on the sensitivity of the error by which grids are tuned; needs no data.
 
     Args:
-        key: "storage", "landmark" or "gowalla": the domain and |D|.
+        key: "storage", "landmark" or "gowalla"; decides the domain and |D|.
         sides: candidates, cells per side.
         sanities: delta; rho = delta |D|.
         sizes: of the tuning boxes, 100 of each.
@@ -336,10 +336,10 @@ def figure_11c(
 
     Returns:
         One row per delta, bound and side: sanity, rho, bound ("response", "overlap", "largest grid": Corollary 7.9, Equations 7
-        and 8; and "clipped", ours, for the mean of clipped errors), side (0 where it is the same for all), sensitivity.
+        and 8; and "clipped", ours, for the mean of clipped errors), side (0 if it is the same for all sides), sensitivity.
 
     Source:
-        Fanaeepour, Rubinstein, 2017, Figure 11c. Table 2 prints the middle delta as 0.001, but its rho = 89.38 is that of 0.01.
+        Fanaeepour, Rubinstein, 2017, Figure 11c. Table 2 gives the middle delta as 0.001, but its rho = 89.38 belongs to 0.01.
     """
     about = TUNING_SETS[key]
     boxes = tuning_boxes(about.domain, tuple(sizes), PER_SIZE, _TUNING_SEED)
@@ -366,12 +366,12 @@ def _errors(
     seed: int,
 ) -> pd.DataFrame:
     """Median relative errors of repeated releases, per method and size of queries."""
-    asked = {size: _questions(points, points.domain, size, seed) for size in sizes}
+    queries = {size: _occupied_queries(points, points.domain, size, seed) for size in sizes}
     streams, rows = iter(Entropy.seeded(seed).spawn(len(mechanisms) * repeats)), []
     for name, mechanism in mechanisms.items():
         runs = (mechanism.release(points, PureBudget(str(epsilon)), next(streams)) for _ in range(repeats))
         medians = np.array(
-            [[100 * np.median(np.abs(run.answer(boxes) - truth) / truth) for boxes, truth in asked.values()] for run in runs]
+            [[100 * np.median(np.abs(run.answer(boxes) - truth) / truth) for boxes, truth in queries.values()] for run in runs]
         )
         spread = medians.std(axis=0, ddof=1) if repeats > 1 else np.full(len(sizes), np.nan)
         rows += [
@@ -381,8 +381,8 @@ def _errors(
     return pd.DataFrame(rows)
 
 
-def _questions(points: PointCounts, domain: Domain, size: float, seed: int) -> tuple[Floats, Floats]:
-    """Boxes of one size that hold records, and their true answers. CURATOR ONLY."""
+def _occupied_queries(points: PointCounts, domain: Domain, size: float, seed: int) -> tuple[Floats, Floats]:
+    """Boxes of one size that contain records, and their true answers. CURATOR ONLY."""
     boxes = domain.coordinates(tuning_boxes(domain, (size,), PER_SIZE, seed).lattice)
     truth = true_answers(points, boxes)
     return boxes[truth > 0], truth[truth > 0].astype(np.float64)

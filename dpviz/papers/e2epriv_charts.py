@@ -1,4 +1,4 @@
-"""The figures of the paper on end-to-end private tuning as charts, one function per figure; tables come from the studies."""
+"""Charts of the tables of `dpviz.papers.e2epriv`, one function per figure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from dpviz.amounts import format_percent
 from dpviz.view.charts import GREY, finish, log_y, on_log_axis, told_by, tooltip, with_texts
 from dpviz.view.colors import ACCENT
 from dpviz.view.study_charts import lines_with_spread
@@ -19,7 +20,7 @@ _RULE = "#e69f00"
 
 
 def figure_5(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
-    """Error of uniform grids by their size, and the size that UG's rule comes nearest to.
+    """Error of uniform grids by their size, with a mark at the size nearest to that of UG's rule.
 
     Args:
         table: of `dpviz.papers.e2epriv.figure_5`. CURATOR ONLY: errors are measured against the truth.
@@ -37,48 +38,50 @@ def figure_5(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
     rule = base.transform_filter("datum.heuristic")
     mark = rule.mark_point(color=_RULE, filled=True, shape="diamond", size=170)
     text = rule.mark_text(dy=-14, text="UG's rule", color=GREY)
-    told = f"{_ERROR} by cells per side: {told_by(table, 'side', 'error')}."
-    told += f" UG's rule comes nearest to {told_by(table[table['heuristic']], 'side', 'error')}."
-    return finish(alt.layer(spreads, line, mark, text), "Uniform grids by their size", told, height)
+    summary = f"{_ERROR} by cells per side: {told_by(table, 'side', 'error')}."
+    summary += f" UG's rule comes nearest to {told_by(table[table['heuristic']], 'side', 'error')}."
+    return finish(alt.layer(spreads, line, mark, text), "Uniform grids by their size", summary, height)
 
 
 def figure_10(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
-    """Accuracy by the size of queries, a line per way to choose the grid; Leaky and BestNonPriv are NOT PRIVATE.
+    """Accuracy by the size of queries, a line per method; Leaky and BestNonPriv are NOT PRIVATE.
 
     Args:
         table: of `dpviz.papers.e2epriv.figure_10`. CURATOR ONLY.
         height: of the whole chart, in pixels.
     """
-    return lines_with_spread(_shown(table), ("size", "method", "error", "spread"), _NAMES | _SIZE, "Tuned grids by size of queries", height)
+    return lines_with_spread(
+        _in_percent(table), ("size", "method", "error", "spread"), _NAMES | _SIZE, "Tuned grids by size of queries", height
+    )
 
 
 def figure_11a(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
-    """Accuracy by budget, a line per way to choose the grid; Leaky and BestNonPriv are NOT PRIVATE.
+    """Accuracy by budget, a line per method; Leaky and BestNonPriv are NOT PRIVATE.
 
     Args:
         table: of `dpviz.papers.e2epriv.figure_11a`. CURATOR ONLY.
         height: of the whole chart, in pixels.
     """
     names = _NAMES | {"epsilon": "privacy budget ε"}
-    return lines_with_spread(_shown(table), ("epsilon", "method", "error", "spread"), names, "Tuned grids by budget", height)
+    return lines_with_spread(_in_percent(table), ("epsilon", "method", "error", "spread"), names, "Tuned grids by budget", height)
 
 
 def figure_11b(table: pd.DataFrame, method: str = "E2EPriv", *, height: int = 300) -> alt.LayerChart:
-    """Accuracy by the size of queries, a line per share of the budget that pays for tuning.
+    """Accuracy by the size of queries, a line per share of the budget spent on tuning.
 
     Args:
         table: of `dpviz.papers.e2epriv.figure_11b`. CURATOR ONLY.
-        method: one of the table.
+        method: a method of the table.
         height: of the whole chart, in pixels.
     """
-    rows = _shown(table[table["method"] == method])
-    rows = rows.assign(share=[f"{100 * share:g} % for tuning" for share in rows["share"]])
+    rows = _in_percent(table[table["method"] == method])
+    rows = rows.assign(share=[f"{format_percent(share)} for tuning" for share in rows["share"]])
     names = {"share": "budget", **_NAMES, **_SIZE}
     return lines_with_spread(rows, ("size", "share", "error", "spread"), names, f"{method} by its budget for tuning", height)
 
 
 def figure_11c(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
-    """How much one record may change the error that tunes a grid, by the sanity bound, a line per bound on it; needs no data.
+    """Sensitivity of the tuning error by the sanity bound, a line per bound on the sensitivity.
 
     Args:
         table: of `dpviz.papers.e2epriv.figure_11c`.
@@ -90,7 +93,7 @@ def figure_11c(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
     return lines_with_spread(rows, ("sanity", "bound", "sensitivity", "spread"), names, "Sensitivity of the tuning error", height)
 
 
-def _shown(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with sizes in percent, and methods that are not private called so."""
+def _in_percent(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with sizes in percent and methods that are NOT PRIVATE labelled so."""
     rows = table.assign(method=table["method"].replace(NOT_PRIVATE))
     return rows.assign(size=100 * rows["size"])

@@ -1,4 +1,4 @@
-"""Figures of the paper on homogeneous trees as tables: HTF against kd-trees, grids and quadtrees, by height, budget and query size."""
+"""Figures 3 to 6 of the HTF paper as tables: HTF against kd-trees, grids and quadtrees, by height, budget and query size."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dpviz.samples.points import SAMPLES, SEED, gaussian_cluster, los_angeles
 from dpviz.space.domain import Domain
 from dpviz.space.workloads import area_share, random_rectangles
 
-Asked = Mapping[str, Floats]
+Workloads = Mapping[str, Floats]
 Case = tuple[dict[str, Any], PointMechanism]
 
 PAPER_SIZE = 3_500_000
@@ -46,16 +46,16 @@ FIGURES = ("mre", "n3", "mae")
 
 
 def la_points(size: int = PAPER_SIZE) -> PointCounts:
-    """Made-up residents in the paper's square of 70 x 70 km, on its 1024 x 1024 lattice; they stand for data that are not public."""
+    """Made-up residents in the paper's square of 70 x 70 km, counted on its 1024 x 1024 lattice; the paper's data are not public."""
     return PointCounts.from_xy(*los_angeles(size), domain=SAMPLES["la_residents"].domain)
 
 
 def paper_sets(size: int = PAPER_SIZE, cluster_size: int = CLUSTER_SIZE) -> dict[str, PointCounts]:
-    """The paper's seven data sets by name: Los Angeles, and two Gaussian clusters of each sigma, around centres of their own.
+    """The paper's seven data sets by name: Los Angeles, and for each sigma two Gaussian clusters with different centres.
 
     Args:
         size: residents of Los Angeles.
-        cluster_size: points drawn for each cluster; the paper does not say how many, nor in what else its two sets of a sigma differ.
+        cluster_size: points per cluster; the paper states neither their number nor how else the two sets of a sigma differ.
     """
     domain = SAMPLES["gaussian_cluster"].domain
     sets = {"Los Angeles": la_points(size)}
@@ -67,18 +67,18 @@ def paper_sets(size: int = PAPER_SIZE, cluster_size: int = CLUSTER_SIZE) -> dict
 
 
 def workloads(domain: Domain, count: int = QUERIES, seed: int = SEED) -> dict[str, Floats]:
-    """The paper's questions by name: (count, 4) boxes of random shape and size, and squares of 2, 6 and 10 % of the domain."""
+    """The paper's workloads by name: (count, 4) boxes of random shape and size, and squares of 2, 6 and 10 % of the domain's area."""
     squares = {name: area_share(domain, share, count, seed) for name, share in SHARES.items()}
     return {"random": random_rectangles(domain, count, seed), **squares}
 
 
 def mixed(domain: Domain, count: int = QUERIES, seed: int = SEED) -> dict[str, Floats]:
-    """All four kinds of questions in one, equally many of each: about `count` in all. What the paper mixes it does not say."""
+    """One workload of about `count` boxes, a quarter from each of `workloads`; the paper does not say what it mixes."""
     return {"mixed": np.concatenate(list(workloads(domain, -(-count // 4), seed).values()))}
 
 
 def paper_htf(split_epsilon: float, *, stop: int = 100, height: int | None = None) -> Htf:
-    """HTF as the paper has it in its experiments: T = 3, at least 5 cells, epsilon_height = 1e-4 (an epsilon/1000 where that is more)."""
+    """HTF with the settings of the paper's experiments: T = 3, at least 5 cells, epsilon_height = max(1e-4, epsilon / 1000)."""
     return Htf(
         search="rounds",
         split_epsilon=split_epsilon,
@@ -97,24 +97,24 @@ def paper_htf(split_epsilon: float, *, stop: int = 100, height: int | None = Non
 
 
 def htf_forms(height: int | None = None) -> dict[str, Htf]:
-    """HTF by name: the paper's two split budgets, and our defaults; all three at one height, or at the one that they find."""
+    """HTF with the paper's two split budgets and with our defaults, by name; None lets each choose its height."""
     forms = {name: paper_htf(epsilon, height=height) for name, epsilon in SPLIT_EPSILONS.items()}
     return {**forms, OWN: Htf(height=height)}
 
 
 def kd_trees(height: int) -> dict[str, PointMechanism]:
-    """The paper's kd-trees: binary, exponential mechanism for medians with 15 % of epsilon, least squares."""
+    """The paper's kd-trees by name: binary, medians by the exponential mechanism with 15 % of epsilon, least squares."""
     shared: dict[str, Any] = {"height": height, "fan_out": 2, "median_share": 0.15}
     return {"KdTree (geo)": Kdtree(**shared), "KdTree (uniform)": Kdtree(split="uniform", **shared)}
 
 
 def quadtrees(height: int) -> dict[str, PointMechanism]:
-    """Quadtrees as high as half a binary tree's height, with least squares."""
+    """The paper's quadtrees by name, with least squares; `height` is in binary levels, two for each level of a quadtree."""
     return {"Quadtree (geo)": Quadtree(height=height // 2), "Quadtree (uniform)": Quadtree(height=height // 2, split="uniform")}
 
 
 def grids() -> dict[str, PointMechanism]:
-    """UG and AG, and the paper's further benchmarks on grids: Singular, Uniform, Privelet."""
+    """The paper's grids by name: UG, AG, Singular, Uniform and Privelet."""
     return {
         "UG": UniformGrid(),
         "AG": AdaptiveGrid(),
@@ -133,7 +133,7 @@ def figure_3(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """HTF against kd-trees by height.
+    """HTF against kd-trees by height. CURATOR ONLY.
 
     Args:
         points: `la_points()` for the paper's setting.
@@ -144,8 +144,8 @@ def figure_3(
         seed: of queries and noise.
 
     Returns:
-        As `measured`: epsilon, method, height, estimated (whether HTF found this height itself; it may have been another in a
-        run whose noisy total came out on the other side of a power of two), queries and the errors.
+        As `measured`: epsilon, method, height, estimated (whether HTF chose this height itself; with other noise it may choose
+        another), queries and the errors.
 
     Source:
         Shaham et al., "HTF: homogeneous tree framework", SIGSPATIAL 2021, Figure 3.
@@ -162,10 +162,10 @@ def figure_4(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """HTF with several stop counts against grids by budget; arguments as for `figure_3`, and `stops`, in records.
+    """HTF with several stop counts (`stops`, in records) against grids by budget; other arguments as for `figure_3`. CURATOR ONLY.
 
     Returns:
-        As `measured`: epsilon, method, stop (records; missing where there is none, as for our defaults), queries and the errors.
+        As `measured`: epsilon, method, stop (records; missing for methods without one), queries and the errors.
 
     Source:
         Shaham et al., 2021, Figure 4, which shows UG and AG. The other grids of its Figure 6, and a quadtree of height 7, are added.
@@ -175,8 +175,8 @@ def figure_4(
     ]
     rest: dict[str, PointMechanism] = {OWN: Htf(), **grids(), "Quadtree (geo)": Quadtree(height=7)}
     cases += [({"method": name, "stop": None}, each) for name, each in rest.items()]
-    asked = workloads(points.domain, queries, seed)
-    table = pd.concat([measured(points, cases, asked, epsilon, (repeats, seed)) for epsilon in epsilons], ignore_index=True)
+    queries_by_name = workloads(points.domain, queries, seed)
+    table = pd.concat([measured(points, cases, queries_by_name, epsilon, (repeats, seed)) for epsilon in epsilons], ignore_index=True)
     return table.astype({"stop": "Int64"})
 
 
@@ -189,7 +189,7 @@ def figure_5(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """HTF against quadtrees by height; arguments and columns as for `figure_3`. A quadtree's steps count as two levels each.
+    """HTF against quadtrees by height; arguments and columns as for `figure_3`. A level of a quadtree counts as two. CURATOR ONLY.
 
     Source:
         Shaham et al., 2021, Figure 5.
@@ -206,12 +206,12 @@ def figure_6(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """All methods on all data sets with mixed questions.
+    """All methods on all data sets with mixed queries. CURATOR ONLY.
 
     Args:
         sets: by name; `paper_sets()` for the paper's setting.
         epsilon: budget.
-        height: of kd-trees and quadtrees, in binary levels; the paper does not say which.
+        height: of kd-trees and quadtrees, in binary levels; the paper does not state it.
         queries: boxes per data set.
         repeats: releases with fresh noise, averaged.
         seed: of queries and noise.
@@ -230,13 +230,13 @@ def figure_6(
     return pd.concat(parts, names=["data"]).reset_index(level="data").reset_index(drop=True)
 
 
-def measured(points: PointCounts, cases: Sequence[Case], asked: Asked, epsilon: float, runs: tuple[int, int]) -> pd.DataFrame:
-    """Release again and again, and ask every time.
+def measured(points: PointCounts, cases: Sequence[Case], queries_by_name: Workloads, epsilon: float, runs: tuple[int, int]) -> pd.DataFrame:
+    """Make several releases by each mechanism and measure their errors. CURATOR ONLY.
 
     Args:
         points: private.
-        cases: mechanisms, each with the columns that tell it from the others.
-        asked: workloads by name.
+        cases: mechanisms, each with the columns of the table that identify it.
+        queries_by_name: workloads by name.
         epsilon: budget of every release.
         runs: how many releases of each, and the seed of their noise.
 
@@ -250,7 +250,7 @@ def measured(points: PointCounts, cases: Sequence[Case], asked: Asked, epsilon: 
     for key, mechanism in cases:
         for _ in range(repeats):
             release = mechanism.release(points, budget_of(mechanism, epsilon), next(streams))
-            rows += [key | {"queries": name} | asdict(workload_errors(release, points, boxes)) for name, boxes in asked.items()]
+            rows += [key | {"queries": name} | asdict(workload_errors(release, points, boxes)) for name, boxes in queries_by_name.items()]
     keys = [*cases[0][0], "queries"]
     groups = pd.DataFrame(rows).rename(columns={"mean20": "mre"}).groupby(keys, sort=False, dropna=False)[list(FIGURES)]
     table = groups.mean().join(groups.std().add_suffix("_spread")).reset_index()
@@ -265,23 +265,23 @@ def _by_height(
     queries: int,
     runs: tuple[int, int],
 ) -> pd.DataFrame:
-    """Rivals and HTF at given heights, and HTF at the one that it finds."""
+    """Measure HTF and the compared trees at given heights, and HTF at the height that it chooses."""
     epsilons, heights = over
     cases: list[Case] = []
     for forms in (rivals, htf_forms):
         for height in heights:
             cases += [({"method": name, "height": height, "estimated": False}, each) for name, each in forms(height).items()]
-    asked, parts = workloads(points.domain, queries, runs[1]), []
+    queries_by_name, parts = workloads(points.domain, queries, runs[1]), []
     for epsilon in epsilons:
         found: list[Case] = [
-            ({"method": name, "height": _found(each, points, epsilon, runs[1]), "estimated": True}, each)
+            ({"method": name, "height": _chosen_height(each, points, epsilon, runs[1]), "estimated": True}, each)
             for name, each in htf_forms().items()
         ]
-        parts.append(measured(points, [*cases, *found], asked, epsilon, runs))
+        parts.append(measured(points, [*cases, *found], queries_by_name, epsilon, runs))
     return pd.concat(parts, ignore_index=True)
 
 
-def _found(mechanism: Htf, points: PointCounts, epsilon: float, seed: int) -> int:
-    """The height that a form of HTF finds in one run."""
+def _chosen_height(mechanism: Htf, points: PointCounts, epsilon: float, seed: int) -> int:
+    """The height that HTF chooses in one run."""
     study = NoisyCounts(points=points, entropy=Entropy.seeded(seed))
     return mechanism.spending(study, budget_of(mechanism, epsilon).epsilon).height

@@ -1,4 +1,4 @@
-"""Figures 2 to 7 of the paper on private spatial decompositions as tables: budgets, trees, medians, time to build, record matching."""
+"""Figures 2 to 7 of the paper on private spatial decompositions as tables: budgets, trees, medians, build times, record matching."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _ROUNDS = 100
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Questions:
-    """Boxes of one shape that all hold records. CURATOR ONLY: they were chosen by looking at private data.
+    """A workload: boxes of one shape, none of them empty. CURATOR ONLY: they were chosen by looking at private data.
 
     Attributes:
         shape: width and height, in units of the domain's CRS.
@@ -68,29 +68,29 @@ class Questions:
 
 
 def paper_points(size: int = PAPER_SIZE, *, order: int = ORDER) -> PointCounts:
-    """The made-up road crossings that stand for the paper's data, counted.
+    """Count made-up road crossings, in place of the paper's data.
 
     Args:
-        size: crossings.
-        order: of the lattice. 16 makes cells of 25 x 30 m, a third of a block: 98 % of the paper's number of crossings have a cell
-            of their own, so that median lines are as fine as those of bare coordinates, and quadtrees up to height 16 fit.
+        size: number of crossings.
+        order: of the lattice. 16 makes cells of 25 x 30 m: 98 % of the crossings have a cell of their own, so medians are as fine as
+            those of coordinates, and quadtrees up to height 16 are possible.
     """
     x, y = road_points(size)
     return PointCounts.from_xy(x, y, domain=Domain(bounds=BOUNDS, crs="EPSG:4326", order=order))
 
 
 def occupied_boxes(points: PointCounts, shape: Shape, count: int = QUERIES, *, seed: int = SEED) -> Questions:
-    """Boxes of one shape, anywhere in the domain, without those that hold no record.
+    """Draw random boxes of one shape that contain records. CURATOR ONLY.
 
     Args:
-        points: private; looked at to leave boxes out, so this is for studies only.
+        points: private; decides which boxes are left out.
         shape: width and height in units of the domain's CRS, rounded to whole lattice cells.
-        count: q, how many.
-        seed: the same seed gives the same boxes.
+        count: number of boxes.
+        seed: equal seeds give equal boxes.
 
     Raises:
-        DomainError: a shape that is not positive or larger than the domain.
-        InputError: hardly any box of this shape holds a record.
+        DomainError: the shape is not positive, or larger than the domain.
+        InputError: too few boxes of this shape contain a record.
 
     Source:
         Cormode et al., ICDE 2012, Section VIII-A: 600 queries "that have a non-zero answer" for each shape.
@@ -104,7 +104,7 @@ def occupied_boxes(points: PointCounts, shape: Shape, count: int = QUERIES, *, s
         found += len(boxes[-1])
         if found >= count:
             return Questions(shape=shape, boxes=np.concatenate(boxes)[:count], truth=np.concatenate(truths)[:count])
-    raise InputError("Hardly any box of this shape holds a record; ask for a larger shape or fewer boxes.")
+    raise InputError("Too few boxes of this shape contain a record; choose a larger shape or fewer boxes.")
 
 
 def median_errors(
@@ -116,19 +116,19 @@ def median_errors(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Release again and again, and ask every time.
+    """Make several releases by each mechanism and measure their median relative errors. CURATOR ONLY.
 
     Args:
         points: private.
-        mechanisms: by the name that the table shall have.
-        questions: one set of boxes per shape.
+        mechanisms: by name.
+        questions: a workload per shape.
         epsilons: budgets.
         repeats: releases with fresh noise per mechanism and epsilon.
         seed: of the noise.
 
     Returns:
         One row per mechanism, epsilon and shape: method, epsilon, width, height, error (percent: mean over the repeats of
-        the median relative error) and spread (its standard deviation over the repeats; NaN for one).
+        the median relative error) and spread (its standard deviation over the repeats; NaN for a single one).
     """
     rows = []
     streams = iter(Entropy.seeded(seed).spawn(len(mechanisms) * len(epsilons) * repeats))
@@ -136,13 +136,13 @@ def median_errors(
         for epsilon in epsilons:
             budget = budget_of(mechanism, epsilon)
             runs = (mechanism.release(points, budget, next(streams)) for _ in range(repeats))
-            errors = np.array([[asked.median_error(release) for asked in questions] for release in runs])
-            rows += [_row(name, epsilon, asked.shape, errors[:, place]) for place, asked in enumerate(questions)]
+            errors = np.array([[workload.median_error(release) for workload in questions] for release in runs])
+            rows += [_row(name, epsilon, workload.shape, errors[:, place]) for place, workload in enumerate(questions)]
     return pd.DataFrame(rows)
 
 
 def budget_of(mechanism: AnyMechanism, epsilon: float) -> Any:
-    """The budget of the kind that a mechanism takes; delta is the paper's 1e-4 where there is one."""
+    """A budget of the kind that a mechanism takes; delta is the paper's 1e-4."""
     return ApproxBudget(str(epsilon), DELTA) if mechanism.needs_delta else PureBudget(str(epsilon))
 
 
@@ -157,7 +157,7 @@ CELL_ORDER = 11
 
 
 def figure_2(heights: Iterable[int] = range(5, 11)) -> pd.DataFrame:
-    """Worst-case error of a range query on a quadtree with a uniform and with a geometric budget.
+    """Worst-case error of a range query on a quadtree, for a uniform and a geometric split of the budget.
 
     Args:
         heights: of the quadtree.
@@ -182,10 +182,10 @@ def figure_3(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Accuracy of quadtrees with and without a geometric budget and least squares.
+    """Accuracy of quadtrees with and without a geometric budget and least squares. CURATOR ONLY.
 
     Args:
-        points: `figures_queries.paper_points()` for the paper's setting.
+        points: `paper_points()` for the paper's setting.
         epsilons: budgets.
         shapes: width and height of the queries, in units of the domain's CRS.
         height: of all quadtrees.
@@ -217,10 +217,10 @@ def figure_5(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Accuracy of kd-trees that find their splits in different ways, pruned at 32; and of two that are NOT PRIVATE.
+    """Accuracy of kd-trees by the way they find splits, pruned at 32; two of them are NOT PRIVATE. CURATOR ONLY.
 
     Args:
-        points: `figures_queries.paper_points()` for the paper's setting.
+        points: `paper_points()` for the paper's setting.
         epsilons: budgets.
         shapes: width and height of the queries, in units of the domain's CRS.
         height: of all trees.
@@ -229,8 +229,8 @@ def figure_5(
 
     Returns:
         As `median_errors`: method, epsilon, width, height, error (percent), spread. Beyond the paper:
-        "kd-noisymean, middle" halves a node evenly where the noisy mean falls outside of it, which is what `Kdtree` does, and
-        "kd-smooth" has medians by smooth sensitivity with delta 1e-4.
+        "kd-noisymean, middle" splits a node in the middle if the noisy mean lies outside of it, as `Kdtree` does by default, and
+        "kd-smooth" finds medians by smooth sensitivity with delta 1e-4.
 
     Source:
         Cormode et al., ICDE 2012, Figure 5. Its cells of 0.01 degrees are 0.0107 x 0.0086 here: a grid of order 11.
@@ -240,7 +240,7 @@ def figure_5(
 
 
 def kd_trees(height: int = 8) -> dict[str, PointMechanism]:
-    """The kd-trees of Figure 5, and two of ours, by name."""
+    """The kd-trees of Figure 5 and two of our own, by name."""
     return {
         "kd-standard": Kdtree(height=height, prune=PRUNED),
         "kd-hybrid": Kdtree(variant="hybrid", height=height, prune=PRUNED),
@@ -262,10 +262,10 @@ def figure_6(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Accuracy of the best of each family by height, all pruned at 32.
+    """Accuracy of the best tree of each family by height, all pruned at 32. CURATOR ONLY.
 
     Args:
-        points: `figures_queries.paper_points()` for the paper's setting.
+        points: `paper_points()` for the paper's setting.
         heights: of the trees.
         shapes: width and height of the queries, in units of the domain's CRS.
         epsilon: budget.
@@ -273,10 +273,10 @@ def figure_6(
         seed: of queries and noise.
 
     Returns:
-        As `median_errors`, with a column `steps`, the height of the trees, before the others.
+        As `median_errors`, with the height of the trees as first column `steps`.
 
     Source:
-        Cormode et al., ICDE 2012, Figure 6. Whether its quadtree is pruned is not said; Section VII recommends it for all trees.
+        Cormode et al., ICDE 2012, Figure 6. It does not say whether its quadtree is pruned; Section VII recommends it for all trees.
     """
     questions = [occupied_boxes(points, shape, seed=seed) for shape in shapes]
     parts = [(steps, median_errors(points, families(steps), questions, [epsilon], repeats=repeats, seed=seed)) for steps in heights]
@@ -284,7 +284,7 @@ def figure_6(
 
 
 def families(height: int) -> dict[str, PointMechanism]:
-    """The trees of Figure 6 by name; kd-cell with the paper's cells of 0.01 degrees, though coarser ones do better on these data."""
+    """The trees of Figure 6 by name; kd-cell has the paper's cells of 0.01 degrees, although coarser ones are better on these data."""
     return {
         "quad-opt": Quadtree(height=height, prune=PRUNED),
         "kd-cell": Kdtree(variant="cell", cell_order=CELL_ORDER, height=height, prune=PRUNED),
@@ -300,18 +300,18 @@ MARGIN = 0.004
 
 
 def figure_7a(size: int = PAPER_SIZE, *, order: int = ORDER, epsilon: float = 0.5, repeats: int = 3, seed: int = SEED) -> pd.DataFrame:
-    """Time to build each decomposition from counted points, in seconds and in sorts of the same points.
+    """Time to build each decomposition from counted points, in seconds and relative to sorting the points.
 
     Args:
         size: made-up road crossings.
         order: of the lattice.
         epsilon: budget.
-        repeats: the shortest of so many runs is taken, of the sort too.
+        repeats: number of runs; the shortest is taken.
         seed: of the noise.
 
     Returns:
-        One row per method: method, seconds, and lexsorts, the same in units of one np.lexsort of the points' two coordinates;
-        the first row is counting the coordinates on the lattice, which comes before every method.
+        One row per method: method, seconds, and lexsorts (seconds divided by those of one np.lexsort of the coordinates). The first
+        row is the time to count the coordinates on the lattice, which every method needs.
 
     Source:
         Cormode et al., ICDE 2012, Figure 7 (a): quadtrees of height 10, all others of height 8 with fan-out 4.
@@ -351,12 +351,12 @@ def _shortest(work: Callable[[], object], repeats: int) -> float:
 
 
 def made_up_register(size: int = 50_000, *, order: int = 12, seed: int = SEED) -> Holders:
-    """Two made-up registers of residents of Los Angeles who agree to about 100 m on a fifth of them.
+    """Make up two registers of residents of Los Angeles; a fifth is in both, at coordinates that differ by about 100 m.
 
     Args:
-        size: people in all.
+        size: number of people.
         order: of the lattice; 12 makes cells of 17 m.
-        seed: of who is where and in which register.
+        seed: of the people and the registers.
     """
     domain = Domain(bounds=SQUARE, crs="EPSG:4326", order=order)
     return made_up_holders(*los_angeles(size, seed=seed), domain=domain, common=0.2, disagreement=DISAGREEMENT, seed=seed)
@@ -372,12 +372,12 @@ def figure_7b(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """How much work blocking by a private decomposition saves in record matching, and how many matches it keeps.
+    """The comparisons that blocking by a private decomposition saves in record matching, and the matches that it keeps. CURATOR ONLY.
 
     Args:
         holders: for example `made_up_register()`.
         epsilons: budgets.
-        heights: of all trees, fan-out 4. The paper does not say; its ratios of 0.93 to 0.95 are those of some dozens of leaves.
+        heights: of all trees, fan-out 4. The paper does not state them; its ratios of 0.93 to 0.95 need some dozens of leaves.
         threshold: leaves with a smaller released count are dropped.
         margin: around leaves, in units of the domain's CRS.
         repeats: releases with fresh noise, averaged.
@@ -385,11 +385,11 @@ def figure_7b(
 
     Returns:
         One row per height, epsilon and method: height, epsilon, method, reduction (share of pairs not compared, 0 to 1), spread
-        (its standard deviation over the repeats), padded (the same share if kept leaves are filled up to their released counts)
-        and recall (share of true matches that survive, 0 to 1).
+        (its standard deviation over the repeats), padded (the same share if dummy records fill kept leaves up to their released counts)
+        and recall (share of true matches that are compared, 0 to 1).
 
     Source:
-        Cormode et al., ICDE 2012, Figure 7 (b): all of the count budget on leaves, no least squares. Recall is ours to report.
+        Cormode et al., ICDE 2012, Figure 7 (b): all of the count budget on leaves, no least squares. It does not report recall.
     """
     streams = iter(Entropy.seeded(seed).spawn(len(heights) * len(epsilons) * 3 * repeats))
     rows = []
@@ -433,26 +433,26 @@ METHODS = ("EM", "SS", "NM", "cell", "cell_t", "EM_s", "SS_s")
 def figure_4(
     size: int = 2**20, width: int = 2**26, *, levels: int = 10, cell: int = CELL, repeats: int = REPEATS, seed: int = SEED
 ) -> pd.DataFrame:
-    """How far private medians are from the middle, level by level of a binary tree over uniform whole numbers.
+    """Rank errors of private medians, by level of a binary tree over uniformly distributed whole numbers.
 
     Every method splits a tree of its own, with epsilon 0.01 per level, delta 1e-4 for smooth sensitivity, and samples of 1 %
-    for EM_s and SS_s. The cell method needs one noisy grid for the whole tree. The paper does not say what the grid may cost:
-    "cell" gives it the epsilon of one level, so that each level by itself costs all methods the same; "cell_t" that of all
-    levels together, so that all trees do: it passes EM on nodes of about 2**12 records and fewer.
+    for EM_s and SS_s. The cell method needs one noisy grid for the whole tree; the paper does not state its budget. "cell" spends the
+    epsilon of one level on it, so that all methods cost the same per level; "cell_t" spends that of all levels, so that all cost the
+    same per tree.
 
     Args:
         size: records.
-        width: they lie in 0..width - 1.
-        levels: of the tree; the root is depth 0.
+        width: records lie in 0..width - 1.
+        levels: of the tree; the root has depth 0.
         cell: length of a cell of the cell method.
         repeats: trees with fresh noise per method, averaged.
         seed: of records and noise.
 
     Returns:
         One row per method (EM: exponential mechanism, SS: smooth sensitivity, NM: noisy mean, cell, cell_t; _s: on samples) and depth:
-        method, depth, records (mean per node that holds any), error (percent of n/2: mean, over those nodes, of the
-        split's distance in rank from n/2; 100 is a split that separates nothing), spread (standard deviation over the
-        repeats) and seconds (mean, for all splits of the level; making the grid counts at depth 0).
+        method, depth, records (mean per node with records), error (mean distance of the split from the median in rank, in percent of
+        n/2; 100 if all records are on one side), spread (standard deviation of the error over the repeats) and seconds (mean, for
+        all splits of the level; the grid counts at depth 0).
 
     Source:
         Cormode et al., ICDE 2012, Figure 4 (a) and (b).
@@ -469,7 +469,7 @@ def figure_4(
 
 
 def _tree(nodes: NodeValues, method: str, entropy: Entropy, levels: int, cell: int) -> list[dict[str, float]]:
-    """One tree of a method: its figures per depth."""
+    """Split one tree by a method; one row of results per depth."""
     rows, begun = [], time.perf_counter()
     medians = _medians(nodes, method, entropy, levels, cell)
     for depth in range(levels):
@@ -497,13 +497,13 @@ def _medians(nodes: NodeValues, method: str, entropy: Entropy, levels: int, cell
 
 
 def _below(nodes: NodeValues, line: Integers) -> Integers:
-    """(n,) records of each node below its line; the nodes lie beside each other in order."""
+    """(n,) number of records of each node below its line; nodes are adjacent and in ascending order."""
     passed = np.concatenate([[0], np.cumsum(nodes.count)])
     return np.asarray(passed[np.searchsorted(nodes.value, line)] - passed[nodes.start[:-1]])
 
 
 def _halved(nodes: NodeValues, line: Integers) -> NodeValues:
-    """Both sides of every line, without those too narrow to be split again."""
+    """The nodes on both sides of every line, without those too narrow to be split again."""
     place = np.searchsorted(nodes.value, line)
     start = np.append(np.column_stack([nodes.start[:-1], place]).ravel(), nodes.start[-1])
     low, high = np.column_stack([nodes.low, line]).ravel(), np.column_stack([line, nodes.high]).ravel()
@@ -520,20 +520,20 @@ def _halved(nodes: NodeValues, line: Integers) -> NodeValues:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Grid:
-    """Noisy counts of cells: (c + 1,) their sums from the left, at the lines between cells, which are `cell` apart."""
+    """Noisy counts of cells of length `cell`, as (c + 1,) cumulative sums at the lines between cells."""
 
     sums: Floats
     cell: int
 
     @classmethod
     def of(cls, nodes: NodeValues, epsilon: Fraction, entropy: Entropy, cell: int) -> _Grid:
-        """The grid over one node that starts at 0."""
+        """Count the records of one node, which starts at 0, and add noise."""
         counts = np.bincount(nodes.value // cell, nodes.count, -(-int(nodes.high[0]) // cell)).astype(np.int64)
         noisy = discrete_laplace(counts, PureBudget(epsilon), entropy)
         return cls(sums=np.concatenate([[0.0], np.cumsum(noisy)]), cell=cell)
 
     def medians(self, nodes: NodeValues) -> Integers:
-        """(n,) lines; looks at the public ends of the nodes only."""
+        """(n,) split lines; uses the noisy grid and the public ends of the nodes only."""
         first = nodes.low // self.cell + 1
         inner = np.maximum(-(-nodes.high // self.cell) - first, 0)
         start = np.concatenate([[0], np.cumsum(inner)])
@@ -543,5 +543,5 @@ class _Grid:
         return cell_medians((nodes.low, nodes.high), start, line * self.cell, below, self._at(nodes.high) - before)
 
     def _at(self, place: Integers) -> Floats:
-        """Noisy number of records below each place, even within cells."""
+        """Noisy number of records below each value, interpolated inside cells."""
         return np.interp(place, np.arange(len(self.sums)) * self.cell, self.sums)

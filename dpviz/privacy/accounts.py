@@ -6,9 +6,9 @@ All amounts are exact fractions. A *draw* is one run of a mechanism on the datas
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from decimal import ROUND_DOWN, Decimal, localcontext
 from fractions import Fraction
 
+from dpviz.amounts import format_budget
 from dpviz.errors import BudgetError, RefusedError, SettingError
 from dpviz.privacy.budget import LARGEST, ApproxBudget, Budget, PureBudget, ZcdpBudget
 
@@ -179,10 +179,8 @@ class Account:
         cost = self.terms.cost(budget)
         spent = {name: self.spent[name] + part for name, part in cost.items()}
         if any(part > self.terms.limit[name] for name, part in spent.items()):
-            raise RefusedError(
-                f"The cap of '{self.name}' would be exceeded: the draw would spend {in_words(cost)}; left: {in_words(self.left)}"
-                f" (of {in_words(self.terms.limit)})."
-            )
+            wanted, left, limit = (format_budget(amount, zero_delta=True) for amount in (cost, self.left, self.terms.limit))
+            raise RefusedError(f"The cap of '{self.name}' would be passed: the draw would spend {wanted}; left: {left} (of {limit}).")
         if any(part.denominator > _FINEST_SUM for part in spent.values()):  # Python writes no number of more than 4,300 digits
             raise RefusedError(f"With this budget the sum for '{self.name}' has too many digits to store: use a budget with fewer digits.")
         return spent
@@ -241,17 +239,6 @@ def exact_amount(text: str) -> Amount:
     {'rho': Fraction(1, 2)}
     """
     return {name: Fraction(value) for name, value in (part.split(" ") for part in text.split(", "))}
-
-
-def in_words(amount: Amount) -> str:
-    """An amount in decimals, for people. It is rounded down to nine digits, so a remaining budget that is shown can be spent.
-
-    >>> in_words({"epsilon": Fraction(1, 3), "delta": Fraction(1, 10**8)})
-    'epsilon 0.333333333, delta 1E-8'
-    """
-    with localcontext(prec=9, rounding=ROUND_DOWN):
-        decimals = {name: (Decimal(value.numerator) / value.denominator).normalize() for name, value in amount.items()}
-    return ", ".join(f"{name} {part:f}" if part >= 1 else f"{name} {part}" for name, part in decimals.items())
 
 
 def amount_of(budget: Budget) -> Amount:

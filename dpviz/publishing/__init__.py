@@ -1,1 +1,1 @@
-"""From private data to files that a stranger can judge: the one way that the command line and the Release page go."""
+"""Publication: configurations, dry runs, payment in the ledger, and the files. Command line and Release page both use it."""

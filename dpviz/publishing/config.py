@@ -1,4 +1,4 @@
-"""A release configuration, its tables and keys, as TOML: read by the command line, saved by the app."""
+"""The configuration of a release as a TOML file: its tables and keys. The command line reads it, the app saves it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ PLAIN = "none"
 
 @dataclass(frozen=True, kw_only=True)
 class DomainPart:
-    """[domain]: the public rectangle that points are counted in; never taken from the data.
+    """[domain]: the public rectangle in which points are counted; it is declared, never derived from the data.
 
     Attributes:
-        bounds: west, south, east, north.
-        crs: of the bounds; "none" is a plain plane without a map.
+        bounds: west, south, east, north, in units of the CRS.
+        crs: of the bounds; "none" for a plain plane without a map.
         order: the lattice has 2**order columns and rows.
     """
 
@@ -38,11 +38,11 @@ class DomainPart:
         refuse_degrees(self.domain())
 
     def domain(self) -> Domain:
-        """The frame itself.
+        """Build the domain.
 
         Raises:
-            SettingError: other than four bounds.
-            DomainError: what a `Domain` refuses.
+            SettingError: there are not four bounds.
+            DomainError: bounds, CRS or order are invalid.
         """
         if len(self.bounds) != 4:
             raise SettingError("[domain] bounds must be four numbers: west, south, east, north.")
@@ -55,11 +55,11 @@ class RegionsPart:
     """[regions] and [destinations]: a public file of nested regions.
 
     Attributes:
-        file: its path, from the configuration's folder.
-        levels: columns of ids, coarsest first; left out if the file names parents.
-        names: for some levels, the column of readable names.
-        prefixes: makes coarser levels of the first characters of the ids: [2, 5] states and counties out of tracts.
-        crs: of the shapes, if the file does not say.
+        file: its path, relative to the configuration's folder.
+        levels: columns of ids, coarsest first; left out if the file names the parent of each region.
+        names: by level, the column of readable names.
+        prefixes: lengths of id prefixes that make coarser levels: [2, 5] makes states and counties from ids of tracts.
+        crs: of the shapes, if the file does not state it.
     """
 
     file: str
@@ -71,26 +71,26 @@ class RegionsPart:
 
 @dataclass(frozen=True, kw_only=True)
 class MechanismPart:
-    """[mechanism]: which one.
+    """[mechanism]: a mechanism and its settings.
 
     Attributes:
-        key: its name in README's tables of mechanisms.
-        settings: those that differ from the defaults.
+        key: of the mechanism; README lists them.
+        settings: values that differ from the defaults.
     """
 
     key: str
     settings: dict[str, Any] = field(default_factory=dict)
 
     def built(self, family: AnyFamily, *, references: bool = False) -> AnyMechanism:
-        """The mechanism with its settings.
+        """Build the mechanism.
 
         Args:
             family: of mechanisms for the data's kind.
-            references: whether those that are not private are allowed.
+            references: whether references, which are not private, are allowed.
 
         Raises:
-            SettingError: an unknown key or setting (names the known ones), or a value out of range.
-            RefusedError: a reference that is not private, where it is not allowed.
+            SettingError: an unknown key or setting (the text lists the known ones), or a value out of range.
+            RefusedError: a reference, if they are not allowed.
         """
         offered = family.choices if references else family.mechanisms
         if self.key in family.choices and self.key not in offered:
@@ -104,12 +104,12 @@ class MechanismPart:
 
 @dataclass(frozen=True, kw_only=True)
 class BudgetPart:
-    """[budget]: epsilon, epsilon and delta, or rho; exact: 0.1 is one tenth, "1/3" a third.
+    """[budget]: epsilon, epsilon and delta, or rho, as exact fractions: 0.1 is one tenth, "1/3" one third.
 
     Attributes:
         epsilon: of pure or approximate differential privacy.
-        delta: its other half.
-        rho: of zero-concentrated differential privacy, instead of both.
+        delta: of approximate differential privacy.
+        rho: of zero-concentrated differential privacy, instead of the other two.
     """
 
     epsilon: Fraction | None = None
@@ -120,12 +120,16 @@ class BudgetPart:
         self.budget()
 
     def budget(self) -> Budget:
-        """The budget itself; raises `BudgetError` if it makes no sense."""
+        """Build the budget.
+
+        Raises:
+            BudgetError: parts are missing, out of range, or do not belong together.
+        """
         return _budget(self.epsilon, self.delta, self.rho, "[budget]")
 
     @classmethod
     def of(cls, budget: Budget) -> BudgetPart:
-        """The table that stands for a budget."""
+        """The table that describes a budget."""
         return cls(**{name: getattr(budget, name) for name in ("epsilon", "delta", "rho") if hasattr(budget, name)})
 
 
@@ -134,10 +138,10 @@ class DatasetPart:
     """[dataset]: the account in the ledger.
 
     Attributes:
-        name: what the curator calls the data. The ledger recognises data by their content, under whatever name.
-        unit: "record", "person" or "trip", checked against the columns. A release of own files without a person column must say it:
-            "record" (or "trip") declares that each of them is its own person.
-        cap_epsilon: the most that may ever be spent; needed when the ledger sees the data first; the first draw fixes it.
+        name: the curator's name of the data. The ledger recognises data by their content, also under another name.
+        unit: "record", "person" or "trip", checked against the columns. Without a person column it must be given for one's own files:
+            "record" (or "trip") declares that each of them belongs to another person.
+        cap_epsilon: the most that may ever be spent; needed for data that are new to the ledger, and fixed by the first release.
         cap_delta: likewise.
         cap_rho: likewise, instead of both.
     """
@@ -152,7 +156,7 @@ class DatasetPart:
         self.cap()
 
     def cap(self) -> Budget | None:
-        """The cap; None if the ledger has to know it already."""
+        """Build the cap; None if none is given, so that the ledger must know it already."""
         if self.cap_epsilon is self.cap_delta is self.cap_rho is None:
             return None
         return _budget(self.cap_epsilon, self.cap_delta, self.cap_rho, "[dataset] cap:")
@@ -160,14 +164,14 @@ class DatasetPart:
 
 @dataclass(frozen=True, kw_only=True)
 class PublicationPart:
-    """[publication]: what only the curator can say, for the manifest and the report.
+    """[publication]: the curator's texts for the manifest and the report.
 
     Attributes:
         name: of the publication.
-        curator: who answers for it.
+        curator: person or institution that is responsible for it.
         description: what was counted, when and how.
-        region: where.
-        intended_use: what it is good for.
+        region: where it was counted.
+        intended_use: what the release is suited for.
     """
 
     name: str
@@ -179,11 +183,11 @@ class PublicationPart:
 
 @dataclass(frozen=True, kw_only=True)
 class OutputPart:
-    """[output]: where to.
+    """[output]: the folder and the formats of the files.
 
     Attributes:
-        folder: made by the release, from the configuration's folder; must not exist yet.
-        formats: out of geoparquet (lossless, always written), geojson and csv.
+        folder: to be made, relative to the configuration's folder; it must not exist yet.
+        formats: geoparquet (lossless, required), and perhaps geojson and csv.
     """
 
     folder: str
@@ -213,27 +217,27 @@ _ONLY = {"points": ("x", "y", "crs"), "trips": ("origin", "destination", "crs", 
 
 @dataclass(frozen=True, kw_only=True)
 class DataPart:
-    """[data]: one of points, trips and sample, and how its columns are called.
+    """[data]: points, trips or a sample, and the names of the columns.
 
     Attributes:
-        points: points files, from the configuration's folder: a path, a glob such as "homes/*.parquet", a folder of Parquet files,
-            or a list of those.
-        trips: trips files, likewise.
-        sample: key of a bundled sample instead.
-        size: records of a made-up sample of points.
-        x: column of easting or longitude; found by its name if left out, as the next ones.
+        points: files of points, relative to the configuration's folder: a path, a glob such as "homes/*.parquet", a folder of Parquet
+            files, or a list of these.
+        trips: files of trips, likewise.
+        sample: key of a bundled sample, instead of files.
+        size: number of records of a made-up sample of points.
+        x: column of easting or longitude. If a column is left out here, it is found by its usual names.
         y: column of northing or latitude.
-        crs: of the coordinates, if the files do not say.
-        origin: column of the trips' origins; or two columns of coordinates, ["lon", "lat"].
-        destination: column of their destinations; or two columns likewise.
-        count: column of records or trips per row. Points count one record per row if it is left out.
-        person: column of whose record or trip a row is; protects persons.
-        contributions: the most records or trips of one person; a release of one's own files must say it with a person column.
+        crs: of the coordinates, if the files do not state it.
+        origin: column of the trips' origins, or two columns of coordinates: ["lon", "lat"].
+        destination: column of the trips' destinations, or two columns of coordinates.
+        count: column of the number of records or trips per row. Without it, each row of points is one record.
+        person: column that identifies the person of a row; the release then protects persons.
+        contributions: the most records or trips of one person that are counted; required with a person column in one's own files.
         distinct: whether each person counts once per cell or pair.
-        exactly: declares that everybody has exactly that many trips.
-        quoted_newlines: declares that cells of text tables hold line ends between quotation marks; of studies only.
-        may_be_empty: declares that a release is right even where not one record counts; left out, that is refused as a mistake.
-        engine: "numpy" in memory, "duckdb" beyond it, "dask" on a cluster; "auto" chooses by the files' size.
+        exactly: declares that every person has exactly `contributions` trips.
+        quoted_newlines: declares that cells of text tables contain line ends between quotation marks; for studies only.
+        may_be_empty: declares that data without any record are right; otherwise they are refused as a mistake.
+        engine: "numpy" (in memory), "duckdb" (larger than memory) or "dask" (on a cluster); "auto" chooses by the files' size.
     """
 
     points: str | tuple[str, ...] | None = None
@@ -260,18 +264,18 @@ class DataPart:
             raise SettingError("[data] needs exactly one of points, trips and sample.")
         if self.sample is not None and self.sample not in (*SAMPLES, *FLOW_SAMPLES):
             raise SettingError(f"[data] sample must be one of {', '.join((*SAMPLES, *FLOW_SAMPLES))}.")
-        self._check_meaning(given[0])
+        self._refuse_unrelated(given[0])
         if () in (self.points, self.trips):
-            raise SettingError(f"[data] {given[0]} names no file: give a path, a glob, a folder, or a list of them.")
+            raise SettingError(f"[data] {given[0]} names no file: give a path, a glob, a folder, or a list of these.")
         if self.distinct and self.person is None:
-            raise SettingError("[data] distinct counts each person once per place: name the person column, or leave distinct out.")
+            raise SettingError("[data] distinct counts each person once per cell or pair: name the person column, or leave distinct out.")
         self._check_ends()
-        self._check_lines()
+        self._check_newlines()
         if self.engine not in (AUTO, *ENGINES):
             raise SettingError(f"[data] engine must be one of {', '.join((AUTO, *ENGINES))}.")
 
-    def _check_meaning(self, given: str) -> None:
-        """Refuse what is said about data of another kind."""
+    def _refuse_unrelated(self, given: str) -> None:
+        """Refuse keys that belong to another kind of data."""
         known = {"size"} if self.sample in SAMPLES else set()
         if self.sample is None:
             known = {*_ONLY[given], *_WHO, *_FILES}
@@ -281,7 +285,7 @@ class DataPart:
                 raise SettingError(f"[data] {each.name} has no meaning beside {given}.")
 
     def _check_ends(self) -> None:
-        """Refuse trips that begin in coordinates and end in ids, or the other way round."""
+        """Refuse trips with coordinates at one end and ids at the other."""
         ends = (self.origin, self.destination)
         pairs = [end for end in ends if isinstance(end, tuple)]
         if pairs and (len(pairs) < len(ends) or any(len(pair) != 2 for pair in pairs)):
@@ -292,14 +296,14 @@ class DataPart:
         if self.trips is not None and self.crs is not None and not pairs:
             raise SettingError("[data] crs is that of coordinates, and trips between ids have none: leave it out.")
 
-    def _check_lines(self) -> None:
-        """Refuse to publish what a row of which may decide others."""
+    def _check_newlines(self) -> None:
+        """Refuse quoted line ends: a malformed row could then change how other rows are read."""
         if self.quoted_newlines:
             raise RefusedError(_NO_QUOTED_NEWLINES)
 
     @property
     def is_points(self) -> bool:
-        """Whether these are points; else they are trips."""
+        """Whether the data are points; else they are trips."""
         return self.points is not None or self.sample in SAMPLES
 
     @property
@@ -309,26 +313,26 @@ class DataPart:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Paths, globs and folders, as they are written; none of a sample."""
+        """Paths, globs and folders as they are written; empty for a sample."""
         named = self.points if self.points is not None else self.trips
         return (named,) if isinstance(named, str) else named or ()
 
     @property
     def unit(self) -> str:
-        """What is protected as the columns are named: a "person", or else a "record" or a "trip"."""
+        """The unit that the columns imply: "person", "record" or "trip"."""
         vouched = not self.is_points and (self.contributions or 1) > 1
         if self.person is not None or vouched:
             return "person"
         return "record" if self.is_points else "trip"
 
     def refuse_undeclared(self, unit: str | None) -> None:
-        """Refuse a release of own files that does not say whom it protects; a bundled sample states its unit itself.
+        """Refuse one's own files without a declared unit of privacy; bundled samples state their unit themselves.
 
         Args:
-            unit: what [dataset] says is protected; None if it says nothing.
+            unit: under [dataset]; None if it is left out.
 
         Raises:
-            SettingError: nothing is said, no bound per person is, or what is said does not fit the columns.
+            SettingError: neither a unit nor a person column is given, the bound per person is missing, or the unit contradicts the columns.
         """
         each = "record" if self.is_points else "trip"
         if self.sample is None and self.person is not None and self.contributions is None:
@@ -346,36 +350,36 @@ class DataPart:
             raise SettingError(f"[dataset] unit says {unit[:40]!r}, but [data] protects one {self.unit}: name a person column, or none.")
 
     def options(self) -> dict[str, Any]:
-        """What the counting pass is told about the columns."""
+        """The arguments of `count_points` or `count_flows`."""
         names = ("x", "y") if self.is_points else ("origin", "destination", "exactly")
         return {name: getattr(self, name) for name in (*names, "crs", *_WHO)} | {"contributions": self.contributions or 1}
 
     def counted_by(self: T, engine: str | None, scheduler: Scheduler | None) -> T:
-        """The same data with another engine, where one is named: what the command line says goes before what the file says.
+        """Replace the engine by that of the command line, if it names one, and check that it fits the scheduler.
 
         Raises:
-            SettingError: no such engine, or a scheduler that it has no use for.
+            SettingError: an unknown engine, or a scheduler together with an engine or a sample that cannot use it.
         """
         part = self if engine is None else replace(self, engine=engine)
         if scheduler is not None and part.sample is not None:
-            raise SettingError("--address is that of a Dask scheduler, which counts files: leave it out for a sample.")
+            raise SettingError("--address names a Dask scheduler, which counts files: leave it out for a sample.")
         if scheduler is not None and part.engine not in (AUTO, DASK):
-            raise SettingError(f"--address is that of a Dask scheduler: say --engine {DASK}, or leave the address out.")
+            raise SettingError(f"--address names a Dask scheduler: give --engine {DASK}, too, or leave the address out.")
         return part
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublicDataPart(DataPart):
-    """[data] of a study, which compares with the truth.
+    """[data] of a study, which shows errors against the true data and therefore takes public data only.
 
     Attributes:
-        public: declares that a file's data are already public; samples are.
+        public: declares that the files are already public; samples always are.
     """
 
     public: bool = False
 
-    def _check_lines(self) -> None:
-        """A study may read any file that is public already."""
+    def _check_newlines(self) -> None:
+        """Allow quoted line ends: a study reads public files only."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -401,17 +405,17 @@ PARTS: dict[str, type[Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Sourced:
-    """A configuration that says where data come from, and in which public frame they are counted.
+    """The part that configurations of releases and of studies share: the data, and the public domain or regions.
 
     Attributes:
-        data: where the records come from.
-        domain: the public frame of points; a sample has its own.
-        regions: the public frame of trips; a sample has its own.
-        destinations: where trips end, if that is another hierarchy.
-        base: the folder that relative paths start from; not written.
+        data: files or a sample, and their columns.
+        domain: of points; samples have a default.
+        regions: of trips; samples have their own.
+        destinations: regions in which trips end, if these are others.
+        base: folder that relative paths start from; it is not written to the file.
 
     Raises:
-        SettingError: a frame that is missing, or that does not go with the data.
+        SettingError: the domain or the regions are missing, or do not fit the kind of data.
     """
 
     data: DataPart
@@ -434,14 +438,14 @@ class Sourced:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseConfig(Sourced):
-    """Everything that decides a release, apart from the ledger and the noise.
+    """The configuration of a release.
 
     Attributes:
-        mechanism: which one, with its settings.
-        budget: what the release spends.
+        mechanism: with its settings.
+        budget: that the release spends.
         dataset: the account in the ledger.
-        publication: the curator's words.
-        output: where the files go.
+        publication: the curator's texts.
+        output: folder and formats of the files.
     """
 
     mechanism: MechanismPart
@@ -452,19 +456,18 @@ class ReleaseConfig(Sourced):
 
 
 def read_config(path: Path) -> ReleaseConfig:
-    """Read a release's configuration; paths in it are relative to its own folder.
+    """Read the configuration of a release; paths in it are relative to its folder.
 
     Raises:
-        InputError: the file cannot be read, or is no TOML.
-        SettingError: an unknown or missing key, a value of the wrong kind or out of range, or nothing that says whom a release of own
-            files protects.
+        InputError: the file cannot be read, or is not TOML.
+        SettingError: an unknown or missing key, a value of the wrong kind or out of range, or a missing unit of privacy.
         RefusedError: a seed, or a mechanism that is not private.
     """
     return from_tables(read_file(path), base=path.parent)
 
 
 def from_tables(found: dict[str, Any], *, base: Path = Path()) -> ReleaseConfig:
-    """A configuration from its tables; raises as `read_config`."""
+    """Build a configuration from its tables; errors are those of `read_config`."""
     check_keys(found, PARTS, "A release's configuration")
     missing = [f"[{name}]" for name in ("data", "mechanism", "budget", "dataset", "publication", "output") if name not in found]
     if missing:
@@ -477,6 +480,6 @@ def from_tables(found: dict[str, Any], *, base: Path = Path()) -> ReleaseConfig:
 
 
 def to_toml(config: ReleaseConfig) -> str:
-    """The text that `read_config` reads back to an equal configuration; what has its default is left out."""
+    """Write a configuration as TOML that `read_config` reads back as an equal one; default values are left out."""
     parts = {name: getattr(config, name) for name in PARTS}
     return to_text({name: to_table(part) for name, part in parts.items() if part is not None})

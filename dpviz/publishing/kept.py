@@ -1,4 +1,4 @@
-"""Paid releases on the disk: kept beside the ledger from the draw until they are published, so that no failure in between loses them."""
+"""Paid releases on the disk: kept beside the ledger from payment until publication, so that a failure in between loses none."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _NAME = re.compile("([1-9][0-9]{0,17})-[0-9]{14}")
 
 
 def keep(release: Release | FlowRelease, account: Account, entry: Entry, ledger: Ledger) -> Path:
-    """Write a release that was just drawn into a folder of its own beside the ledger, for its owner alone: all of it or nothing.
+    """Keep a paid release in a folder of its own beside the ledger, readable by its owner only.
 
-    It holds the noisy release as a publication would (GeoParquet and a manifest without the curator's words), and nothing else.
+    The folder holds what a publication would: noisy counts as GeoParquet, and a manifest without the curator's texts.
 
     Args:
-        release: that was drawn.
+        release: that is paid for.
         account: that paid for it.
-        entry: of the draw.
-        ledger: beside which it is kept.
+        entry: the payment.
+        ledger: the folder is made beside its file.
 
     Raises:
-        DpvizError: the disk does not take it; nothing is left behind.
+        DpvizError: the folder cannot be written; nothing is left behind.
         OSError: likewise.
     """
     folder = _folder(ledger, entry)
@@ -64,14 +64,14 @@ def keep(release: Release | FlowRelease, account: Account, entry: Entry, ledger:
 
 
 def kept_draws(ledger: Ledger) -> list[tuple[Account, Entry]]:
-    """The draws whose release is kept beside the ledger, oldest first, each with the account that paid for it.
+    """The payments whose releases are kept beside the ledger, oldest first, each with its account.
 
     Raises:
         RefusedError: the ledger cannot be read or trusted.
     """
     try:
         names = [path.name for path in _around(ledger).iterdir()]
-    except OSError:  # there is no such folder
+    except OSError:  # the folder does not exist
         return []
     numbers = sorted({int(match[1]) for name in names if (match := _NAME.fullmatch(name))})
     known = {entry.id: (account, entry) for account in ledger.accounts() for entry in ledger.entries(account.name)}
@@ -79,28 +79,35 @@ def kept_draws(ledger: Ledger) -> list[tuple[Account, Entry]]:
 
 
 def recovered(entry_id: int, ledger: Ledger) -> Paid:
-    """A draw whose release is kept, as it was when it was drawn: to be published without another draw.
+    """Read a kept release back, to be published without paying again.
+
+    Args:
+        entry_id: number of the payment in the ledger.
+        ledger: beside whose file it is kept.
 
     Raises:
-        SettingError: no release of such a draw is kept.
-        InputError: what is kept was changed or damaged.
+        SettingError: no release of that number is kept.
+        InputError: the kept files were changed or damaged.
         RefusedError: the ledger cannot be read or trusted.
     """
     draws = kept_draws(ledger)
     found = next((draw for draw in draws if draw[1].id == entry_id), None)
     if found is None:
         there = ", ".join(str(entry.id) for _, entry in draws) or "none"
-        raise SettingError(f"No release of draw {entry_id} is kept beside the ledger; of these draws one is: {there}.")
+        raise SettingError(f"No release of draw {entry_id} is kept beside the ledger; kept are those of: {there}.")
     account, entry = found
     folder = _folder(ledger, entry)
     return Paid(release=read_release(folder), account=account, entry=entry.id, kept=folder)
 
 
 def differences(paid: Paid, config: ReleaseConfig) -> list[str]:
-    """What a configuration says otherwise than a kept draw was made; no data are read.
+    """The parts of a configuration that differ from those of a kept release; no data are read.
+
+    Returns:
+        Names of the parts, such as "[budget]"; empty if the release was made with this configuration.
 
     Raises:
-        DpvizError: the configuration's mechanism or frame cannot be built.
+        DpvizError: the configuration's mechanism, domain or regions cannot be built.
     """
     release, data, terms = paid.release, config.data, paid.account.terms
     mechanism, frame = config.mechanism.built(data.family), open_frame(config)
@@ -121,7 +128,7 @@ def differences(paid: Paid, config: ReleaseConfig) -> list[str]:
 
 
 def _plain(settings: dict[str, Any]) -> str:
-    """Settings as they are written down, whether they were read back or not."""
+    """Settings as JSON, so that those of a configuration and those read from a manifest compare equal."""
     return json.dumps(settings, sort_keys=True, default=str)
 
 
@@ -130,14 +137,14 @@ def _frame_of(release: Release | FlowRelease) -> Frame:
 
 
 def _frame_facts(frame: Frame | None) -> object:
-    """What two frames are compared by: a domain's bounds, CRS and order, or the ids of all regions."""
+    """The facts by which domains or regions are compared: bounds, CRS and order of a domain, or the ids of all regions."""
     if frame is None or isinstance(frame, Domain):
         return None if frame is None else (frame.bounds, CRS.from_user_input(frame.crs) if frame.crs else None, frame.order)
     return [[[*ids] for ids in side.ids] for side in frame]
 
 
 def discard(folder: Path) -> None:
-    """Remove a kept release that is published and noted. What the disk does not let go of stays, hidden."""
+    """Remove a kept release after its publication. It is renamed first, so that it counts as removed even if deleting fails."""
     away = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}.published")
     try:
         folder.rename(away)
@@ -151,8 +158,8 @@ def _around(ledger: Ledger) -> Path:
 
 
 def _folder(ledger: Ledger, entry: Entry) -> Path:
-    """Named by the draw's number and time, so that a ledger that is begun anew has folders of its own."""
+    """The folder of a payment; the time is part of its name, so that a new ledger with the same numbers uses other folders."""
     stamp = "".join(re.findall("[0-9]", entry.time))[:14]
     if not _NAME.fullmatch(name := f"{entry.id}-{stamp}"):
-        raise DpvizError("The ledger's entry has no time that a folder can be named by.")
+        raise DpvizError("The ledger's entry has no valid time, which the folder's name needs.")
     return _around(ledger) / name

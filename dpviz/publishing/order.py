@@ -1,4 +1,4 @@
-"""What is asked for, what was paid for, what is said about it, and what is on the disk then."""
+"""The values that publication passes on: the order, the paid release, the curator's texts, and what was published."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from dpviz.release.tables import FORMATS
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """One draw that is asked for: all but the records themselves is public.
+    """An order for one release; all of it but the records is public.
 
     Attributes:
         data: the private counts.
-        mechanism: built.
-        budget: what it is handed.
-        dataset: what the curator calls the data.
-        marks: what the ledger recognises them by; see `marks_of`.
-        cap: the most that the dataset may ever lose; None if the ledger has to know it already.
-        person: where persons are protected, the column whose values are persons; "" where no column says it.
+        mechanism: with its settings.
+        budget: for the release.
+        dataset: the curator's name of the data.
+        marks: fingerprints by which the ledger recognises the data; see `marks_of`.
+        cap: the most that may ever be spent on the data; None if the ledger knows it already.
+        person: if persons are protected, the column whose values are persons; "" if there is no such column.
     """
 
     data: PrivateData
@@ -48,10 +48,7 @@ class Order:
 
 
 def unit_definition(order: Order) -> str:
-    """What one unit of an order is, for manifest and report; "" where the unit's name says it all.
-
-    Records and trips are the rows, or what the column of counts says. Persons are what the order's column holds.
-    """
+    """Define what one person is, for manifest and report; "" if the unit is a record or a trip, which need no definition."""
     data = order.data
     if data.unit != "person":
         return ""
@@ -66,13 +63,13 @@ def unit_definition(order: Order) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Paid:
-    """A draw that the ledger counted before it was made.
+    """A release that is paid for.
 
     Attributes:
-        release: what was drawn.
-        account: the dataset's account with this draw, as it was when the draw was asked for.
-        entry: the draw's number in the ledger.
-        kept: the folder beside the ledger where it is kept until it is published; None if it is in memory only.
+        release: of points or trips.
+        account: of the dataset, after the payment.
+        entry: number of the payment in the ledger.
+        kept: folder beside the ledger where the release is kept until it is published; None if it is in memory only.
     """
 
     release: Release | FlowRelease
@@ -83,12 +80,12 @@ class Paid:
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """What is on the disk now.
+    """A release that is published.
 
     Attributes:
         folder: with data, manifest and report.
-        manifest: what the manifest says.
-        account: the dataset's account.
+        manifest: its content.
+        account: of the dataset.
     """
 
     folder: Path
@@ -98,16 +95,16 @@ class Published:
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """What only the curator can say, and where it goes.
+    """The curator's texts for a publication, and its folder.
 
     Attributes:
         name: of the publication.
-        curator: who answers for it.
-        folder: made by the release; must not exist, the folder around it must.
+        curator: person or institution that is responsible for it.
+        folder: for the files; it must not exist yet, its parent must.
         description: what was counted, when and how.
-        region: where.
-        intended_use: what it is good for.
-        formats: some of geoparquet, geojson and csv.
+        region: where it was counted.
+        intended_use: what the release is suited for.
+        formats: of the files: geoparquet, and perhaps geojson and csv.
     """
 
     name: str
@@ -119,24 +116,24 @@ class Words:
     formats: Sequence[str] = FORMATS
 
     def check(self) -> None:
-        """Raise what would keep the release from being written, before it is paid for.
+        """Check before payment that the release could be written.
 
         Raises:
-            SettingError: blank or unprintable texts, unknown formats, a folder that exists or that has none around it.
+            SettingError: blank or unprintable texts, unknown formats, a folder that exists, or one that cannot be made.
         """
         self.publication(draws=1, truth_seen=False)
         if "geoparquet" not in self.formats or not set(self.formats) <= set(FORMATS):
             raise SettingError(f"The formats must be some of {', '.join(FORMATS)}, geoparquet among them: only it reads back without loss.")
         if os.path.lexists(self.folder):
             raise SettingError("The folder for the release exists already; releases are never overwritten. Choose another one.")
-        if not os.path.isdir(self.folder.parent):  # noqa: PTH112  (says no where a path may not be looked at; Path.is_dir raises)
+        if not os.path.isdir(self.folder.parent):  # noqa: PTH112  (gives False without permission, where Path.is_dir raises)
             raise SettingError("The folder around the release's folder does not exist; make it first.")
         if not os.access(self.folder.parent, os.W_OK | os.X_OK):
             raise SettingError("The folder around the release's folder cannot be written: choose another one.")
         _try_folder(self.folder)
 
     def publication(self, **known: Any) -> Publication:
-        """The curator's part of the manifest, with what the ledger knows."""
+        """The publication part of the manifest; `known` are the fields that come from the ledger."""
         return Publication(
             name=self.name,
             curator=self.curator,
@@ -148,10 +145,10 @@ class Words:
 
 
 def _try_folder(folder: Path) -> None:
-    """Make and remove the folder that a release is written into before it gets its name.
+    """Try to make the temporary folder that a release is first written into, and remove it again.
 
     Raises:
-        SettingError: the disk does not take it: its name is too long, or cannot be written there.
+        SettingError: it cannot be made, for example because its name is too long.
     """
     trial, reason = partial_beside(folder), None
     try:
@@ -159,7 +156,7 @@ def _try_folder(folder: Path) -> None:
         trial.rmdir()
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "unknown reason"
-    except ValueError:  # a null character, or half of one
+    except ValueError:  # a null character or a lone surrogate in the name
         reason = "not a name"
     if reason is not None:
         raise SettingError(f"The release's folder cannot be made ({reason}): choose another name or place.")

@@ -1,4 +1,4 @@
-"""From a configuration to the public frame, the private data, and the digests by which the ledger recognises them."""
+"""Read what a configuration names: the public domain or regions, the private data, and fingerprints for the ledger."""
 
 from __future__ import annotations
 
@@ -42,36 +42,42 @@ _UNWATCHED = Watch()
 
 
 def marks_of(data: PointCounts | Flows, content: bytes | None = None, *, files: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """What the ledger recognises data by: the bytes of each file, and the counts themselves, whatever files they came from.
+    """Compute the fingerprints by which the ledger recognises data: of the content of each file, and of the counts themselves.
+
+    The counts have no fingerprint if each person's records were bounded by a random choice, since they then differ each time, or if
+    there are none, since all empty data would be taken for the same.
 
     Args:
-        data: the counts. Where the records that a person keeps were chosen at random, counts differ each time and are no
-            mark; nor are those of no records, which all empty files share.
-        content: of the one file.
-        files: `file_marks` of several instead, those left out that have no row: two datasets may share an empty part.
+        data: the private counts.
+        content: of the file, if there is one file.
+        files: `file_marks` of several files, without those that have no rows: different datasets may share an empty file.
 
     Returns:
-        Hex digests (SHA-256), at least one. For the ledger only, which keeps them under a key of its own: they are never shown.
+        Hex digests (SHA-256), at least one. They are for the ledger, which stores them keyed, and must never be shown.
     """
     enforced = data.enforced if isinstance(data, Flows) else data.unit == "person"
     marks = [*files] if content is None else [*files, content_mark(content)]
     telling = len(data.count) > 0 and not enforced
-    return tuple([*marks, _counts_mark(data)] if telling or not marks else marks)
+    return tuple([*marks, _counts_fingerprint(data)] if telling or not marks else marks)
 
 
 def content_mark(content: bytes) -> str:
-    """The mark of a file's whole content."""
+    """The fingerprint of a file's content: its SHA-256 with a prefix, as a hex digest."""
     digest = hashlib.sha256(_FILE)
     digest.update(content)
     return digest.hexdigest()
 
 
 def file_marks(paths: Sequence[Path], watch: Watch = _UNWATCHED) -> tuple[str, ...]:
-    """The marks of files, each the one that `marks_of` gives its content alone; in an order that says nothing about names.
+    """The fingerprints of files, sorted, so that their order says nothing about names.
+
+    Args:
+        paths: of the files.
+        watch: reports progress, and may cancel.
 
     Raises:
         InputError: a file cannot be read.
-        DpvizError: it was ended.
+        DpvizError: it was cancelled.
     """
     whole, done, one_by_one = max(sum(path.stat().st_size for path in paths), 1), 0, threading.Lock()
 
@@ -83,12 +89,12 @@ def file_marks(paths: Sequence[Path], watch: Watch = _UNWATCHED) -> tuple[str, .
 
     with ThreadPoolExecutor(_READERS) as readers:
         try:
-            return tuple(sorted({*readers.map(lambda path: _file_mark(path, step), paths)}))
+            return tuple(sorted({*readers.map(lambda path: _file_fingerprint(path, step), paths)}))
         finally:
             readers.shutdown(cancel_futures=True)
 
 
-def _file_mark(path: Path, step: Callable[[int], None]) -> str:
+def _file_fingerprint(path: Path, step: Callable[[int], None]) -> str:
     digest = hashlib.sha256(_FILE)
 
     def read() -> None:
@@ -101,7 +107,7 @@ def _file_mark(path: Path, step: Callable[[int], None]) -> str:
     return digest.hexdigest()
 
 
-def _counts_mark(data: PointCounts | Flows) -> str:
+def _counts_fingerprint(data: PointCounts | Flows) -> str:
     if isinstance(data, Flows):
         text = repr(("trips", [[*side.ids[-1]] for side in (data.regions, data.ends)]))
         arrays = (data.origin, data.destination, data.count)
@@ -119,19 +125,19 @@ Frame = Domain | tuple[Regions, Regions]
 UNWATCHED = Watch()
 _LIMITS = Limits()
 _MARKS_SHARE = 0.2
-_MADE_UP = np.int64(10_000)  # records in each made-up place: more than thresholds take away
+_MADE_UP = np.int64(10_000)  # made-up records per cell: enough to pass the thresholds of mechanisms
 
 
 @dataclass(frozen=True, kw_only=True)
 class Opened:
-    """What was read. PRIVATE.
+    """Data that were read. PRIVATE.
 
     Attributes:
         data: the private counts.
-        marks: hex digests that recognise them; never shown.
-        engine: that counted them; None of a sample.
-        of_files: those of the marks that are of files.
-        notes: what the curator alone may know about the files.
+        marks: fingerprints of the data; never shown.
+        engine: that counted them; None for a sample.
+        of_files: the fingerprints of files among `marks`.
+        notes: sentences about the files, for the curator only.
     """
 
     data: PrivateData
@@ -146,14 +152,14 @@ class Opened:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """How files are counted.
+    """How files are to be counted.
 
     Attributes:
-        frame: the public one.
-        options: of `read_points` or `read_flows`: columns, bound and rules.
+        frame: the public domain, or the public regions of origins and destinations.
+        options: arguments of `read_points` or `read_flows`: columns, bound per person and rules.
         engine: "auto", or one of ENGINES.
-        scheduler: of Dask, that runs already; None for workers of this machine.
-        may_be_empty: whether not one record may be there, as `refuse_nothing` says.
+        scheduler: a running Dask scheduler; None for workers on this computer.
+        may_be_empty: whether data without any record are allowed; see `refuse_nothing`.
     """
 
     frame: Frame
@@ -164,11 +170,14 @@ class Asked:
 
 
 def open_frame(config: Sourced) -> Frame | None:
-    """The public frame; None where a sample of trips brings its own.
+    """Build the public domain of points, or read the public regions of trips.
+
+    Returns:
+        A domain, or the regions of origins and of destinations; None for a sample of trips, which has its own.
 
     Raises:
-        DomainError: bounds or regions that make no sense.
-        InputError: the regions' file cannot be read.
+        DomainError: the bounds or the regions are invalid.
+        InputError: the file of regions cannot be read.
     """
     if config.data.is_points:
         return config.domain.domain() if config.domain else SAMPLES[config.data.sample or ""].domain
@@ -184,7 +193,7 @@ def _regions(part: RegionsPart, base: Path) -> Regions:
 
 
 def placed(base: Path, text: str) -> Path:
-    """A path of a configuration: from the configuration's folder, unless it is absolute.
+    """Resolve a path of a configuration: relative paths start from the configuration's folder.
 
     Raises:
         InputError: a URL or a network share.
@@ -196,10 +205,10 @@ def placed(base: Path, text: str) -> Path:
 
 
 def sources_of(config: Sourced) -> list[str]:
-    """What [data] names, from the configuration's folder; only what is written there can be a pattern, never the folder's own name.
+    """The paths and glob patterns under [data], resolved. Special characters in the name of the configuration's folder are escaped.
 
     Raises:
-        InputError: a URL.
+        InputError: a URL or a network share.
     """
     paths = [(placed(config.base, text), text) for text in config.data.files]
     patterns = [os.path.join(glob.escape(str(config.base)), Path(text).expanduser()) for _, text in paths]  # noqa: PTH118
@@ -212,123 +221,123 @@ def sources_of(config: Sourced) -> list[str]:
 def open_data(
     config: Sourced, frame: Frame | None, *, bad_rows: str, watch: Watch = UNWATCHED, scheduler: Scheduler | None = None
 ) -> Opened:
-    """Read the private data.
+    """Read and count the private data of a configuration.
 
     Args:
-        config: where from, and which engine counts.
+        config: names the files or the sample, the columns and the engine.
         frame: from `open_frame`.
-        bad_rows: "drop" for a release, in which no single row may decide whether there is one; "refuse" for studies.
-        watch: who follows, and may end it.
-        scheduler: of Dask, that runs already; from the command line, never from the configuration.
+        bad_rows: "drop" for releases, since no single row may decide whether there is a release; "refuse" for studies.
+        watch: reports progress, and may cancel.
+        scheduler: a running Dask scheduler; named on the command line, never in the configuration.
 
     Raises:
-        InputError: a file or a column cannot be used; names the column and the rule, never a cell.
-        DpvizError: it was ended.
+        InputError: a file or a column cannot be used; the text names the column and the rule, and quotes no cell.
+        DpvizError: it was cancelled.
     """
     part = config.data
     if part.sample is not None:
         data = load_sample(part.sample, domain=_domain(frame), size=part.size) if part.is_points else load_flow_sample(part.sample)
-        return Opened(data=data, marks=(_sample_mark(part), *marks_of(data)))
+        return Opened(data=data, marks=(_sample_fingerprint(part), *marks_of(data)))
     found = found_files(sources_of(config))
-    asked = Asked(
+    request = Asked(
         frame=frame,  # type: ignore[arg-type]
         options={**part.options(), "bad_rows": bad_rows},
         engine=part.engine,
         scheduler=scheduler,
         may_be_empty=part.may_be_empty,
     )
-    return count_files(found, asked, watch)
+    return count_files(found, request, watch)
 
 
-def count_files(found: FoundFiles, asked: Asked, watch: Watch = UNWATCHED) -> Opened:
-    """Count files, and what the ledger knows them by.
+def count_files(found: FoundFiles, request: Asked, watch: Watch = UNWATCHED) -> Opened:
+    """Count the records of files, and compute their fingerprints.
 
     Args:
         found: the files.
-        asked: in which frame, by which columns and by which engine.
-        watch: who follows, and may end it.
+        request: domain or regions, columns and engine.
+        watch: reports progress, and may cancel.
 
     Raises:
-        InputError: a file or a column cannot be used, or a file has changed in the meantime.
-        DpvizError: it was ended.
+        InputError: a file or a column cannot be used, or a file was changed in the meantime.
+        DpvizError: it was cancelled.
     """
-    engine = engine_for(found, asked.engine, asked.scheduler, _LIMITS)
+    engine = engine_for(found, request.engine, request.scheduler, _LIMITS)
     paths, sources = found.paths or (), list(found.sources)
     before = stamps_of(paths)
     with_rows = [path for path, rowless in zip(paths, found.rowless, strict=False) if not rowless]
-    marks = file_marks(with_rows, replace(watch, progress=_stretch(watch, 0.0, _MARKS_SHARE)))
-    told: dict[str, Any] = {**asked.options, "engine": engine}
-    if asked.scheduler is not None:
-        told |= {"address": asked.scheduler.address, "insecure_address": asked.scheduler.insecure}
-    told |= {"progress": _stretch(watch, _MARKS_SHARE, 1.0), "cancel": watch.cancel}
-    if isinstance(asked.frame, tuple):
-        data: PrivateData = read_flows(sources, regions=asked.frame[0], destinations=asked.frame[1], **told)
+    marks = file_marks(with_rows, replace(watch, progress=_part_progress(watch, 0.0, _MARKS_SHARE)))
+    arguments: dict[str, Any] = {**request.options, "engine": engine}
+    if request.scheduler is not None:
+        arguments |= {"address": request.scheduler.address, "insecure_address": request.scheduler.insecure}
+    arguments |= {"progress": _part_progress(watch, _MARKS_SHARE, 1.0), "cancel": watch.cancel}
+    if isinstance(request.frame, tuple):
+        data: PrivateData = read_flows(sources, regions=request.frame[0], destinations=request.frame[1], **arguments)
     else:
-        data = read_points(sources, domain=asked.frame, **told)
+        data = read_points(sources, domain=request.frame, **arguments)
     if stamps_of(paths) != before:
-        raise InputError("A file was changed while it was read: nothing of it was kept. Try again once nobody writes to it.")
-    if not asked.may_be_empty:
+        raise InputError("A file was changed while it was read: nothing was kept. Try again when no other program writes to it.")
+    if not request.may_be_empty:
         refuse_nothing(data)
-    notes = tuple(copies_in_words(found)) if asked.options.get("bad_rows") == "drop" else ()
+    notes = tuple(copies_in_words(found)) if request.options.get("bad_rows") == "drop" else ()
     return Opened(data=data, marks=marks_of(data, files=marks), engine=engine, of_files=marks, notes=notes)
 
 
 def refuse_nothing(data: PrivateData) -> None:
-    """Refuse data without one record that counts, before anything is spent on them: files without rows, coordinates in other units.
+    """Refuse data without a single counted record, before anything is spent; most often coordinates are in other units.
 
-    Whether there is one record or none is the only thing that this can tell apart, to those who see whether a release appears. Who has
-    to hide that, too, or expects days without a record, declares `may_be_empty`: then nothing depends on it.
+    An observer who sees whether a release appears learns from this only whether there is any record. A curator who must hide that, too,
+    or expects data without records, declares `may_be_empty`, and this check is not made.
 
     Raises:
-        InputError: there is none; says why, as far as that is known.
+        InputError: there is no record; the text says why, as far as that is known.
     """
     if data.count.any():
         return
     trips = isinstance(data, Flows)
     if not data.dropped:
-        why = "Not one record is there: do the files have rows after their headers?"
+        why = "There is no record: do the files have rows after their headers?"
     elif data.outside < data.dropped:
-        why = "Not one record can be used: all are unreadable, or lie outside."
+        why = "No record can be used: all are unreadable, or lie outside."
     elif trips:
-        why = "Not one trip runs between the regions: are these their ids, or for coordinates, is the CRS right, are x and y swapped?"
+        why = "No trip runs between the regions: are these their ids, or for coordinates, is the CRS right, are x and y swapped?"
     else:
         why = (
-            "Not one record lies in the domain: are the coordinates and the bounds both in the units of their CRS (degrees, or metres), is"
+            "No record lies in the domain: are the coordinates and the bounds both in the units of their CRS (degrees, or metres), is"
             " it the right CRS, are x and y swapped?"
         )
-    raise InputError(f"{why} Nothing was spent. Where no record may be right, a configuration says may_be_empty = true under [data].")
+    raise InputError(f"{why} Nothing was spent. If data without records are right, write may_be_empty = true under [data].")
 
 
 def stamps_of(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
-    """Path, size and time of change of each file: as long as they stay, so does what was counted.
+    """Path, size and time of the last change of each file; while they stay the same, so does the content.
 
     Raises:
-        InputError: a file is not there any more.
+        InputError: a file does not exist any more.
     """
     facts = [(str(path), attempt(path.stat)) for path in paths]
     if any(fact is None for _, fact in facts):
-        raise InputError("A file is not there any more.")
+        raise InputError("A file does not exist any more.")
     return tuple((name, fact.st_size, fact.st_mtime_ns) for name, fact in facts if fact is not None)
 
 
-def _stretch(watch: Watch, start: float, end: float) -> Callable[[float], object] | None:
-    """Progress of a part of the work, told as that of the whole."""
+def _part_progress(watch: Watch, start: float, end: float) -> Callable[[float], object] | None:
+    """Report the progress of a part of the work as progress of the whole, from `start` to `end`."""
     tell = watch.progress
     return None if tell is None else lambda done: tell(start + (end - start) * done)
 
 
 def left_out(data: PrivateData) -> str:
-    """What was left out on the way in and why, in words; for the curator's eyes only. Empty if nothing was."""
+    """How many records were left out when the data were read, and why, in words. CURATOR ONLY. "" if there were none."""
     if not data.dropped:
         return ""
     unknown = "in no region" if isinstance(data, Flows) else "outside the domain"
     parts = [(data.outside, unknown), (data.bad, "unreadable"), (data.over, "over the bound")]
-    told = ", ".join(f"{number:,} {why}" for number, why in parts if number)
-    return f"left out {data.dropped:,}: {told}." if told else f"left out {data.dropped:,}."
+    reasons = ", ".join(f"{number:,} {why}" for number, why in parts if number)
+    return f"left out {data.dropped:,}: {reasons}." if reasons else f"left out {data.dropped:,}."
 
 
-def _sample_mark(part: Any) -> str:
-    """A sample is the same on every frame."""
+def _sample_fingerprint(part: Any) -> str:
+    """The fingerprint of a sample; it does not depend on the domain."""
     return hashlib.sha256(repr(("sample", part.sample, part.size if part.is_points else None)).encode()).hexdigest()
 
 
@@ -337,7 +346,7 @@ def _domain(frame: Frame | None) -> Domain | None:
 
 
 def made_up(data: PrivateData) -> PrivateData:
-    """The same frame, unit and bounds with made-up records, many in each of up to 1,000 places: public, whatever the data are."""
+    """Replace the records by made-up ones: 10,000 in each of up to 1,000 cells or pairs. The result is public."""
     empty = emptied(data)
     if isinstance(empty, Flows):
         ends = empty.ends.size(empty.ends.depth)
@@ -350,12 +359,12 @@ def made_up(data: PrivateData) -> PrivateData:
 
 
 def _spread(size: int) -> NDArray[np.int64]:
-    """Up to 1,000 of the numbers below `size`, evenly spread."""
+    """Up to 1,000 whole numbers below `size`, evenly spaced."""
     return np.unique(np.linspace(0, size - 1, min(size, 1000)).astype(np.int64))
 
 
 def emptied(data: PrivateData) -> PrivateData:
-    """The same frame, unit and bounds without a single record: public, whatever the data are."""
+    """Drop all records; domain or regions, unit and bounds stay. The result is public."""
     place, count = np.zeros(0, np.int32), np.zeros(0, np.int64)
     if isinstance(data, Flows):
         return replace(data, origin=place, destination=place, count=count, dropped=0, outside=0, bad=0, over=0, notes=())

@@ -1,4 +1,4 @@
-"""The one way to a publication, for command line and app: check what is public, spend, draw, describe, report, write."""
+"""Publish a release, for command line and app: check all that is public, pay, make the release, describe it, write the files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from dpviz.amounts import format_budget
 from dpviz.errors import BudgetError, DpvizError, RefusedError
-from dpviz.privacy.accounts import Account, Amount, Entry, Terms, exact_text, in_words
+from dpviz.privacy.accounts import Account, Entry, Terms, amount_of, exact_text
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.receipt import Receipt
@@ -29,7 +30,6 @@ __all__ = [
     "Paid",
     "Published",
     "Words",
-    "amount_text",
     "draw",
     "once_spent",
     "open_account",
@@ -41,28 +41,28 @@ Say = Callable[[str], object]
 T = TypeVar("T")
 
 REPORT = "report.html"
-_JOINS = (
-    "The account {name!r} has not had these data before: they join it as a later version of its data. If they are other data, or a column's"
-    " name now means something else, draw from another account next time."
+_NEW_VERSION = (
+    "These data are new to the account {name!r}: they join it as a later version of its data. If they are other data, or a column's"
+    " name now means something else, use another account next time."
 )
 
 
 def publish(order: Order, words: Words, ledger: Ledger, *, say: Say = lambda _: None) -> Published:
-    """Check all that is public, rehearse, spend, draw with entropy of the operating system, keep, describe, report and write.
+    """Pay for a release, make it with entropy of the operating system, and write it with manifest and report.
 
-    From the draw until it is published the release is kept on the disk, beside the ledger: after a crash or a failure
-    `kept.recovered` gives it back, to be written.
+    All that is public is checked, and the publication is rehearsed on made-up records, before anything is spent. From payment until
+    publication the release is kept on the disk, beside the ledger: after a crash or a failure `kept.recovered` reads it back.
 
     Args:
-        order: what is drawn.
-        words: what is said about it, and where it goes.
-        ledger: counts the draw before it is made.
-        say: is told what happens, line by line.
+        order: the private data, mechanism, budget and account.
+        words: the curator's texts, and the folder for the files.
+        ledger: counts the budget before the release is made.
+        say: called with each line of progress.
 
     Raises:
-        DpvizError: with nothing spent if its text does not say so. Once the draw is paid for, every failure says that it is.
+        DpvizError: if the budget is spent by then, the text says so; else nothing is spent.
         RefusedError: the cap would be passed, the ledger cannot be trusted or written, or the mechanism is not private.
-        KeyboardInterrupt: with a text, if the draw is paid for by then.
+        KeyboardInterrupt: with a text that says so, if the budget is spent by then.
     """
     words.check()
     paid = draw(order, ledger, words=words, say=say)
@@ -70,14 +70,17 @@ def publish(order: Order, words: Words, ledger: Ledger, *, say: Say = lambda _: 
 
 
 def draw(order: Order, ledger: Ledger, *, words: Words | None = None, say: Say = lambda _: None) -> Paid:
-    """Pay for one draw and make it: the way of Curate, and the first half of `publish`.
+    """Pay for one release and make it, without publishing it. The app uses it alone; `publish` writes the files afterwards.
 
     Args:
-        order: what is drawn.
-        ledger: counts it before it is made; what is refused leaves no trace in it.
-        words: what will be said about it if it is drawn to be published: that is rehearsed before anything is spent, and the release is
-            kept on the disk until it is published. None for a draw to look at.
-        say: is told what happens.
+        order: the private data, mechanism, budget and account.
+        ledger: counts the budget before the release is made; a refused order leaves no entry.
+        words: the curator's texts, for a release that will be published: publication is rehearsed before anything is spent, and the
+            release is kept on the disk until it is published. None for a release that is only looked at.
+        say: called with each line of progress.
+
+    Raises:
+        DpvizError: as `publish`.
     """
     terms = open_account(order, ledger)
     known, definition = _known(order, ledger), unit_definition(order)
@@ -85,20 +88,20 @@ def draw(order: Order, ledger: Ledger, *, words: Words | None = None, say: Say =
     if words is not None:
         rehearse(order, words, unit_definition=definition)
     account, entry = _pay(order, ledger, terms, "draw" if words is None else "release")
-    lines = [_JOINS.format(name=account.name)] * joins + _about_payment(order, known, account)
+    lines = [_NEW_VERSION.format(name=account.name)] * joins + _payment_lines(order, known, account)
 
     def made() -> Paid:
         for line in lines:
             say(line)
-        release = _drawn(order, account, definition)
-        kept = None if words is None else _kept(release, account, entry, (ledger, say))
+        release = _make_release(order, account, definition)
+        kept = None if words is None else _keep_on_disk(release, account, entry, (ledger, say))
         return Paid(release=release, account=account, entry=entry.id, kept=kept)
 
     return once_spent(account.name, entry.id, made)
 
 
-def _about_payment(order: Order, known: Account | None, account: Account) -> list[str]:
-    """What is worth saying once a draw is paid for."""
+def _payment_lines(order: Order, known: Account | None, account: Account) -> list[str]:
+    """Lines for the curator after payment: the account, and what is left of its cap."""
     lines = []
     if account.name != order.dataset:
         lines.append(f"The ledger knows these data as {account.name!r}: this draw counts there.")
@@ -107,23 +110,23 @@ def _about_payment(order: Order, known: Account | None, account: Account) -> lis
             f"The ledger had not noted what a person of {account.name!r} is: from now on {account.terms.person_text}."
             " What its earlier draws spent stays spent."
         )
-    return [*lines, f"Spent {order.budget}; left: {amount_text(account.left)}. Drawing."]
+    return [*lines, f"Spent {format_budget(amount_of(order.budget))}; left: {format_budget(account.left)}. Drawing."]
 
 
-def _drawn(order: Order, account: Account, definition: str) -> Release | FlowRelease:
-    """The draw itself, with entropy of the operating system: nothing else may be published."""
+def _make_release(order: Order, account: Account, definition: str) -> Release | FlowRelease:
+    """Make the release with entropy of the operating system, and check that it costs and protects what the account says."""
     release: Release | FlowRelease = order.mechanism.release(order.data, order.budget, Entropy.system())
     _check_price(release.receipt, order)
     _check_promise(release.receipt, account.terms)
     return defined(release, definition)
 
 
-def _kept(release: Release | FlowRelease, account: Account, entry: Entry, how: tuple[Ledger, Say]) -> Path | None:
-    """Where the release is kept until it is published; None, and said, where the disk does not take it: the draw goes on in memory."""
+def _keep_on_disk(release: Release | FlowRelease, account: Account, entry: Entry, how: tuple[Ledger, Say]) -> Path | None:
+    """Keep the release on the disk and give its folder; if that fails, say so and give None: the release is then in memory only."""
     ledger, say = how
     try:
         return keep(release, account, entry, ledger)
-    except Exception as error:  # noqa: BLE001  (whatever it is, the draw is paid for and goes on)
+    except Exception as error:  # noqa: BLE001  (any failure: the release is paid for and must go on)
         reason = str(error) if isinstance(error, DpvizError) else f"{getattr(error, 'strerror', None) or type(error).__name__}."
     say(f"Draw {entry.id} is paid for, and could not be kept beside the ledger until it is published: {reason}")
     return None
@@ -138,22 +141,22 @@ def _pay(order: Order, ledger: Ledger, terms: Terms, purpose: str) -> tuple[Acco
 
 
 def write(paid: Paid, words: Words, ledger: Ledger, *, say: Say = lambda _: None, rescue: bool = False) -> Published:
-    """Publish a draw that is already paid for, whether just now or earlier in Curate.
+    """Write the files of a release that is paid for, and note the publication in the ledger.
 
     Args:
-        paid: the draw.
-        words: what is said about it, and where it goes.
-        ledger: says how many draws there were, and is told that this one is published.
-        say: is told what happens.
-        rescue: where the folder cannot be written, write a temporary one: for a caller with whom the draw would be lost.
+        paid: the release and its entry in the ledger.
+        words: the curator's texts, and the folder for the files.
+        ledger: gives the number of releases so far, and notes this publication.
+        say: called with each line of progress.
+        rescue: whether to write into a temporary folder if the wanted one cannot be written, so that the release is not lost.
 
     Raises:
-        SettingError: the words; nothing is written.
+        SettingError: a text or the folder cannot be used; nothing is written.
         RefusedError: a simulation or a reference, or the ledger cannot be read or written.
-        DpvizError: the disk does not take it; nothing is left behind.
-        KeyboardInterrupt: with a text, if the files are there by then.
+        DpvizError: the files cannot be written; nothing is left behind.
+        KeyboardInterrupt: with a text that says so, if the files are written by then.
     """
-    from dpviz.view.report import report_html  # noqa: PLC0415  (its templates load slowly, and a draw alone needs none)
+    from dpviz.view.report import report_html  # noqa: PLC0415  (loading its templates is slow, and `draw` does not need them)
 
     words.check()
     paid.release.refuse_unpublishable()
@@ -174,21 +177,22 @@ def write(paid: Paid, words: Words, ledger: Ledger, *, say: Say = lambda _: None
             write_release(paid.release, folder, manifest, formats=words.formats, files=files)
             ledger.published(paid.entry, release_id)
 
-        _telling(put, folder, release_id)
+        _write_and_note(put, folder, release_id)
         return folder
 
-    folder = _rescued(into, words.folder, say) if rescue else into(words.folder)
-    if paid.kept is not None and folder == words.folder:  # a rescued one is in a temporary folder, which does not last
+    folder = _write_or_rescue(into, words.folder, say) if rescue else into(words.folder)
+    if paid.kept is not None and folder == words.folder:  # a release in a temporary folder stays kept
         discard(paid.kept)
     return Published(folder=folder, manifest=manifest, account=account)
 
 
-def _telling(put: Callable[[], None], folder: Path, release_id: str) -> None:
-    """Write and note; whatever fails once the files are there, the error says that they are.
+def _write_and_note(put: Callable[[], None], folder: Path, release_id: str) -> None:
+    """Call `put`, which writes the files and notes that in the ledger; if it fails after the files are written, the error says so.
 
     Raises:
-        DpvizError: as `put` does; `NotNotedError` once the release is there.
-        KeyboardInterrupt: likewise, with a text once it is there.
+        NotNotedError: the files are written, but the ledger could not note it.
+        DpvizError: what `put` raises before the files are written.
+        KeyboardInterrupt: likewise; with a text if the files are written.
     """
     failed: BaseException
     try:
@@ -197,14 +201,14 @@ def _telling(put: Callable[[], None], folder: Path, release_id: str) -> None:
         if not _is_there(folder, release_id):
             raise
         failed = error
-    told = f"Published in {folder}; the ledger could not note it."
+    published = f"Published in {folder}; the ledger could not note it."
     if isinstance(failed, KeyboardInterrupt):
-        raise KeyboardInterrupt(f"Interrupted. {told}")
-    raise NotNotedError(f"{told} {failed}" if isinstance(failed, DpvizError) else told)
+        raise KeyboardInterrupt(f"Interrupted. {published}")
+    raise NotNotedError(f"{published} {failed}" if isinstance(failed, DpvizError) else published)
 
 
 class NotNotedError(RefusedError):
-    """The release is published, and the ledger does not know it."""
+    """The release is published, but the ledger could not note it."""
 
 
 def _is_there(folder: Path, release_id: str) -> bool:
@@ -214,11 +218,11 @@ def _is_there(folder: Path, release_id: str) -> bool:
         return False
 
 
-def _rescued(into: Callable[[Path], Path], folder: Path, say: Say) -> Path:
-    """Where the release is: in its folder, or where that cannot be written in a temporary one.
+def _write_or_rescue(into: Callable[[Path], Path], folder: Path, say: Say) -> Path:
+    """Write the release into its folder, or into a temporary one if that fails; give the folder.
 
     Raises:
-        DpvizError: why it could not be written into its own folder, if neither takes it.
+        DpvizError: neither folder can be written; the text says why the first could not.
     """
     try:
         return into(folder)
@@ -235,12 +239,12 @@ def _rescued(into: Callable[[Path], Path], folder: Path, say: Say) -> Path:
         say(f"{failed} It is in {found} instead: move it from there, temporary folders do not last.")
         return found
     if around is not None and not isinstance(failed, NotNotedError):
-        _removed(around)
+        _remove_empty(around)
     raise failed.with_traceback(None) from None
 
 
-def _removed(folder: Path) -> None:
-    """Remove an empty folder, if it can be."""
+def _remove_empty(folder: Path) -> None:
+    """Remove an empty folder; failures are ignored."""
     with contextlib.suppress(OSError):
         folder.rmdir()
 
@@ -248,17 +252,17 @@ def _removed(folder: Path) -> None:
 def open_account(order: Order, ledger: Ledger) -> Terms:
     """Check all that is public about an order, and give the terms of its account; nothing is spent or written.
 
-    The mechanism runs once on no records at all: whatever settings, frame or budget make it fail, or its release impossible to
-    describe, fails now, and its receipt says what it protects and what it costs.
+    The mechanism runs once without records, so that unsuitable settings, domains, regions or budgets fail now. Its receipt says what it
+    protects and what it costs.
 
     Raises:
-        RefusedError: the mechanism is not private, states another price than it is paid, or the data have an account with other
-            terms.
-        BudgetError: a first draw without a cap.
-        DpvizError: settings, frame or budget that do not fit.
+        RefusedError: the mechanism is not private, its receipt states another cost than the budget, or the data have an account with
+            other terms.
+        BudgetError: the data are new to the ledger and no cap is given.
+        DpvizError: settings, domain, regions or budget do not fit the mechanism.
     """
     if not order.mechanism.private:
-        raise RefusedError("NOT PRIVATE: this is a reference that shows what privacy costs; it is never drawn from private data.")
+        raise RefusedError("NOT PRIVATE: this is a reference that shows what privacy costs; it is never run on private data.")
     order.mechanism.check_data(order.data)
     rehearsed = dry_run(order.mechanism, order.data, order.budget)
     receipt = rehearsed.receipt
@@ -268,7 +272,7 @@ def open_account(order: Order, ledger: Ledger) -> Terms:
     if cap is None:
         known = _known(order, ledger)
         if known is None:
-            raise BudgetError("The ledger sees these data for the first time: say the most that may ever be spent on them (a cap).")
+            raise BudgetError("These data are new to the ledger: give a cap, the most that may ever be spent on them.")
         cap = known.terms.cap
     person = order.person if receipt.unit == "person" else ""
     terms = Terms(unit=receipt.unit, neighbours=receipt.neighbours, cap=cap, person=person)
@@ -277,38 +281,45 @@ def open_account(order: Order, ledger: Ledger) -> Terms:
 
 
 def _known(order: Order, ledger: Ledger) -> Account | None:
-    """The account that the data have, by their marks or by their name; None if there is none yet."""
+    """The account of the data, found by their fingerprints or by name; None if there is none yet."""
     return ledger.recognised(order.marks) or next((each for each in ledger.accounts() if each.name == order.dataset), None)
 
 
 def _check_price(receipt: Receipt, order: Order) -> None:
-    """Refuse a release that costs something else than the ledger counts: a mechanism that states a budget or a bound of its own."""
+    """Refuse a receipt with another budget or another bound per person than the order has."""
     if receipt.total != order.budget:
-        raise RefusedError(f"The mechanism was handed {order.budget}, but says that it spends another budget; nothing is published.")
+        raise RefusedError(f"The mechanism was given {order.budget}, but its receipt states another budget; nothing is published.")
     if receipt.contributions != order.data.contributions:
-        raise RefusedError("The mechanism says another number of records per unit than the data have; nothing is published.")
+        raise RefusedError("The mechanism's receipt states another number of records per unit than the data have; nothing is published.")
 
 
 def _check_promise(receipt: Receipt, terms: Terms) -> None:
-    """Refuse a release that protects something else than its account counts: a mechanism whose receipt depends on the data."""
+    """Refuse a release whose receipt protects something else than the account says, which the receipt of the dry run did."""
     if (receipt.unit, receipt.neighbours) != (terms.unit, terms.neighbours):
-        raise RefusedError("The mechanism protects something else than it said before; nothing is published.")
+        raise RefusedError("The mechanism's receipt protects something else than that of its dry run; nothing is published.")
 
 
 def once_spent(dataset: str, entry: int, work: Callable[[], T], *, kept: Path | None = None) -> T:
-    """What `work` gives; whatever fails in it, the error says that the budget is spent and where the draw is, and quotes no library.
+    """Call `work`, which runs after payment, and give its result; its errors are raised with a text that says the budget is spent.
 
-    The error is raised outside the handler, so that it carries neither a cause nor a context, whose text could be a cell.
+    Texts of libraries are not quoted, since they could hold a private value. For the same reason the new error is raised outside the
+    handler: it then has neither cause nor context.
+
+    Args:
+        dataset: name of the account.
+        entry: number of the payment in the ledger.
+        work: to be called.
+        kept: folder where the release is kept, if it is.
     """
-    told = f"The budget is spent: draw {entry} of {dataset!r} stands in the ledger, since noise may have been drawn."
-    saved = told
+    spent = f"The budget is spent: draw {entry} of {dataset!r} is counted in the ledger, since noise may have been drawn."
+    saved = spent
     if kept is not None:
-        saved = f"{told} Its release is kept beside the ledger: dpviz release CONFIG --paid {entry} publishes it."
+        saved = f"{spent} Its release is kept beside the ledger: dpviz release CONFIG --paid {entry} publishes it."
     failed: BaseException
     try:
         return work()
     except DpvizError as error:
-        failed = error if told in str(error) else type(error)(f"{error} {told if isinstance(error, NotNotedError) else saved}")
+        failed = error if spent in str(error) else type(error)(f"{error} {spent if isinstance(error, NotNotedError) else saved}")
     except KeyboardInterrupt as error:
         failed = KeyboardInterrupt(f"{error}" if str(error) else f"Interrupted: nothing was published. {saved}")
     except MemoryError:
@@ -316,8 +327,3 @@ def once_spent(dataset: str, entry: int, work: Callable[[], T], *, kept: Path | 
     except Exception as error:  # noqa: BLE001
         failed = DpvizError(f"The draw failed ({type(error).__name__}). {saved}")
     raise failed
-
-
-def amount_text(amount: Amount) -> str:
-    """An amount of the ledger in words, rounded down, such as "epsilon 0.5, delta 1E-8"; a delta of 0 is left out."""
-    return in_words({name: value for name, value in amount.items() if value or name != "delta"})

@@ -1,4 +1,4 @@
-"""What could fail once a draw is paid for, tried before: describing and reporting a release like the one that is wanted."""
+"""Rehearse a publication before payment: release, manifest and report, made from no records and from made-up ones."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ SEED = 1
 
 
 def rehearse(order: Order, words: Words, *, unit_definition: str = "") -> None:
-    """Draw, describe and report what is wanted from no records and from made-up ones; nothing is spent, written or handed out.
+    """Make release, manifest and report from no records and from made-up ones; nothing is spent, written or returned.
 
-    So whatever is public and breaks the report (a name of the frame, a setting, a word of the curator) breaks it before the draw is paid
-    for. No record of the data is looked at.
+    So public inputs that break the report (names of regions, settings, the curator's texts) break it before payment. The private
+    records are not used.
 
     Args:
-        order: what would be drawn.
-        words: what would be said about it.
-        unit_definition: as the release would say it.
+        order: for the release.
+        words: the curator's texts.
+        unit_definition: for the receipt; see `order.unit_definition`.
 
     Raises:
-        DpvizError: such a release could not be described or reported.
+        DpvizError: the manifest or the report cannot be made.
     """
-    from dpviz.view.report import check_reportable  # noqa: PLC0415  (its templates load slowly, and a draw alone needs none)
+    from dpviz.view.report import check_reportable  # noqa: PLC0415  (loading its templates is slow, and `draw` does not need them)
 
     publication, failed = words.publication(draws=1, truth_seen=False), ""
     for data in (emptied(order.data), made_up(order.data)):
@@ -39,7 +39,7 @@ def rehearse(order: Order, words: Words, *, unit_definition: str = "") -> None:
             check_reportable(release, manifest, formats=words.formats)
         except DpvizError:
             raise
-        except Exception as error:  # noqa: BLE001  (whatever the template or a picture raises)
+        except Exception as error:  # noqa: BLE001  (any error of the template or a map)
             failed = type(error).__name__
             break
     if failed:
@@ -47,5 +47,5 @@ def rehearse(order: Order, words: Words, *, unit_definition: str = "") -> None:
 
 
 def defined(release: Release | FlowRelease, unit_definition: str) -> Release | FlowRelease:
-    """A release whose receipt says what one unit is."""
+    """Add the definition of a unit to a release's receipt, if it is not empty."""
     return replace(release, receipt=replace(release.receipt, unit_definition=unit_definition)) if unit_definition else release

@@ -1,4 +1,4 @@
-"""What a comparison is made of, as a TOML file."""
+"""The configuration of a study (`dpviz compare`) as a TOML file."""
 
 from __future__ import annotations
 
@@ -31,48 +31,48 @@ class VariedPart(MechanismPart):
     """[[mechanism]]: one mechanism, or several that differ in some settings.
 
     Attributes:
-        label: for the table; the key if left out.
-        vary: lists of values by setting; every combination is compared.
+        label: in the table; the key by default.
+        vary: by setting, a list of values; all combinations are compared.
     """
 
     label: str | None = None
     vary: dict[str, Any] = field(default_factory=dict)
 
     def variants(self) -> Iterator[tuple[str, MechanismPart]]:
-        """Each combination with its label: quadtree, or quadtree height=6 split=uniform.
+        """All combinations with their labels, such as "quadtree height=6 split=uniform".
 
         Raises:
-            SettingError: a value of `vary` that is no list, or a setting that is given twice.
+            SettingError: a value of `vary` is not a list, or a setting is given twice.
         """
         for name, values in self.vary.items():
             if not isinstance(values, tuple) or not values:
                 raise SettingError(f"[mechanism.vary] {name[:40]} must be a list of values.")
             if name in self.settings:
-                raise SettingError(f"[mechanism.vary] {name[:40]} stands under [mechanism.settings], too: leave one out.")
+                raise SettingError(f"[mechanism.vary] {name[:40]} is also under [mechanism.settings]: leave one out.")
         lists = [[(name, tuple(value) if isinstance(value, list) else value) for value in values] for name, values in self.vary.items()]
         for chosen in itertools.islice(itertools.product(*lists), MOST_RUNS + 1):
-            words = [self.label or self.key, *(f"{name}={_spelt(value)}" for name, value in chosen)]
+            words = [self.label or self.key, *(f"{name}={_value_text(value)}" for name, value in chosen)]
             yield " ".join(words), MechanismPart(key=self.key, settings={**self.settings, **dict(chosen)})
 
 
-def _spelt(value: object) -> str:
+def _value_text(value: object) -> str:
     return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyConfig(Sourced):
-    """Everything that decides a comparison.
+    """The configuration of a study.
 
     Attributes:
-        mechanisms: what is compared.
-        epsilons: of the budgets; exact, as all budgets.
-        delta: of those mechanisms that need one.
-        repeats: runs of each.
-        seed: the same seed gives the same table, but for the seconds.
-        queries: random boxes in each list that points are asked.
-        workloads: what releases are asked: random, small, medium, large, zooms, sizes (points), or names of levels, levels, sizes
-            (trips); left out: random boxes, or the finest level.
-        parts: also take errors of points apart into noise and uniformity.
+        mechanisms: that are compared.
+        epsilons: of the budgets, as exact fractions.
+        delta: for mechanisms that need one.
+        repeats: releases per mechanism and epsilon.
+        seed: equal seeds give equal tables, except for run times.
+        queries: number of random boxes per workload of points.
+        workloads: of points: random, small, medium, large, zooms, sizes; of trips: names of levels, levels, sizes. By default random
+            boxes, or the finest level.
+        parts: whether to split errors of points into noise and uniformity.
     """
 
     data: PublicDataPart
@@ -86,10 +86,10 @@ class StudyConfig(Sourced):
     parts: bool = False
 
     def built(self) -> dict[str, AnyMechanism]:
-        """The mechanisms by label.
+        """Build the mechanisms, by label.
 
         Raises:
-            SettingError: as `MechanismPart.built`, or two of one label.
+            SettingError: as `MechanismPart.built`, or two mechanisms with equal labels.
         """
         made: dict[str, AnyMechanism] = {}
         for part in self.mechanisms:
@@ -102,19 +102,23 @@ class StudyConfig(Sourced):
         return made
 
     def opened(self, watch: Watch = UNWATCHED, scheduler: Scheduler | None = None) -> Opened:
-        """The data, which are read now; `watch` follows that.
+        """Check the mechanisms and read the data.
+
+        Args:
+            watch: reports progress, and may cancel.
+            scheduler: a running Dask scheduler; None for workers on this computer.
 
         Raises:
-            DpvizError: whatever is wrong with the mechanisms, the data or their frame.
+            DpvizError: mechanisms, data, domain or regions cannot be used.
         """
         self.built()
         return open_data(self, open_frame(self), bad_rows="refuse", watch=watch, scheduler=scheduler)
 
     def study_on(self, data: PrivateData) -> Study:
-        """The study on the data that `opened` gave.
+        """Build the study of data from `opened`.
 
         Raises:
-            DpvizError: mechanisms that do not fit the data's frame.
+            DpvizError: mechanisms that do not fit the domain or the regions.
         """
         mechanisms = self.built()
         own = {each.name for each in fields(Study)} - {"data", "public", "mechanisms"}
@@ -122,18 +126,18 @@ class StudyConfig(Sourced):
 
 
 def read_study(path: Path) -> StudyConfig:
-    """Read a comparison's configuration; paths in it are relative to its own folder.
+    """Read the configuration of a study; paths in it are relative to its folder.
 
     Raises:
-        InputError: the file cannot be read, or is no TOML.
+        InputError: the file cannot be read, or is not TOML.
         SettingError: an unknown or missing key, or a value of the wrong kind or out of range.
-        RefusedError: data that are not public.
+        RefusedError: files that are not declared public.
     """
     return study_from(read_file(path), base=path.parent)
 
 
 def study_from(found: dict[str, Any], *, base: Path = Path()) -> StudyConfig:
-    """A comparison from its tables; raises as `read_study`."""
+    """Build the configuration of a study from its tables; errors are those of `read_study`."""
     plain = {each.name: str(each.type) for each in fields(StudyConfig)}
     plain = {name: kind for name, kind in plain.items() if name not in (*PARTS, "mechanisms", "base")}
     check_keys(found, {**plain, "mechanism": None, **PARTS}, "A comparison's configuration")

@@ -1,4 +1,4 @@
-"""TOML tables as frozen dataclasses: every key is declared once, checked on reading, and written back."""
+"""TOML tables as frozen dataclasses: a field declares a key once; keys and values are checked when they are read."""
 
 from __future__ import annotations
 
@@ -22,44 +22,44 @@ T = TypeVar("T")
 LARGEST_FILE = 2**20
 MOST_TEXT = 20_000
 SEED_REFUSED = (
-    "A release takes no seed: whoever knows the seed can subtract the noise, so noise that is published comes from the operating"
-    " system. For repeatable simulations on public data, use compare."
+    "A release takes no seed: anyone who knows the seed can subtract the noise, so published noise comes from the operating system."
+    " For repeatable simulations on public data, use compare."
 )
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file.
+    """Read the tables of a TOML file.
 
     Raises:
-        InputError: there is no such file, or it is no TOML; says the line, never what stands there.
+        InputError: the file does not exist, or is not TOML; the text names the line, and quotes nothing from it.
     """
     try:
         with path.open("rb") as file:
             text = file.read(LARGEST_FILE + 1).decode("utf-8")
     except UnicodeDecodeError:
         raise InputError("The configuration must be text in UTF-8.") from None
-    except (OSError, ValueError):  # no such file, or no path at all
+    except (OSError, ValueError):  # no such file, or an invalid path
         raise InputError("The configuration cannot be read: does the file exist, and may you read it?") from None
     if len(text) > LARGEST_FILE:
         raise InputError("The configuration is larger than a megabyte: is this the right file?")
     try:
         return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # too many digits in a number are a plain ValueError
+    except (ValueError, RecursionError) as error:  # a number with too many digits raises a plain ValueError
         line = re.search(r"at line (\d+)", str(error))
-    raise InputError(f"The configuration is no TOML{f': see line {line[1]}' if line else ''}.")
+    raise InputError(f"The configuration is not TOML{f': see line {line[1]}' if line else ''}.")
 
 
 def table_of(kind: type[T], found: object, where: str) -> T:
-    """A table as the dataclass that declares its keys.
+    """Convert a table to the dataclass that declares its keys.
 
     Args:
-        kind: a keyword-only dataclass; a field's annotation says what may stand there, its default makes it optional.
+        kind: a keyword-only dataclass; annotations of fields declare the allowed values, fields with defaults are optional.
         found: the table.
-        where: its name for messages, such as "[data]".
+        where: its name in messages, such as "[data]".
 
     Raises:
-        SettingError: an unknown key (names the known ones), a missing one, or a value of the wrong kind.
-        RefusedError: a seed where there is none.
+        SettingError: an unknown key (the text lists the known ones), a missing key, or a value of the wrong kind.
+        RefusedError: a seed, where none is allowed.
     """
     found = tables(found, where)
     declared = {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
@@ -72,7 +72,17 @@ def table_of(kind: type[T], found: object, where: str) -> T:
 
 
 def check_keys(found: Mapping[str, Any], known: Mapping[str, Any], where: str) -> None:
-    """Refuse keys that are not read; a seed and the address of a scheduler with the reason."""
+    """Refuse unknown keys. For a seed and for a scheduler's address the text says why they are not allowed.
+
+    Args:
+        found: the table.
+        known: the known keys.
+        where: name of the table in messages.
+
+    Raises:
+        SettingError: an unknown key.
+        RefusedError: a seed.
+    """
     for name in found:
         if name not in known:
             if name == "seed":
@@ -83,16 +93,27 @@ def check_keys(found: Mapping[str, Any], known: Mapping[str, Any], where: str) -
 
 
 def tables(found: object, where: str) -> dict[str, Any]:
-    """`found`, if it is a table."""
+    """Check that `found` is a table, and return it.
+
+    Raises:
+        SettingError: it is not a table.
+    """
     if not isinstance(found, dict):
         raise SettingError(f"{where} must be a table.")
     return found
 
 
 def value_of(kind: str, value: object, what: str) -> Any:
-    """A value, checked against an annotation: str, int, bool, Fraction, tuple[...] and dict of these, each perhaps with None.
+    """Check a value against an annotation and convert it.
 
-    "str | tuple[str, ...]" takes one of something, or a list of it.
+    Args:
+        kind: the annotation as text: str, int, float, bool, Fraction, tuple[...] or dict[...] of these, or Any; " | None" is ignored,
+            and "str | tuple[str, ...]" takes one text or a list of texts.
+        value: from the table.
+        what: its name in messages.
+
+    Raises:
+        SettingError: the value is of another kind.
     """
     plain = kind.removesuffix(" | None")
     one, _, several = plain.partition(" | ")
@@ -117,7 +138,7 @@ def _text(value: object, what: str) -> str:
     return value
 
 
-def _whole(value: object, what: str) -> int:
+def _integer(value: object, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise SettingError(f"{what} must be a whole number.")
     return value
@@ -129,36 +150,36 @@ def _real(value: object, what: str) -> float:
     return float(value)
 
 
-def _switch(value: object, what: str) -> bool:
+def _boolean(value: object, what: str) -> bool:
     if not isinstance(value, bool):
         raise SettingError(f"{what} must be true or false.")
     return value
 
 
 def _exact(value: object, what: str) -> Fraction:
-    """0.1 is one tenth; texts such as "1/3" are exact, too."""
+    """An exact fraction: 0.1 is one tenth, and texts such as "1/3" are allowed."""
     if not isinstance(value, str | int | float):
         raise BudgetError(f"{what} must be a number.")
     return exact(value, what)
 
 
 def _anything(value: object, what: str) -> Any:  # noqa: ARG001
-    """Whatever a mechanism's setting may be; lists become tuples. The mechanism checks it."""
+    """A setting of any kind, which the mechanism will check; lists become tuples."""
     return tuple(value) if isinstance(value, list) else value
 
 
 _READ: dict[str, Callable[[object, str], Any]] = {
     "str": _text,
-    "int": _whole,
+    "int": _integer,
     "float": _real,
-    "bool": _switch,
+    "bool": _boolean,
     "Fraction": _exact,
     "Any": _anything,
 }
 
 
 def to_table(part: Any) -> dict[str, Any]:
-    """A dataclass as a TOML table; what has its default is left out."""
+    """Convert a dataclass to a TOML table; fields with their default values are left out."""
     written = {}
     for each in fields(part):
         value = getattr(part, each.name)
@@ -169,7 +190,7 @@ def to_table(part: Any) -> dict[str, Any]:
 
 
 def to_value(value: object) -> Any:
-    """A value as TOML has it; fractions as the number that reads back the same, else as text."""
+    """Convert a value for TOML. A fraction becomes a number if that reads back as the same fraction, else a text."""
     if isinstance(value, Fraction):
         if value.denominator == 1:
             return int(value)
@@ -182,5 +203,5 @@ def to_value(value: object) -> Any:
 
 
 def to_text(document: dict[str, Any]) -> str:
-    """Tables as TOML."""
+    """Write tables as TOML text."""
     return tomli_w.dumps(document)

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dpviz.amounts import format_budget
 from dpviz.arrays import Floats
 from dpviz.errors import SettingError
 from dpviz.privacy.accounts import exact_amount
@@ -248,7 +249,7 @@ def stated_amount(facts: Facts) -> str:
     'epsilon 1.5'
     """
     known = {name: facts[name]["decimal"] for name in PARTS if facts[name] is not None}
-    return ", ".join(f"{name} {value:.9g}" for name, value in known.items() if value or name != "delta")
+    return format_budget(known)
 
 
 def _decimal(value: Fraction) -> float:

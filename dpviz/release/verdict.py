@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpviz.amounts import format_decimal
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.nouns import noun
 from dpviz.release.point_release import Release
@@ -101,10 +102,11 @@ class Verdict:
     def _numbers(self, level: LevelVerdict) -> str:
         where = level.name[0].upper() + level.name[1:]
         one = self.parts.removesuffix("s")
-        noise = f"with noise of ±\u00a0{_short(level.stddev)}" if level.stddev else "exactly"
+        size = format_decimal(level.stddev, 3) if math.isfinite(level.stddev) else "unknown size"
+        noise = f"with noise of ±\u00a0{size}" if level.stddev else "exactly"
         if level.parts == 1:
-            return f"{where}: {_short(level.mean)} {self.counted}, {noise}."
-        return f"{where}, {level.parts:,} {self.parts}: {_short(level.mean)} {self.counted} in an average {one}, {noise}."
+            return f"{where}: {format_decimal(level.mean, 3)} {self.counted}, {noise}."
+        return f"{where}, {level.parts:,} {self.parts}: {format_decimal(level.mean, 3)} {self.counted} in an average {one}, {noise}."
 
 
 def verdict(release: Release | FlowRelease) -> Verdict:
@@ -190,14 +192,3 @@ def _judged(level: int, name: str, parts: int, total: float, stddev: float) -> L
 def _run(levels: list[LevelVerdict]) -> str:
     first, last = levels[0].level, levels[-1].level
     return f"level {first}" if first == last else f"levels {first} {'and' if last == first + 1 else 'to'} {last}"
-
-
-def _short(value: float) -> str:
-    """A number of records with three digits at most below 1,000.
-
-    >>> _short(0.034), _short(25.44), _short(12345.6), _short(math.inf)
-    ('0.034', '25.4', '12,346', 'unknown size')
-    """
-    if not math.isfinite(value):
-        return "unknown size"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,1 +1,1 @@
-"""Data that come with the package: public or made up, so that anybody may look."""
+"""Sample data that come with the package. They are public or made up; private data never belong here."""

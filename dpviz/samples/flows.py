@@ -1,4 +1,4 @@
-"""Samples of trips: real flights, commuters and a country made up by a gravity model, and the TopDown paper's synthetic sets."""
+"""Samples of trips: real flights, made-up commuters, a made-up country, and synthetic sets like those of the TopDown paper."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpviz.errors import InputError
 from dpviz.samples.points import SEED, About
 from dpviz.space.regions import Regions
 
-PAPER_SEED = 253_866  # of the seeds tried: the paper's 435 random leaves
+PAPER_SEED = 253_866  # its random partition has 435 leaves, as the paper's has
 PARTITIONS = ("binary", "random")
 DENSITIES = {"complete": 1.0, "dense": 0.5, "sparse": 0.01}
 MOST_PAIRS = 20_000_000
@@ -26,7 +26,7 @@ MOST_PAIRS = 20_000_000
 _BINARY_LEVELS, _RANDOM_LEVELS = 8, 4
 _FEWEST, _MOST = 2, 10
 _SHAPE = 3.0
-_MEAN = {  # trips per pair with trips: users over pairs in the paper's Table 1
+_MEAN = {  # mean trips per pair with trips: users divided by pairs, from Table 1 of the paper
     ("binary", "complete"): 1_051_271 / 65_536,
     ("binary", "dense"): 734_688 / 32_768,
     ("binary", "sparse"): 23_302 / 655,
@@ -37,27 +37,26 @@ _MEAN = {  # trips per pair with trips: users over pairs in the paper's Table 1
 
 
 def synthetic_flows(partition: str, density: str, *, seed: int = PAPER_SEED) -> Flows:
-    """Trips with a heavy tail between areas of a nested partition of nowhere.
+    """Make up trips with a heavy-tailed distribution between the leaves of an abstract nested partition.
 
-    "binary" cuts every area in two, 8 times: 256 leaves. "random" cuts every area into 2 to 10 parts, each number as likely
-    as the other, 4 times: 1,296 leaves are to be expected; the default seed was chosen for the paper's 435. A share of the
-    pairs, chosen at random, has trips: all ("complete"), 50 % ("dense") or 1 % ("sparse"), rounded down. Their number is
-    drawn from the Pareto law P(X > x) = (1 + x / s)**-3, rounded, at least 1.
+    "binary" cuts every area in two, 8 times: 256 leaves. "random" cuts every area into 2 to 10 parts (uniformly distributed), 4 times;
+    the default seed gives 435 leaves, as in the paper. A random share of the pairs has trips: all ("complete"), 50 % ("dense") or
+    1 % ("sparse"), rounded down. The number of trips of such a pair has the Pareto distribution P(X > x) = (1 + x / s)**-3, rounded,
+    and is at least 1.
 
-    The paper prints neither exponent nor scale. Exponent 3 with s = 2 mean, the mean of each set being that of Table 1, agrees
-    with all that is published: the stability histogram's false negative rates give the share of pairs under its
-    thresholds, for example 8.2, 0.042 and 63 % over 28, 271 and 3.7 trips in "random complete", where this law has 8.1, 0.039 and 62 %.
+    The paper states neither exponent nor scale. Exponent 3 and s = 2 mean, with the means of Table 1, agree with its published false
+    negative rates of the stability histogram, which are the shares of pairs below its thresholds.
 
     Args:
         partition: "binary" or "random".
         density: "complete", "dense" or "sparse".
-        seed: decides the random partition, too, which is the same for the three densities.
+        seed: of the partition and the trips; the partition does not depend on the density.
 
     Returns:
         Trips between regions without geometry.
 
     Raises:
-        InputError: an unknown partition or density; a seed whose random partition has more than 20,000,000 pairs.
+        InputError: an unknown partition or density, or a seed whose random partition has more than 20,000,000 pairs.
 
     Source:
         Boninsegna, Silvestri, "Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown
@@ -66,10 +65,10 @@ def synthetic_flows(partition: str, density: str, *, seed: int = PAPER_SEED) -> 
     if partition not in PARTITIONS or density not in DENSITIES:
         raise InputError(f"Choose one of {', '.join(PARTITIONS)} and one of {', '.join(DENSITIES)}.")
     rng = np.random.default_rng(seed)
-    regions = _partition(_parts(rng, partition))
+    regions = _partition(_cuts_per_area(rng, partition))
     width = regions.size(regions.depth)
     if width * width > MOST_PAIRS:
-        raise InputError("This seed gives a partition with too many pairs; choose another one.")
+        raise InputError("This seed gives a partition with too many pairs; choose another seed.")
     number = int(DENSITIES[density] * width * width)
     pair = np.sort(rng.choice(width * width, number, replace=False, shuffle=False))
     origin, destination = np.divmod(pair, width)
@@ -77,12 +76,12 @@ def synthetic_flows(partition: str, density: str, *, seed: int = PAPER_SEED) -> 
 
 
 def _pareto(rng: np.random.Generator, number: int, mean: float) -> Integers:
-    """(number,) whole numbers, at least 1."""
+    """(number,) rounded Pareto variates, at least 1."""
     return np.maximum(np.rint((_SHAPE - 1) * mean * rng.pareto(_SHAPE, number)), 1).astype(np.int64)
 
 
-def _parts(rng: np.random.Generator, partition: str) -> list[Integers]:
-    """How many parts each area is cut into, level by level."""
+def _cuts_per_area(rng: np.random.Generator, partition: str) -> list[Integers]:
+    """The number of parts that each area is cut into, one array per level."""
     if partition == "binary":
         return [np.full(2**level, 2) for level in range(_BINARY_LEVELS)]
     parts: list[Integers] = []
@@ -93,7 +92,7 @@ def _parts(rng: np.random.Generator, partition: str) -> list[Integers]:
 
 
 def _partition(parts: list[Integers]) -> Regions:
-    """Regions whose ids are paths: the third part of the first part of everything is "1.3"."""
+    """Nested regions whose ids are paths: "1.3" is the third part of the first area."""
     path = np.array([""], object)
     ancestors: list[NDArray[np.object_]] = []
     for number in parts:
@@ -109,7 +108,7 @@ COUNTRY_LEVELS = ("region", "province", "municipality")
 COUNTRY_SIZES = (20, 110, 8_092)
 COUNTRY_TRIPS = 28_800_000
 
-_WORKERS = 0.45  # per resident
+_WORKERS = 0.45  # workers per resident
 _COUNTY_REACH = ((1.0, 15.0), (2e-3, 80.0))
 _COUNTRY_REACH = ((1.0, 5.0), (4e-5, 43.0))
 _STRIP_KM = np.array([1_000.0, 220.0])
@@ -124,14 +123,14 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True, kw_only=True)
 class Gravity:
-    """What decides where trips go.
+    """A gravity model of trips between areas.
 
     Attributes:
-        place: (n, 2) longitude and latitude of each area, degrees.
-        trips: (n,) how many trips begin in each.
-        pull: (n,) how strongly each draws trips from elsewhere; only ratios count.
-        stay: (n,) share of the trips that end where they began, 0 to 1.
-        reach: the pull at a distance of d km fades to the sum of weight * exp(-d / km), for each (weight, km) here.
+        place: (n, 2) longitude and latitude of each area, in degrees.
+        trips: (n,) number of trips that begin in each area.
+        pull: (n,) attraction of each area for trips from others; only ratios matter.
+        stay: (n,) share of the trips that end in the area where they began, 0 to 1.
+        reach: pairs (weight, km): at a distance of d km the attraction is multiplied by the sum of weight * exp(-d / km).
     """
 
     place: Floats
@@ -141,18 +140,18 @@ class Gravity:
     reach: tuple[tuple[float, float], ...]
 
     def draw(self, rng: np.random.Generator) -> tuple[Places, Places, Integers]:
-        """Send every trip somewhere.
+        """Draw a destination for every trip.
 
         Returns:
             (k,) origin, (k,) destination and (k,) count of the pairs that have trips, ordered by origin, then destination.
         """
-        across = _on_the_globe(self.place)
+        across = _cartesian_km(self.place)
         starts = range(0, len(across), _CHUNK)
-        parts = [self._drawn(rng, across, np.arange(start, min(start + _CHUNK, len(across)))) for start in starts]
+        parts = [self._draw_rows(rng, across, np.arange(start, min(start + _CHUNK, len(across)))) for start in starts]
         origin, destination, count = (np.concatenate(column) for column in zip(*parts, strict=True))
         return origin.astype(np.int32), destination.astype(np.int32), count
 
-    def _drawn(self, rng: np.random.Generator, across: Floats, rows: Indices) -> tuple[Indices, Indices, Integers]:
+    def _draw_rows(self, rng: np.random.Generator, across: Floats, rows: Indices) -> tuple[Indices, Indices, Integers]:
         distance = scipy.spatial.distance.cdist(across[rows], across)
         share = sum(weight * np.exp(distance / -km) for weight, km in self.reach) * self.pull
         here = np.arange(len(rows)), rows
@@ -165,17 +164,16 @@ class Gravity:
 
 
 def us_commuters(*, seed: int = SEED) -> Flows:
-    """Made-up commuters between the real counties of the United States.
+    """Make up commuters between the real counties of the United States, by a gravity model.
 
-    Of 100 residents 45 work. How many stay in their county rises with its extent and its density; the others choose by
-    jobs and distance: the pull fades by a factor of e every 15 km, a 500th part of it every 80 km. Jobs follow population
-    and density.
+    45 of 100 residents work. The share that works in its own county grows with the county's area and density; the others choose a
+    county by its attraction (population and density) and distance, which weighs exp(-d / 15 km) + 0.002 exp(-d / 80 km).
 
     Args:
-        seed: same seed, same commuters.
+        seed: equal seeds give equal commuters.
 
     Returns:
-        147.7 million commuters, one per worker.
+        147.7 million trips, one per worker.
 
     Source:
         Own model. Counties and populations are real: see sample_data/README.md.
@@ -197,12 +195,12 @@ def us_commuters(*, seed: int = SEED) -> Flows:
 
 
 def us_counties() -> geopandas.GeoDataFrame:
-    """The stored table of counties: see sample_data/README.md."""
+    """Read the bundled table of counties; sample_data/README.md describes it."""
     return geopandas.read_parquet(folder("sample_data") / "us_counties.parquet")
 
 
 def county_regions(table: geopandas.GeoDataFrame) -> Regions:
-    """Division > state > county, with the counties' outlines.
+    """The regions of counties: division > state > county, with outlines.
 
     Args:
         table: rows of `us_counties()`.
@@ -212,16 +210,16 @@ def county_regions(table: geopandas.GeoDataFrame) -> Regions:
 
 
 def made_up_country(*, seed: int = SEED) -> Flows:
-    """28.8 million trips between the 8,092 municipalities, 110 provinces and 20 regions of a country that does not exist.
+    """Make up 28.8 million trips between the 8,092 municipalities of an invented country with 110 provinces and 20 regions.
 
-    It is as large as Italy's census of commuters and about as sparse: with the default seed each stage of the pairs' tree has
-    as many pairs with trips as there, within a fifth. The country lies in the open Atlantic.
+    It has the size of Italy's census of commuters and about its sparsity: with the default seed, the number of pairs with trips at each
+    stage of the tree of pairs differs by at most a fifth. The country lies in the open Atlantic.
 
     Args:
-        seed: decides places and sizes, too.
+        seed: of the municipalities and of the trips.
 
     Returns:
-        Trips between municipalities, which are points; about 550,000 of 65 million pairs have some.
+        Trips between municipalities, which are points; about 550,000 of 65 million pairs have trips.
 
     Source:
         Own model. Its size is that of the ISTAT data in Boninsegna, Silvestri, "Differentially Private Release of
@@ -236,7 +234,7 @@ def made_up_country(*, seed: int = SEED) -> Flows:
 
 
 def _country(rng: np.random.Generator) -> tuple[Regions, Floats]:
-    """Regions around 20 capitals, provinces around 110 seats (capitals too), each of the nearest; (n,) sizes with a heavy tail."""
+    """Municipalities in the province of the nearest seat and the region of the nearest capital; (n,) sizes with a heavy tail."""
     many, more, most = COUNTRY_SIZES
     capital = rng.uniform(0.0, _STRIP_KM, (many, 2))
     capital[:, 0] = (np.arange(many) + rng.random(many)) * _STRIP_KM[0] / many
@@ -252,7 +250,7 @@ def _country(rng: np.random.Generator) -> tuple[Regions, Floats]:
 
 
 def _country_regions(region: Integers, province: Integers, town: Floats) -> Regions:
-    """Regions of towns in tree order, numbered in that order; (n, 2) km become degrees in the Atlantic."""
+    """Nested regions of towns, numbered in the order given; (n, 2) km are converted to degrees in the Atlantic."""
     numbers = [1 + np.cumsum(np.diff(code, prepend=code[0]) != 0) for code in (region, province)]
     numbers.append(1 + np.arange(len(town)))
     across, up = (town - _STRIP_KM / 2).T / np.radians(_EARTH_KM)
@@ -270,8 +268,8 @@ def _places(regions: Regions) -> Floats:
     return shapely.get_coordinates(shapely.centroid(np.asarray(regions.geometry[-1], object)))
 
 
-def _on_the_globe(place: Floats) -> Floats:
-    """(n, 3) km from the centre of the Earth; distances between these are straight, not around the globe."""
+def _cartesian_km(place: Floats) -> Floats:
+    """(n, 3) Cartesian coordinates in km from the centre of the Earth; their distances are those of chords."""
     longitude, latitude = np.radians(place).T
     flat = np.cos(latitude)
     return _EARTH_KM * np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=1)
@@ -283,7 +281,7 @@ NORTHEAST = ("New England", "Middle Atlantic")
 
 @dataclass(frozen=True, kw_only=True)
 class FlowSample(About):
-    """An example of trips: "flights", "commuters" or "trips".
+    """What is known about a sample of trips before it is loaded.
 
     Attributes:
         levels: of its regions, coarsest first.
@@ -336,8 +334,8 @@ _LISTED = (
 )
 
 
-def _of_the_paper(partition: str, density: str) -> FlowSample:
-    """One of the six synthetic sets."""
+def _synthetic_sample(partition: str, density: str) -> FlowSample:
+    """The description of one of the six synthetic sets."""
     cuts = {"binary": "256 areas, 8 times cut in two", "random": "435 areas, 4 times cut into 2 to 10 parts"}
     depth = {"binary": 8, "random": 4}
     return FlowSample(
@@ -352,20 +350,25 @@ def _of_the_paper(partition: str, density: str) -> FlowSample:
     )
 
 
-_PAPER = tuple(_of_the_paper(partition, density) for partition in PARTITIONS for density in DENSITIES)
+_SYNTHETIC = tuple(_synthetic_sample(partition, density) for partition in PARTITIONS for density in DENSITIES)
 
-FLOW_SAMPLES: dict[str, FlowSample] = {sample.key: sample for sample in (*_LISTED, *_PAPER)}
+FLOW_SAMPLES: dict[str, FlowSample] = {sample.key: sample for sample in (*_LISTED, *_SYNTHETIC)}
 
 
 def load_flow_sample(key: str, *, seed: int | None = None) -> Flows:
-    """Load or make up an example.
+    """Load a sample of trips, or make it up.
 
     Args:
-        key: a name in `FLOW_SAMPLES`.
-        seed: of made-up trips; None for the sample's usual one.
+        key: a key of `FLOW_SAMPLES`.
+        seed: of made-up trips; None for the sample's default.
 
     Raises:
         InputError: an unknown key, or a seed for real data.
+
+    >>> import dpviz as dv
+    >>> flows = dv.load_flow_sample("us_flights")
+    >>> flows.regions.levels, flows.regions.size(3)
+    (('division', 'state', 'airport'), 305)
     """
     if key not in FLOW_SAMPLES:
         raise InputError(f"There is no such sample; choose one of {', '.join(FLOW_SAMPLES)}.")
@@ -383,7 +386,7 @@ def load_flow_sample(key: str, *, seed: int | None = None) -> Flows:
 
 
 def northeast_of(commuters: Flows) -> Flows:
-    """Those who live and work in the Northeast.
+    """The commuters who live and work in New England or the Middle Atlantic states.
 
     Args:
         commuters: from `us_commuters`.

@@ -26,13 +26,17 @@ MOST_SAMPLES = 10_000_000
 
 
 def check_size(size: int) -> None:
-    """Raise `InputError` unless `size` is a whole number from 1 to 10,000,000."""
+    """Check the size of a made-up sample.
+
+    Raises:
+        InputError: `size` is not a whole number from 1 to 10,000,000.
+    """
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size <= MOST_SAMPLES:
         raise InputError("The size of a sample must be a whole number from 1 to 10,000,000.")
 
 
 def table(key: str) -> pd.DataFrame:
-    """A bundled file of sample data, for example "us_places"."""
+    """Read a bundled table of sample data, for example "us_places"."""
     return pd.read_parquet(folder("sample_data") / f"{key}.parquet")
 
 
@@ -47,24 +51,29 @@ _ROUNDS = 6
 
 
 def los_angeles(size: int = 200_000, *, seed: int = SEED) -> tuple[Floats, Floats]:
-    """Made-up residents of the 70 x 70 km square around Los Angeles.
+    """Make up residents of the 70 x 70 km square around Los Angeles.
 
-    Towns of GeoNames are scattered into neighbourhoods in proportion to their population, and residents around these
-    with heavy tails; a small part lives in thin country. Nobody lives in the sea. The neighbourhoods depend on the
-    seed, not on the size.
+    Neighbourhoods are scattered around the towns of GeoNames in proportion to population, and residents around neighbourhoods with a
+    heavy-tailed distribution; a small share lives in thinly populated country. There are no residents in the sea. The neighbourhoods
+    depend on the seed, not on the size.
 
     Args:
-        size: residents, 1 to 10,000,000.
-        seed: same seed and size, same residents.
+        size: number of residents, 1 to 10,000,000.
+        seed: equal seeds and sizes give equal residents.
 
     Returns:
-        (size,) longitude and (size,) latitude, degrees rounded to 5 decimals (1 m), in no order.
+        (size,) longitude and (size,) latitude, in degrees rounded to 5 decimals (1 m), in random order.
 
     Raises:
-        InputError: a size out of range.
+        InputError: the size is out of range.
 
     Source:
         Own model. The square is that of Shaham et al., HTF, SIGSPATIAL 2021, section 5.1; their data are not public.
+
+    >>> import dpviz as dv
+    >>> longitude, latitude = dv.los_angeles(1_000, seed=1)
+    >>> longitude.shape, bool((latitude > 33.7).all())
+    ((1000,), True)
     """
     check_size(size)
     rng = np.random.default_rng(seed)
@@ -76,7 +85,7 @@ def los_angeles(size: int = 200_000, *, seed: int = SEED) -> tuple[Floats, Float
 
 @dataclass(frozen=True, kw_only=True)
 class _Neighbourhoods:
-    """(k, 2) centres in degrees, (k,) radius in km, (k,) cumulative share of the residents."""
+    """Neighbourhoods: (k, 2) centres in degrees, (k,) radius in km, (k,) cumulative share of the residents."""
 
     centre: Floats
     radius: Floats
@@ -95,7 +104,7 @@ def _neighbourhoods(rng: np.random.Generator) -> _Neighbourhoods:
 
 
 def _town_centres(rng: np.random.Generator, number: int) -> Floats:
-    """(up to number, 2) degrees: around towns, within the radius of 3,500 people per km2, rarely far from any named place."""
+    """Centres of at most `number` neighbourhoods, in degrees, scattered around towns; large towns spread wider."""
     places, population = _towns()
     town = rng.choice(len(places), 5 * number, p=population / population.sum())
     spread = np.sqrt(population[town] / (3_500 * np.pi)) / 1.5
@@ -105,7 +114,7 @@ def _town_centres(rng: np.random.Generator, number: int) -> Floats:
 
 
 def _towns() -> tuple[Floats, Floats]:
-    """(t, 2) degrees and (t,) population of the places in and closely around the square."""
+    """(t, 2) degrees and (t,) population of the places in the square and within 10 km of it."""
     named = table("us_places")
     places = named[["longitude", "latitude"]].to_numpy()
     half = (np.array(SQUARE[2:]) - np.array(SQUARE[:2])) / 2 * _KM
@@ -114,7 +123,7 @@ def _towns() -> tuple[Floats, Floats]:
 
 
 def _residents(rng: np.random.Generator, homes: _Neighbourhoods, size: int) -> Floats:
-    """(size, 2) degrees; those who fall into the sea or off the square try again, and at last live at the centre."""
+    """(size, 2) degrees; coordinates in the sea or outside the square are drawn again, at last replaced by the neighbourhood's centre."""
     which = np.searchsorted(homes.share, rng.random(size))
     place = homes.centre[which]
     lost = np.arange(size)
@@ -140,7 +149,7 @@ def _is_land(places: Floats) -> NDArray[np.bool_]:
 
 @cache
 def _land() -> shapely.Geometry:
-    """The land in the square, prepared for many questions."""
+    """The land in the square, prepared for fast containment tests."""
     world = shapely.from_geojson((folder("assets") / "land.json").read_text(encoding="utf-8"))
     land = shapely.union_all(shapely.clip_by_rect(shapely.get_parts(world), *SQUARE))
     shapely.prepare(land)
@@ -161,7 +170,7 @@ _OVERDRAWN = 1.25
 
 @dataclass(frozen=True, kw_only=True)
 class _State:
-    """A state: its share of all crossings; of these, the shares in towns and along roads; (t, 2) places of towns, (t,) pull."""
+    """A state: its share of all crossings, the shares of these in towns and along roads, (t, 2) towns in degrees, (t,) their weights."""
 
     outline: shapely.Geometry
     share: float
@@ -172,26 +181,30 @@ class _State:
 
 
 def road_points(size: int = PAPER_SIZE, *, seed: int = SEED) -> tuple[Floats, Floats]:
-    """Made-up road crossings of the states of Washington and New Mexico; the rest of the rectangle is empty.
+    """Make up road crossings of the states of Washington and New Mexico; the rest of the rectangle is empty.
 
-    Towns of GeoNames become street grids, close in the middle and wider outwards, as large as their population to the
-    power 0.9; roads join each town to its nearest three; the rest lies in patches of country, most of them near towns,
-    along the lines of a survey grid of one mile. Nothing lies in the sea or beyond the two states. Where the patches are
-    depends on the seed, not on the size.
+    Each town of GeoNames is a street grid, dense in the middle, with crossings in proportion to its population to the power 0.9; roads
+    join each town to its nearest three; the other crossings lie in rural patches on a survey grid of one mile, most of them near towns.
+    There are none in the sea or outside the two states. The patches depend on the seed, not on the size.
 
     Args:
-        size: crossings, 1 to 10,000,000; the paper has 1.63 million.
-        seed: same seed and size, same crossings.
+        size: number of crossings, 1 to 10,000,000; the paper has 1.63 million.
+        seed: equal seeds and sizes give equal crossings.
 
     Returns:
-        (size,) longitude and (size,) latitude in degrees, in no order, within [-124.82, -103.00] x [31.33, 49.00].
+        (size,) longitude and (size,) latitude in degrees, in random order, within [-124.82, -103.00] x [31.33, 49.00].
 
     Raises:
-        InputError: a size out of range.
+        InputError: the size is out of range.
 
     Source:
         Own model, in place of the data of Cormode et al., ICDE 2012, Section VIII-A: 1.63 million road intersections of the
-        two states from TIGER/Line 2006, US Census Bureau, which are not at hand. The rectangle is the paper's; the shares are ours.
+        two states from TIGER/Line 2006, US Census Bureau, which are not included. The rectangle is the paper's; the shares are ours.
+
+    >>> import dpviz as dv
+    >>> longitude, latitude = dv.road_points(1_000, seed=1)
+    >>> longitude.shape, bool((longitude < -102).all())
+    ((1000,), True)
     """
     check_size(size)
     states, block = _states(), _BLOCK_KM * np.sqrt(PAPER_SIZE / size)
@@ -222,7 +235,7 @@ def _states() -> tuple[_State, _State]:
 
 
 def _crossings(rng: np.random.Generator, state: _State, number: int, block: float) -> Floats:
-    """(number, 2) degrees inside the state; more are made, as some fall into the sea or over the border."""
+    """(number, 2) degrees inside the state; a quarter more are made, as some fall outside and are dropped."""
     made = int(_OVERDRAWN * number) + 64
     in_towns, on_roads = int(made * state.towns), int(made * state.roads)
     country = _country(rng, state, made - in_towns - on_roads)
@@ -234,13 +247,16 @@ def _crossings(rng: np.random.Generator, state: _State, number: int, block: floa
 
 
 def _streets(rng: np.random.Generator, place: Floats, nodes: Integers, block: float) -> Floats:
-    """(sum of nodes, 2) degrees: the nodes of a street grid around each place, from the middle outwards with growing gaps.
+    """Crossings of a street grid around each town, from the middle outwards with growing gaps.
 
     Args:
         rng: randomness.
-        place: (t, 2) degrees.
-        nodes: (t,) how many around each place.
-        block: distance of two streets, km.
+        place: (t, 2) towns, in degrees.
+        nodes: (t,) number of crossings of each town.
+        block: distance of two streets, in km.
+
+    Returns:
+        (sum of nodes, 2) degrees.
     """
     town, start = np.repeat(np.arange(len(place)), nodes), np.cumsum(nodes) - nodes
     outwards = (np.arange(len(town)) - start[town]) / nodes[town]
@@ -254,7 +270,7 @@ def _streets(rng: np.random.Generator, place: Floats, nodes: Integers, block: fl
 
 
 def _by_distance(number: int) -> Integers:
-    """(number, 2) the whole-numbered places nearest to the origin, nearest first."""
+    """(number, 2) the points with whole coordinates that are nearest to the origin, nearest first."""
     reach = int(np.sqrt(number / np.pi)) + 3
     i, j = (part.ravel() for part in np.meshgrid(np.arange(-reach, reach + 1), np.arange(-reach, reach + 1)))
     order = np.argsort(i * i + j * j, kind="stable")[:number]
@@ -262,7 +278,7 @@ def _by_distance(number: int) -> Integers:
 
 
 def _roads(rng: np.random.Generator, place: Floats, number: int) -> Floats:
-    """(number, 2) degrees along slightly bent roads from each place to its nearest ones, by length up to 80 km."""
+    """(number, 2) degrees along slightly bent roads from each town to its three nearest; roads count by length, at most 80 km."""
     flat = place * _km(place[:, 1].mean(keepdims=True))
     distance, end = (np.asarray(found)[:, 1:].ravel() for found in scipy.spatial.cKDTree(flat).query(flat, k=_NEIGHBOURS + 1))
     begin, length = np.repeat(np.arange(len(place)), _NEIGHBOURS), np.minimum(distance, 80.0)
@@ -296,16 +312,16 @@ def _km(latitude: Floats) -> Floats:
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """What there is to know about any example before it is loaded; all of it public.
+    """What is known about a sample before it is loaded; all of it is public.
 
     Attributes:
-        key: its name in `SAMPLES` or `FLOW_SAMPLES`.
+        key: its key in `SAMPLES` or `FLOW_SAMPLES`.
         title: a few words for a menu.
         description: one sentence.
-        source: where it comes from.
-        licence: under which terms.
+        source: of the data.
+        licence: of the data.
         unit: what one record is, in the plural.
-        synthetic: made up, from a seed; else real and of fixed size.
+        synthetic: whether it is made up from a seed; else it is real and of fixed size.
     """
 
     key: str
@@ -319,11 +335,11 @@ class About:
 
 @dataclass(frozen=True, kw_only=True)
 class Sample(About):
-    """An example of points: "places", "crossings" or "records"; made-up ones come in any number.
+    """What is known about a sample of points.
 
     Attributes:
-        domain: a frame that suits it.
-        usual: how many are made up unless asked otherwise; None for real data, which is what it is.
+        domain: a public domain that suits it.
+        usual: default number of made-up records; None for real data, whose number is fixed.
     """
 
     domain: Domain
@@ -381,34 +397,39 @@ SAMPLES: dict[str, Sample] = {sample.key: sample for sample in _LISTED}
 
 
 def load_sample(key: str, *, domain: Domain | None = None, size: int | None = None, seed: int = SEED) -> PointCounts:
-    """Count an example on a lattice.
+    """Load a sample of points, or make it up, and count it on a lattice.
 
     Args:
-        key: a name in `SAMPLES`.
-        domain: another frame than the sample's own, in the same CRS.
-        size: how many records to make up, 1 to 10,000,000; None for the sample's usual number.
+        key: a key of `SAMPLES`.
+        domain: in the sample's CRS; None for the sample's own domain.
+        size: number of made-up records, 1 to 10,000,000; None for the sample's default.
         seed: of made-up data.
 
     Raises:
-        InputError: an unknown key, a size out of range, or a size asked of real data.
+        InputError: an unknown key, a size out of range, or a size for real data.
+
+    >>> import dpviz as dv
+    >>> points = dv.load_sample("la_residents", size=1_000, seed=1)
+    >>> int(points.count.sum()), points.domain.order
+    (1000, 10)
     """
     x, y = sample_xy(key, size, seed)
     return PointCounts.from_xy(x, y, domain=domain or SAMPLES[key].domain)
 
 
 def sample_xy(key: str, size: int | None = None, seed: int = SEED) -> tuple[Floats, Floats]:
-    """Coordinates of an example, in the CRS of its domain.
+    """Load or make up the coordinates of a sample, in the CRS of its domain.
 
     Args:
-        key: a name in `SAMPLES`.
-        size: how many records to make up, 1 to 10,000,000; None for the sample's usual number.
+        key: a key of `SAMPLES`.
+        size: number of made-up records, 1 to 10,000,000; None for the sample's default.
         seed: of made-up data.
 
     Returns:
         (n,) x and (n,) y: longitude and latitude in degrees, or plain coordinates.
 
     Raises:
-        InputError: an unknown key, a size out of range, or a size asked of real data.
+        InputError: an unknown key, a size out of range, or a size for real data.
     """
     if key not in SAMPLES:
         raise InputError(f"There is no such sample; choose one of {', '.join(SAMPLES)}.")
@@ -422,15 +443,15 @@ def sample_xy(key: str, size: int | None = None, seed: int = SEED) -> tuple[Floa
 
 
 def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = SEED) -> tuple[Floats, Floats]:
-    """One Gaussian cluster around a random centre of the plane 0 to 1024.
+    """Make up points with a Gaussian distribution around a random centre of the square from 0 to 1024.
 
-    The paper draws "x and y" around "(xc, yc)"; here the first coordinate of each pair is y, the matrix' row. The paper
-    does not say what becomes of points outside the plane: they are dropped.
+    The paper draws "x and y" around "(xc, yc)"; here the first coordinate of each pair is y, the row of the matrix. The paper does not
+    say what happens to points outside the square: they are dropped.
 
     Args:
-        size: points drawn, 1 to 10,000,000.
-        sigma: standard deviation of both coordinates, in lattice cells; the paper has 20, 50 and 100.
-        seed: decides the centre, too.
+        size: number of points before those outside are dropped, 1 to 10,000,000.
+        sigma: standard deviation of both coordinates, in lattice cells; 20, 50 and 100 in the paper.
+        seed: of the centre and of the points.
 
     Returns:
         (n,) x and (n,) y in [0, 1024), n <= size; their whole parts are column and row of the 1024 x 1024 matrix.
@@ -440,6 +461,11 @@ def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = 
 
     Source:
         Shaham et al., HTF, SIGSPATIAL 2021, section 5.1, "Synthetic dataset".
+
+    >>> import dpviz as dv
+    >>> x, y = dv.gaussian_cluster(1_000, sigma=20, seed=1)
+    >>> x.shape == y.shape, bool(x.max() < 1024)
+    (True, True)
     """
     check_size(size)
     if not 0 < sigma < np.inf:

@@ -9,6 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.amounts import format_percent
 from dpviz.arrays import Floats
 from dpviz.errors import DomainError
 from dpviz.space.domain import Domain
@@ -122,8 +123,7 @@ def percent_outside(share: float) -> str:
     >>> percent_outside(0.37), percent_outside(0), percent_outside(1 - 1e-7)
     ('63 %', '100 %', 'less than 0.1 %')
     """
-    percent = 100 * (1 - share)
-    return "less than 0.1 %" if percent < 0.1 else f"{percent:.3g} %"
+    return "less than 0.1 %" if 1 - share < 0.001 else format_percent(1 - share)
 
 
 def _exchange_x_and_y(queries: Any, chosen: NDArray[np.int64]) -> Any:

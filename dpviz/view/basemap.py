@@ -1,4 +1,4 @@
-"""The ground of any map: corners of partitions, outlines of land, borders and regions, and the window that shows them."""
+"""What all maps share: corners of partitions in degrees, outlines of land, borders and regions, and the area shown at first."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def corner_coordinates(domain: Domain, rectangles: NDArray[Any]) -> Floats:
     """Corners of lattice rectangles on the map.
 
     Args:
-        domain: the frame; a plain plane is laid out as one degree around (0, 0), where a web map hardly distorts.
+        domain: the public domain. A plain plane, without a CRS, is scaled to one degree around (0, 0), where a web map hardly distorts.
         rectangles: (k, 4) west, south, east, north as lattice lines.
 
     Returns:
@@ -55,16 +55,16 @@ def corner_coordinates(domain: Domain, rectangles: NDArray[Any]) -> Floats:
 
 
 def outlines_around(name: str, bounds: Bounds, margin: float, detail: float) -> NDArray[np.object_]:
-    """Outlines of land or borders in and around bounds, as light as may be.
+    """Outlines of land or borders in and around bounds, simplified.
 
     Args:
         name: one of `OUTLINES`.
         bounds: west, south, east, north in degrees.
-        margin: how far around, in degrees.
-        detail: what is smaller is left out, in degrees.
+        margin: how far beyond the bounds outlines are kept, in degrees.
+        detail: smallest detail that is kept, in degrees.
 
     Returns:
-        (k,) parts, in degrees.
+        (k,) lines and polygons, in degrees.
     """
     west, south, east, north = bounds
     window = shapely.box(west - margin, south - margin, east + margin, north + margin)
@@ -74,7 +74,7 @@ def outlines_around(name: str, bounds: Bounds, margin: float, detail: float) -> 
 
 @lru_cache(maxsize=4)
 def _shapes(name: str) -> NDArray[np.object_]:
-    """The outline's geometries; read as they are, without a file-format library."""
+    """The geometries of a bundled outline; its GeoJSON is parsed directly, without a geometry file library."""
     features = json.loads((folder("assets") / OUTLINES[name]).read_text("utf-8"))["features"]
     return np.array([shapely.geometry.shape(feature["geometry"]) for feature in features], object)
 
@@ -91,12 +91,12 @@ _SMALLEST = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Ground:
-    """The regions of one level on the map, in plain degrees.
+    """The shapes of the regions of one level, in degrees.
 
     Attributes:
-        centres: (n, 2) longitude and latitude.
-        polygons: one ring, or a list of rings where there are holes, for each part of a region; none where regions are points.
-        owner: whose part each polygon is.
+        centres: (n, 2) longitude and latitude of the regions.
+        polygons: for each polygon its outer ring, or a list of rings if it has holes; empty if the regions are drawn as points.
+        owner: for each polygon, the index of its region; a region may have several polygons.
     """
 
     centres: Floats
@@ -105,7 +105,15 @@ class Ground:
 
 
 def ground(regions: Regions, level: int) -> Ground | None:
-    """The regions of a level; None if they have no places. Without outlines, or with too many, they are points."""
+    """The shapes of the regions of a level, for a map.
+
+    Args:
+        regions: public regions.
+        level: 1 for the coarsest.
+
+    Returns:
+        Polygons and centres; centres only, if there are no outlines or they have too many corners. None if the regions have no geometry.
+    """
     centres = regions.centres(level)
     if centres is None:
         return None
@@ -122,9 +130,9 @@ def _in_degrees(outlines: geopandas.GeoSeries) -> NDArray[np.object_]:
 
 
 def _light(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray[np.int64]] | None:
-    """Polygons with few enough corners in all, and whose they are; None if that would make them unrecognisable.
+    """Polygons simplified to at most `MOST_CORNERS` corners, and the index of the region of each; None if that would distort them.
 
-    Each part that is smaller than what is simplified away is left out, unless it is the largest of its region.
+    A part that is smaller than the tolerance is left out, unless it is the largest of its region.
     """
     parts, owner = shapely.get_parts(shapes, return_index=True)
     area = shapely.area(parts)
@@ -143,7 +151,7 @@ def _light(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray[np
 
 
 def _plain(parts: NDArray[np.object_]) -> list[list[Any]]:
-    """Rounded rings as plain lists, without the corner that closes them."""
+    """Rings as lists of rounded corners; the last corner, which repeats the first, is left out."""
     extent = _extent(parts)
     decimals = 3 if extent > 20 else 4 if extent > 1 else 5
     _, corners, (of_ring, of_part) = shapely.to_ragged_array(parts)
@@ -159,15 +167,18 @@ def _extent(shapes: NDArray[np.object_]) -> float:
 
 
 def fitted_bounds(hierarchies: list[Regions], width: int, height: int) -> Bounds:
-    """West, south, east, north of what a map of `width` x `height` pixels should show first.
+    """The area that a map of regions shows at first; it depends on the public regions alone.
 
-    Public regions decide alone. A few leaves that lie far from all others (Alaska, Hawaii) are left to be panned to: each
-    share of the leaves that is outside must be paid for by a larger scale.
+    A few leaves that lie far from all others (Alaska, Hawaii) may be outside, where that makes the scale much larger: candidates leave
+    out leaves at the four sides, and the best trade of zoom against left-out leaves wins.
 
     Args:
-        hierarchies: regions with places.
-        width: of the map.
-        height: of the map.
+        hierarchies: regions with geometry.
+        width: of the map, in pixels.
+        height: of the map, in pixels.
+
+    Returns:
+        West, south, east and north, in degrees.
     """
     boxes = np.concatenate([_leaf_boxes(regions) for regions in hierarchies])
     x, y = boxes[:, :2].mean(axis=1), boxes[:, 2:].mean(axis=1)
@@ -184,14 +195,14 @@ def fitted_bounds(hierarchies: list[Regions], width: int, height: int) -> Bounds
 
 
 def _with_neighbours(boxes: Floats, inside: Floats) -> Floats:
-    """The boxes inside, and those that lie just beyond them."""
+    """The chosen boxes, and those that lie just beyond them."""
     margin = _NEARBY * max(np.ptp(inside[:, :2]), np.ptp(inside[:, 2:]))
     near = [(boxes[:, low] >= inside[:, low].min() - margin) & (boxes[:, low + 1] <= inside[:, low + 1].max() + margin) for low in (0, 2)]
     return np.asarray(boxes[near[0] & near[1]], np.float64)
 
 
 def _leaf_boxes(regions: Regions) -> Floats:
-    """(n, 4) west, east, south, north of the leaves, in radians of the web map; of every so many if there are very many."""
+    """(n, 4) west, east, south, north of the leaves, in radians of the web map; of an evenly spaced sample if there are very many."""
     outlines, centres = regions.outlines(regions.depth), regions.centres(regions.depth)
     every = slice(None, None, -(-regions.size(regions.depth) // _ENOUGH_REGIONS))
     if outlines is None:
@@ -203,14 +214,14 @@ def _leaf_boxes(regions: Regions) -> Floats:
 
 
 def _cuts(values: Floats) -> Floats:
-    """Where a low end may begin: at the lowest value, or behind one of the widest gaps among the outermost ones."""
+    """Candidates for the lower end of the shown area: the lowest value, and the values after the widest gaps near it."""
     low = np.sort(values)[: int(_OUTER_SHARE * len(values)) + 1]
     gaps = np.argsort(-np.diff(low), kind="stable")[:_GAPS]
     return np.append(low[:1], low[gaps + 1])
 
 
 def _grown(boxes: Floats) -> Bounds:
-    """Bounds in degrees of (n, 4) boxes; never a mere point."""
+    """Bounds in degrees of (n, 4) boxes, widened to at least `_SMALLEST` degrees each way."""
     west, east = math.degrees(boxes[:, :2].min()), math.degrees(boxes[:, :2].max())
     south, north = (math.degrees(math.atan(math.sinh(end))) for end in (boxes[:, 2:].min(), boxes[:, 2:].max()))
     spare = max(_SMALLEST - (east - west), _SMALLEST - (north - south), 0.0) / 2

@@ -1,4 +1,4 @@
-"""Charts of accuracy and of the budget, drawn with Altair; the parts that all charts share, and charts as files."""
+"""Altair charts of accuracy and of the budget, the parts that all charts share, and charts as image files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from dpviz.amounts import format_decimal
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE
 from dpviz.view.escape import line
 
@@ -27,8 +28,8 @@ GREY = "#8a8f94"
 ROW, FRAME = 22, 100
 FORMAT = ",.6~r"
 AXIS = alt.Axis(format=FORMAT, tickCount=5)
-_LEGEND_ENTRY, _LETTER, _SYMBOL = 155, 6, 45  # pixels of an entry, more or less, of its letters, and of what else is in it
-LEAST_SHARE = 1e-6  # of the largest value: what is less is drawn at the lower end of a log axis
+_LEGEND_ENTRY, _LETTER, _SYMBOL = 155, 6, 45  # approximate pixels: the narrowest entry, a letter, symbol and padding
+LEAST_SHARE = 1e-6  # smaller shares of the largest value are drawn at the lower end of a log axis
 POINT = alt.OverlayMarkDef(size=55, filled=True)
 COLORS = (ACCENT, "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8800ff", "#994433")
 DASHES = ([1, 0], [7, 3], [2, 2], [7, 2, 2, 2], [12, 3], [4, 4], [1, 3], [9, 2, 1, 2])
@@ -36,11 +37,18 @@ MARKS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down",
 """How series of a chart are told apart, in their order: by colour, and by dashes or marks."""
 
 
-def finish(chart: Any, title: str, told: str, height: int) -> alt.LayerChart:
-    """The chart with its title and alternative text; it fills its container, and `height` includes title, legend and axes."""
+def finish(chart: Any, title: str, summary: str, height: int) -> alt.LayerChart:
+    """Give a chart its title, alternative text and size.
+
+    Args:
+        chart: an Altair chart or layer.
+        title: above the chart.
+        summary: the chart's content in words, for the alternative text.
+        height: of the whole chart with title, legend and axes, in pixels; its width is that of its container.
+    """
     finished: alt.LayerChart = chart.properties(
         title=alt.Title(line(title), offset=6),
-        description=line(f"{title}. {told}"),
+        description=line(f"{title}. {summary}"),
         height=height,
         width="container",
         autosize=alt.AutoSizeParams(type="fit", contains="padding"),
@@ -50,14 +58,21 @@ def finish(chart: Any, title: str, told: str, height: int) -> alt.LayerChart:
 
 
 def legend(symbol: str = "stroke") -> alt.Legend:
-    """A legend above the chart, of lines or of squares."""
+    """A legend above the chart; its symbols are lines ("stroke") or squares ("square")."""
     return alt.Legend(
         title=None, orient="top", offset=4, padding=0, symbolType=symbol, symbolOpacity=1, symbolStrokeWidth=3 if symbol == "stroke" else 0
     )
 
 
 def told_apart(channel: Any, field: str, order: Sequence[str], ways: Sequence[Any]) -> Any:
-    """A channel that gives each of a few names a look of its own, with a legend."""
+    """An encoding channel that shows a category by colour, shape or dashes, with a legend.
+
+    Args:
+        channel: such as `alt.Color`.
+        field: the column of categories.
+        order: the categories.
+        ways: a colour, shape or dash pattern for each.
+    """
     shown, entry = legend(), entry_width(order)
     shown["columns"] = alt.ExprRef(f"clamp(floor(width / {entry}), 1, {4 if len(order) <= 4 else 3})")
     shown["labelLimit"] = alt.ExprRef(f"max(width - {_SYMBOL}, {_LEGEND_ENTRY})")
@@ -65,12 +80,21 @@ def told_apart(channel: Any, field: str, order: Sequence[str], ways: Sequence[An
 
 
 def entry_width(names: Sequence[str]) -> int:
-    """Pixels that the longest name takes in a legend, more or less."""
+    """Approximate width of the longest name in a legend, in pixels."""
     return max(_LEGEND_ENTRY, _SYMBOL + _LETTER * max(map(len, names), default=0))
 
 
 def on_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, list[float]]:
-    """The table with a drawable copy of each column, zeros and next to nothing raised to the axis' lower end, and the ticks from there."""
+    """Prepare columns for a logarithmic axis.
+
+    Args:
+        table: with the columns.
+        columns: that share the axis.
+
+    Returns:
+        The table with a column "<name> drawn" for each, in which zeros and values below `LEAST_SHARE` of the largest are raised to the
+        lower end of the axis; and the ticks of the axis.
+    """
     values = table[list(columns)].to_numpy(np.float64)
     positive = values[np.isfinite(values) & (values > 0)]
     ends = (max(positive.min(), positive.max() * LEAST_SHARE), positive.max()) if positive.size else (0.1, 1.0)
@@ -81,50 +105,59 @@ def on_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFra
 
 
 def log_y(title: str, ticks: list[float], field: str) -> Any:
-    """A logarithmic axis with given ticks for a column that was made drawable."""
+    """A logarithmic y axis; `ticks` and the column `field` come from `on_log_axis`.
+
+    Args:
+        title: of the axis, with the unit.
+        ticks: from `on_log_axis`.
+        field: a column "<name> drawn" from `on_log_axis`.
+    """
     axis = alt.Axis(format=FORMAT, values=ticks)
     return alt.Y(field=field, type="quantitative", title=title, scale=alt.Scale(type="log", domainMin=ticks[0], nice=False), axis=axis)
 
 
 def with_texts(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """The table with a readable copy of each column, for tooltips."""
+    """Add a column "<name> shown" with readable texts for each column, for tooltips."""
     return table.assign(**{f"{column} shown": table[column].map(readable) for column in columns})
 
 
 def tooltip(names: dict[str, str]) -> list[alt.Tooltip]:
-    """The tooltip of columns by their names on screen."""
+    """A tooltip of the columns that `with_texts` added; `names` maps columns to their labels."""
     return [alt.Tooltip(field=f"{column} shown", type="nominal", title=name) for column, name in names.items()]
 
 
 def readable(value: object) -> str:
-    """A number as a person writes it; a text as one clean line."""
+    """A cell of a table as text: numbers with four digits, texts as one clean line."""
     if isinstance(value, str):
         return line(value)
-    number = float(value)  # type: ignore[arg-type]
-    if math.isnan(number):
-        return "–"
-    return f"{number:,.0f}" if number == round(number) or abs(number) >= 1000 else f"{number:,.4g}"
+    return format_decimal(float(value))  # type: ignore[arg-type]
 
 
 def signed(value: float) -> str:
-    """A number with its sign."""
+    """A number as text, with its sign."""
     return f"{'−' if value < 0 else '+'}{readable(abs(value))}"
 
 
 def told_by(table: pd.DataFrame, where: str, what: str) -> str:
-    """A table in words: what, by where."""
+    """Two columns of a table in words, for alternative texts: "where: what, where: what".
+
+    Args:
+        table: with both columns.
+        where: column that identifies the rows.
+        what: column of values.
+    """
     pairs = zip(table[where], table[what], strict=True)
     return ", ".join(f"{readable(place)}: {readable(value)}" for place, value in pairs)
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """The names as clean lines, with a number behind those that came before: two bars of one name would lie on each other."""
+    """Clean names and number repeated ones, since bars of equal names would cover each other."""
     names = [line(name) for name in names]
     return [name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})" for place, name in enumerate(names)]
 
 
 def hex_of(color: tuple[int, int, int]) -> str:
-    """A colour as the web writes it."""
+    """Red, green and blue, 0 to 255, as a CSS colour such as "#0b6e8f"."""
     return "#{:02x}{:02x}{:02x}".format(*color)
 
 
@@ -132,18 +165,21 @@ WIDTH, SCALE = 760, 2
 STAMP = "dpviz, Learn: made-up data and seeded noise. A simulation, not a release."
 _LINE = 110
 _LIGHT, _DARK = ("#ffffff", "#1d282e", "#dde3e6"), ("#101518", "#e4e9eb", "#3d484e")
-"""Ground, ink and thin lines: those of the two themes."""
+"""Background, text and grid lines of the two themes."""
 
 
 def picture(charts: Sequence[Any], title: str, about: str, kind: str, *, dark: bool = False) -> bytes:
-    """Charts one above the other, with a title, the settings and what the picture is.
+    """Render charts one above the other as an image file, with a title, the settings and a stamp that says it is a simulation.
 
     Args:
         charts: as made by `dpviz.view.charts.finish`.
         title: of the picture.
-        about: the settings.
+        about: the settings, in words.
         kind: "svg" or "png".
-        dark: light lines and texts on a dark ground, as on a dark page.
+        dark: light lines and texts on a dark background.
+
+    Returns:
+        The content of the file.
     """
     parts = [_part(chart) for chart in charts]
     ground, ink, line = _DARK if dark else _LIGHT
@@ -164,7 +200,7 @@ def picture(charts: Sequence[Any], title: str, about: str, kind: str, *, dark: b
 
 
 def _part(chart: Any) -> Any:
-    """A chart with a width of its own in place of its container's."""
+    """A copy of a chart with a fixed width, without the properties that only a top-level chart may have."""
     part = chart.copy(deep=True)
     for only_on_top in ("autosize", "padding", "background", "config"):
         setattr(part, only_on_top, alt.Undefined)
@@ -180,7 +216,7 @@ _ZOOM = "zoom level z: the domain in 4^z equal blocks"
 
 
 def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
-    """The measured error of blocks at each zoom, over the band that the noise alone explains.
+    """The measured error of blocks at each zoom level, with the 95 % band that is expected from the noise alone.
 
     Args:
         by_zoom: `Evaluation.by_zoom`. CURATOR ONLY: the error is measured against the truth.
@@ -196,33 +232,33 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> 
     band = _series(base.mark_area(opacity=0.3, aria=False), _NOISE).encode(y=y("floor drawn"), y2="high drawn")
     expected = _series(base.mark_line(strokeDash=[4, 3], strokeWidth=1.5, aria=False), _NOISE).encode(y=y("expected drawn"))
     measured = _series(base.mark_line(strokeWidth=2.5, point=POINT), _MEASURED).encode(y=y("rmse drawn"))
-    told = f"Typical error per zoom level: {told_by(by_zoom, 'zoom', 'rmse')} {unit}; "
-    told += f"expected from the noise alone: {told_by(by_zoom, 'zoom', 'expected')}."
-    return finish(alt.layer(band, expected, measured), "Accuracy by zoom level", told, height)
+    summary = f"Typical error per zoom level: {told_by(by_zoom, 'zoom', 'rmse')} {unit}; "
+    summary += f"expected from the noise alone: {told_by(by_zoom, 'zoom', 'expected')}."
+    return finish(alt.layer(band, expected, measured), "Accuracy by zoom level", summary, height)
 
 
 def expected_by_zoom(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
-    """The error that the noise alone gives blocks at each zoom: what can be told without the truth.
+    """The error of blocks at each zoom level that is expected from the noise; it needs no true counts.
 
     Args:
         table: columns zoom and expected (`expected_error`).
-        unit: what one record is.
+        unit: what is counted, in the plural.
         height: of the whole chart, in pixels.
     """
     rows, ticks = on_log_axis(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"])
     base = _base(rows, {"zoom": "zoom", "blocks": "blocks", "expected": f"expected error ({unit})"})
     y = log_y(f"expected rmse of a block ({unit})", ticks, "expected drawn")
     line = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT)).encode(y=y)
-    told = f"Error expected from the noise alone per zoom level: {told_by(table, 'zoom', 'expected')} {unit}."
-    return finish(alt.layer(line), "Expected accuracy by zoom level", told, height)
+    summary = f"Error expected from the noise alone per zoom level: {told_by(table, 'zoom', 'expected')} {unit}."
+    return finish(alt.layer(line), "Expected accuracy by zoom level", summary, height)
 
 
 def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
-    """Empty blocks that were released as if there were records, and occupied ones released as empty.
+    """The shares of blocks that are false positives (empty, released as occupied) and false negatives, by zoom level.
 
     Args:
         by_zoom: `Evaluation.by_zoom`. CURATOR ONLY.
-        unit: what one record is.
+        unit: what is counted, in the plural.
         height: of the whole chart, in pixels.
     """
     kinds = {"false positives": ("false_positives", FALSE_POSITIVE), "false negatives": ("false_negatives", FALSE_NEGATIVE)}
@@ -244,21 +280,21 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
             field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[[1, 0], [6, 3]]), legend=legend()
         ),
     )
-    told = f"Empty blocks released as occupied per zoom level: {told_by(by_zoom, 'zoom', 'false_positives')}; "
-    told += f"occupied blocks released as empty: {told_by(by_zoom, 'zoom', 'false_negatives')}."
-    return finish(alt.layer(line), "False positives and negatives by zoom level", told, height)
+    summary = f"Empty blocks released as occupied per zoom level: {told_by(by_zoom, 'zoom', 'false_positives')}; "
+    summary += f"occupied blocks released as empty: {told_by(by_zoom, 'zoom', 'false_negatives')}."
+    return finish(alt.layer(line), "False positives and negatives by zoom level", summary, height)
 
 
 def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
-    """Mean error of partitions in groups of their true count.
+    """Mean error of partitions, grouped by true count.
 
     Args:
-        table: what `dpviz.evaluation.metrics.error_by_size` gives. CURATOR ONLY.
-        unit: what one record is.
+        table: from `dpviz.evaluation.metrics.error_by_size`. CURATOR ONLY.
+        unit: what is counted, in the plural.
         height: of the whole chart, in pixels.
     """
     sizes = [f"{low:,}" if low == high else f"{low:,}–{high:,}" for low, high in table[["low", "high"]].astype(int).itertuples(index=False)]
-    texts = ["" if np.isnan(value) else f"{value:,.3g} % of the count" for value in table["relative"]]
+    texts = ["" if np.isnan(value) else f"{format_decimal(value, 3)} % of the count" for value in table["relative"]]
     rows = table.assign(size=sizes, label=texts)
     names = {"size": f"true count ({unit})", "partitions": "partitions", "mae": f"mean error ({unit})", "bias": f"bias ({unit})"}
     base = alt.Chart(with_texts(rows, [*names, "relative", "label"])).encode(
@@ -276,9 +312,9 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
 
 
 def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
-    """What each zoom level was given: what went into finding the structure, and what into counts.
+    """The budget spent per zoom level: on the structure (where partitions lie) and on counts.
 
-    What is spent on paths that end early, in place of later steps, has bars of its own and is not added to the others.
+    Steps that leaves above the finest level take instead of later steps have bars of their own; they are not added to the others.
 
     Args:
         receipt: of the release; at least one step.
@@ -297,14 +333,14 @@ def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
         tooltip=tooltip(names),
     )
     added, early = (told_by(part, "step", "epsilon") for part in (rows[~rows["instead"]], rows[rows["instead"]]))
-    told = f"Privacy budget: {added}; {float(receipt.used):.6g} of {float(receipt.available):.6g} in all."
-    told += f" On paths that end early, in place of later steps and not added up: {early}." if early else ""
+    summary = f"Privacy budget: {added}; {format_decimal(receipt.used, 6)} of {format_decimal(receipt.available, 6)} in all."
+    summary += f" At leaves above the finest level, instead of later steps and not added up: {early}." if early else ""
     title = "Where the privacy budget went" if receipt.private else "NOT PRIVATE: budget of the noise"
-    return finish(alt.layer(bars), title, told, FRAME + ROW * rows["place"].nunique())
+    return finish(alt.layer(bars), title, summary, FRAME + ROW * rows["place"].nunique())
 
 
 def _spendings(receipt: Receipt) -> pd.DataFrame:
-    """One row per purpose and zoom level, with the sum of its steps; those on paths that end early come last."""
+    """One row per purpose and zoom level, with the sum of its steps; steps of early leaves come last."""
     steps = [(step.instead, -1 if step.level is None else step.level, step.purpose, step.noise, step.amount) for step in receipt.steps]
     table = pd.DataFrame(steps, columns=["instead", "zoom", "purpose", "noise", "amount"])
     by_level = table.groupby(["instead", "zoom", "purpose"], as_index=False)
@@ -324,12 +360,12 @@ def _spendings(receipt: Receipt) -> pd.DataFrame:
 
 
 def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart:
-    """The error of one range query in two parts: the noise, and the assumption that partitions are evenly filled.
+    """The two parts of the error of one range query: noise, and the assumption that records are uniform inside partitions.
 
     Args:
-        noise: released answer minus what the true counts of the partitions would have answered.
-        uniformity: that answer minus the true one.
-        unit: what one record is.
+        noise: released answer minus the answer from the true counts of the partitions.
+        uniformity: the answer from the true counts of the partitions minus the true answer.
+        unit: what is counted, in the plural.
     """
     values = {"noise": noise, "uniformity": uniformity, "total": noise + uniformity}
     rows = pd.DataFrame(
@@ -343,8 +379,8 @@ def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart
         tooltip=tooltip({"part": "part", "error": f"error ({unit})"}),
     )
     zero = alt.Chart(pd.DataFrame({"error": [0.0]})).mark_rule(color=GREY).encode(x=alt.X(field="error", type="quantitative"))
-    told = f"Error of the answer: noise {signed(noise)}, uniformity {signed(uniformity)}, together {signed(noise + uniformity)} {unit}."
-    return finish(alt.layer(bars, zero), "Parts of the error", told, FRAME + ROW * len(rows))
+    summary = f"Error of the answer: noise {signed(noise)}, uniformity {signed(uniformity)}, together {signed(noise + uniformity)} {unit}."
+    return finish(alt.layer(bars, zero), "Parts of the error", summary, FRAME + ROW * len(rows))
 
 
 def _base(table: pd.DataFrame, names: dict[str, str]) -> Any:
@@ -354,7 +390,7 @@ def _base(table: pd.DataFrame, names: dict[str, str]) -> Any:
 
 
 def _series(chart: Any, name: str) -> Any:
-    """The chart as one entry of the legend that the layers of accuracy share."""
+    """Colour a layer as one entry of the legend that all layers of the chart share."""
     scale = alt.Scale(domain=[_MEASURED, _NOISE], range=[ACCENT, GREY])
     color = alt.Color(field="series", type="nominal", scale=scale, legend=legend())
     return chart.transform_calculate(series=f"'{name}'").encode(color=color)

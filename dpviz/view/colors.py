@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.amounts import format_short
 from dpviz.arrays import Floats
 from dpviz.view.escape import html
 
@@ -30,7 +31,9 @@ _CIVIDIS = np.array(
         (254, 232, 56),
     ]
 )
-_BELOW_ZERO = np.array([(250, 195, 240), (240, 105, 225), (215, 0, 195)])  # never as dark as cividis is blue: red may not be seen
+_BELOW_ZERO = np.array(
+    [(250, 195, 240), (240, 105, 225), (215, 0, 195)]
+)  # lighter than the dark blue of cividis, so that they differ without colour vision for red
 _ORANGES = np.array([(253, 208, 162), (230, 130, 50), (140, 50, 4)])
 _BLUES = np.array([(222, 235, 247), (107, 174, 214), (8, 69, 148)])
 _SHARE_OF_VALUES = 0.995
@@ -38,14 +41,14 @@ _SHARE_OF_VALUES = 0.995
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """How numbers on a map become colours.
+    """A colour scale: numbers to colours, with its legend.
 
     Attributes:
         kind: "density" (cividis, square root, faint at zero, magenta below), "signed" (orange to blue through zero)
-            or "marks" (0 nothing, 1 false positive, 2 false negative).
-        top: the value that gets the strongest colour; larger ones too.
+            or "marks" (values 0 for correct, 1 for a false positive, 2 for a false negative).
+        top: the value from which on the colour is the strongest; above 0.
         title: what is shown, with its unit.
-        dark: whether the page is dark; densities get the scale whose strong end stands out on it.
+        dark: whether the page is dark; the density scale is then reversed, so that large values stand out.
     """
 
     kind: str
@@ -54,7 +57,14 @@ class Scale:
     dark: bool = False
 
     def colors(self, values: ArrayLike) -> Colors:
-        """(k, 4) red, green, blue, alpha of (k,) values."""
+        """Colours of values.
+
+        Args:
+            values: (k,) numbers; of the kind "marks" 0, 1 and 2.
+
+        Returns:
+            (k, 4) red, green, blue, alpha, 0 to 255.
+        """
         values = np.asarray(values, np.float64)
         if self.kind == "marks":
             faint = (128, 128, 128, 25)
@@ -67,14 +77,18 @@ class Scale:
         return np.column_stack([mixed, alpha]).astype(np.uint8)
 
     def legend(self, *, negatives: bool = True) -> str:
-        """The legend as a line of HTML, with units; `negatives` adds the colours below zero to a density."""
+        """The legend as HTML in one line.
+
+        Args:
+            negatives: whether a density scale also explains its colours below zero.
+        """
         if self.kind == "marks":
             entries = ((FALSE_POSITIVE, "released, nothing there"), (FALSE_NEGATIVE, "something there, released as empty"))
             marks = "".join(f'<span class="dpviz-mark" style="background:rgb{color}"></span>{html(text)} ' for color, text in entries)
             return f'<div class="dpviz-legend"><b>{html(self.title)}</b> {marks}</div>'
         low = -self.top if self.kind == "signed" else 0.0
         bar = _bar(self.colors(np.linspace(low, self.top, 24)))
-        parts = [f"<b>{html(self.title)}</b>", f"{short(low)}", bar, f"{short(self.top)} and more"]
+        parts = [f"<b>{html(self.title)}</b>", format_short(low), bar, f"{format_short(self.top)} and more"]
         if self.kind == "density" and negatives:
             parts.append(
                 f'<span class="dpviz-gap"></span>below zero, by noise {_bar(self.colors(np.linspace(-self.top / 50, -self.top, 8)), 44)}'
@@ -83,11 +97,14 @@ class Scale:
 
 
 def top_of(values: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """A public top for a scale: nearly the largest of released values, rounded up to 1, 2 or 5 times a power of ten.
+    """The top of a scale for released values: their 99.5th percentile, rounded up to 1, 2 or 5 times a power of ten.
 
     Args:
         values: (k,) released values.
-        weights: (k,) how much of the picture each has, for example its area; all alike if None.
+        weights: (k,) the share of the picture that each covers, for example its area; None for equal weights.
+
+    Returns:
+        A number above 0; 1 if no value is above 0.
     """
     sizes = np.abs(np.asarray(values, np.float64))
     shares = np.ones(sizes.shape) if weights is None else np.asarray(weights, np.float64)
@@ -99,19 +116,6 @@ def top_of(values: ArrayLike, weights: ArrayLike | None = None) -> float:
         return 1.0
     power = 10.0 ** np.floor(np.log10(largest))
     return float(next(step * power for step in (1, 2, 5, 10) if step * power >= largest))
-
-
-def short(value: float) -> str:
-    """A number for a legend: 1,200 or 45k or 0.02.
-
-    >>> short(1200), short(45_000), short(1_000_000), short(0.02), short(0.00005), short(0)
-    ('1,200', '45k', '1M', '0.02', '5e-5', '0')
-    """
-    size = abs(value)
-    for unit, letter, least in ((1e6, "M", 1e6), (1e3, "k", 1e4)):
-        if size >= least:
-            return f"{value / unit:,.3g}{letter}"
-    return f"{value:,.0f}" if size >= 10 or value == 0 else f"{value:.3g}".replace("e-0", "e-")
 
 
 def _ramp(stops: NDArray[np.int64], strength: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Maps without a map service: a compact pydeck Deck, its view, and layers of partitions as polygons or as a picture."""
+"""pydeck maps without a map service: the deck, its first view, and layers of partitions as polygons or as a bitmap."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from dpviz.view.colors import Colors
 
 DECIMALS = 5
 _SURROUNDINGS = 2.0
-_FINEST_DETAIL = 1500  # parts of the extent: finer outlines would not be seen at first, but are drawn anew at every move
+_FINEST_DETAIL = 1500  # detail is 1/1500 of the extent: finer outlines slow the map and cannot be seen at first
 
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """What a map shows at first.
+    """The area that a map shows at first.
 
     Attributes:
         bounds: west, south, east, north, in degrees; public.
-        width: of the map in pixels, roughly, to choose the zoom.
+        width: of the map in pixels; the zoom is chosen by it.
         height: likewise.
     """
 
@@ -43,7 +43,7 @@ class Window:
 
 
 class CompactDeck(pydeck.Deck):  # type: ignore[misc]
-    """A Deck whose JSON has no blanks: a quarter of the size, and of the time on the wire."""
+    """A pydeck Deck whose JSON has no white space, which makes it four times smaller."""
 
     def to_json(self) -> str:
         """The Deck as compact JSON."""
@@ -53,35 +53,35 @@ class CompactDeck(pydeck.Deck):  # type: ignore[misc]
 def deck(
     layers: list[pydeck.Layer], domain: Domain, *, tooltip: str | None, dark: bool, width: int = 900, height: int = 420
 ) -> CompactDeck:
-    """A map of `layers` over offline outlines, fitted to the domain; it asks no other server for anything.
+    """A map of a domain over bundled outlines; the browser loads nothing from other servers.
 
     Args:
         layers: drawn in order, above the land and below the borders.
-        domain: decides the view, never the data.
-        tooltip: HTML with {field} placeholders; None for no tooltip. Fields must hold escaped text.
+        domain: the first view shows the whole of it; the view never depends on data.
+        tooltip: HTML with {field} placeholders; None for no tooltip. Texts of fields must be escaped.
         dark: whether the page is dark.
-        width: of the map in pixels, roughly, to choose the zoom.
+        width: of the map in pixels; the zoom is chosen by it.
         height: likewise.
     """
     below, above = outlines(domain, dark=dark)
-    return _made([*below, *layers, *above], view_of(domain, width, height), tooltip)
+    return _assemble([*below, *layers, *above], view_of(domain, width, height), tooltip)
 
 
 def deck_in(window: Window, under: list[pydeck.Layer], over: list[pydeck.Layer], *, tooltip: str | None, dark: bool) -> CompactDeck:
-    """A map over the same offline outlines, fitted to a window in degrees.
+    """A map of an area in degrees over the same outlines.
 
     Args:
-        window: decides the view.
-        under: drawn above the land and below the borders.
-        over: drawn above the borders.
+        window: the first view.
+        under: layers above the land and below the borders.
+        over: layers above the borders.
         tooltip: as for `deck`.
         dark: whether the page is dark.
     """
     ground, borders = _land_and_borders(window.bounds, dark)
-    return _made([ground, *under, *borders, *over], view_in(window), tooltip)
+    return _assemble([ground, *under, *borders, *over], view_in(window), tooltip)
 
 
-def _made(layers: list[pydeck.Layer], view: pydeck.ViewState, tooltip: str | None) -> CompactDeck:
+def _assemble(layers: list[pydeck.Layer], view: pydeck.ViewState, tooltip: str | None) -> CompactDeck:
     return CompactDeck(
         layers=layers,
         map_provider=None,
@@ -91,12 +91,12 @@ def _made(layers: list[pydeck.Layer], view: pydeck.ViewState, tooltip: str | Non
 
 
 def view_of(domain: Domain, width: int, height: int) -> pydeck.ViewState:
-    """Centre and web-map zoom at which the whole domain fits a window of `width` x `height` pixels."""
+    """The view that shows the whole domain on a map of `width` x `height` pixels."""
     return view_in(Window(bounds=map_bounds(domain), width=width, height=height))
 
 
 def view_in(window: Window) -> pydeck.ViewState:
-    """Centre and web-map zoom at which the whole of a window's bounds fits it."""
+    """The view that shows the whole of a window's bounds."""
     west, south, east, north = window.bounds
     top, bottom = mercator(north), mercator(south)
     zoom = min(math.log2(window.width * 360 / (512 * (east - west))), math.log2(window.height * 2 * math.pi / (512 * (top - bottom))))
@@ -105,7 +105,7 @@ def view_in(window: Window) -> pydeck.ViewState:
 
 
 def outlines(domain: Domain, *, dark: bool) -> tuple[list[pydeck.Layer], list[pydeck.Layer]]:
-    """Layers below the data (land) and above it (borders), cut to the surroundings of the domain; just a frame on a plane."""
+    """Layers below the data (land) and above it (borders and the domain's edge); on a plain plane the edge alone."""
     frame = {"type": "Feature", "geometry": shapely.geometry.mapping(shapely.box(*map_bounds(domain))), "properties": {}}
     edge = _outline("domain", {"type": "FeatureCollection", "features": [frame]}, _line(dark), width=1.5)
     if domain.crs is None:
@@ -157,7 +157,7 @@ def _surroundings(name: str, bounds: Bounds) -> dict[str, Any]:
 
 
 def mercator(latitude: float) -> float:
-    """Height of a latitude on a web map, in radians of the equator."""
+    """The y coordinate of a latitude in the web map's projection, in radians. The latitude is in degrees."""
     return math.asinh(math.tan(math.radians(latitude)))
 
 
@@ -168,15 +168,15 @@ _PICTURE_ROWS = 1024
 def partitions(
     domain: Domain, rectangles: NDArray[np.int32], colors: Colors, fields: dict[str, list[Any]], *, name: str = "partitions"
 ) -> pydeck.Layer:
-    """Partitions as polygons that can be hovered and clicked.
+    """A layer of partitions as polygons that can be hovered and clicked.
 
     Args:
-        domain: the public frame.
+        domain: the public domain.
         rectangles: (k, 4) west, south, east, north as lattice lines; at most 20,000.
         colors: (k, 4) red, green, blue, alpha.
-        fields: lists of k plain values for the tooltip and for selection, by short names; only what is shown goes to the
-            browser. Texts must be escaped.
-        name: the layer's id, stable between draws.
+        fields: lists of k values for the tooltip and for selection, by short names. All of them reach the browser; texts must be
+            escaped.
+        name: the layer's id; it must be the same from one run to the next, so that a selection is kept.
     """
     corners = np.round(corner_coordinates(domain, rectangles), DECIMALS).tolist()
     names = list(fields)
@@ -202,28 +202,28 @@ def partitions(
 
 
 def picture(domain: Domain, colors: Colors, *, name: str = "picture") -> pydeck.Layer:
-    """A dense grid of partitions as one picture, stretched row by row to the web map's projection.
+    """A layer with a grid of blocks as one bitmap; its rows are resampled to the web map's projection.
 
     Args:
-        domain: the public frame, with coordinates that are degrees or a plain plane.
-        colors: (rows, columns, 4) of equal blocks, row 0 in the south.
+        domain: the public domain, in degrees or on a plain plane.
+        colors: (rows, columns, 4) colours of equal blocks, row 0 in the south.
         name: the layer's id.
     """
     west, south, east, north = map_bounds(domain)
-    way = _rows_on_web_map(south, north, max(len(colors), _PICTURE_ROWS))
-    image = colors[np.clip(way * len(colors), 0, len(colors) - 1).astype(np.int64)]
+    shares = _latitude_shares(south, north, max(len(colors), _PICTURE_ROWS))
+    image = colors[np.clip(shares * len(colors), 0, len(colors) - 1).astype(np.int64)]
     return pydeck.Layer("BitmapLayer", data=None, id=name, image=_png(image), bounds=[west, south, east, north], pickable=False)
 
 
-def _rows_on_web_map(south: float, north: float, rows: int) -> NDArray[np.float64]:
-    """(rows,) share of the way from south to north of each picture row, from the top down."""
+def _latitude_shares(south: float, north: float, rows: int) -> NDArray[np.float64]:
+    """(rows,) for each row of the bitmap, from the top: its latitude, as a share of the shares from south to north."""
     top, bottom = (math.asinh(math.tan(math.radians(latitude))) for latitude in (north, south))
     middle = top - (np.arange(rows) + 0.5) / rows * (top - bottom)
     return (np.degrees(np.arctan(np.sinh(middle))) - south) / (north - south)
 
 
 def _png(image: Colors) -> str:
-    """A data address of an (h, w, 4) picture, quoted as pydeck wants a plain text."""
+    """An (h, w, 4) image as a data URL, in quotes: pydeck takes an unquoted text for an expression."""
     file = io.BytesIO()
     Image.fromarray(image).save(file, "PNG", compress_level=2)
     return f"'data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}'"

@@ -1,4 +1,4 @@
-"""How partitions look on any map: in which order they are drawn, and by which scale they are coloured."""
+"""Drawing order and colour scale of partitions, shared by the map of the app and that of the report."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.view.colors import Scale, top_of
 
-OVERLAP = "Rectangles overlap: each is the box around a piece of the Hilbert curve."
+OVERLAP = "Rectangles overlap: each is the bounding box of a piece of the Hilbert curve."
 
 
 def large_first(release: Release, nodes: Integers) -> Integers:
-    """Partitions that overlap in the order in which they are drawn: small ones lie on top, where they can be pointed at."""
+    """Sort overlapping partitions by area, largest first: small ones are drawn last, on top, where they can be pointed at."""
     if not release.tree.overlaps:
         return nodes
     west, south, east, north = release.tree.rectangles(nodes).T.astype(np.float64)
@@ -21,6 +21,15 @@ def large_first(release: Release, nodes: Integers) -> Integers:
 
 
 def density_scale(density: Floats, area: Floats, domain: Domain, unit: str) -> Scale:
-    """The scale that serves most of the map's area: the noise of a tiny partition is a huge density that few pixels show."""
+    """The colour scale of a map of densities.
+
+    Values are weighted by area: the noise of a tiny partition may be a huge density, but few pixels show it.
+
+    Args:
+        density: (k,) released counts per unit of area.
+        area: (k,) of the partitions, in km2, or in square units of a plain plane.
+        domain: names the unit of area.
+        unit: what is counted, in the plural.
+    """
     per = "unit of area" if domain.crs is None else "km²"
     return Scale(kind="density", top=top_of(np.maximum(density, 0), area), title=f"{unit} per {per}")

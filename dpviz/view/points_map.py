@@ -1,4 +1,4 @@
-"""The map of a point release: what was released, what is true, how far apart they are."""
+"""The map of a point release: released counts, true counts, or the error between them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.amounts import format_count, format_signed
 from dpviz.arrays import Floats, Integers
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
@@ -26,12 +27,12 @@ _SEEN_THROUGH = 0.7
 
 @dataclass(frozen=True, kw_only=True)
 class PointsMap:
-    """A map and what belongs beside it.
+    """A map with its texts.
 
     Attributes:
-        deck: to be drawn.
+        deck: the map.
         legend: one line of HTML.
-        note: what was left out for size, and how to read partitions that overlap; or None.
+        note: what the map simplifies or leaves out, and that partitions overlap; None if there is nothing to say.
         description: alternative text.
     """
 
@@ -42,12 +43,15 @@ class PointsMap:
 
 
 def drawable_level(release: Release, wanted: int) -> tuple[int, str | None]:
-    """The finest level, at `wanted` or above it, that the map can show; and a note if that is another one.
+    """The finest level, at most `wanted`, that the map can show.
 
-    Levels of many partitions are drawn as a picture, which needs coordinates in degrees or a plain plane.
+    A level with more than 20,000 partitions is drawn as a bitmap; that needs coordinates in degrees, or a plain plane.
+
+    Returns:
+        The level, and a note if it is not the wanted one.
     """
     level = wanted
-    while not _as_picture(release) and len(release.nodes(level)) > MOST_FEATURES:
+    while not _fits_bitmap(release) and len(release.nodes(level)) > MOST_FEATURES:
         level -= 1
     return level, None if level == wanted else f"Zoom level {level} is shown: finer ones have more than {MOST_FEATURES:,} partitions."
 
@@ -60,11 +64,11 @@ def points_map(
     Args:
         release: public.
         level: 0 for the whole domain.
-        shown: one of `SHOWN`, of which all but "Released" need the truth; or `INTERPOLATED`.
+        shown: one of `SHOWN` or `INTERPOLATED`; all of `SHOWN` but "Released" need the truth.
         unit: what is counted, in the plural.
         dark: whether the page is dark.
-        truth: (n,) true counts per node, from an `Evaluation`: for teaching or the curator's eyes only.
-        top: of the colour scale, for maps that share one (see `scale_top`); None for the map's own.
+        truth: (n,) true counts per node, from an `Evaluation`. CURATOR ONLY.
+        top: top of the colour scale, for maps that share one (see `scale_top`); None for a scale of its own.
     """
     if shown == INTERPOLATED:
         return _interpolated(release, unit=unit, dark=dark)
@@ -74,7 +78,7 @@ def points_map(
     scale = replace(scale, dark=dark, top=scale.top if top is None else top)
     colors = scale.colors(values)
     if len(nodes) > MOST_FEATURES:
-        note = f"{len(nodes):,} partitions are drawn as one picture; hover and click work at zoom levels 0 to {_hover_zoom(release)}."
+        note = f"{len(nodes):,} partitions are drawn as one picture; hover and click work at zoom levels 0 to {_hover_level(release)}."
         layer = picture(release.domain, colors[_pixels(release, nodes)])
         tooltip = None
     else:
@@ -94,7 +98,14 @@ def points_map(
 
 
 def scale_top(release: Release, level: int, shown: str, *, unit: str) -> float:
-    """Where the colour scale of a map would end, from released values alone; maps side by side share the largest."""
+    """The top of a map's colour scale, from released values alone. Maps side by side share the largest of theirs.
+
+    Args:
+        release: public.
+        level: 0 for the whole domain.
+        shown: one of `SHOWN`.
+        unit: what is counted, in the plural.
+    """
     nodes = release.nodes(drawable_level(release, level)[0])
     if shown == "Error":
         return top_of(3 * release.stddev[nodes])
@@ -102,12 +113,12 @@ def scale_top(release: Release, level: int, shown: str, *, unit: str) -> float:
 
 
 def can_be_interpolated(release: Release) -> bool:
-    """Whether answers lean towards fuller neighbours, and a picture of that can be drawn."""
-    return release.inside == "interpolated" and _as_picture(release)
+    """Whether the release interpolates inside its partitions, and a bitmap of that can be drawn."""
+    return release.inside == "interpolated" and _fits_bitmap(release)
 
 
 def _interpolated(release: Release, *, unit: str, dark: bool) -> PointsMap:
-    """What answers assume inside partitions, as one picture of equal blocks."""
+    """The density that answers assume inside partitions, as a bitmap of equal blocks."""
     domain, zoom = release.domain, min(release.domain.order, _MOST_PIXELS.bit_length() - 1)
     counts, width = release.blocks(zoom), domain.side >> zoom
     south = np.arange(len(counts), dtype=np.int32) * width
@@ -117,13 +128,13 @@ def _interpolated(release: Release, *, unit: str, dark: bool) -> PointsMap:
     return PointsMap(
         deck=deck([picture(domain, scale.colors(density).reshape(*counts.shape, 4))], domain, tooltip=None, dark=dark),
         legend=scale.legend(negatives=bool((counts < 0).any())),
-        note="Post-processing: inside a partition, answers lean towards fuller neighbours. Partitions keep their released counts.",
+        note="Post-processing: inside a partition, density is interpolated between neighbours. Each partition keeps its released count.",
         description=f"Map of {len(counts):,} x {len(counts):,} blocks, interpolated inside partitions: {scale.title}.",
     )
 
 
 def _values(release: Release, nodes: Integers, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:
-    """What is coloured, and by which scale; scales come from released values and stated spreads only."""
+    """The coloured values and their scale. Scales depend on released counts and stated standard deviations only, never on the truth."""
     count = release.count[nodes]
     if truth is None or shown in ("Released", "True"):
         area = release.domain.areas_km2(release.tree.rectangles(nodes))
@@ -133,20 +144,25 @@ def _values(release: Release, nodes: Integers, shown: str, unit: str, truth: NDA
         top = top_of(3 * release.stddev[nodes])
         return count - truth[nodes], Scale(kind="signed", top=top, title=f"released minus true, {unit} per partition")
     marks = np.where((truth[nodes] == 0) & (count >= PRESENT), 1, np.where((truth[nodes] > 0) & (count < PRESENT), 2, 0))
-    return marks.astype(np.float64), Scale(kind="marks", top=1.0, title="wrong about presence")
+    return marks.astype(np.float64), Scale(kind="marks", top=1.0, title="wrong about whether records are there")
 
 
 def _fields(release: Release, nodes: Integers, truth: NDArray[np.int64] | None) -> dict[str, list[Any]]:
     low, high = release.interval(nodes)
-    fields: dict[str, list[Any]] = {"i": nodes.tolist(), "n": _texts(release.count[nodes]), "a": _texts(low), "b": _texts(high)}
+    fields: dict[str, list[Any]] = {
+        "i": nodes.tolist(),
+        "n": _texts(release.count[nodes]),
+        "a": _texts(low),
+        "b": _texts(high),
+    }
     if truth is not None:
         fields["t"] = _texts(truth[nodes])
-        fields["e"] = [f"{value:+,.0f}" for value in (np.rint(release.count[nodes]) - truth[nodes]).tolist()]
+        fields["e"] = [format_signed(value) for value in (np.rint(release.count[nodes]) - truth[nodes]).tolist()]
     return fields
 
 
 def _texts(values: NDArray[Any]) -> list[str]:
-    return [f"{value:,.0f}" for value in (np.rint(values) + 0.0).tolist()]
+    return [format_count(value) for value in values.tolist()]
 
 
 def _tooltip(unit: str, with_truth: bool) -> str:
@@ -154,16 +170,16 @@ def _tooltip(unit: str, with_truth: bool) -> str:
     return text + "<br>true {t}, error {e}" if with_truth else text
 
 
-def _as_picture(release: Release) -> bool:
+def _fits_bitmap(release: Release) -> bool:
     return release.domain.crs is None or release.domain.is_geographic
 
 
-def _hover_zoom(release: Release) -> int:
+def _hover_level(release: Release) -> int:
     return max(zoom for zoom in range(release.height + 1) if len(release.nodes(zoom)) <= MOST_FEATURES)
 
 
 def _pixels(release: Release, nodes: Integers) -> Integers:
-    """(rows, columns) place in `nodes` of the node under each pixel, row 0 in the south."""
+    """(rows, columns) index in `nodes` of the node under each pixel; row 0 is in the south."""
     tree, side = release.tree, min(release.domain.side, _MOST_PIXELS)
     step = release.domain.side // side
     centre = (np.arange(side, dtype=np.int32) * step + step // 2).astype(np.int32)
@@ -177,12 +193,12 @@ def _pixels(release: Release, nodes: Integers) -> Integers:
 
 
 def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Integers], *, unit: str, dark: bool) -> PointsMap:
-    """Public data as they are, before anything is released, in 2**zoom x 2**zoom equal blocks.
+    """Draw public data as they are, without noise, in 2**zoom x 2**zoom equal blocks.
 
     Args:
-        domain: the public frame.
-        zoom: how fine; at most 7.
-        blocks: gives the true counts [row, column] at a zoom. For public data only: the scale comes from them too.
+        domain: the public domain.
+        zoom: 0 to 7.
+        blocks: gives the true counts [row, column] at a zoom. For public data only: the scale depends on them.
         unit: what one record is.
         dark: whether the page is dark.
     """

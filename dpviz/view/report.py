@@ -1,4 +1,4 @@
-"""The report of a release: one HTML file for a stranger who must judge the data, without scripts and without a network."""
+"""The report of a release: one HTML file for readers who must judge the data; it runs no script and loads nothing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from dpviz.amounts import MISSING, format_count, format_decimal
 from dpviz.release.at_once import how_many
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import stated_amount
@@ -18,7 +19,6 @@ from dpviz.release.verdict import verdict
 from dpviz.view.escape import clean
 from dpviz.view.report_maps import drawn_level, points_picture, trips_picture
 from dpviz.view.report_numbers import (
-    decimal,
     error_axis,
     is_structure,
     largest_pairs,
@@ -30,7 +30,6 @@ from dpviz.view.report_numbers import (
     snippet,
     sums_of,
     trip_examples,
-    whole,
 )
 
 Facts = dict[str, Any]
@@ -39,15 +38,15 @@ _LARGEST = 10
 
 
 def report_html(release: Release | FlowRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> bytes:
-    """The report as one file, the same for the same release and manifest.
+    """Make the report of a release; equal inputs give equal bytes.
 
     Args:
-        release: of points or trips, drawn with entropy of the operating system.
-        manifest: what `describe` says of it; with its list of files, if they have been written.
-        formats: that the files are written in, for the lines of Python that read them.
+        release: of points or trips, made with entropy of the operating system.
+        manifest: from `describe`; with its list of files, if they have been written.
+        formats: of the release's files, for the example that reads them: "geoparquet", "geojson", "csv".
 
     Returns:
-        HTML in UTF-8 that holds nothing but what release and manifest hold, and outlines of land and borders.
+        HTML in UTF-8. It holds facts of the release and the manifest, and outlines of land and borders; nothing else.
 
     Raises:
         RefusedError: a simulation, or a reference that is not private.
@@ -57,21 +56,21 @@ def report_html(release: Release | FlowRelease, manifest: Facts, *, formats: Seq
 
 
 def check_reportable(release: Release | FlowRelease, manifest: Facts, *, formats: Sequence[str] = FORMATS) -> None:
-    """Make the report of a release like the one that is wanted, and hand nothing out: simulations may be tried.
+    """Check that a report could be made, by making it and dropping it; simulations are allowed.
 
     Args:
         release: of points or trips, also a simulation.
-        manifest: as `check_describable` gave it.
-        formats: that the files will be written in.
+        manifest: from `check_describable`.
+        formats: of the files that will be written.
 
     Raises:
-        Exception: whatever keeps the report from being made.
+        Exception: any error that would keep the report from being made.
     """
     _page(release, manifest, formats)
 
 
 def _page(release: Release | FlowRelease, manifest: Facts, formats: Sequence[str]) -> bytes:
-    """The report of any release."""
+    """Render the report without asking whether the release may be published."""
     about = _points(release) if isinstance(release, Release) else _trips(release)
     rows = level_rows(release, manifest["utility"]["levels"])
     page: str = _template().render(
@@ -95,7 +94,7 @@ def _page(release: Release | FlowRelease, manifest: Facts, formats: Sequence[str
 
 
 def _points(release: Release) -> Facts:
-    """What only reports of points say."""
+    """Template values that only reports of points have."""
     level = drawn_level(release)
     return {
         "kind": "points",
@@ -113,7 +112,7 @@ def _points(release: Release) -> Facts:
 
 
 def _trips(release: FlowRelease) -> Facts:
-    """What only reports of trips say."""
+    """Template values that only reports of trips have."""
     picture = trips_picture(release)
     return {
         "kind": "trips",
@@ -134,20 +133,20 @@ def _trips(release: FlowRelease) -> Facts:
 
 
 def _steps(release: Release | FlowRelease) -> list[Facts]:
-    """The accounting as rows of a table."""
+    """The steps of the receipt as rows of a table."""
     return [
         {
             "purpose": step.purpose,
             "place": place_name(release, step.level),
             "exact": str(step.amount),
-            "amount": decimal(step.amount),
-            "delta": decimal(step.delta, 3) if step.delta else "",
+            "amount": format_decimal(step.amount),
+            "delta": format_decimal(step.delta, 3) if step.delta else "",
             "structure": is_structure(step, release),
             "instead": step.instead,
             "noise": step.noise,
-            "sensitivity": decimal(step.sensitivity, 6),
-            "scale": decimal(step.scale, 6),
-            "counts": "private" if step.counts is None else f"{step.counts:,}",
+            "sensitivity": format_decimal(step.sensitivity, 6),
+            "scale": format_decimal(step.scale, 6),
+            "counts": "private" if step.counts is None else format_count(step.counts),
         }
         for step in release.receipt.steps
     ]
@@ -155,25 +154,19 @@ def _steps(release: Release | FlowRelease) -> list[Facts]:
 
 @cache
 def _template() -> Any:
-    """The page's template; every value that it shows is cleaned and escaped."""
+    """The template of the report; every value in it is cleaned and escaped."""
     loader = PackageLoader("dpviz", "view")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_clean)
     environment.trim_blocks = environment.lstrip_blocks = True
-    environment.filters |= {"whole": whole, "plain_number": _number, "decimal": decimal, "amount": stated_amount}
+    environment.filters |= {"whole": format_count, "plain_number": _short_decimal, "decimal": format_decimal, "amount": stated_amount}
     return environment.get_template("report.html.jinja")
 
 
 def _clean(value: object) -> object:
-    """Texts as a page may hold them; jinja escapes them afterwards."""
+    """Remove control characters from texts; jinja escapes them afterwards. Markup of our own is left as it is."""
     return clean(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-def _number(value: float | None) -> str:
-    """A standard deviation or an area, with three digits.
-
-    >>> _number(1234.56), _number(0.012345), _number(None)
-    ('1,235', '0.0123', '–')
-    """
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+def _short_decimal(value: float | None) -> str:
+    """A standard deviation or an area with three digits, or a dash where it is not known."""
+    return MISSING if value is None else format_decimal(value, 3)

@@ -1,4 +1,4 @@
-"""The maps of a report as SVG: partitions by released density, or the strongest arcs, on projections that keep areas true."""
+"""The maps of a report as SVG: partitions coloured by density, or arcs of the largest pairs, on equal-area projections."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import shapely
 from numpy.typing import NDArray
 from pyproj import CRS, Transformer
 
+from dpviz.amounts import format_count, format_short
 from dpviz.arrays import Floats, Integers
 from dpviz.release.at_once import pair_intervals
 from dpviz.release.flow_release import FlowRelease
@@ -21,17 +22,17 @@ from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import OUTLINES, WGS84, Bounds, fitted_bounds, map_bounds, outlines_around
-from dpviz.view.colors import Scale, short, top_of
+from dpviz.view.colors import Scale, top_of
 from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
 
 Shapes = NDArray[np.object_]
 
 WIDTH = 9000
-"""Of a sheet, in its units: about ten to a pixel, so that all coordinates are whole numbers."""
+"""Width of an SVG in its own units, about ten per pixel, so that whole-numbered coordinates are fine enough."""
 _TALLEST = 8000
 _MARGIN, _LAND_MARGIN = 0.03, 0.15
 _DETAIL = 6.0
-_BEYOND = 60
+_CLIP_MARGIN = 60
 _FINEST_LAND = 3000
 _WIDEST_DEGREES = 110.0
 _STEPS = np.linspace(0.0, 1.0, 33)
@@ -39,15 +40,15 @@ _STEPS = np.linspace(0.0, 1.0, 33)
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """From a projected plane to a sheet with whole units, its first row in the north.
+    """The SVG sheet of a map: converts coordinates of a projected plane to whole sheet units, counted from the north-west corner.
 
     Attributes:
-        crs: of the plane; None for a plain plane, which has no land.
-        west: of the sheet, in the plane's units.
-        north: likewise.
+        crs: of the plane; None for a plain plane, where no land is drawn.
+        west: western edge of the sheet, in units of the plane.
+        north: northern edge, likewise.
         scale: sheet units per unit of the plane.
-        width: of the sheet.
-        height: of the sheet.
+        width: of the sheet, in sheet units.
+        height: likewise.
     """
 
     crs: str | None
@@ -58,30 +59,30 @@ class Paper:
     height: int
 
     def place(self, xy: Floats) -> Integers:
-        """(k, 2) columns and rows of (k, 2) points of the plane."""
-        return np.rint(self._moved(xy)).astype(np.int64)
+        """Convert (k, 2) coordinates of the plane to (k, 2) columns and rows of the sheet."""
+        return np.rint(self._to_sheet(xy)).astype(np.int64)
 
-    def _moved(self, xy: Floats) -> Floats:
+    def _to_sheet(self, xy: Floats) -> Floats:
         return np.column_stack([(xy[:, 0] - self.west) * self.scale, (self.north - xy[:, 1]) * self.scale])
 
     def degrees(self, points: Floats) -> Integers:
-        """(k, 2) columns and rows of (k, 2) longitudes and latitudes."""
+        """Convert (k, 2) longitudes and latitudes to (k, 2) columns and rows of the sheet."""
         placed = geopandas.GeoSeries(shapely.points(points), crs=WGS84).to_crs(self.crs)
         return self.place(shapely.get_coordinates(placed.to_numpy()))
 
     def paths(self, shapes: geopandas.GeoSeries) -> list[str]:
-        """One SVG path per shape, in the sheet's CRS: cut to the sheet, without what is too small to be seen; "" if nothing is left."""
+        """SVG paths of shapes in the sheet's CRS, cut to the sheet and simplified; "" where nothing is left of a shape."""
         known = np.asarray(shapes.to_numpy(), object)
-        moved = shapely.transform(shapely.force_2d(known), self._moved)
-        edge = (-_BEYOND, -_BEYOND, self.width + _BEYOND, self.height + _BEYOND)
-        lines, owner = _lines(shapely.clip_by_rect(moved, *edge))
+        moved = shapely.transform(shapely.force_2d(known), self._to_sheet)
+        edge = (-_CLIP_MARGIN, -_CLIP_MARGIN, self.width + _CLIP_MARGIN, self.height + _CLIP_MARGIN)
+        lines, owner = _rings_and_lines(shapely.clip_by_rect(moved, *edge))
         paths = [""] * len(known)
         for text, place in zip(_texts(shapely.simplify(lines, _DETAIL)), owner.tolist(), strict=True):
             paths[place] += text
         return paths
 
     def land(self, bounds: Bounds) -> dict[str, str]:
-        """SVG paths of "land", "countries" and "states" around bounds in degrees; "" on a plain plane."""
+        """SVG paths of the outlines "land", "countries" and "states" around bounds in degrees; "" on a plain plane."""
         if self.crs is None:
             return dict.fromkeys(OUTLINES, "")
         extent = max(bounds[2] - bounds[0], bounds[3] - bounds[1])
@@ -95,17 +96,17 @@ class Paper:
 
 
 def domain_paper(domain: Domain) -> Paper:
-    """A sheet for partitions, on which they stay rectangles.
+    """The sheet for a map of partitions, in a projection where they stay rectangles.
 
-    Geographic coordinates are drawn in a cylindrical equal-area projection that is true to shape in the domain's middle;
-    all others as they are.
+    Degrees are projected by a cylindrical equal-area projection whose standard parallel is the middle of the domain; other coordinates
+    are used as they are.
     """
     crs = _plane(domain) if domain.crs is None or not CRS(domain.crs).is_engineering else None
     return paper_of(crs, tuple(on_plane(domain, np.array([[0, 0, domain.side, domain.side]]))[0].tolist()))
 
 
 def on_plane(domain: Domain, rectangles: NDArray[np.integer]) -> Floats:
-    """(k, 4) west, south, east, north of lattice rectangles on the plane of `domain_paper`."""
+    """Convert (k, 4) lattice rectangles to west, south, east, north on the plane of `domain_paper`."""
     west, south, east, north = domain.coordinates(rectangles).T
     if domain.is_geographic:
         to_plane = Transformer.from_crs(domain.crs, _plane(domain), always_xy=True)
@@ -122,7 +123,7 @@ def _plane(domain: Domain) -> str | None:
 
 
 def regions_paper(bounds: Bounds) -> Paper:
-    """A sheet for regions within bounds in degrees: equal areas around its middle, or those of the whole Earth."""
+    """The sheet for regions within bounds in degrees: Lambert azimuthal equal-area, or Equal Earth beyond 110 degrees."""
     west, south, east, north = bounds
     crs = f"+proj=laea +lat_0={(south + north) / 2:.4f} +lon_0={(west + east) / 2:.4f} +ellps=WGS84 +units=m"
     if max(east - west, north - south) > _WIDEST_DEGREES:
@@ -135,7 +136,7 @@ def regions_paper(bounds: Bounds) -> Paper:
 
 
 def paper_of(crs: str | None, bounds: tuple[float, ...]) -> Paper:
-    """A sheet for bounds of the plane, with a small margin."""
+    """The sheet that shows given bounds (west, south, east, north) of a plane, with a small margin."""
     west, south, east, north = map(float, bounds)
     margin = _MARGIN * max(east - west, north - south)
     across, up = east - west + 2 * margin, north - south + 2 * margin
@@ -150,8 +151,8 @@ def paper_of(crs: str | None, bounds: tuple[float, ...]) -> Paper:
     )
 
 
-def _lines(shapes: Shapes) -> tuple[Shapes, Integers]:
-    """Rings of polygons and lines as they are, and whose they are, in the order of the shapes."""
+def _rings_and_lines(shapes: Shapes) -> tuple[Shapes, Integers]:
+    """The rings of all polygons and all lines, and the index of the shape of each, in the order of the shapes."""
     parts, owner = shapely.get_parts(shapes, return_index=True)
     areas = np.isin(shapely.get_type_id(parts), (3, 6))
     parts_again, again = shapely.get_parts(parts[areas], return_index=True)
@@ -164,7 +165,7 @@ def _lines(shapes: Shapes) -> tuple[Shapes, Integers]:
 
 
 def _texts(lines: Shapes) -> list[str]:
-    """SVG paths with relative steps: whole numbers, so that errors do not add up."""
+    """SVG paths with relative steps. Corners are rounded before steps are taken, so that rounding errors do not add up."""
     corners = np.rint(shapely.get_coordinates(lines)).astype(np.int64)
     ends = np.r_[0, np.cumsum(shapely.get_num_coordinates(lines))]
     closed = shapely.is_closed(lines).tolist()
@@ -189,7 +190,7 @@ _SEEN_THROUGH = 0.7
 
 @dataclass(frozen=True, kw_only=True)
 class Swatch:
-    """A colour by its class in the style sheet.
+    """One CSS class of the map: its colour on light and on dark pages.
 
     Attributes:
         name: of the class.
@@ -206,20 +207,20 @@ class Swatch:
 
 @dataclass(frozen=True, kw_only=True)
 class PointsPicture:
-    """What the template draws.
+    """Values for the template of a map of points.
 
     Attributes:
         paper: the sheet.
         land: paths of land and borders by name.
-        frame: path of the domain.
-        shapes: look, path and text of each partition, in the order in which they are drawn.
-        swatches: the looks, and of them `above` and `below` zero for the legend, weakest first.
-        above: looks from 0 to the top.
-        below: looks from just below zero; empty if nothing is.
-        title: what colours mean, with unit.
-        ticks: texts at 0, a quarter of the top and the top of the scale, which grows with the square root.
-        level: which is drawn, 0 for the whole.
-        note: what was left out, or how to read it; None if nothing needs to be said.
+        frame: path of the domain's edge.
+        shapes: CSS class, path and text of each partition, in drawing order.
+        swatches: all CSS classes.
+        above: classes from 0 to the top of the scale, weakest first.
+        below: classes for values below zero, weakest first; empty if there are none.
+        title: what the colours show, with unit.
+        ticks: texts at 0, at a quarter of the top (the middle of the legend, as colours follow the square root) and at the top.
+        level: the drawn level, 0 for the whole.
+        note: how to read the map; None if nothing needs to be said.
     """
 
     paper: Paper
@@ -236,14 +237,14 @@ class PointsPicture:
 
 
 def drawn_level(release: Release) -> int:
-    """The finest level that is not mostly noise and has no more than 5,000 partitions; level 2 at least, where there is one."""
+    """The level of the map: the finest one that is not mostly noise and has at most 5,000 partitions, or level 2 if that is finer."""
     fine = [level for level in range(release.height + 1) if len(release.nodes(level)) <= MOST_SHAPES]
     known = {each.level for each in verdict(release).levels if each.grade != NOISE}
     return max(level for level in fine if level in known or level <= LEAST_LEVEL)
 
 
 def points_picture(release: Release) -> PointsPicture:
-    """Draw the finest level that is not too fine."""
+    """Draw the level that `drawn_level` chooses."""
     level = drawn_level(release)
     nodes = large_first(release, release.nodes(level))
     rectangles = release.tree.rectangles(nodes)
@@ -251,7 +252,7 @@ def points_picture(release: Release) -> PointsPicture:
     area = release.domain.areas_km2(rectangles)
     density = np.divide(release.count[nodes], area, out=np.zeros(len(nodes)), where=area > 0)
     scale = density_scale(density, np.nan_to_num(area), release.domain, noun(release))
-    looks = _looks(density, scale.top)
+    looks = _css_classes(density, scale.top)
     paths = _rectangles(release.domain, paper, rectangles)
     return PointsPicture(
         paper=paper,
@@ -262,14 +263,14 @@ def points_picture(release: Release) -> PointsPicture:
         above=[f"p{step}" for step in range(_ABOVE + 1)],
         below=[f"n{step}" for step in range(1, _BELOW + 1)] if (density < 0).any() else [],
         title=scale.title,
-        ticks=("0", short(scale.top / 4), f"{short(scale.top)} and more"),
+        ticks=("0", format_short(scale.top / 4), f"{format_short(scale.top)} and more"),
         level=level,
         note=OVERLAP if release.tree.overlaps else None,
     )
 
 
-def _looks(density: Floats, top: float) -> list[str]:
-    """Classes of (k,) densities: steps of the scale's square root."""
+def _css_classes(density: Floats, top: float) -> list[str]:
+    """The CSS class of each density: "p0" to "p24" from zero up, "n1" to "n8" below zero, in steps of the square root."""
     strength = np.sqrt(np.minimum(np.abs(density) / top, 1.0))
     above, below = np.rint(strength * _ABOVE).astype(int), np.maximum(np.rint(strength * _BELOW).astype(int), 1)
     return [
@@ -278,7 +279,7 @@ def _looks(density: Floats, top: float) -> list[str]:
 
 
 def _swatches(scale: Scale, *, overlaps: bool) -> list[Swatch]:
-    """The colours of all classes, on light and on dark pages."""
+    """All CSS classes with their colours."""
     steps = [(f"p{step}", (step / _ABOVE) ** 2) for step in range(_ABOVE + 1)]
     steps += [(f"n{step}", -((step / _BELOW) ** 2)) for step in range(1, _BELOW + 1)]
     values = scale.top * np.array([value for _, value in steps])
@@ -296,7 +297,7 @@ def _swatches(scale: Scale, *, overlaps: bool) -> list[Swatch]:
 
 
 def _rectangles(domain: Domain, paper: Paper, rectangles: NDArray[np.integer]) -> list[str]:
-    """SVG paths of (k, 4) lattice rectangles; neighbours share their edges exactly."""
+    """SVG paths of (k, 4) lattice rectangles. Neighbours share their edges exactly, since corners are rounded before differences."""
     west, south, east, north = on_plane(domain, rectangles).T
     left, bottom = paper.place(np.column_stack([west, south])).T
     right, top = paper.place(np.column_stack([east, north])).T
@@ -305,13 +306,12 @@ def _rectangles(domain: Domain, paper: Paper, rectangles: NDArray[np.integer]) -
 
 
 def _partition_texts(release: Release, nodes: Integers) -> list[str]:
-    """What pointing at partitions shows: each with the interval that it has alone."""
+    """Texts shown on hovering over partitions: count and interval, which holds for one partition alone."""
     unit = noun(release)
     low, high = release.interval(nodes)
-    counts = np.rint(release.count[nodes]) + 0.0
     return [
-        f"{count:,.0f} {unit}, 95 % between {a:,.0f} and {b:,.0f} for this one alone"
-        for count, a, b in zip(counts.tolist(), low.tolist(), high.tolist(), strict=True)
+        f"{format_count(count)} {unit}, 95 % between {format_count(a)} and {format_count(b)} for this one alone"
+        for count, a, b in zip(release.count[nodes].tolist(), low.tolist(), high.tolist(), strict=True)
     ]
 
 
@@ -327,13 +327,13 @@ class PairRows:
     """Released pairs of one level, most trips first.
 
     Attributes:
-        level: 1 to g.
-        origin: (k,) places.
-        destination: (k,) places.
-        count: (k,) trips.
-        stddev: (k,) of the noise.
-        low: (k,) ends of intervals that hold for all pairs at once, since pairs are shown for their size.
-        high: (k,)
+        level: 1 for the coarsest.
+        origin: (k,) indices of regions.
+        destination: (k,) likewise.
+        count: (k,) trips, above 0.
+        stddev: (k,) standard deviations of the noise.
+        low: (k,) lower ends of 95 % intervals that hold for all pairs at once, as the shown pairs were chosen by size.
+        high: (k,) upper ends.
     """
 
     level: int
@@ -347,29 +347,29 @@ class PairRows:
 
 @dataclass(frozen=True, kw_only=True)
 class Arc:
-    """One pair on the map: its path, the ends of its gradient, its width, how strong it is (0 to 1) and its text."""
+    """The arc of one pair: path, both ends of its colour gradient, width, opacity (0 to 1) and text on hovering."""
 
     path: str
     ends: tuple[int, int, int, int]
     width: int
     strength: str
-    told: str
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class TripsPicture:
-    """What the template draws.
+    """Values for the template of a map of trips.
 
     Attributes:
         paper: the sheet.
         land: paths of land and borders by name.
-        regions: path and name of each region with an outline.
-        dots: column, row and name of each region without.
-        arcs: the strongest last.
-        samples: text and width for the legend.
-        level: which is drawn.
-        drawable: how many pairs of different regions with trips there are.
-        outside: whether arcs were left out because they lead beyond the sheet.
+        regions: path and name of each region that has an outline.
+        dots: column, row and name of each region without an outline.
+        arcs: of the largest pairs, the largest last.
+        samples: number and width of the arcs in the legend.
+        level: the drawn level.
+        drawable: how many pairs of different regions were released with trips.
+        outside: whether pairs were left out because an end lies outside the sheet.
     """
 
     paper: Paper
@@ -384,7 +384,7 @@ class TripsPicture:
 
 
 def pair_rows(release: FlowRelease, level: int) -> PairRows:
-    """The pairs of a level that were released with trips."""
+    """The pairs of a level that were released with more than 0 trips."""
     at, stddev = release.stages[2 * level], release.stddev(2 * level)
     low, high = pair_intervals(release, 2 * level)
     order = np.lexsort((at.destination, at.origin, -at.count))
@@ -401,15 +401,22 @@ def pair_rows(release: FlowRelease, level: int) -> PairRows:
 
 
 def pair_name(release: FlowRelease, level: int, origin: int, destination: int) -> str:
-    """A pair in words: "A to B", or "within A"."""
+    """A pair in words: "A to B", or "within A".
+
+    Args:
+        release: public.
+        level: 1 for the coarsest.
+        origin: index of the origin region.
+        destination: index of the destination region.
+    """
     one, other = release.tree.origins.names_of(level)[origin], release.tree.destinations.names_of(level)[destination]
     return f"within {one}" if origin == destination and release.tree.origins == release.tree.destinations else f"{one} to {other}"
 
 
 def trips_picture(release: FlowRelease) -> TripsPicture | None:
-    """Draw the strongest pairs of different regions over the regions' outlines; None if the regions have no places.
+    """Draw the largest pairs of different regions as arcs over the regions; None if the regions have no geometry.
 
-    The finest level is drawn on which most of the arcs are long enough to be seen; if that is none, the finest that fits.
+    The level is the finest on which most of the arcs are long enough to be seen; if there is none, the finest with at most 5,000 regions.
     """
     origins, destinations = release.tree.origins, release.tree.destinations
     hierarchies, levels = [origins] if origins == destinations else [origins, destinations], _levels(release)
@@ -417,21 +424,21 @@ def trips_picture(release: FlowRelease) -> TripsPicture | None:
         return None
     bounds = fitted_bounds(hierarchies, 900, 700)
     paper = regions_paper(bounds)
-    rows = pair_rows(release, next((level for level in levels if _is_seen(release, level, paper)), levels[0]))
-    grounds = [_ground(each, rows.level, paper) for each in hierarchies]
+    rows = pair_rows(release, next((level for level in levels if _arcs_are_visible(release, level, paper)), levels[0]))
+    grounds = [_shapes_of(each, rows.level, paper) for each in hierarchies]
     start, end = _ends(release, rows.level, paper)
-    chosen, drawable, outside = _chosen(rows, (start, end), paper, same=len(hierarchies) == 1)
+    chosen, drawable, outside = _drawn_pairs(rows, (start, end), paper, same=len(hierarchies) == 1)
     top = top_of(rows.count[chosen])
     strength = np.sqrt(np.minimum(rows.count[chosen] / top, 1.0))
     ends = np.column_stack([start[rows.origin[chosen]], end[rows.destination[chosen]]])
-    told = _pair_texts(release, rows, chosen)
+    text = _pair_texts(release, rows, chosen)
     return TripsPicture(
         paper=paper,
         land=paper.land(bounds),
         regions=[row for shapes, _ in grounds for row in shapes],
         dots=[row for _, dots in grounds for row in dots],
-        arcs=[_arc(*each) for each in zip(ends.tolist(), strength.tolist(), told, strict=True)][::-1],
-        samples=[(f"{share * top:,.0f}", _width(share**0.5)) for share in _SAMPLES if share * top >= 1],
+        arcs=[_arc(*each) for each in zip(ends.tolist(), strength.tolist(), text, strict=True)][::-1],
+        samples=[(format_count(share * top), _width(share**0.5)) for share in _SAMPLES if share * top >= 1],
         level=rows.level,
         drawable=drawable,
         outside=outside,
@@ -439,22 +446,22 @@ def trips_picture(release: FlowRelease) -> TripsPicture | None:
 
 
 def _levels(release: FlowRelease) -> list[int]:
-    """Levels that fit on a map, the finest first: at most 5,000 regions on each side, all with places."""
+    """Levels that can be drawn, the finest first: at most 5,000 regions on each side, all with geometry."""
     both = release.tree.origins, release.tree.destinations
     fits = [level for level in range(release.depth, 0, -1) if max(each.size(level) for each in both) <= MOST_REGIONS]
     return [level for level in fits if all(each.centres(level) is not None for each in both)]
 
 
-def _is_seen(release: FlowRelease, level: int, paper: Paper) -> bool:
-    """Whether most of the strongest arcs of a level are long enough to be seen."""
+def _arcs_are_visible(release: FlowRelease, level: int, paper: Paper) -> bool:
+    """Whether most arcs of a level's largest pairs are long enough to be seen."""
     rows, (start, end) = pair_rows(release, level), _ends(release, level, paper)
-    chosen, _, _ = _chosen(rows, (start, end), paper, same=release.tree.origins == release.tree.destinations)
+    chosen, _, _ = _drawn_pairs(rows, (start, end), paper, same=release.tree.origins == release.tree.destinations)
     length = np.hypot(*(start[rows.origin[chosen]] - end[rows.destination[chosen]]).T)
     return bool(len(chosen)) and bool(np.median(length) >= _SHORTEST)
 
 
 def _ends(release: FlowRelease, level: int, paper: Paper) -> tuple[Integers, Integers]:
-    """Where origins and destinations of a level are on a sheet."""
+    """Columns and rows of the centres of a level's origins and of its destinations."""
     return paper.degrees(_centres(release.tree.origins, level)), paper.degrees(_centres(release.tree.destinations, level))
 
 
@@ -464,8 +471,8 @@ def _centres(regions: Regions, level: int) -> Floats:
     return centres
 
 
-def _ground(regions: Regions, level: int, paper: Paper) -> tuple[list[tuple[str, str]], list[tuple[int, int, str]]]:
-    """Outlines with names; or places with names, where regions are points."""
+def _shapes_of(regions: Regions, level: int, paper: Paper) -> tuple[list[tuple[str, str]], list[tuple[int, int, str]]]:
+    """The regions of a level as outlines with names, or, where they are points, as columns, rows and names."""
     names = [str(name) for name in regions.names_of(level)]
     outlines = regions.outlines(level)
     if outlines is not None:
@@ -476,8 +483,8 @@ def _ground(regions: Regions, level: int, paper: Paper) -> tuple[list[tuple[str,
     return [], [(x, y, name) for (x, y), name, seen in zip(places.tolist(), names, inside, strict=True) if seen]
 
 
-def _chosen(rows: PairRows, places: tuple[Integers, Integers], paper: Paper, *, same: bool) -> tuple[Integers, int, bool]:
-    """Which rows are drawn, the strongest first; how many there are to choose from; whether some lie beyond the sheet."""
+def _drawn_pairs(rows: PairRows, places: tuple[Integers, Integers], paper: Paper, *, same: bool) -> tuple[Integers, int, bool]:
+    """The drawn rows, the largest first; the number of pairs of different regions; whether some of these lie outside the sheet."""
     differ = rows.origin != rows.destination if same else np.ones(len(rows.count), np.bool_)
     inside = _inside(places[0], paper)[rows.origin] & _inside(places[1], paper)[rows.destination]
     chosen = np.flatnonzero(differ & inside)
@@ -492,8 +499,8 @@ def _width(strength: float) -> int:
     return round(_THINNEST + (_THICKEST - _THINNEST) * strength)
 
 
-def _arc(ends: list[int], strength: float, told: str) -> Arc:
-    """A curve that bends to its right, so that both directions of a pair are seen."""
+def _arc(ends: list[int], strength: float, text: str) -> Arc:
+    """A curve that bends to the right of its direction, so that both directions of a pair are visible."""
     x, y, far_x, far_y = ends
     bent_x, bent_y = (x + far_x) / 2 - _BEND * (far_y - y), (y + far_y) / 2 + _BEND * (far_x - x)
     return Arc(
@@ -501,13 +508,14 @@ def _arc(ends: list[int], strength: float, told: str) -> Arc:
         ends=(x, y, far_x, far_y),
         width=_width(strength),
         strength=f"{0.3 + 0.6 * strength:.2f}",
-        told=told,
+        text=text,
     )
 
 
 def _pair_texts(release: FlowRelease, rows: PairRows, chosen: Integers) -> list[str]:
     columns = (rows.origin, rows.destination, rows.count, rows.low, rows.high)
     return [
-        f"{pair_name(release, rows.level, o, d)}: {count:,} trips, 95 % between {low:,.0f} and {high:,.0f} for all pairs at once"
+        f"{pair_name(release, rows.level, o, d)}: {count:,} trips, 95 % between {format_count(low)} and {format_count(high)}"
+        " for all pairs at once"
         for o, d, count, low, high in zip(*(column[chosen].tolist() for column in columns), strict=True)
     ]

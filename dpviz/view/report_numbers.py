@@ -1,17 +1,18 @@
-"""The numbers of a report: where the budget went, how large the noise is by level, worked examples, and code to read the files."""
+"""The numbers of a report: budget per level, noise per level, examples of released numbers, and code that reads the files."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpviz.amounts import MISSING, format_count, format_decimal, format_percent, format_upper_bound, round_to
 from dpviz.arrays import Floats
 from dpviz.privacy.budget import Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.receipt import Receipt, Step
@@ -24,21 +25,21 @@ from dpviz.space.domain import Domain
 from dpviz.view.report_maps import pair_name, pair_rows
 
 _PRIORS = (0.01, 0.1, 0.5)
-_READ_AT = Fraction(1, 10**6)
+_DELTA_OF_RHO = Fraction(1, 10**6)
 _LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One row of the pyramid.
+    """One row of the chart of the budget: what was spent at one level.
 
     Attributes:
-        name: of the level, or what was bought where there is no level.
-        counts: share of the row's bar for counts, of the whole budget, 0 to 1.
-        structure: likewise, for choosing the structure.
+        name: of the level, or the purpose of a step that has no level.
+        counts: share of the whole budget that was spent on counts, 0 to 1.
+        structure: share of the whole budget that was spent on the structure, 0 to 1.
         amount: both together, as a decimal.
         exact: both together, as a fraction.
-        percent: of what could be spent.
+        percent: both together, in percent of the whole budget.
     """
 
     name: str
@@ -51,16 +52,16 @@ class Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class Odds:
-    """The guarantee in plain numbers, all rounded so that they still hold.
+    """The privacy guarantee in numbers for lay readers; each is rounded so that the statement stays true.
 
     Attributes:
         epsilon: the bound, as a decimal.
         factor: e to the epsilon.
-        twice: its square, for what rests on two units.
-        delta: as a decimal, and as "1 in so many"; "" where it is 0.
-        one_in: likewise.
-        rho: as a decimal where the guarantee is zero-concentrated, of which epsilon is a reading at this delta; else "".
-        beliefs: percent that somebody was sure before, and at least and at most after seeing the release.
+        twice: its square, for conclusions that involve two units.
+        delta: as a decimal; "" if it is 0.
+        one_in: 1 / delta, for "1 in 1,000"; "" if delta is 0.
+        rho: as a decimal, for zero-concentrated privacy, where epsilon is converted from rho at this delta; else "".
+        beliefs: rows of an attacker's belief in percent: before the release, and the least and the most after seeing it.
     """
 
     epsilon: str
@@ -73,9 +74,9 @@ class Odds:
 
 
 def pyramid(release: Release | FlowRelease) -> list[Layer]:
-    """What was spent at each level, the whole first; steps without a level have rows of their own above.
+    """What was spent at each level, the whole area first; steps without a level come before them.
 
-    What is spent on paths that end early, in place of later steps, is left out: it is not added up.
+    Steps that early leaves take instead of later ones are left out, as they are not added up.
     """
     sums: dict[tuple[bool, int | str], tuple[Fraction, Fraction]] = {}
     for step in release.receipt.steps:
@@ -88,25 +89,6 @@ def pyramid(release: Release | FlowRelease) -> list[Layer]:
     return [_layer(release, *row) for row in [*(row for row in rows if isinstance(row[0], str)), *levels]]
 
 
-def decimal(value: Fraction | float, digits: int = 4) -> str:
-    """A fraction as a short decimal.
-
-    >>> decimal(Fraction(1, 3)), decimal(89_129_640), decimal(Fraction(1, 10**8))
-    ('0.3333', '89,129,640', '1e-8')
-    """
-    number = float(value)
-    return f"{number:,.0f}" if number >= 10**digits else f"{number:.{digits}g}".replace("e-0", "e-")
-
-
-def upper(value: Fraction, digits: int = 4) -> str:
-    """The same, never below the fraction.
-
-    >>> upper(Fraction(1, 3)), upper(Fraction(1, 2)), upper(Fraction(1, 10**8))
-    ('0.3334', '0.5', '1e-8')
-    """
-    return f"{math.ceil(value):,}" if value >= 10**digits else decimal(float(_rounded(value, digits, ROUND_CEILING)), digits)
-
-
 def is_structure(step: Step, release: Release | FlowRelease) -> bool:
     """Whether a step chose the structure (splits, medians, sizes), not the counts that are published."""
     return isinstance(release, Release) and not step.purpose.startswith("counts")
@@ -115,61 +97,59 @@ def is_structure(step: Step, release: Release | FlowRelease) -> bool:
 def place_name(release: Release | FlowRelease, level: int | None) -> str:
     """A level, 0 for the whole, or a stage in words."""
     if level is None:
-        return "–"
+        return MISSING
     if isinstance(release, FlowRelease):
         return release.tree.title(level)
     return "whole area" if level == 0 else f"level {level}, the finest" if level == release.height else f"level {level}"
 
 
 def odds(receipt: Receipt) -> Odds:
-    """What the spent budget lets anybody conclude."""
+    """The numbers that explain what the spent budget guarantees."""
     spent: Budget = receipt.spent
     rho = spent.rho if isinstance(spent, ZcdpBudget) else None
-    bound = spent.to_approx(_READ_AT) if isinstance(spent, ZcdpBudget) else spent
+    bound = spent.to_approx(_DELTA_OF_RHO) if isinstance(spent, ZcdpBudget) else spent
     epsilon, delta = float(bound.epsilon), Fraction(0) if isinstance(bound, PureBudget) else bound.delta
     factor = math.exp(min(epsilon, _LARGEST_EXPONENT))
     return Odds(
-        epsilon=upper(bound.epsilon),
-        factor=_times(factor),
-        twice=_times(math.exp(min(2 * epsilon, _LARGEST_EXPONENT))),
-        delta=upper(delta, 3) if delta else "",
-        one_in=f"{float(1 / delta):,.0f}" if delta else "",
-        rho="" if rho is None else upper(rho),
-        beliefs=[_beliefs(prior, factor) for prior in _PRIORS],
+        epsilon=format_upper_bound(bound.epsilon),
+        factor=_factor_text(factor),
+        twice=_factor_text(math.exp(min(2 * epsilon, _LARGEST_EXPONENT))),
+        delta=format_upper_bound(delta, 3) if delta else "",
+        one_in=format_count(1 / delta) if delta else "",
+        rho="" if rho is None else format_upper_bound(rho),
+        beliefs=[_belief_row(prior, factor) for prior in _PRIORS],
     )
 
 
-def _beliefs(prior: float, factor: float) -> tuple[str, str, str]:
-    """Before, and at least and at most after."""
-    least, most = _percent(_after(prior, 1 / factor), ROUND_FLOOR), _percent(_after(prior, factor), ROUND_CEILING)
+def _belief_row(prior: float, factor: float) -> tuple[str, str, str]:
+    """A belief before the release, and the least and the most that it can be afterwards."""
+    least, most = (
+        _bound_percent(_update(prior, 1 / factor), ROUND_FLOOR),
+        _bound_percent(_update(prior, factor), ROUND_CEILING),
+    )
     return f"{100 * prior:.0f} %", least, most
 
 
-def _after(prior: float, factor: float) -> float:
-    """What a belief becomes when its odds are multiplied."""
+def _update(prior: float, factor: float) -> float:
+    """The probability after its odds were multiplied by a factor."""
     return prior * factor / (prior * factor + 1 - prior)
 
 
-def _times(factor: float) -> str:
-    """A factor that is no smaller than the one given."""
+def _factor_text(factor: float) -> str:
+    """A factor as text, rounded up."""
     if factor < 1000:
         return f"{Decimal(factor).quantize(Decimal('0.01'), ROUND_CEILING):,}"
-    return f"{math.ceil(factor):,}" if factor < 1e9 else f"{_rounded(Fraction(factor), 2, ROUND_CEILING):.1e}"
+    return f"{math.ceil(factor):,}" if factor < 1e9 else f"{round_to(Fraction(factor), 2, ROUND_CEILING):.1e}"
 
 
-def _percent(share: float, rounding: str) -> str:
-    """A probability with a digit behind the point, small ones with two digits; rounded the way that keeps a bound a bound."""
+def _bound_percent(share: float, rounding: str) -> str:
+    """A probability in percent: one decimal, or two digits below 10 %. The rounding direction keeps a bound a bound."""
     percent = Decimal(100 * share)
     if percent < Decimal("0.1") and rounding == ROUND_FLOOR:
         return "0 %"
     if percent < 10:
-        return f"{float(_rounded(Fraction(percent), 2, rounding)):.2g} %"
+        return f"{float(round_to(Fraction(percent), 2, rounding)):.2g} %"
     return f"{percent.quantize(Decimal('0.1'), rounding)} %".replace(".0 ", " ")
-
-
-def _rounded(value: Fraction, digits: int, rounding: str) -> Decimal:
-    with localcontext(prec=digits, rounding=rounding):
-        return Decimal(value.numerator) / value.denominator
 
 
 def _layer(release: Release | FlowRelease, where: int | str, counts: Fraction, structure: Fraction) -> Layer:
@@ -178,14 +158,14 @@ def _layer(release: Release | FlowRelease, where: int | str, counts: Fraction, s
         name=where if isinstance(where, str) else place_name(release, where),
         counts=float(counts / whole),
         structure=float(structure / whole),
-        amount=decimal(amount),
+        amount=format_decimal(amount),
         exact=str(amount),
-        percent=f"{100 * float(amount / whole):.3g} %",
+        percent=format_percent(amount / whole),
     )
 
 
 CLASSES = ("high", "medium", "low")
-_WIDE = 20.0
+_LOGARITHMIC_FROM = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +180,7 @@ class LevelRow:
         median: standard deviation of the noise, the median; None where it is not known.
         p95: its 95th percentile.
         width: of the 95 % intervals, the median.
-        shares: of partitions or pairs of high, medium and low reliability, in percent.
+        shares: percent of the partitions or pairs that have high, medium and low reliability.
         grade: "usable", "rough" or "mostly noise".
     """
 
@@ -217,11 +197,11 @@ class LevelRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """A scale of a chart.
+    """The horizontal axis of a chart.
 
     Attributes:
-        ticks: place (0 to 1) and text.
-        logarithmic: by powers of ten.
+        ticks: position (0 to 1) and text of each.
+        logarithmic: whether positions grow with the logarithm.
         low: left end.
         high: right end.
     """
@@ -232,7 +212,7 @@ class Axis:
     high: float
 
     def place(self, value: float) -> float:
-        """0 to 1; what lies beyond the ends is put on them."""
+        """The position of a value, 0 to 1; values beyond the ends are placed on them."""
         if self.logarithmic:
             found = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         else:
@@ -245,18 +225,18 @@ def level_rows(release: Release | FlowRelease, levels: list[dict[str, Any]]) -> 
 
     Args:
         release: public.
-        levels: what the manifest says of its expected utility, level by level.
+        levels: the expected utility per level, from the manifest.
     """
     grades = [each.grade for each in verdict(release).levels]
     return [_row(release, level, facts, grade) for level, (facts, grade) in enumerate(zip(levels, grades, strict=True))]
 
 
 def error_axis(rows: list[LevelRow]) -> Axis:
-    """The axis that holds all standard deviations; logarithmic where they differ much."""
+    """An axis for all standard deviations; logarithmic if they differ by a factor of 20 or more."""
     values = [value for row in rows for value in (row.median, row.p95) if value]
     low, high = min(values, default=1.0), max(values, default=1.0)
-    if high < _WIDE * low:
-        step = _nice(high / 4)
+    if high < _LOGARITHMIC_FROM * low:
+        step = _round_up(high / 4)
         ends = step * math.ceil(high / step - 1e-9)
         return Axis(
             ticks=[(k * step / ends, f"{k * step:,.3g}" if step < 1 else f"{k * step:,.0f}") for k in range(round(ends / step) + 1)],
@@ -271,7 +251,12 @@ def error_axis(rows: list[LevelRow]) -> Axis:
 
 
 def shares_of(count: NDArray[Any], stddev: Floats) -> tuple[float, float, float]:
-    """How many percent are of high, medium and low reliability."""
+    """Percent of the counts that have high, medium and low reliability.
+
+    Args:
+        count: (k,) released counts.
+        stddev: (k,) their standard deviations.
+    """
     found = reliability(count, stddev)
     names = np.array(found.dictionary.to_pylist(), object)[found.indices.to_numpy()]
     return tuple(100 * float((names == name).sum()) / max(len(names), 1) for name in CLASSES)  # type: ignore[return-value]
@@ -300,20 +285,20 @@ def _row(release: Release | FlowRelease, level: int, facts: dict[str, Any], grad
     )
 
 
-def _nice(value: float) -> float:
+def _round_up(value: float) -> float:
     """The next of 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(value))
     return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-9))
 
 
-_PLACES = {
+_POSITIONS = {
     "at the centre": (1 / 2, 1 / 2),
     "south-west": (1 / 4, 1 / 4),
     "south-east": (3 / 4, 1 / 4),
     "north-west": (1 / 4, 3 / 4),
     "north-east": (3 / 4, 3 / 4),
 }
-"""Public places in the domain, as shares of its width and height."""
+"""Positions in the domain, as shares of its width and height; fixed in advance, so that no count decides which partition is shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,7 +306,7 @@ class Example:
     """One released number.
 
     Attributes:
-        kind: how it was chosen.
+        kind: how the partition or pair was chosen.
         where: the partition or pair in words.
         count: as a text.
         low: lower end of its interval.
@@ -341,14 +326,14 @@ class Example:
 
 @dataclass(frozen=True, kw_only=True)
 class Sums:
-    """What becomes of errors when the smallest parts are added up.
+    """How errors add up from the smallest parts to the whole.
 
     Attributes:
-        parts: how many there are.
-        single: median standard deviation of one.
-        piled: standard deviation of their sum if their errors had nothing to do with each other.
-        stated: standard deviation of the whole.
-        drift: whether errors pile up: the whole is hardly better known than by piling up.
+        parts: how many smallest parts there are.
+        single: median standard deviation of one of them.
+        piled: standard deviation of their sum, if their errors were independent.
+        stated: standard deviation of the number for the whole.
+        drift: whether the errors do accumulate: `stated` is more than 80 % of `piled`.
         agree: whether the released numbers of the smallest parts add up to that of the whole.
     """
 
@@ -361,23 +346,23 @@ class Sums:
 
 
 def point_examples(release: Release, level: int) -> list[Example]:
-    """The whole, and the partitions of a level at public places: the centre of the domain and those of its quarters.
+    """The partitions of a level at the centre of the domain and of its quarters, and the whole.
 
-    They are chosen without a look at the counts, so that each interval holds with its probability. The centre comes first.
+    They are chosen without looking at the counts, so that each interval holds with its stated probability.
     """
-    nodes = _at_places(release, release.nodes(level))
+    nodes = _nodes_at_positions(release, release.nodes(level))
     found = [_point_example(release, kind, node) for node, kind in nodes.items()]
     return found if 0 in nodes else [*found, _point_example(release, "the whole", 0)]
 
 
-def _at_places(release: Release, nodes: NDArray[np.int64]) -> dict[int, str]:
-    """Which of the nodes lie at the public places, each once, with the names of the places."""
+def _nodes_at_positions(release: Release, nodes: NDArray[np.int64]) -> dict[int, str]:
+    """The nodes at the fixed positions, each once, with the names of the positions."""
     tree, side = release.tree, release.domain.side
-    column, row = (np.array([int(share[axis] * side) for share in _PLACES.values()], np.int32) for axis in (0, 1))
+    column, row = (np.array([int(share[axis] * side) for share in _POSITIONS.values()], np.int32) for axis in (0, 1))
     shown = np.zeros(len(tree), np.bool_)
     shown[nodes] = True
     found: dict[int, str] = {}
-    for kind, leaf in zip(_PLACES, tree.leaf_of(column, row).tolist(), strict=True):
+    for kind, leaf in zip(_POSITIONS, tree.leaf_of(column, row).tolist(), strict=True):
         node = leaf
         while not shown[node]:
             node = int(tree.parent[node])
@@ -390,14 +375,14 @@ def _point_example(release: Release, kind: str, node: int) -> Example:
     count, stddev, (low, high) = release.count[at], release.stddev[at], release.interval(at)
     return Example(
         kind=kind,
-        where="the whole area" if node == 0 else f"partition {node:,} ({_box(release.domain, release.tree.rectangles(at)[0])})",
-        **_numbers(count[0], stddev[0], low[0], high[0]),
-        reliability=_classes(count, stddev)[0],
+        where="the whole area" if node == 0 else f"partition {node:,} ({_bounds_text(release.domain, release.tree.rectangles(at)[0])})",
+        **_example_texts(count[0], stddev[0], low[0], high[0]),
+        reliability=_reliability_names(count, stddev)[0],
     )
 
 
 def trip_examples(release: FlowRelease) -> list[Example]:
-    """Released pairs of the coarsest level, chosen by their places in the lists of regions, and all trips."""
+    """Released pairs of the coarsest level, chosen by their positions in the lists of regions, and all trips."""
     level, at = min(1, release.depth), release.stages[2 * min(1, release.depth)]
     size = release.tree.origins.size(level), release.tree.destinations.size(level)
     wanted = dict.fromkeys((int(u * (size[0] - 1)), int(v * (size[1] - 1))) for u, v in ((0, 0), (0, 1), (1, 0), (0.5, 0.5), (1, 1)))
@@ -407,10 +392,10 @@ def trip_examples(release: FlowRelease) -> list[Example]:
     low, high = interval(at.noisy, stddev)
     found = [
         Example(
-            kind="by its place in the list",
+            kind="by its position in the list",
             where=pair_name(release, level, int(at.origin[one]), int(at.destination[one])),
-            **_numbers(at.count[one], stddev[one], low[one], high[one]),
-            reliability=_classes(at.count[[one]], stddev[[one]])[0],
+            **_example_texts(at.count[one], stddev[one], low[one], high[one]),
+            reliability=_reliability_names(at.count[[one]], stddev[[one]])[0],
         )
         for one in pairs
     ]
@@ -421,20 +406,20 @@ def _all_trips(release: FlowRelease) -> list[Example]:
     at, stddev = release.stages[0], release.stddev(0)
     low, high = interval(at.noisy, stddev)
     return [
-        Example(kind="the whole", where="all trips", **_numbers(*row), reliability=_classes(at.count, stddev)[0])
+        Example(kind="the whole", where="all trips", **_example_texts(*row), reliability=_reliability_names(at.count, stddev)[0])
         for row in zip(at.count.tolist(), stddev.tolist(), low.tolist(), high.tolist(), strict=True)
     ]
 
 
 def largest_pairs(release: FlowRelease, most: int) -> list[Example]:
-    """The released pairs of the finest level with the most trips; their intervals hold for all numbers of the release at once."""
+    """The `most` released pairs of the finest level with the most trips; their intervals hold for all pairs at once."""
     rows = pair_rows(release, release.depth)
-    named = _classes(rows.count, rows.stddev)
+    named = _reliability_names(rows.count, rows.stddev)
     return [
         Example(
             kind=str(at + 1),
             where=pair_name(release, rows.level, int(rows.origin[at]), int(rows.destination[at])),
-            **_numbers(rows.count[at], rows.stddev[at], rows.low[at], rows.high[at]),
+            **_example_texts(rows.count[at], rows.stddev[at], rows.low[at], rows.high[at]),
             reliability=named[at],
         )
         for at in range(min(most, len(rows.count)))
@@ -462,27 +447,18 @@ def sums_of(release: Release | FlowRelease) -> Sums:
     )
 
 
-def _classes(count: NDArray[Any], stddev: Floats) -> list[str]:
+def _reliability_names(count: NDArray[Any], stddev: Floats) -> list[str]:
     return [str(name) for name in reliability(count, stddev).to_pylist()]
 
 
-def _numbers(count: float, stddev: float, low: float, high: float) -> dict[str, str]:
+def _example_texts(count: float, stddev: float, low: float, high: float) -> dict[str, str]:
     share = 100 * stddev / count if count >= 0.5 and stddev < 10 * count else np.nan
-    relative = "–" if np.isnan(share) else "under 0.1 %" if share < 0.1 else f"{share:.{0 if share >= 10 else 1}f} %"
-    return {"count": whole(count), "low": whole(low), "high": whole(high), "relative": relative}
+    relative = MISSING if np.isnan(share) else "under 0.1 %" if share < 0.1 else f"{share:.{0 if share >= 10 else 1}f} %"
+    return {"count": format_count(count), "low": format_count(low), "high": format_count(high), "relative": relative}
 
 
-def whole(value: float) -> str:
-    """A number rounded to a whole one, with thousands separators and a true minus.
-
-    >>> whole(-1234.4), whole(-0.2)
-    ('−1,234', '0')
-    """
-    return f"{round(float(value)):,}".replace("-", "−") if math.isfinite(value) else "unknown"
-
-
-def _box(domain: Domain, rectangle: NDArray[np.integer]) -> str:
-    """Where a partition lies, with as many decimals as its size needs."""
+def _bounds_text(domain: Domain, rectangle: NDArray[np.integer]) -> str:
+    """The bounds of a partition in words, with as many decimals as its size needs."""
     west, south, east, north = domain.coordinates(rectangle).tolist()
     decimals = max(0, min(6, 1 - math.floor(math.log10(max(min(east - west, north - south), 1e-6)))))
     if not domain.is_geographic:
@@ -508,17 +484,20 @@ _SHAPES, _BOUNDS = "table.geometry.to_numpy()", 'shapely.box(table["west"], tabl
 
 
 def snippet(release: Release | FlowRelease, formats: Sequence[str]) -> str | None:
-    """Python that adds up the released counts in a box, or the trips from a region; None where no file has a table of them.
+    """Example code that reads the release's files: it adds up the counts in a box, or the trips from a region.
 
     Args:
         release: public.
-        formats: that its files are written in.
+        formats: of its files.
+
+    Returns:
+        Python code; None if no file has a table that it could read.
     """
-    return _points(release, formats) if isinstance(release, Release) else _trips(release, formats)
+    return _points_snippet(release, formats) if isinstance(release, Release) else _trips_snippet(release, formats)
 
 
-def _points(release: Release, formats: Sequence[str]) -> str | None:
-    """Adds up the middle of the domain, in its own coordinates; partitions that it cuts count by the share of their area."""
+def _points_snippet(release: Release, formats: Sequence[str]) -> str | None:
+    """Code that adds up the counts in the middle of the domain; partitions that the box cuts count by their share of area in it."""
     crs, stem = release.domain.crs, TABLE.removesuffix(".parquet")
     west, south, east, north = release.domain.bounds
     middle = (west + (east - west) / 4, south + (north - south) / 4, east - (east - west) / 4, north - (north - south) / 4)
@@ -532,8 +511,8 @@ def _points(release: Release, formats: Sequence[str]) -> str | None:
     return _POINTS.format(library="geopandas", read=f'read_file("{stem}.geojson").to_crs({crs!r})', parts=_SHAPES, box=box)
 
 
-def _trips(release: FlowRelease, formats: Sequence[str]) -> str | None:
-    """Adds up the trips that begin in the first region of the finest level."""
+def _trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
+    """Code that adds up the trips that begin in the first region of the finest level."""
     origins = release.tree.origins
     first = origins.ids_of(origins.depth)[:1]
     if "geoparquet" in formats:

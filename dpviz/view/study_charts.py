@@ -1,4 +1,4 @@
-"""Charts of studies: error against epsilon with bands and the frontier, its parts and times; and the HTF paper's figures."""
+"""Charts of studies (error against epsilon, parts of the error, run times), of the split objective, and of the HTF paper."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from dpviz.amounts import format_budget_symbols
 from dpviz.view.charts import (
     AXIS,
     COLORS,
@@ -52,12 +53,12 @@ _LOOKS |= {"KdTree (geo)": 5, "KdTree (uniform)": 6, "UG": 4, "AG": 5, "Singular
 
 Columns = tuple[str, str, str, str]
 
-_BEST, _SEEN, _TRIED, _END = "best line of all", "looked at by the paper's search", "tried by default", "where the search ends"
+_BEST, _SEEN, _TRIED, _END = "best line", "visited by the paper's search", "tried by default", "end of the paper's search"
 _KINDS = {_SEEN: ("#e69f00", "circle"), _END: ("#d55e00", "diamond"), _TRIED: ("#cc79a7", "triangle-up"), _BEST: ("#009e73", "cross")}
 
 
 def figure_3(table: pd.DataFrame, epsilon: float, queries: str = "random", measure: str = "mre", *, height: int = 340) -> alt.LayerChart:
-    """HTF against kd-trees by height; a large mark is where HTF found the height itself.
+    """HTF against kd-trees by height; large marks are runs in which HTF chose the height itself.
 
     Args:
         table: of `dpviz.papers.htf.figure_3`. CURATOR ONLY: errors are measured against the truth.
@@ -74,19 +75,19 @@ def figure_4(table: pd.DataFrame, stop: int, queries: str = "random", measure: s
 
     Args:
         table: of `dpviz.papers.htf.figure_4`. CURATOR ONLY.
-        stop: a stop count of the table; methods that have none are shown with each.
+        stop: a stop count of the table; methods without one are always shown.
         queries: a workload of the table.
         measure: a column, one of `MEASURES`.
         height: of the whole chart, in pixels.
     """
     rows = table[(table["queries"] == queries) & (table["stop"].isna() | table["stop"].eq(stop).fillna(value=False))]
     names = _names(measure) | {"epsilon": "privacy budget ε"}
-    title = f"HTF and grids by budget, stop count {stop}, {_asked(queries)}"
+    title = f"HTF and grids by budget, stop count {stop}, {_query_words(queries)}"
     return lines_with_spread(rows.drop(columns="stop"), ("epsilon", "method", measure, f"{measure}_spread"), names, title, height)
 
 
 def figure_5(table: pd.DataFrame, epsilon: float, queries: str = "random", measure: str = "mre", *, height: int = 340) -> alt.LayerChart:
-    """HTF against quadtrees by height, a quadtree's step counted as two levels; arguments as for `figure_3`.
+    """HTF against quadtrees by height; one level of a quadtree counts as two binary levels.
 
     Args:
         table: of `dpviz.papers.htf.figure_5`. CURATOR ONLY.
@@ -99,7 +100,7 @@ def figure_5(table: pd.DataFrame, epsilon: float, queries: str = "random", measu
 
 
 def figure_6(table: pd.DataFrame, measure: str = "mre") -> alt.LayerChart:
-    """Every method on every data set: a row per method, a mark per set.
+    """All methods on all data sets: a row per method, a mark per data set.
 
     Args:
         table: of `dpviz.papers.htf.figure_6`. CURATOR ONLY.
@@ -120,20 +121,20 @@ def figure_6(table: pd.DataFrame, measure: str = "mre") -> alt.LayerChart:
             tooltip=tooltip(names),
         )
     )
-    title = f"All methods on all data, ε = {table['epsilon'].iloc[0]:g}"
-    told = f"{MEASURES[measure]} by method. {_values_in_words(table, ('method', 'data', measure))}."
-    return finish(alt.layer(marks), title, told, FRAME + 50 + ROW * table["method"].nunique())
+    title = f"All methods on all data, {_epsilon_text(table['epsilon'].iloc[0])}"
+    text = f"{MEASURES[measure]} by method. {_values_in_words(table, ('method', 'data', measure))}."
+    return finish(alt.layer(marks), title, text, FRAME + 50 + ROW * table["method"].nunique())
 
 
 def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> alt.LayerChart:
-    """How unevenly both parts are filled, by where the domain is split, and what a search can tell through the noise.
+    """The split objective of HTF by the position of the split, with the noise that a private search has to cope with.
 
-    Unevenness is the sum of all cells' deviations from the mean of their part: the split objective. The band is one standard
-    deviation of the noise up and down, dashed is the domain as one part.
+    The objective ("unevenness") is the sum of all cells' absolute deviations from the mean of their part. The band is one standard
+    deviation of the noise each way; the dashed line is the value without a split.
 
     Args:
         curve: of `dpviz.evaluation.split_objective.objective_curve`. CURATOR ONLY.
-        unit: what one record is, in the plural.
+        unit: what is counted, in the plural.
         height: of the whole chart, in pixels.
     """
     names = {"place": _axis_title(curve), "objective": f"unevenness ({unit})", "gain": "less than without a split (%)"}
@@ -156,21 +157,21 @@ def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> a
     )
     layers = alt.layer(band, whole.encode(y=_plain_y("objective", y)), drawn, marks)
     parts = "left and right" if curve.across else "lower and upper"
-    return finish(layers, f"How evenly the {parts} parts are filled", _curve_told(curve, unit), height)
+    return finish(layers, f"How evenly the {parts} parts are filled", _curve_text(curve, unit), height)
 
 
 def lines_with_spread(
     table: pd.DataFrame, columns: Columns, names: Mapping[str, str], title: str, height: int, *, extra: Any = None
 ) -> alt.LayerChart:
-    """A line per series on a logarithmic axis, with its spread over the runs.
+    """A line per series on a logarithmic axis, with bars of one standard deviation over the runs.
 
     Args:
-        table: tidy, CURATOR ONLY if it has errors.
-        columns: along the axis, of the series, of the measure, and of the measure's standard deviation, which may be NaN.
-        names: columns by their names on screen.
+        table: one row per point. CURATOR ONLY if it has errors.
+        columns: the names of four columns: x axis, series, measure, and standard deviation of the measure (may be NaN).
+        names: labels of the columns.
         title: of the chart.
         height: of the whole chart, in pixels.
-        extra: further rows of the table, each drawn as a large mark of its series.
+        extra: further rows, each drawn as a large mark in the colour of its series.
     """
     where, series, what, spread = columns
     rows = table if extra is None else pd.concat([table, extra], ignore_index=True)
@@ -191,40 +192,40 @@ def lines_with_spread(
     if len(large):
         marks = alt.Chart(large).mark_point(shape="diamond", size=170, strokeWidth=2.5)
         layers.append(marks.encode(x=x, y=y, color=color, tooltip=tooltip(dict(names))))
-    told = f"{names[what]} by {names[where]}. {_values_in_words(table, (series, where, what))}."
+    text = f"{names[what]} by {names[where]}. {_values_in_words(table, (series, where, what))}."
     if len(large):
-        told += f" Large marks: {_values_in_words(large, (series, where, what))}."
-    return finish(alt.layer(*layers), title, told, height)
+        text += f" Large marks: {_values_in_words(large, (series, where, what))}."
+    return finish(alt.layer(*layers), title, text, height)
 
 
 def _by_height(table: pd.DataFrame, panel: tuple[float, str, str], what: str, height: int) -> alt.LayerChart:
     epsilon, queries, measure = panel
     rows = table[(table["epsilon"] == epsilon) & (table["queries"] == queries)]
     names = _names(measure) | {"height": "height in binary levels (large marks: found by HTF)"}
-    title = f"{what} by height, ε = {epsilon:g}, {_asked(queries)}"
+    title = f"{what} by height, {_epsilon_text(epsilon)}, {_query_words(queries)}"
     columns = ("height", "method", measure, f"{measure}_spread")
     return lines_with_spread(rows[~rows["estimated"]], columns, names, title, height, extra=rows[rows["estimated"]])
 
 
 def _names(measure: str) -> dict[str, str]:
-    """What tooltips say, the drawn measure first."""
+    """Labels of the columns in tooltips, the drawn measure first."""
     rest = {column: name for column, name in MEASURES.items() if column != measure}
     return {"method": "method", measure: MEASURES[measure], f"{measure}_spread": "spread over runs", **rest}
 
 
-def _asked(queries: str) -> str:
+def _query_words(queries: str) -> str:
     words = {"random": "queries of random shape and size", "mixed": "mixed queries"}
     return words.get(queries, f"squares of {queries} of the area")
 
 
 def _values_in_words(table: pd.DataFrame, columns: tuple[str, str, str]) -> str:
-    """Every group of the first column in words: the third by the second."""
+    """A table in words: for each value of the first column, the third column by the second."""
     group, where, what = columns
     return "; ".join(f"{name}: {told_by(rows, where, what)}" for name, rows in table.groupby(group, sort=False))
 
 
 def _plain_y(field: str, title: str) -> Any:
-    """An axis that need not begin at 0."""
+    """A y axis that need not begin at 0."""
     return alt.Y(field=field, type="quantitative", title=title, scale=alt.Scale(zero=False), axis=alt.Axis(format=FORMAT, tickCount=5))
 
 
@@ -240,7 +241,7 @@ def _curve_rows(curve: ObjectiveCurve, lines: Any, objective: Any) -> pd.DataFra
 
 
 def _marks(curve: ObjectiveCurve) -> Any:
-    """The lines that a search looks at, in turn, and the best one."""
+    """The lines that the search looks at, in order, and the best one."""
     visited = _curve_rows(curve, curve.visited, curve.visited_objective).assign(kind=_SEEN, turn=np.arange(len(curve.visited)) + 1)
     end = visited[curve.visited == curve.closes_in_on].assign(kind=_END)
     tried = _curve_rows(curve, curve.tried, curve.tried_objective).assign(kind=_TRIED, turn=np.nan)
@@ -248,13 +249,13 @@ def _marks(curve: ObjectiveCurve) -> Any:
     return pd.concat([visited, end, tried, best], ignore_index=True)
 
 
-def _curve_told(curve: ObjectiveCurve, unit: str) -> str:
+def _curve_text(curve: ObjectiveCurve, unit: str) -> str:
     marks = _marks(curve)
-    told = f"Unevenness, the sum of deviations from the means of both parts, by the {_axis_title(curve)}: "
-    told += f"{readable(curve.unsplit)} {unit} without a split, dashed. "
-    told += "; ".join(f"{kind}: {told_by(rows, 'place', 'objective')}" for kind, rows in marks.groupby("kind", sort=False))
-    told += f". The grey band is the spread of the noise of one look, {readable(curve.noise)} {unit};"
-    return told + f" that of the default's choice is {readable(curve.choice_noise)}."
+    text = f"Unevenness, the sum of deviations from the means of both parts, by the {_axis_title(curve)}: "
+    text += f"{readable(curve.unsplit)} {unit} without a split, dashed. "
+    text += "; ".join(f"{kind}: {told_by(rows, 'place', 'objective')}" for kind, rows in marks.groupby("kind", sort=False))
+    text += f". The grey band is one standard deviation of the noise on one value, {readable(curve.noise)} {unit};"
+    return text + f" for the default's choice it is {readable(curve.choice_noise)}."
 
 
 FIGURES = {
@@ -272,13 +273,18 @@ _LEGEND_ROW, _ROWS_INCLUDED = 20, 2
 
 
 def legend_height(labels: list[str], height: int) -> int:
-    """The height of a chart whose plot stays as large, however many rows its legend has on a page of the usual width."""
+    """The height of a chart, enlarged for each row of a long legend, so that the plot keeps its size.
+
+    Args:
+        labels: entries of the legend.
+        height: of the chart with a legend of two rows, in pixels.
+    """
     columns = min(max(_USUAL_WIDTH // entry_width(labels), 1), _MOST_COLUMNS)
     return height + _LEGEND_ROW * max(math.ceil(len(labels) / columns) - _ROWS_INCLUDED, 0)
 
 
 def under_axis(rows: pd.DataFrame) -> str:
-    """What a caption says of means that are too small for the logarithmic axis; empty without any."""
+    """The sentence about means too small for the logarithmic axis; "" if there are none."""
     means = rows["mean"][np.isfinite(rows["mean"])]
     if not len(means) or means.min() >= means.max() * LEAST_SHARE:
         return ""
@@ -286,12 +292,12 @@ def under_axis(rows: pd.DataFrame) -> str:
 
 
 def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, about: str, *, height: int = 400) -> alt.LayerChart:
-    """The error of every configuration against epsilon: mean, band over the repeats, and the frontier behind. Points can be clicked.
+    """The error of all configurations against epsilon: means, bands over the repeats and the frontier. Points can be clicked.
 
     Args:
-        rows: of `dpviz.evaluation.tables.summary`, of one workload and one figure. Made from the truth of public data.
-        best: those of them that nothing beats, from `frontier`.
-        what: the figure with its unit.
+        rows: from `dpviz.evaluation.tables.summary`, for one workload and one metric; of public data.
+        best: the rows of the frontier, from `dpviz.evaluation.tables.frontier`.
+        what: the metric with its unit.
         about: the workload, for the title.
         height: of the whole chart, in pixels; more where the legend is long.
     """
@@ -300,7 +306,7 @@ def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, about: s
     names |= {"p10": "runs: 10 % under", "p90": "runs: 10 % over", "runs": "runs"}
     order, drawn = rows["label"].unique().tolist(), with_texts(drawn, list(names))
     color = _look(alt.Color, order, MORE_COLORS)
-    base = alt.Chart(drawn).encode(x=_epsilon(rows), color=color, tooltip=tooltip(names))
+    base = alt.Chart(drawn).encode(x=_epsilon_axis(rows), color=color, tooltip=tooltip(names))
     band = base.mark_area(opacity=0.18, aria=False).encode(y=log_y(what, ticks, "p10 drawn"), y2="p90 drawn")
     dash = _look(alt.StrokeDash, order, MORE_DASHES)
     line = base.mark_line(strokeWidth=2.2, aria=False).encode(y=log_y(what, ticks, "mean drawn"), strokeDash=dash)
@@ -312,50 +318,54 @@ def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, about: s
     )
     front = alt.Chart(drawn.loc[drawn.index.intersection(best.index)].sort_values("epsilon"))
     front = front.mark_line(strokeWidth=9, color=GREY, opacity=0.35, strokeCap="round", strokeJoin="round", aria=False)
-    front = front.encode(x=_epsilon(rows), y=log_y(what, ticks, "mean drawn"))
-    told = f"{what}: {_means_in_words(rows, 'epsilon')}. On the frontier: {_named(best)}.{under_axis(rows)}"
-    return finish(alt.layer(front, band, line, marks.add_params(picked)), f"Error against ε, {about}", told, legend_height(order, height))
+    front = front.encode(x=_epsilon_axis(rows), y=log_y(what, ticks, "mean drawn"))
+    text = f"{what}: {_means_in_words(rows, 'epsilon')}. On the frontier: {_frontier_text(best)}.{under_axis(rows)}"
+    return finish(alt.layer(front, band, line, marks.add_params(picked)), f"Error against ε, {about}", text, legend_height(order, height))
 
 
 def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, about: str) -> alt.LayerChart:
-    """What the errors of the configurations are made of: noise, and what is assumed or left out.
+    """The parts of the error of each configuration: noise, and uniformity (points) or suppression (trips).
 
     Args:
-        rows: of a summary: one workload, one epsilon, the figures that are parts.
-        epsilon: which.
-        unit: what one record or trip is.
+        rows: from `summary`, for one workload, one epsilon and the metrics that are parts.
+        epsilon: of the rows.
+        unit: what is counted, in the plural.
         about: the workload, for the title.
     """
     what, names = f"mean size ({unit})", {"label": "configuration", "figure": "part"}
     names |= {"mean": what, "low": "95 % from", "high": "95 % to", "runs": "runs"}
     parts, order = rows["figure"].unique().tolist(), rows["label"].unique().tolist()
-    base = alt.Chart(with_texts(rows, list(names))).encode(y=_labels(order), yOffset=_apart(parts), tooltip=tooltip(names))
+    base = alt.Chart(with_texts(rows, list(names))).encode(y=_label_axis(order), yOffset=_part_offset(parts), tooltip=tooltip(names))
     scale = alt.Scale(domain=parts, range=list(MORE_COLORS[:2]))
     color = alt.Color(field="figure", type="nominal", scale=scale, legend=legend("square"))
-    bars = base.mark_bar(cornerRadiusEnd=2).encode(x=_length("mean", what), color=color)
-    spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length("p10", what), x2="p90")
-    told = "; ".join(f"{part}: {told_by(each, 'label', 'mean')}" for part, each in rows.groupby("figure", sort=False))
+    bars = base.mark_bar(cornerRadiusEnd=2).encode(x=_length_axis("mean", what), color=color)
+    spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length_axis("p10", what), x2="p90")
+    text = "; ".join(f"{part}: {told_by(each, 'label', 'mean')}" for part, each in rows.groupby("figure", sort=False))
     height = FRAME + 20 + 2 * ROW * len(order)
-    return finish(alt.layer(bars, spread), f"Parts of the error at ε {epsilon:g}, {about}", f"{what}: {told}.", height)
+    return finish(alt.layer(bars, spread), f"Parts of the error at {_epsilon_text(epsilon)}, {about}", f"{what}: {text}.", height)
 
 
 def seconds_by_label(rows: pd.DataFrame, epsilon: float) -> alt.LayerChart:
-    """How long drawing a release took, without measuring it.
+    """The time of one release for each configuration; the evaluation is not included.
 
     Args:
-        rows: of a summary: figure seconds, one workload, one epsilon.
-        epsilon: which.
+        rows: from `summary`, for the metric seconds, one workload and one epsilon.
+        epsilon: of the rows.
     """
     what, order = "seconds per release, on this computer while the study ran", rows["label"].unique().tolist()
     names = {"label": "configuration", "mean": "mean (s)", "p10": "10 % under (s)", "p90": "10 % over (s)", "runs": "runs"}
-    base = alt.Chart(with_texts(rows, list(names))).encode(y=_labels(order), tooltip=tooltip(names))
-    bars = base.mark_bar(cornerRadiusEnd=2, color=ACCENT).encode(x=_length("mean", what))
-    spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length("p10", what), x2="p90")
-    told = f"Seconds: {told_by(rows, 'label', 'mean')}."
-    return finish(alt.layer(bars, spread), f"Time of a release at ε {epsilon:g}", told, FRAME + 10 + ROW * len(order))
+    base = alt.Chart(with_texts(rows, list(names))).encode(y=_label_axis(order), tooltip=tooltip(names))
+    bars = base.mark_bar(cornerRadiusEnd=2, color=ACCENT).encode(x=_length_axis("mean", what))
+    spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length_axis("p10", what), x2="p90")
+    text = f"Seconds: {told_by(rows, 'label', 'mean')}."
+    return finish(alt.layer(bars, spread), f"Time of a release at {_epsilon_text(epsilon)}", text, FRAME + 10 + ROW * len(order))
 
 
-def _epsilon(rows: pd.DataFrame) -> Any:
+def _epsilon_text(epsilon: float) -> str:
+    return format_budget_symbols({"epsilon": epsilon})
+
+
+def _epsilon_axis(rows: pd.DataFrame) -> Any:
     values = sorted(rows["epsilon"].unique().tolist())
     ends = [values[0], values[-1]] if len(values) > 1 else [values[0] / 2, values[0] * 2]
     scale = alt.Scale(type="log", domain=ends, nice=False, padding=18)
@@ -364,20 +374,20 @@ def _epsilon(rows: pd.DataFrame) -> Any:
     return alt.X(field="epsilon", type="quantitative", title="privacy budget ε", scale=scale, axis=axis)
 
 
-def _labels(order: list[str]) -> Any:
+def _label_axis(order: list[str]) -> Any:
     return alt.Y(field="label", type="ordinal", sort=order, title=None, axis=alt.Axis(labelLimit=320))
 
 
-def _apart(parts: list[str]) -> Any:
+def _part_offset(parts: list[str]) -> Any:
     return alt.YOffset(field="figure", type="ordinal", sort=parts)
 
 
-def _length(field: str, what: str) -> Any:
+def _length_axis(field: str, what: str) -> Any:
     return alt.X(field=field, type="quantitative", title=what, axis=AXIS, scale=alt.Scale(domainMin=0))
 
 
 def _look(channel: Any, order: list[str], ways: tuple[Any, ...]) -> Any:
-    """A channel that tells configurations apart, from the first look again where there are more of them; one legend of plain marks."""
+    """A channel that distinguishes configurations; looks repeat if there are more configurations than looks."""
     made = told_apart(channel, "label", order, [ways[place % len(ways)] for place in range(len(order))])
     made["legend"]["symbolStrokeWidth"] = 1
     return made
@@ -387,6 +397,6 @@ def _means_in_words(rows: pd.DataFrame, where: str) -> str:
     return "; ".join(f"{label}: {told_by(each, where, 'mean')}" for label, each in rows.groupby("label", sort=False))
 
 
-def _named(best: pd.DataFrame) -> str:
+def _frontier_text(best: pd.DataFrame) -> str:
     pairs = zip(best["label"], best["epsilon"], strict=True)
     return ", ".join(f"{label} at {readable(epsilon)}" for label, epsilon in pairs) or "none"

@@ -42,18 +42,18 @@ Styles = dict[str, tuple[str, list[int]]]
 
 
 def long(table: pd.DataFrame, lines: Mapping[str, Any]) -> pd.DataFrame:
-    """One row per stage and line, with series and value; values that are not known are left out.
+    """Rearrange the lines of a chart to long form: one row per stage and line, with columns series and value.
 
     Args:
-        table: columns stage and between.
-        lines: (T + 1,) values by name.
+        table: columns stage and between, one row per stage.
+        lines: (T + 1,) values of each line by its name; rows with NaN are left out.
     """
     base = table[["stage"]].assign(between=distinct(table["between"].tolist()))
     return pd.concat([base.assign(series=name, value=values) for name, values in lines.items()], ignore_index=True).dropna(subset="value")
 
 
 def by_stage(table: pd.DataFrame, names: Mapping[str, str]) -> Any:
-    """A chart over the stages of `table`, column between, with the columns of `names` in its tooltip."""
+    """A chart with the stages of `table` along the x axis; `names` maps the columns of its tooltip to their labels."""
     order = table.sort_values("stage", kind="stable")["between"].unique().tolist()
     axis = alt.Axis(labelAngle=-35, labelLimit=150, labelOverlap=False)
     x = alt.X(field="between", type="ordinal", sort=order, title=None, axis=axis)
@@ -61,19 +61,19 @@ def by_stage(table: pd.DataFrame, names: Mapping[str, str]) -> Any:
 
 
 def log_lines(rows: pd.DataFrame, title: str, styles: Styles) -> Any:
-    """Lines on a logarithmic axis, on whose lower end zeros lie.
+    """Lines on a logarithmic axis; zeros are drawn at its lower end.
 
     Args:
         rows: from `long`.
         title: of the axis, with the unit.
-        styles: colour and dashes by series.
+        styles: colour and dash pattern of each series.
     """
     drawn, ticks = on_log_axis(rows, ["value"])
     return _lines(drawn, title, styles, log_y(title, ticks, "value drawn"))
 
 
 def percent_lines(rows: pd.DataFrame, styles: Styles) -> Any:
-    """Lines of percentages, from 0 on."""
+    """Lines of percentages on an axis from 0 to 100."""
     title = "share (%)"
     axis = alt.Axis(format=FORMAT, tickCount=5)
     y = alt.Y(field="value", type="quantitative", title=title, scale=alt.Scale(domainMin=0, domainMax=100), axis=axis)
@@ -107,24 +107,24 @@ _CELLS = ["rgba(23,126,163,0.07)", "rgba(23,126,163,1)"]
 
 
 def errors_by_stage(table: pd.DataFrame, bounds: ArrayLike, unit: str, *, height: int = 300) -> alt.LayerChart:
-    """The largest and the mean error of the pairs of each stage, under the bound that holds with probability 95 %.
+    """The largest and the mean error of the pairs of each stage, with the bound that holds with probability 95 %.
 
     Args:
         table: `FlowEvaluation.by_stage`. CURATOR ONLY: errors are measured against the truth.
-        bounds: (T + 1,) trips, NaN where none is known.
-        unit: what one trip is, for example "commuters".
+        bounds: (T + 1,) from `error_bounds`, in trips; NaN where none is known.
+        unit: what is counted, in the plural, for example "commuters".
         height: of the whole chart, in pixels.
     """
     lines = {BOUND: np.asarray(bounds, np.float64), "largest error": table["max_error"], "mean error": table["mean_error"]}
     rows = long(table, lines)
     styles = {BOUND: (GREY, [4, 3]), "largest error": (ACCENT, [1, 0]), "mean error": (_LIGHTER, [8, 3])}
-    told = f"Largest error per stage: {told_by(table, 'between', 'max_error')} {unit}; "
-    told += f"mean error: {told_by(table, 'between', 'mean_error')}; bound: {told_by(rows[rows['series'] == BOUND], 'between', 'value')}."
-    return finish(alt.layer(log_lines(rows, f"error of a pair ({unit})", styles)), "Errors by stage", told, height)
+    text = f"Largest error per stage: {told_by(table, 'between', 'max_error')} {unit}; "
+    text += f"mean error: {told_by(table, 'between', 'mean_error')}; bound: {told_by(rows[rows['series'] == BOUND], 'between', 'value')}."
+    return finish(alt.layer(log_lines(rows, f"error of a pair ({unit})", styles)), "Errors by stage", text, height)
 
 
 def rates_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
-    """Released pairs that are made up, in percent of those released, and true pairs that are missing, in percent of the true ones.
+    """The false discovery rate (percent of released pairs without true trips) and the false negative rate, by stage.
 
     Args:
         table: `FlowEvaluation.by_stage`. CURATOR ONLY.
@@ -132,13 +132,13 @@ def rates_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
     """
     rows = long(table, {METRICS[metric]: table[metric] for metric in _PERCENT})
     styles = {METRICS[_PERCENT[0]]: (hex_of(FALSE_POSITIVE), [1, 0]), METRICS[_PERCENT[1]]: (hex_of(FALSE_NEGATIVE), [6, 3])}
-    told = f"False discovery rate per stage: {told_by(table, 'between', 'false_discovery')} %; "
-    told += f"false negative rate: {told_by(table, 'between', 'false_negative')} %."
-    return finish(alt.layer(percent_lines(rows, styles)), "False pairs by stage", told, height)
+    text = f"False discovery rate per stage: {told_by(table, 'between', 'false_discovery')} %; "
+    text += f"false negative rate: {told_by(table, 'between', 'false_negative')} %."
+    return finish(alt.layer(percent_lines(rows, styles)), "False pairs by stage", text, height)
 
 
 def pairs_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
-    """How many pairs each stage has, how many of them have trips, and how many were released with trips.
+    """The numbers of all pairs, of pairs with true trips and of released pairs, by stage.
 
     Args:
         table: `FlowEvaluation.by_stage`. CURATOR ONLY.
@@ -147,23 +147,23 @@ def pairs_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
     columns = {"all": "pairs", "released": "released_pairs", "true": "true_pairs"}
     rows = long(table, {name: table[column] for name, column in columns.items()})
     styles = {"all": (GREY, [4, 3]), "released": (ACCENT, [1, 0]), "true": (_AMBER, [8, 3])}
-    told = "; ".join(f"{name} pairs per stage: {told_by(table, 'between', column)}" for name, column in columns.items()) + "."
-    return finish(alt.layer(log_lines(rows, "pairs", styles)), "Pairs by stage", told, height)
+    text = "; ".join(f"{name} pairs per stage: {told_by(table, 'between', column)}" for name, column in columns.items()) + "."
+    return finish(alt.layer(log_lines(rows, "pairs", styles)), "Pairs by stage", text, height)
 
 
 def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerChart:
-    """The noise on a pair of each stage, and how many numbers were measured: what can be told without the truth.
+    """The noise on a pair and the number of measurements, by stage; needs no true counts.
 
     Args:
         release: public.
-        unit: what one trip is.
+        unit: what is counted, in the plural.
     """
     stages = [stage for stage in range(release.tree.height + 1) if len(release.stages[stage].count)]
     table = pd.DataFrame({"between": distinct([release.tree.title(stage) for stage in stages])})
     table["spread"] = [float(np.median(release.stddev(stage))) for stage in stages]
     table["measured"] = [release.stages[stage].measured if np.isfinite(release.stages[stage].variance) else 0 for stage in stages]
     table = table[np.isfinite(table["spread"])]
-    table["label"] = [_noise_told(spread, measured) for spread, measured in zip(table["spread"], table["measured"], strict=True)]
+    table["label"] = [_noise_text(spread, measured) for spread, measured in zip(table["spread"], table["measured"], strict=True)]
     names = {"between": "between", "spread": f"standard deviation ({unit})", "measured": "numbers measured"}
     right = 1.8 * table["spread"].max() if table["spread"].any() else 1.0
     x = alt.X(
@@ -176,24 +176,24 @@ def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerCha
     y = alt.Y(field="between", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
     base = alt.Chart(with_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
-    told = f"Standard deviation of the noise per stage: {told_by(table, 'between', 'spread')} {unit}; "
-    told += f"numbers measured: {told_by(table, 'between', 'measured')}."
+    text = f"Standard deviation of the noise per stage: {told_by(table, 'between', 'spread')} {unit}; "
+    text += f"numbers measured: {told_by(table, 'between', 'measured')}."
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
-    return finish(alt.layer(bars, labels), "Expected noise by stage", told, FRAME + ROW * len(table))
+    return finish(alt.layer(bars, labels), "Expected noise by stage", text, FRAME + ROW * len(table))
 
 
-def _noise_told(spread: float, measured: int) -> str:
+def _noise_text(spread: float, measured: int) -> str:
     number = f"{measured:,} measured" if measured else "sums of finer pairs"
     return "exact" if spread == 0 else f"± {readable(spread)}, {number}"
 
 
 def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = "trips", *, height: int = 300) -> alt.LayerChart:
-    """One number per stage for several mechanisms, a line for each.
+    """One metric by stage for several mechanisms, a line for each.
 
     Args:
         tables: `FlowEvaluation.by_stage` of up to four releases by their titles. CURATOR ONLY.
         metric: a column, one of `METRICS`.
-        unit: what one trip is.
+        unit: what is counted, in the plural.
         height: of the whole chart, in pixels.
     """
     first = next(iter(tables.values()))
@@ -204,12 +204,12 @@ def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = 
     styles = dict(zip(tables, zip(_COLORS, _DASHES, strict=True), strict=False))
     measure = "%" if metric in _PERCENT else "pairs" if metric == "released_pairs" else unit
     chart = percent_lines(rows, styles) if metric in _PERCENT else log_lines(rows, f"{METRICS[metric]} ({measure})", styles)
-    told = "; ".join(f"{title}: {told_by(table, 'between', metric)}" for title, table in tables.items())
-    return finish(alt.layer(chart), f"{METRICS[metric].capitalize()} by stage", f"In {measure}. {told}.", height)
+    text = "; ".join(f"{title}: {told_by(table, 'between', metric)}" for title, table in tables.items())
+    return finish(alt.layer(chart), f"{METRICS[metric].capitalize()} by stage", f"In {measure}. {text}.", height)
 
 
 def receipt_by_stage(receipt: Receipt) -> alt.LayerChart:
-    """What the counts of each stage cost, in order."""
+    """The share of the budget that each step of a receipt took."""
     table = pd.DataFrame(
         {
             "step": distinct([step.purpose for step in receipt.steps]),
@@ -227,16 +227,16 @@ def receipt_by_stage(receipt: Receipt) -> alt.LayerChart:
         y=alt.Y(field="step", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
         tooltip=tooltip(names | {"noise": "noise", "scale": "its parameter"}),
     )
-    told = f"Share of the privacy budget per step, in percent: {told_by(table, 'step', 'share')}."
-    return finish(alt.layer(bars), "Where the privacy budget went", told, FRAME + ROW * len(table))
+    text = f"Share of the privacy budget per step, in percent: {told_by(table, 'step', 'share')}."
+    return finish(alt.layer(bars), "Where the privacy budget went", text, FRAME + ROW * len(table))
 
 
 def totals_bars(table: pd.DataFrame, unit: str) -> alt.LayerChart:
     """Trips out of, into and within one region, with their intervals.
 
     Args:
-        table: columns trips (what is counted), released, low and high; and true, for the curator only.
-        unit: what one trip is.
+        table: one row each, with columns trips (the label), released, low and high; and true, CURATOR ONLY.
+        unit: what is counted, in the plural.
     """
     names = {"trips": "trips", "released": f"released ({unit})", "low": "95 % from", "high": "95 % to"}
     names |= {"true": f"true ({unit})"} if "true" in table else {}
@@ -249,17 +249,17 @@ def totals_bars(table: pd.DataFrame, unit: str) -> alt.LayerChart:
     layers.append(base.mark_rule(color=GREY, strokeWidth=3).encode(x=x(field="low"), x2="high"))
     if "true" in table:
         layers.append(base.mark_tick(color=_AMBER, thickness=3, size=18).encode(x=x(field="true")))
-    told = f"Released {unit}: {told_by(table, 'trips', 'released')}."
-    return finish(alt.layer(*layers), "Trips of the region", told, FRAME + 2 * ROW * len(table))
+    text = f"Released {unit}: {told_by(table, 'trips', 'released')}."
+    return finish(alt.layer(*layers), "Trips of the region", text, FRAME + 2 * ROW * len(table))
 
 
 def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.LayerChart:
-    """Released trips from region to region, for the regions of a level with the most of them.
+    """A matrix of released trips between the 40 regions of a level that have most of them.
 
     Args:
         release: public.
-        level: 1 to g.
-        unit: what one trip is.
+        level: 1 for the coarsest.
+        unit: what is counted, in the plural.
     """
     at, tree = release.stages[2 * level], release.tree
     if tree.origins == tree.destinations:
@@ -269,7 +269,7 @@ def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.L
         columns = _largest(at.destination, at.count, tree.destinations.size(level))
     kept = (at.count > 0) & np.isin(at.origin, rows) & np.isin(at.destination, columns)
     low, high = (end[kept] for end in pair_intervals(release, 2 * level))
-    origins, destinations = _names(tree.origins.names_of(level), rows), _names(tree.destinations.names_of(level), columns)
+    origins, destinations = _distinct_names(tree.origins.names_of(level), rows), _distinct_names(tree.destinations.names_of(level), columns)
     table = pd.DataFrame({"origin": [origins[place] for place in at.origin[kept].tolist()]})
     table["destination"] = [destinations[place] for place in at.destination[kept].tolist()]
     table["count"], table["low"], table["high"] = at.count[kept], low, high
@@ -283,29 +283,29 @@ def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.L
     cells = (
         alt.Chart(with_texts(table, list(names)))
         .mark_rect()
-        .encode(x=_side("destination", "to", destinations), y=_side("origin", "from", origins), tooltip=tooltip(names))
+        .encode(x=_matrix_axis("destination", "to", destinations), y=_matrix_axis("origin", "from", origins), tooltip=tooltip(names))
     )
     color = alt.Scale(type="sqrt", range=_CELLS, domainMin=0)
     legend = alt.Legend(title=unit, orient="top", gradientLength=160, format=FORMAT, tickCount=4)
     cells = cells.encode(color=alt.Color(field="count", type="quantitative", scale=color, legend=legend))
     most = table.nlargest(1, "count")
-    told = f"{len(origins)} by {len(destinations)} regions with the most {unit}; {len(table):,} of their pairs were released. The largest: "
-    told += f"{' to '.join(most.iloc[0][['origin', 'destination']])}, {readable(most.iloc[0]['count'])}." if len(most) else "none."
-    return finish(alt.layer(cells), f"From {tree.title(2 * level)}", told, FRAME + 80 + _CELL * max(len(origins), 4))
+    text = f"{len(origins)} by {len(destinations)} regions with the most {unit}; {len(table):,} of their pairs were released. The largest: "
+    text += f"{' to '.join(most.iloc[0][['origin', 'destination']])}, {readable(most.iloc[0]['count'])}." if len(most) else "none."
+    return finish(alt.layer(cells), f"From {tree.title(2 * level)}", text, FRAME + 80 + _CELL * max(len(origins), 4))
 
 
 def _largest(place: NDArray[np.int32], count: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Regions with the most released trips, in tree order."""
+    """The regions with the most released trips, in the order of the hierarchy."""
     total = np.bincount(place, np.maximum(count, 0), size)
     return np.sort(np.argsort(-total, kind="stable")[:LARGEST_MATRIX])
 
 
-def _names(names: NDArray[np.object_], places: NDArray[np.int64]) -> dict[int, str]:
-    """Names by place, told apart where two regions share one."""
+def _distinct_names(names: NDArray[np.object_], places: NDArray[np.int64]) -> dict[int, str]:
+    """Names of regions by index; equal names are numbered."""
     return dict(zip(places.tolist(), distinct([str(name) for name in names[places]]), strict=True))
 
 
-def _side(field: str, title: str, names: Mapping[int, str]) -> Any:
+def _matrix_axis(field: str, title: str, names: Mapping[int, str]) -> Any:
     across = field == "destination"
     axis = alt.Axis(labelLimit=120, labelFontSize=9, labelOverlap=False, ticks=False, labelAngle=-60 if across else 0)
     kind = alt.X if across else alt.Y

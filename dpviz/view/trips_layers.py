@@ -1,4 +1,4 @@
-"""Layers of a map of trips: regions that can be clicked, and arcs that are light where trips begin and strong where they end."""
+"""Layers of a map of trips: regions that can be clicked, and arcs that are faint at the origin and strong at the destination."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _MOST_NAMES, _CANDIDATES, _ROOM = 12, 200, (0.14, 0.06)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
-    """What tooltips say, one text per object, without markup: names must have passed `escape.deck`.
+class TooltipTexts:
+    """Texts of tooltips, one per object, without markup; names must have passed `escape.deck`.
 
     Attributes:
-        title: names.
-        text: what was released.
-        truth: what is true; None where that is not to be seen.
+        title: names of the objects.
+        text: released numbers.
+        truth: true numbers; None where the truth must not be shown.
     """
 
     title: list[str]
@@ -39,27 +39,27 @@ class Told:
     truth: list[str] | None
 
     def fields(self, places: Sequence[int] | None = None) -> dict[str, list[str]]:
-        """The texts of some objects by the short names that `template` uses."""
+        """The texts by the field names that `template` uses; of the objects with the given indices, or of all."""
         columns = {"n": self.title, "t": self.text} | ({} if self.truth is None else {"e": self.truth})
         return columns if places is None else {key: [texts[place] for place in places] for key, texts in columns.items()}
 
     def template(self) -> str:
-        """The tooltip of every layer: one deck has but one."""
+        """The HTML template of the tooltip; all layers of a deck share one."""
         return "<b>{n}</b><br>{t}" if self.truth is None else "<b>{n}</b><br>{t}<br>{e}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arcs:
-    """What is drawn from centre to centre, the most important ones last.
+    """Arcs from the centre of one region to that of another; later ones are drawn over earlier ones.
 
     Attributes:
         start: (k, 2) longitude and latitude of the origins.
         end: (k, 2) of the destinations.
-        color: (k, 4) red, green, blue, alpha of the strong ends.
+        color: (k, 4) red, green, blue, alpha at the destinations.
         width: (k,) pixels.
-        origin: (k,) places of the origins.
-        destination: (k,) places of the destinations.
-        told: what the tooltips say.
+        origin: (k,) indices of the origins.
+        destination: (k,) indices of the destinations.
+        texts: of the tooltips.
     """
 
     start: Floats
@@ -68,43 +68,43 @@ class Arcs:
     width: Floats
     origin: Integers
     destination: Integers
-    told: Told
+    texts: TooltipTexts
 
 
 @dataclass(frozen=True, kw_only=True)
 class Areas:
-    """The regions of a level, as they are drawn.
+    """The look of the regions of a level.
 
     Attributes:
-        ground: where they are.
+        ground: their shapes.
         color: (n, 4) red, green, blue, alpha.
-        size: (n,) 0 to 1, how large those are that are points.
-        told: what the tooltips say.
+        size: (n,) 0 to 1, for the radius of regions that are drawn as points.
+        texts: of the tooltips.
     """
 
     ground: Ground
     color: Colors
     size: Floats
-    told: Told
+    texts: TooltipTexts
 
 
 def bar(colors: Colors, width: int) -> str:
-    """A gradient for a legend, as a piece of HTML."""
+    """A colour gradient for a legend, as HTML; `width` is in pixels."""
     stops = ",".join(f"rgba({r},{g},{b},{a / 255:.2f})" for r, g, b, a in colors.tolist())
     return f'<span class="dpviz-bar" style="width:{width}px;background:linear-gradient(90deg,{stops})"></span>'
 
 
 def at_origins(colors: Colors) -> Colors:
-    """The colours of arcs where they begin: the same, but light."""
+    """The colours of arcs at their origins: the same with a seventh of the alpha."""
     return np.column_stack([colors[:, :3], colors[:, 3] // 7]).astype(np.uint8)
 
 
 def arc_layer(arcs: Arcs, *, again: bool = False) -> pydeck.Layer:
-    """Arcs that bend to their right, so that both directions of a pair are seen.
+    """A layer of arcs that bend to the right of their direction, so that both directions of a pair are visible.
 
     Args:
-        arcs: what is drawn.
-        again: a second time below the first, without texts: after a click, Streamlit fades all that was not clicked to 0.4.
+        arcs: to draw.
+        again: makes a copy without texts, to lie below the first: after a click, Streamlit fades everything else to an opacity of 0.4.
     """
     columns: dict[str, NDArray[Any]] = {
         "s": np.round(arcs.start, _DECIMALS),
@@ -113,10 +113,10 @@ def arc_layer(arcs: Arcs, *, again: bool = False) -> pydeck.Layer:
         "b": arcs.color,
         "w": np.round(arcs.width, 1),
     }
-    told = {} if again else {"o": arcs.origin.tolist(), "z": arcs.destination.tolist(), **arcs.told.fields()}
+    texts = {} if again else {"o": arcs.origin.tolist(), "z": arcs.destination.tolist(), **arcs.texts.fields()}
     return pydeck.Layer(
         "ArcLayer",
-        _rows({key: column.tolist() for key, column in columns.items()} | told),
+        _rows({key: column.tolist() for key, column in columns.items()} | texts),
         id="arcs again" if again else "arcs",
         get_source_position="s",
         get_target_position="d",
@@ -132,7 +132,13 @@ def arc_layer(arcs: Arcs, *, again: bool = False) -> pydeck.Layer:
 
 
 def area_layer(areas: Areas, *, line: list[int], name: str = "regions") -> pydeck.Layer:
-    """Regions that can be hovered and clicked: polygons, or points sized by their trips where they have no outlines."""
+    """A layer of regions that can be hovered and clicked: polygons, or points sized by trips if there are no outlines.
+
+    Args:
+        areas: the regions and their look.
+        line: red, green, blue, alpha of the borders, 0 to 255.
+        name: id of the layer.
+    """
     if not areas.ground.polygons:
         return _point_layer(areas, line, name)
     owner = areas.ground.owner
@@ -140,7 +146,7 @@ def area_layer(areas: Areas, *, line: list[int], name: str = "regions") -> pydec
         "p": areas.ground.polygons,
         "c": areas.color[owner].tolist(),
         "i": owner,
-        **areas.told.fields(owner),
+        **areas.texts.fields(owner),
     }
     return pydeck.Layer(
         "PolygonLayer",
@@ -160,14 +166,14 @@ def area_layer(areas: Areas, *, line: list[int], name: str = "regions") -> pydec
 
 
 def _point_layer(areas: Areas, line: list[int], name: str) -> pydeck.Layer:
-    """The largest points, small ones above large ones."""
+    """Regions as points: the 20,000 largest, small ones over large ones."""
     kept = np.argsort(-areas.size, kind="stable")[:MOST_FEATURES].tolist()
     rows = {
         "p": np.round(areas.ground.centres[kept], _DECIMALS).tolist(),
         "r": np.round(_radius(areas)[kept], 1).tolist(),
         "c": areas.color[kept].tolist(),
         "i": kept,
-        **areas.told.fields(kept),
+        **areas.texts.fields(kept),
     }
     return pydeck.Layer(
         "ScatterplotLayer",
@@ -188,13 +194,19 @@ def _point_layer(areas: Areas, line: list[int], name: str) -> pydeck.Layer:
 
 
 def _radius(areas: Areas) -> Floats:
-    """(n,) pixels; smaller where there are many points."""
+    """(n,) radius of points in pixels; smaller where there are many points."""
     share = math.pow(_FEW_POINTS / max(len(areas.size), _FEW_POINTS), 0.6)
     return share * (SMALLEST_POINT + (LARGEST_POINT - SMALLEST_POINT) * areas.size)
 
 
 def chosen_layer(areas: Areas, place: int, color: list[int]) -> pydeck.Layer:
-    """A line around one region."""
+    """A layer with the outline of the chosen region; `place` is its index.
+
+    Args:
+        areas: the regions and their look.
+        place: index of the region.
+        color: red, green, blue, alpha, 0 to 255.
+    """
     polygons = [polygon for polygon, owner in zip(areas.ground.polygons, areas.ground.owner, strict=True) if owner == place]
     if polygons:
         options: dict[str, Any] = {"type": "PolygonLayer", "data": [{"p": polygon} for polygon in polygons], "get_polygon": "p"}
@@ -216,11 +228,20 @@ def chosen_layer(areas: Areas, place: int, color: list[int]) -> pydeck.Layer:
 
 
 def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool) -> pydeck.Layer:
-    """Names of the largest regions, where they do not lie on each other; that of the chosen region in any case."""
+    """A layer with the names of the largest regions that have room for one; the chosen region always has its name.
+
+    Args:
+        areas: the regions and their look.
+        window: west, south, east, north of the first view, in degrees.
+        chosen: index of the chosen region; None if there is none.
+        dark: whether the page is dark.
+    """
     order = np.argsort(-areas.size, kind="stable")[:_CANDIDATES]
-    places = _apart(areas.ground.centres, order if chosen is None else np.append(chosen, order), window)
-    rows = {"p": np.round(areas.ground.centres[places], _DECIMALS).tolist(), "n": [areas.told.title[place] for place in places]}
-    light = {"get_background_color": [190, 200, 206, 200] if dark else [255, 255, 255, 170]}  # text is black, which a click does not fade
+    places = _without_overlap(areas.ground.centres, order if chosen is None else np.append(chosen, order), window)
+    rows = {"p": np.round(areas.ground.centres[places], _DECIMALS).tolist(), "n": [areas.texts.title[place] for place in places]}
+    light = {
+        "get_background_color": [190, 200, 206, 200] if dark else [255, 255, 255, 170]
+    }  # the text is black by default; a click does not fade that
     plate = {"get_background_color": [16, 21, 24, 170], "get_color": [235, 240, 244, 255]} if dark and chosen is None else light
     return pydeck.Layer(
         "TextLayer",
@@ -239,8 +260,8 @@ def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool)
     )
 
 
-def _apart(centres: Floats, places: Integers, window: Bounds) -> list[int]:
-    """Those of some places, the first before the later ones, that have room for a name in the window."""
+def _without_overlap(centres: Floats, places: Integers, window: Bounds) -> list[int]:
+    """The regions among `places` whose names do not overlap in the window; earlier ones go first."""
     west, south, east, north = window
     scaled = (centres - [west, south]) / [(east - west) * _ROOM[0], (north - south) * _ROOM[1]]
     kept: list[int] = []

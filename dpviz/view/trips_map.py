@@ -1,4 +1,4 @@
-"""The map of a release of trips: which arcs and regions are drawn, how they look, their texts, their scales and the legend."""
+"""The map of a release of trips: arcs between regions, regions shaded by their totals, tooltips, scales and legend."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 import pydeck
 from numpy.typing import ArrayLike, NDArray
 
+from dpviz.amounts import format_count, format_signed
 from dpviz.arrays import Floats, Integers
 from dpviz.errors import DomainError
 from dpviz.release.at_once import pair_intervals
@@ -20,7 +21,7 @@ from dpviz.view.basemap import Ground, fitted_bounds, ground
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Colors, Scale, top_of
 from dpviz.view.deck import MOST_FEATURES, CompactDeck, Window, deck_in
 from dpviz.view.escape import deck, html, line
-from dpviz.view.trips_layers import Arcs, Areas, Told, arc_layer, area_layer, at_origins, bar, chosen_layer, label_layer
+from dpviz.view.trips_layers import Arcs, Areas, TooltipTexts, arc_layer, area_layer, at_origins, bar, chosen_layer, label_layer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,19 +38,19 @@ _WHAT = {
 
 @dataclass(frozen=True, kw_only=True)
 class TripsView:
-    """What a map of trips shows.
+    """The settings of a map of trips.
 
     Attributes:
-        level: 1 to g.
+        level: of the regions, 1 for the coarsest.
         shown: one of `SHOWN_TRIPS`; all but "Released" need the truth.
-        top: how many arcs at most, the most important ones; 5,000 are the limit.
-        least: the smallest number of trips that gets an arc.
-        chosen: place of an origin region at that level: only trips from or to it are drawn; None for all.
-        unit: what one trip is, for example "commuters".
+        top: largest number of arcs, at most 5,000; the largest trips (or errors) are drawn.
+        least: smallest number of trips that gets an arc.
+        chosen: index of an origin region of the level: only trips from or to it are drawn; None for all.
+        unit: what is counted, in the plural, for example "commuters".
         dark: whether the page is dark.
-        width: of the map in pixels, roughly; rather too small than too large.
+        width: of the map in pixels; a lower bound if it is not known.
         height: likewise.
-        tops: where its scales end, shared with other maps; None for those of its own.
+        tops: tops of the scales, shared with other maps; None for those of this map.
     """
 
     level: int
@@ -66,15 +67,15 @@ class TripsView:
 
 @dataclass(frozen=True, kw_only=True)
 class TripsMap:
-    """A map and what belongs beside it.
+    """A map with its texts.
 
     Attributes:
-        deck: to be drawn; `i` of the objects of its layer "regions" is the place of a region.
+        deck: the map; the objects of its layer "regions" have the index of their region as `i`.
         legend: one line of HTML.
-        note: what was left out, as plain text.
+        note: what is shown and what was left out, as plain text.
         description: alternative text, plain.
-        drawn: how many arcs there are.
-        total: of how many pairs.
+        drawn: number of arcs.
+        total: number of pairs that could have been drawn.
     """
 
     deck: CompactDeck
@@ -86,23 +87,23 @@ class TripsMap:
 
 
 def has_places(regions: Regions, level: int) -> bool:
-    """Whether the regions of a level can be put on a map: they have outlines or points, or those below them do."""
+    """Whether the regions of a level can be put on a map: they or their subregions have outlines or points."""
     return regions.centres(level) is not None
 
 
 def trips_map(release: FlowRelease, view: TripsView, truth: PairSums | None = None) -> TripsMap:
     """Draw the trips of one level.
 
-    Scales, the choice of arcs and what the map shows first come from released trips and public regions. The truth decides
-    what is drawn in those views only that show it.
+    Scales, the choice of arcs and the first view depend on released trips and public regions. The truth decides which arcs are drawn
+    only in views that show it.
 
     Args:
         release: public.
-        view: what is shown.
-        truth: true trips between the regions of that level, from an evaluation: for teaching or the curator's eyes only.
+        view: the settings.
+        truth: true trips between the regions of the level, from an evaluation. CURATOR ONLY.
 
     Raises:
-        DomainError: no such level, view or region, or regions without places (see `has_places`).
+        DomainError: no such level, view or region, or regions without geometry (see `has_places`).
     """
     origins, destinations = release.tree.origins, release.tree.destinations
     view = _checked(view, origins, truth)
@@ -120,7 +121,7 @@ def trips_map(release: FlowRelease, view: TripsView, truth: PairSums | None = No
     under, over = _layers(areas, arcs, view)
     over.append(label_layer(areas[0], window.bounds, view.chosen, dark=view.dark))
     return TripsMap(
-        deck=deck_in(window, under, over, tooltip=arcs.told.template(), dark=view.dark),
+        deck=deck_in(window, under, over, tooltip=arcs.texts.template(), dark=view.dark),
         legend=legend_line([*look.legend, shade_legend(released[0], view, tops)]),
         note=_note(release, view, pairs, (len(places), total)),
         description=_description(release, view, len(places)),
@@ -130,13 +131,13 @@ def trips_map(release: FlowRelease, view: TripsView, truth: PairSums | None = No
 
 
 def _checked(view: TripsView, origins: Regions, truth: PairSums | None) -> TripsView:
-    """The view that can be drawn: without the truth, that is the released one."""
+    """The view with its limits applied. Without the truth it shows released trips."""
     if view.shown not in SHOWN_TRIPS:
         raise DomainError(f"A map of trips shows one of {', '.join(SHOWN_TRIPS)}.")
     if not 1 <= view.level <= origins.depth:
         raise DomainError(f"Levels on a map are 1 to {origins.depth}.")
     if view.chosen is not None and not 0 <= view.chosen < origins.size(view.level):
-        raise DomainError("The chosen region is none of that level.")
+        raise DomainError("The chosen region does not exist on that level.")
     shown = SHOWN_TRIPS[0] if truth is None else view.shown
     return replace(view, shown=shown, top=max(1, min(view.top, MOST_ARCS)), least=max(1, view.least))
 
@@ -144,7 +145,7 @@ def _checked(view: TripsView, origins: Regions, truth: PairSums | None) -> Trips
 def _ground(regions: Regions, level: int) -> Ground:
     found = ground(regions, level)
     if found is None:
-        raise DomainError("These regions have neither outlines nor points: they can be shown as a matrix, not on a map.")
+        raise DomainError("These regions have neither outlines nor points: show them as a matrix, not on a map.")
     return found
 
 
@@ -164,12 +165,12 @@ def _arcs(release: FlowRelease, view: TripsView, drawn: Pairs, known: tuple[Grou
         width=look.width,
         origin=drawn.origin,
         destination=drawn.destination,
-        told=arcs_told(release, view, drawn),
+        texts=arc_texts(release, view, drawn),
     )
 
 
 def _layers(areas: list[Areas], arcs: Arcs, view: TripsView) -> tuple[list[pydeck.Layer], list[pydeck.Layer]]:
-    """What lies under the borders, and over them; points lie over arcs, so that they can be clicked where many arcs meet."""
+    """The layers below the borders, and those above them. Points lie over arcs, so that they can be clicked where many arcs meet."""
     line = [225, 230, 235, 50] if view.dark else [90, 100, 110, 75]
     names = ("regions", "ends")
     layers = [area_layer(each, line=line, name=name) for each, name in zip(areas, names, strict=False)]
@@ -217,9 +218,10 @@ _POINT, _PLAIN_POINT = 130, 70
 
 
 def released_totals(release: FlowRelease, level: int) -> tuple[Totals, Totals]:
-    """Trips of the origins and of the destinations of a level, each from the coarsest stage that tells it.
+    """Released trips per region: a mapping for the origins and one for the destinations of a level.
 
-    Where trips begin and end in the same regions, both are the same: leaving and arriving, and apart from them, within.
+    Totals come from the coarsest stage that has them. If origins and destinations are the same regions, both mappings are the same: trips
+    that leave, that arrive, and that stay within the region.
     """
     origins, destinations = release.tree.origins, release.tree.destinations
     leaving = release.sums(level, 0).at(*_with_root(origins.size(level)))
@@ -227,19 +229,26 @@ def released_totals(release: FlowRelease, level: int) -> tuple[Totals, Totals]:
     if origins != destinations:
         return {LEAVING: leaving}, {ARRIVING: arriving}
     place = np.arange(origins.size(level), dtype=np.int32)
-    both = _apart(leaving, arriving, release.sums(level, level).at(place, place))
+    both = _split_within(leaving, arriving, release.sums(level, level).at(place, place))
     return both, both
 
 
 def true_totals(truth: PairSums, origins: Regions, destinations: Regions, level: int) -> tuple[Totals, Totals]:
-    """The same of the true trips. PRIVATE."""
+    """True trips per region, as in `released_totals`. PRIVATE.
+
+    Args:
+        truth: true trips between the regions of the level.
+        origins: regions where trips begin.
+        destinations: regions where trips end.
+        level: 1 for the coarsest.
+    """
     sizes = origins.size(level), destinations.size(level)
     sides = (truth.origin, truth.destination)
     leaving, arriving = (np.bincount(side, truth.count, size).astype(np.int64) for side, size in zip(sides, sizes, strict=True))
     if origins != destinations:
         return {LEAVING: leaving}, {ARRIVING: arriving}
     place = np.arange(sizes[0], dtype=np.int32)
-    both = _apart(leaving, arriving, truth.at(place, place))
+    both = _split_within(leaving, arriving, truth.at(place, place))
     return both, both
 
 
@@ -247,26 +256,26 @@ def _with_root(size: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     return np.arange(size, dtype=np.int32), np.zeros(size, np.int32)
 
 
-def _apart(leaving: Integers, arriving: Integers, within: Integers) -> Totals:
+def _split_within(leaving: Integers, arriving: Integers, within: Integers) -> Totals:
     return {LEAVING: leaving - within, ARRIVING: arriving - within, WITHIN: within}
 
 
 def areas_of(regions: Regions, ground: Ground, view: TripsView, totals: tuple[Totals, Totals | None], tops: Tops) -> Areas:
-    """The regions of one side, shaded by the first of their totals.
+    """The look of the origins or of the destinations, shaded by the first of their totals.
 
     Args:
-        regions: of that side.
-        ground: where they are.
-        view: what is shown.
-        totals: released, and true ones where the truth may be seen.
-        tops: where the scales end.
+        regions: the origins or the destinations.
+        ground: their shapes.
+        view: the settings of the map.
+        totals: released totals, and true ones where the truth may be shown.
+        tops: of the scales.
     """
     released, true = totals
     shown = true if true is not None and view.shown == "True" else released
-    told = Told(
+    texts = TooltipTexts(
         title=[deck(name) for name in regions.names_of(view.level)],
-        text=[f"{deck(view.unit)}: {text}" for text in _told(released)],
-        truth=None if true is None else [f"true: {text}" for text in _told(true)],
+        text=[f"{deck(view.unit)}: {text}" for text in _totals_texts(released)],
+        truth=None if true is None else [f"true: {text}" for text in _totals_texts(true)],
     )
     size = np.sqrt(np.clip(sum(shown.values()) / tops.size, 0.0, 1.0))
     strength = np.sqrt(np.clip(_first(shown) / tops.shade, 0.0, 1.0)) * (view.shown in _SHADED)
@@ -277,36 +286,42 @@ def areas_of(regions: Regions, ground: Ground, view: TripsView, totals: tuple[To
         ground=ground,
         color=color,
         size=size,
-        told=told,
+        texts=texts,
     )
 
 
 def shade_top(released: Totals) -> float:
-    """The total that gets the strongest shade."""
+    """The top of the scale of shades: the total of leaving (or arriving) trips with the strongest shade."""
     return top_of(np.maximum(_first(released), 0))
 
 
 def size_top(released: Totals) -> float:
-    """The total of all trips that gets the largest point."""
+    """The top of the scale of points: the total of all trips of a region with the largest point."""
     return top_of(sum(released.values()))
 
 
 def shade_legend(released: Totals, view: TripsView, tops: Tops) -> str:
-    """What shades mean, as a piece of HTML; nothing where regions are not shaded."""
+    """The legend of the shades, as HTML; "" where regions are not shaded.
+
+    Args:
+        released: totals of the shaded regions.
+        view: the settings of the map.
+        tops: of the scales.
+    """
     if view.shown not in _SHADED:
         return ""
     shades = _shades(np.linspace(0.0, 1.0, 12), dark=view.dark, points=False)
-    return f"region: {html(view.unit)} {next(iter(released))} 0 {bar(shades, 60)} {tops.shade:,.0f} and more"
+    return f"region: {html(view.unit)} {next(iter(released))} 0 {bar(shades, 60)} {format_count(tops.shade)} and more"
 
 
 def _first(totals: Totals) -> Integers:
     return next(iter(totals.values()))
 
 
-def _told(totals: Totals) -> list[str]:
-    """One text per region."""
+def _totals_texts(totals: Totals) -> list[str]:
+    """The totals of each region in words."""
     rows = zip(*(values.tolist() for values in totals.values()), strict=True)
-    return [", ".join(f"{value:,} {name}" for name, value in zip(totals, row, strict=True)) for row in rows]
+    return [", ".join(f"{format_count(value)} {name}" for name, value in zip(totals, row, strict=True)) for row in rows]
 
 
 def _shades(strength: Floats, *, dark: bool, points: bool) -> Colors:
@@ -321,10 +336,10 @@ class Pairs:
     """Pairs of different regions of one level, ordered by origin, then destination.
 
     Attributes:
-        origin: (k,) places.
-        destination: (k,) places.
+        origin: (k,) indices of regions.
+        destination: (k,) likewise.
         released: (k,) trips; 0 where a pair was not released.
-        true: (k,) trips; None where the truth is not to be seen.
+        true: (k,) trips; None where the truth must not be shown.
     """
 
     origin: Integers
@@ -333,7 +348,7 @@ class Pairs:
     true: Integers | None
 
     def __getitem__(self, chosen: NDArray[np.bool_] | Integers) -> Pairs:
-        """Some of the pairs."""
+        """A selection of the pairs, by a mask or by indices."""
         true = None if self.true is None else self.true[chosen]
         return Pairs(origin=self.origin[chosen], destination=self.destination[chosen], released=self.released[chosen], true=true)
 
@@ -351,7 +366,13 @@ class Pairs:
 
 
 def pairs_of(release: FlowRelease, view: TripsView, truth: PairSums | None) -> Pairs:
-    """Every pair that is released or true and belongs to the chosen region, if there is one."""
+    """All pairs that were released or have true trips; if a region is chosen, only those from or to it.
+
+    Args:
+        release: public.
+        view: its level and chosen region are used.
+        truth: true trips between the regions of the level; None where they must not be shown.
+    """
     sums = release.sums(view.level, view.level)
     key = sums.origin * np.int64(sums.width) + sums.destination
     if truth is not None:
@@ -370,9 +391,10 @@ def pairs_of(release: FlowRelease, view: TripsView, truth: PairSums | None) -> P
 
 
 def ranked(pairs: Pairs, view: TripsView) -> tuple[Integers, int]:
-    """Places of the pairs that are drawn, the most important one last, and how many there are to choose from.
+    """Choose the pairs that are drawn: by released trips, and by the truth only in views that show it.
 
-    Released trips decide, and the truth only in those views that show it.
+    Returns:
+        Indices of the pairs, the largest last, and the number of pairs that could be drawn.
     """
     true = pairs.released if pairs.true is None else pairs.true
     if view.shown == "Error":
@@ -388,40 +410,44 @@ def ranked(pairs: Pairs, view: TripsView) -> tuple[Integers, int]:
 
 
 def released_most(pairs: Pairs, view: TripsView) -> tuple[float, int]:
-    """The number of trips that gets the widest arc, and how many arcs "Released" draws: in every view, from released trips alone."""
+    """The number of trips with the widest arc, and the number of arcs; from released trips alone, in every view."""
     fits = np.sort(pairs.released[pairs.released >= view.least])[-view.top :]
     return top_of(fits), len(fits)
 
 
 def error_top(release: FlowRelease, level: int) -> float:
-    """The error that gets the strongest colour: three standard deviations of the noise, which are public."""
+    """The top of the scale of errors: three standard deviations of the noise, which are public."""
     stddev = release.stddev(2 * level)
     return top_of(3 * stddev[np.isfinite(stddev)])
 
 
-def arcs_told(release: FlowRelease, view: TripsView, pairs: Pairs) -> Told:
-    """What tooltips say of pairs: "A to B", what was released, and the truth where it may be seen.
+def arc_texts(release: FlowRelease, view: TripsView, pairs: Pairs) -> TooltipTexts:
+    """Tooltips of pairs: "A to B", the released number, and the true one where it may be shown.
 
-    Pairs are drawn for their size, so their intervals are those that hold for all pairs at once.
+    Pairs are chosen by size, so their intervals are those that hold for all pairs at once.
     """
     origins, destinations = release.tree.origins.names_of(view.level), release.tree.destinations.names_of(view.level)
     names = zip(origins[pairs.origin], destinations[pairs.destination], strict=True)
-    low, high = _spread(release, view.level, pairs)
+    low, high = _intervals(release, view.level, pairs)
     unit = deck(view.unit)
-    texts = [
-        f"{count:,} {unit}" + (f", 95 % between {a:,.0f} and {b:,.0f} for all pairs at once" if b < np.inf else "")
+    shown = [
+        f"{format_count(count)} {unit}" + (_interval_text(a, b) if b < np.inf else "")
         for count, a, b in zip(pairs.released.tolist(), low.tolist(), high.tolist(), strict=True)
     ]
     true = [] if pairs.true is None else zip(pairs.true.tolist(), pairs.error.tolist(), strict=True)
-    return Told(
+    return TooltipTexts(
         title=[f"{deck(one)} to {deck(other)}" for one, other in names],
-        text=texts,
-        truth=None if pairs.true is None else [f"true {count:,}, error {error:+,}" for count, error in true],
+        text=shown,
+        truth=None if pairs.true is None else [f"true {format_count(count)}, error {format_signed(error)}" for count, error in true],
     )
 
 
-def _spread(release: FlowRelease, level: int, pairs: Pairs) -> tuple[Floats, Floats]:
-    """Ends of the intervals of pairs; infinite where a pair was not released, so that nothing is known."""
+def _interval_text(low: float, high: float) -> str:
+    return f", 95 % between {format_count(low)} and {format_count(high)} for all pairs at once"
+
+
+def _intervals(release: FlowRelease, level: int, pairs: Pairs) -> tuple[Floats, Floats]:
+    """Lower and upper ends of the intervals of pairs; from 0 to infinity where a pair was not released."""
     at, width = release.stages[2 * level], release.tree.destinations.size(level)
     low, high = np.zeros(len(pairs.origin)), np.full(len(pairs.origin), np.inf)
     if len(at.count):
@@ -445,43 +471,43 @@ _RIGHT, _GREY = (128, 128, 128, 90), (128, 128, 128)
 
 @dataclass(frozen=True, kw_only=True)
 class Widths:
-    """From numbers of trips to pixels: by their square roots, narrower where there are many arcs.
+    """The scale of arc widths: pixels grow with the square root of trips; arcs are narrower where there are many.
 
     Attributes:
-        top: the number that gets the widest arc; larger ones too. Public.
-        arcs: how many arcs there are, a public number.
+        top: number of trips from which on arcs have the largest width; public.
+        arcs: number of arcs; public.
     """
 
     top: float
     arcs: int
 
     def strength(self, values: ArrayLike) -> Floats:
-        """(k,) 0 to 1."""
+        """(k,) square roots of the values relative to the top, 0 to 1."""
         return np.clip(np.asarray(values, np.float64) / self.top, 0.0, 1.0) ** 0.5
 
     def pixels(self, values: ArrayLike) -> Floats:
-        """(k,) widths."""
+        """(k,) widths of arcs."""
         widest = max(WIDEST * math.pow(_FEW_ARCS / max(self.arcs, _FEW_ARCS), 0.3), _LEAST_WIDE)
         return THINNEST + (widest - THINNEST) * self.strength(values)
 
     def legend(self, color: Color) -> str:
-        """Samples with their numbers, as a piece of HTML."""
+        """Sample arcs with their numbers, as HTML."""
         numbers = [value for value in (share * self.top for share in _SAMPLES) if value >= 1] or [self.top]
         pieces = []
         for value, width in zip(numbers, self.pixels(numbers).tolist(), strict=True):
             style = f"width:26px;height:{width:.1f}px;background:rgb{color};vertical-align:middle;outline:none"
-            pieces.append(f'<span class="dpviz-bar" style="{style}"></span> {value:,.0f}')
+            pieces.append(f'<span class="dpviz-bar" style="{style}"></span> {format_count(value)}')
         return f"{' '.join(pieces)} and more"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """The look of pairs.
+    """The look of the arcs of pairs.
 
     Attributes:
-        color: (k, 4) red, green, blue, alpha of the strong ends.
+        color: (k, 4) red, green, blue, alpha at the destinations.
         width: (k,) pixels.
-        legend: pieces of HTML.
+        legend: parts of the legend, as HTML.
     """
 
     color: Colors
@@ -490,17 +516,17 @@ class Look:
 
 
 def leaving_color(dark: bool) -> Color:
-    """The accent, for trips as released or as they are."""
+    """The colour of trips, and of those that leave a chosen region."""
     return (79, 176, 206) if dark else (11, 110, 143)
 
 
 def arriving_color(dark: bool) -> Color:
-    """For trips into a chosen region."""
+    """The colour of trips into a chosen region."""
     return (240, 180, 60) if dark else (201, 124, 0)
 
 
 def plain_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
-    """Released or true trips, by number; into and out of a chosen region in two colours."""
+    """Arcs by number of released or true trips; two colours for trips out of and into a chosen region."""
     shown = pairs.true if pairs.true is not None and view.shown == "True" else pairs.released
     out, into = leaving_color(view.dark), arriving_color(view.dark)
     base = np.where((pairs.destination == (-1 if view.chosen is None else view.chosen))[:, None], into, out)
@@ -514,7 +540,7 @@ def plain_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
 
 
 def error_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
-    """Released minus true, on a scale with two signs."""
+    """Arcs by error (released minus true), on a scale with a colour for each sign."""
     scale = Scale(kind="signed", top=widths.top, title=f"released minus true, {view.unit} per pair", dark=view.dark)
     inner = scale.legend().removeprefix('<div class="dpviz-legend">').removesuffix("</div>")
     size = np.abs(pairs.error)
@@ -523,7 +549,7 @@ def error_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
 
 
 def marks_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
-    """Trips that are made up, and trips that are missing, among those that are right."""
+    """Arcs of false positives and false negatives among correct ones."""
     colors = np.array([_RIGHT, (*FALSE_POSITIVE, 230), (*FALSE_NEGATIVE, 230)], np.uint8)
     true = pairs.released if pairs.true is None else pairs.true
     entries = (
@@ -540,7 +566,7 @@ def marks_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
 
 
 def legend_line(pieces: list[str]) -> str:
-    """Pieces as one line of HTML."""
+    """Join the parts of a legend to one line of HTML."""
     gap = '<span class="dpviz-gap"></span>'
     return f'<div class="dpviz-legend">{gap.join(piece for piece in pieces if piece)}</div>'
 
@@ -560,11 +586,11 @@ def _mark(color: Color) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Tops:
-    """What gets the strongest look; all of it is public.
+    """The tops of a map's scales; all of them are public.
 
     Attributes:
         trips: of a pair, for the widest arc.
-        arcs: how many arcs there are, which makes all of them narrower.
+        arcs: number of arcs; many arcs are drawn narrower.
         error: of a pair, for the strongest colour.
         shade: trips of a region, for the strongest shade.
         size: trips of a region, for the largest point.
@@ -578,7 +604,13 @@ class Tops:
 
 
 def tops_of(release: FlowRelease, view: TripsView, pairs: Pairs | None = None) -> Tops:
-    """Those of one map; `pairs` are those of its view, where they are at hand: only what was released of them is looked at."""
+    """The tops of the scales of one map.
+
+    Args:
+        release: public.
+        view: the settings of the map.
+        pairs: of that view, if they are known already; only their released numbers are used.
+    """
     trips, arcs = released_most(pairs_of(release, view, None) if pairs is None else pairs, view)
     sides = released_totals(release, view.level)
     shade, size = max(map(shade_top, sides)), max(map(size_top, sides))
@@ -586,6 +618,6 @@ def tops_of(release: FlowRelease, view: TripsView, pairs: Pairs | None = None) -
 
 
 def shared_tops(several: Sequence[Tops]) -> Tops:
-    """The largest of each, so that the same look means the same number on several maps."""
+    """The largest top of each scale, so that the same look means the same number on several maps."""
     trips, arcs, error, shade, size = (max(each) for each in zip(*map(astuple, several), strict=True))
     return Tops(trips=trips, arcs=arcs, error=error, shade=shade, size=size)

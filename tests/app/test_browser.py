@@ -81,12 +81,12 @@ def test_teach_from_the_start_page_to_a_clicked_range_query(chromium, address, t
 
         squares = pixels(page)
         choose(page, "shown", "False positives")
-        page.get_by_text("wrong about presence").wait_for()
+        page.get_by_text("wrong about whether records are there").wait_for()
         until(lambda: (pixels(page) != squares).any(), "another map")
         page.get_by_role("link", name="Start").click()
         page.get_by_role("button", name="Open the map").click()
         partitions(page, "64")
-        page.get_by_text("wrong about presence").wait_for()
+        page.get_by_text("wrong about whether records are there").wait_for()
 
 
 @pytest.mark.slow

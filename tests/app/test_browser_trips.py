@@ -83,7 +83,7 @@ def test_curate_shows_two_mechanisms_and_what_they_spent(chromium, address, tmp_
     link = "trips?mode=Curate&beside=stability_histogram&level=2&epsilon=0.5"
     with visit(chromium, address, link, scheme="light", tmp_path=tmp_path) as (page, _):
         draw(page)
-        page.get_by_text(re.compile("ε 1, δ 2e-08. The next draw makes it ε 2")).wait_for()
+        page.get_by_text(re.compile("ε 1, δ 2e-8. The next draw makes it ε 2")).wait_for()
         figures(page)
         until(lambda: page.get_by_test_id("stDeckGlJsonChart").count() == 2, "two maps")
         until(lambda: colours(page) > 20, "arcs on the first map")

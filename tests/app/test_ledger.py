@@ -76,7 +76,7 @@ class TestFirstDraw:
         fine(press_draw(fine(app.run())))
         assert (account().name, account().terms.unit, account().terms.neighbours) == ("Homes 2024", "record", "add or remove one")
         assert account().terms.cap == ApproxBudget(2, "1e-5")
-        assert "**Homes 2024**: protects one record (add or remove one), cap ε 2, δ 1e-05; 1 draw so far" in captions(app)
+        assert "**Homes 2024**: protects one record (add or remove one), cap ε 2, δ 1e-5; 1 draw so far" in captions(app)
         assert not [each for each in app.text_input if each.label == "Name of the dataset"]
 
     def test_without_delta_the_cap_is_pure(self):
@@ -187,7 +187,7 @@ class TestWhatIsSaidOfSpending:
         assert SPENT in infos(app)
         assert "Nothing has been spent" not in told(app)
         fine(press_draw(trips_app(TRIPS)))
-        assert "Spent on these data so far: ε 1, δ 1e-08." in told(trips_app(TRIPS))
+        assert "Spent on these data so far: ε 1, δ 1e-8." in told(trips_app(TRIPS))
 
     def test_another_file_that_joins_the_account_of_a_name(self):
         fine(press_draw(uploaded()))
@@ -214,7 +214,7 @@ class TestRefusals:
     def test_the_cap_stops_the_draw_that_would_pass_it(self):
         app = name_dataset(uploaded(), cap=1.0)
         fine(press_draw(fine(press_draw(app))))
-        assert "The next draw would pass the cap: it takes ε 0.5, and ε 0, δ 1e-05 is left of ε 1, δ 1e-05" in warnings(app)
+        assert "The next draw would pass the cap: it takes ε 0.5, and ε 0, δ 1e-5 is left of ε 1, δ 1e-5" in warnings(app)
         assert "would pass the cap" in bars(app)
         assert app.button(key="draw").disabled
         assert len(entries()) == 2

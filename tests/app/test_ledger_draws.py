@@ -53,7 +53,7 @@ class TestTwoMechanisms:
     def test_one_press_needs_room_for_both(self):
         app = trips_app(TRIPS | {"beside": "flat_gaussian"})
         labelled(app.number_input, "Cap, ε").set_value(1.5)
-        assert "it takes ε 2, δ 2e-08" in warnings(good(app.run()))
+        assert "it takes ε 2, δ 2e-8" in warnings(good(app.run()))
         assert app.button(key="draw").disabled
 
     def test_the_first_is_kept_where_the_second_fails(self, monkeypatch):

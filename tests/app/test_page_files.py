@@ -208,7 +208,7 @@ class TestFiles:
     @pytest.mark.parametrize("drop", [False, True])
     @pytest.mark.parametrize(
         ("content", "words"),
-        [(b"lon,lat\n", "Not one record is there"), (b"x,y\n385000,3768000\n391000,3771000\n", "are x and y swapped")],
+        [(b"lon,lat\n", "There is no record"), (b"x,y\n385000,3768000\n391000,3771000\n", "are x and y swapped")],
     )
     def test_what_would_be_a_release_of_nothing_is_stopped_before_a_draw(self, tmp_path, content, words, drop):
         (tmp_path / "a.csv").write_bytes(content)

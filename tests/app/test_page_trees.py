@@ -68,14 +68,14 @@ class TestVariants:
 
     def test_delta_is_recorded_and_shown(self):
         app = fine(points_app(KD | {"mode": "Curate", "delta": "1e-05", "settings": '{"height":4,"variant":"smooth-sensitivity"}'}))
-        assert "ε 0. The next draw makes it ε 0.5, δ 1e-05" in captions(app)
-        assert "ε 0.5, δ 1e-05. The next draw makes it ε 1, δ 2e-05" in captions(fine(press_draw(app)))
+        assert "ε 0. The next draw makes it ε 0.5, δ 1e-5" in captions(app)
+        assert "ε 0.5, δ 1e-5. The next draw makes it ε 1, δ 2e-5" in captions(fine(press_draw(app)))
         assert [(entry.budget.epsilon, entry.budget.delta) for entry in entries()] == [(Fraction(1, 2), Fraction(1, 10**5))]
-        assert {metric.label: metric.value for metric in app.metric}["Budget of this draw"] == "ε 0.5, δ 1e-05"
+        assert {metric.label: metric.value for metric in app.metric}["Budget of this draw"] == "ε 0.5, δ 1e-5"
         app.select_slider(key="delta").set_value(1e-8).run()
         assert "have changed since draw" in captions(fine(app))
         fine(app.selectbox(key="setting kdtree variant").set_value("standard").run())
-        assert "ε 0.5, δ 1e-05. The next draw makes it ε 1, δ 1e-05" in captions(app)
+        assert "ε 0.5, δ 1e-5. The next draw makes it ε 1, δ 1e-5" in captions(app)
         assert link_of(app)["delta"] == "1e-08"
 
 

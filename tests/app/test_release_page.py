@@ -79,7 +79,7 @@ class TestWhatCanBeChosen:
         fine(go(app, "release"))
         fine(labelled(app.segmented_control, "What").set_value(PAID).run())
         first, second = app.selectbox(key="release draw").options
-        assert "TopDown (InfTDA), ε 1, δ 1e-08, Sample us_flights" in first
+        assert "TopDown (InfTDA), ε 1, δ 1e-8, Sample us_flights" in first
         assert "Quadtree, ε 0.5, Sample gaussian_cluster of 1,000" in second
 
 

@@ -156,7 +156,7 @@ class TestCurate:
         app = fine(press_draw(trips_app(CURATE)))
         assert {metric.label for metric in app.metric} <= PUBLIC_FIGURES
         assert [(entry.budget.epsilon, entry.budget.delta) for entry in entries()] == [(1, Fraction("1e-8"))]
-        assert "ε 1, δ 1e-08. The next draw makes it ε 2, δ 2e-08" in captions(app)
+        assert "ε 1, δ 1e-8. The next draw makes it ε 2, δ 2e-8" in captions(app)
         assert not trips_drawn(app).releases[0].simulation
         for name in NAMES:
             fine(open_trips_tab(app, name))

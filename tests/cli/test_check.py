@@ -1,4 +1,4 @@
-"""What a file is: its kind, what was found, what is missing, never a cell."""
+"""Checking files: their kind, columns and missing entries, without showing a cell."""
 
 import io
 import json
@@ -92,10 +92,10 @@ def test_shapes_tell_regions_from_points(tmp_path, frame, name, ending):
     ("name", "content", "told"),
     [
         ("a.csv", b"1.5,2.5\n3.5,Rosa\n", "first line must hold the names"),
-        ("a.csv", b"colour,size\nRosa,3\n", "nothing can be made of its columns"),
+        ("a.csv", b"colour,size\nRosa,3\n", "its columns cannot be used"),
         ("a.csv", b"", "empty"),
-        ("a.csv", b"lon,lat,Rosa\r\n\n", "Not one row follows the header"),
-        ("a.tsv", b"lon\tlat\n", "Not one row follows the header"),
+        ("a.csv", b"lon,lat,Rosa\r\n\n", "No row follows the header"),
+        ("a.tsv", b"lon\tlat\n", "No row follows the header"),
         ("a.csv", b"lon,lat,note\n385000,3768000,Rosa\n391000,3771000,b\n", "in degrees"),
         ("a.txt", b"Rosa", "ending is not known"),
         ("a.zip", b"Rosa", "damaged"),
@@ -103,7 +103,7 @@ def test_shapes_tell_regions_from_points(tmp_path, frame, name, ending):
         ("a.geojson", b'{"Rosa"', "damaged|GeoJSON"),
     ],
 )
-def test_what_cannot_be_used_is_refused_without_a_cell(tmp_path, name, content, told):
+def test_unusable_files_are_refused_without_quoting_a_cell(tmp_path, name, content, told):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=told) as refused:
         check(tmp_path / name)
@@ -113,7 +113,7 @@ def test_what_cannot_be_used_is_refused_without_a_cell(tmp_path, name, content, 
 @pytest.mark.parametrize("ending", ["csv", "tsv"])
 @pytest.mark.parametrize("header", ["lon,lat,note", "origin,lon,lat", "origin,destination,note", "id,name,note", "id,size,colour"])
 @pytest.mark.parametrize(("line", "told"), [("1,2", "fewer cells"), ('1,2,"Rosa', "not closed on its line"), ("1,2,Ros\xe4", "UTF-8")])
-def test_a_line_that_is_no_row_is_refused_whatever_the_columns(tmp_path, ending, header, line, told):
+def test_a_malformed_line_is_refused_whatever_the_columns(tmp_path, ending, header, line, told):
     rows = f"{header}\n1,2,a\n3,4,b\n{line}\n5,6,c"
     if ending == "tsv":
         rows, told = rows.replace(",", "\t").replace('"', "\t"), told.replace("not closed on its line", "fewer cells")
@@ -176,7 +176,7 @@ def test_long_headers_are_cut(tmp_path):
     assert "and 60 more" in lines(found)[0]
 
 
-def test_a_pattern_and_a_folder_are_told_by_their_headers(tmp_path):
+def test_a_pattern_and_a_folder_are_described_by_their_headers(tmp_path):
     for number in (1, 2):
         pd.DataFrame({"lon": [float(number)], "lat": [2.0], "user": ["Rosa"]}).to_parquet(tmp_path / f"{number}.parquet")
     for name in ("*.parquet", ""):
@@ -184,7 +184,7 @@ def test_a_pattern_and_a_folder_are_told_by_their_headers(tmp_path):
         assert (facts["files"], facts["engine"], facts["format"]) == (2, "numpy", "Parquet")
         (use,) = facts["uses"]
         assert (use["as"], use["found"]) == ("points", {"x": "lon", "y": "lat", "person": "user"})
-        assert "2 files in all, which engine numpy would count; not a row was read now." in lines(facts)
+        assert "2 files, which engine numpy would count; no row was read now." in lines(facts)
     pd.DataFrame({"a": [1.0]}).to_parquet(tmp_path / "3.parquet")
     with pytest.raises(InputError, match="of different columns"):
         check(tmp_path / "*.parquet")

@@ -1,4 +1,4 @@
-"""The command line: data on stdout, words on stderr, one line per error, and exit codes that mean something."""
+"""The command line: results on stdout, messages on stderr, one line per error, and exit codes."""
 
 import io
 import json
@@ -58,7 +58,7 @@ def test_output_says_another_folder(run, tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
-def test_the_cap_refuses_with_what_is_left(run, tmp_path, ledger):
+def test_the_cap_refuses_and_names_the_remaining_budget(run, tmp_path, ledger):
     path = written(tmp_path, POINTS)
     for number in range(2):
         assert run("release", path, "--output", tmp_path / f"{number}")[0] == 0
@@ -69,7 +69,7 @@ def test_the_cap_refuses_with_what_is_left(run, tmp_path, ledger):
     assert not (tmp_path / "third").exists()
 
 
-def test_dry_run_spends_nothing_and_says_what_to_expect(run, tmp_path, ledger):
+def test_a_dry_run_spends_nothing_and_prints_expected_errors(run, tmp_path, ledger):
     code, out, _ = run("release", written(tmp_path, POINTS), "--dry-run", "--json")
     found = json.loads(out)
     assert code == 0
@@ -83,7 +83,7 @@ def test_dry_run_spends_nothing_and_says_what_to_expect(run, tmp_path, ledger):
 def test_release_refuses_a_seed_and_says_why(run, tmp_path, words):
     code, out, err = run("release", written(tmp_path, POINTS), *words)
     assert (code, out) == (1, "")
-    assert "whoever knows the seed can subtract the noise" in err
+    assert "anyone who knows the seed can subtract the noise" in err
     assert run("release", written(tmp_path, changed(POINTS, "data.seed", 7)))[0] == 1
 
 
@@ -163,7 +163,7 @@ def test_help_and_version_name_every_command(capsys):
         (DpvizError("two\nlines \x1b[31m"), 2, "two lines"),
     ],
 )
-def test_whatever_fails_is_one_line_without_a_traceback(run, monkeypatch, raised, code, told):
+def test_every_failure_is_one_line_without_a_traceback(run, monkeypatch, raised, code, told):
     def failing(_):
         raise raised
 
@@ -218,7 +218,7 @@ def test_compare_writes_a_file_in_either_form(run, tmp_path):
         ("budget", {"epsilon": 1}, 2, "has no key 'budget'"),
     ],
 )
-def test_comparisons_that_make_no_sense_are_refused(run, tmp_path, path, value, code, told):
+def test_invalid_comparisons_are_refused(run, tmp_path, path, value, code, told):
     tables = changed(STUDY, path, value)
     if "points" in tables["data"]:
         tables["domain"] = POINTS["domain"]
@@ -247,7 +247,7 @@ def test_check_shows_columns_that_look_like_ids_and_notes_that_it_looked(run, tm
     ]
 
 
-def test_names_and_types_alone_are_no_look(run, tmp_path, ledger):
+def test_reading_names_and_types_is_not_recorded(run, tmp_path, ledger):
     path = written(tmp_path, POINTS)
     CROWD[["lon", "lat"]].to_csv(tmp_path / "crowd.csv", index=False)
     assert run("release", path)[0] == 0
@@ -256,12 +256,12 @@ def test_names_and_types_alone_are_no_look(run, tmp_path, ledger):
     assert not ledger.account("crowd").truth_seen
 
 
-def test_a_ledger_that_cannot_note_the_look_hides_what_was_found(run, tmp_path, ledger):
+def test_columns_are_not_shown_if_the_ledger_cannot_record_it(run, tmp_path, ledger):
     written(tmp_path, POINTS)
     ledger.path.write_bytes(b"not a ledger")
     code, out, err = run("check", tmp_path / "crowd.csv")
     assert (code, "secret: 1 value" in out) == (0, False)
-    assert "cannot be recorded" in err
+    assert "cannot record" in err
 
 
 def test_check_and_ledger_show_give_text_and_json(run, tmp_path):
@@ -336,7 +336,7 @@ def test_an_interrupted_release_leaves_no_half_and_says_that_it_is_spent(tmp_pat
     assert [entry.published for entry in ledger.entries("residents of Los Angeles")] == [None]
 
 
-def test_a_reader_who_leaves_early_gets_no_traceback(tmp_path):
+def test_a_closed_pipe_gives_no_traceback(tmp_path):
     process = started("compare", written(tmp_path, STUDY, "study.toml"))
     process.stdout.close()
     assert process.stderr.read() == "Making 12 runs.\n"

@@ -1,4 +1,4 @@
-"""The compare command keeps what was made: interrupted, killed or failing, it goes on from there, and overwrites nothing."""
+"""The compare command keeps finished runs if it is interrupted, killed or fails; it can be resumed and overwrites nothing."""
 
 import io
 import json
@@ -29,7 +29,7 @@ def started(*words):
 
 @POSIX
 @pytest.mark.parametrize("name", often(["SIGINT", "SIGTERM"], 1))
-def test_a_comparison_goes_on_where_it_was_interrupted(run, tmp_path, name):
+def test_an_interrupted_comparison_can_be_resumed(run, tmp_path, name):
     config = written(tmp_path, changed(STUDY, "repeats", 300), "study.toml")
     process = started("compare", config, "--output", tmp_path / "a.csv", "--workers", 2, "--json")
     assert process.stderr.readline() == "Making 1,800 runs.\n"
@@ -38,7 +38,9 @@ def test_a_comparison_goes_on_where_it_was_interrupted(run, tmp_path, name):
     out, err = process.communicate(timeout=60)
     told = json.loads(err)
     assert (process.returncode, out, told["exit"]) == (130, "", 130)
-    assert told["error"] == f"Interrupted. What was made is in {tmp_path / 'a.csv'}: the same command with --resume goes on from there."
+    assert (
+        told["error"] == f"Interrupted. The finished runs are in {tmp_path / 'a.csv'}: the same command with --resume continues from there."
+    )
     assert sorted(path.name for path in tmp_path.iterdir() if "a.csv" in path.name) == ["a.csv"]
     made = len(pd.read_csv(tmp_path / "a.csv"))
     assert 0 < made < 1800
@@ -52,7 +54,7 @@ def test_a_comparison_goes_on_where_it_was_interrupted(run, tmp_path, name):
 
 def test_only_the_table_of_the_same_comparison_is_resumed(run, tmp_path):
     config = written(tmp_path, STUDY, "study.toml")
-    assert "needs the --output file" in run("compare", config, "--resume")[2]
+    assert "needs --output" in run("compare", config, "--resume")[2]
     assert run("compare", config, "--output", tmp_path / "a.json", "--workers", 1)[0] == 0
     other = written(tmp_path, changed(STUDY, "seed", 8), "other.toml")
     found = run("compare", other, "--output", tmp_path / "a.json", "--resume")
@@ -63,7 +65,7 @@ def test_only_the_table_of_the_same_comparison_is_resumed(run, tmp_path):
 
 
 def interrupted_at(monkeypatch, number, error):
-    """Let the quadtree's release of some number raise an error."""
+    """Make the n-th release of the quadtree raise an error."""
     real, made = Quadtree.release, []
 
     def release(*given):
@@ -85,29 +87,29 @@ def test_rows_are_kept_however_it_ends(run, tmp_path, monkeypatch, capsys, error
     else:
         with pytest.raises(SystemExit):
             main(words)
-        assert "--resume goes on from there" in capsys.readouterr().err
+        assert "--resume continues from there" in capsys.readouterr().err
     assert len(pd.read_csv(tmp_path / "a.csv")) == 2
     monkeypatch.undo()
     assert "Making 10 runs. 2 are there already." in run(*words, "--resume")[2]
     assert len(pd.read_csv(tmp_path / "a.csv")) == 12
 
 
-def test_nothing_is_left_where_nothing_was_made(run, tmp_path, monkeypatch):
+def test_no_file_is_left_if_no_run_was_made(run, tmp_path, monkeypatch):
     interrupted_at(monkeypatch, 1, KeyboardInterrupt())
     found = run("compare", written(tmp_path, STUDY, "study.toml"), "--output", tmp_path / "a.csv", "--workers", 1)
     assert found[2].endswith("dpviz: Interrupted. No run was made.\n")
     assert not (tmp_path / "a.csv").exists()
 
 
-def test_an_interrupted_table_on_stdout_is_given_as_far_as_it_is(run, tmp_path, monkeypatch):
+def test_an_interrupted_comparison_prints_its_finished_rows(run, tmp_path, monkeypatch):
     interrupted_at(monkeypatch, 3, KeyboardInterrupt())
     code, out, err = run("compare", written(tmp_path, STUDY, "study.toml"), "--workers", 1)
     assert (code, len(pd.read_csv(io.StringIO(out)))) == (130, 2)
-    assert "with --output it could be gone on from" in err
+    assert "with --output they could be resumed" in err
 
 
 @pytest.mark.parametrize("output", [True, False])
-def test_what_fails_is_named_and_the_rest_is_there(run, tmp_path, monkeypatch, output):
+def test_failed_runs_are_named_and_the_others_are_written(run, tmp_path, monkeypatch, output):
     config = written(tmp_path, STUDY, "study.toml")
     interrupted_at(monkeypatch, 1, SettingError("this one cannot be drawn."))
     words = ["--output", tmp_path / "a.csv"] if output else []
@@ -119,7 +121,7 @@ def test_what_fails_is_named_and_the_rest_is_there(run, tmp_path, monkeypatch, o
     assert not len(table.query("label == 'quadtree height=2' and epsilon == 0.5"))
 
 
-def test_the_table_is_written_now_and_then(run, tmp_path, monkeypatch):
+def test_the_table_is_written_from_time_to_time(run, tmp_path, monkeypatch):
     seen, real = [], Identity.release
     monkeypatch.setattr(study_command, "PAUSE", 0)
     monkeypatch.setattr(study_command, "LEAST_REST", 0)

@@ -1,4 +1,4 @@
-"""The terminal may be gone, narrow-minded or closed: what is paid for is finished, and what is half made is taken away."""
+"""Terminals that are closed or lack characters, and signals: paid releases are finished, temporary files are removed."""
 
 import io
 import json
@@ -34,7 +34,7 @@ class Gone(io.StringIO):
         raise BrokenPipeError
 
 
-def test_words_that_nobody_reads_stop_nothing(monkeypatch):
+def test_closed_streams_stop_nothing(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Gone())
     console.say("Drawing.")
     assert console.complain(KeyboardInterrupt(), as_json=True) == 130
@@ -42,7 +42,7 @@ def test_words_that_nobody_reads_stop_nothing(monkeypatch):
 
 
 @POSIX
-def test_a_reader_who_leaves_after_one_line_does_not_cost_the_release(tmp_path, ledger):
+def test_a_reader_who_closes_the_pipe_does_not_lose_the_release(tmp_path, ledger):
     process = started("release", written(tmp_path, POINTS), stderr=subprocess.STDOUT)
     assert process.stdout.readline() == "Reading the data.\n"
     process.stdout.close()
@@ -52,7 +52,7 @@ def test_a_reader_who_leaves_after_one_line_does_not_cost_the_release(tmp_path, 
     assert read_release(tmp_path / "out").receipt.total == entry.budget
 
 
-def test_a_terminal_without_umlauts_is_told_all_the_same(tmp_path, monkeypatch):
+def test_characters_that_a_terminal_lacks_are_escaped(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     folder = tmp_path / "ünï"
     process = started("release", written(tmp_path, POINTS), "--output", folder)
@@ -66,7 +66,7 @@ def test_a_terminal_without_umlauts_is_told_all_the_same(tmp_path, monkeypatch):
 
 @POSIX
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_being_told_to_end_is_an_interruption(tmp_path, name):
+def test_sigterm_is_an_interruption(tmp_path, name):
     long = changed(changed(STUDY, "repeats", 5000), "data.size", 500)
     process = started("compare", written(tmp_path, long, "study.toml"), "--output", tmp_path / "a.csv", "--json")
     assert process.stderr.readline() == "Making 30,000 runs.\n"
@@ -102,6 +102,6 @@ def test_no_label_is_a_formula(tmp_path, capsys):
     assert not cells & {"=1+1", "@me"}
 
 
-def test_names_with_commas_can_be_told_apart(capsys):
+def test_names_with_commas_are_distinguishable(capsys):
     assert main(["audit", "nope"]) == 2
     assert "; " in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Texts of a configuration, of files and of the ledger that a terminal would obey, or that break a line: none reaches it."""
+"""Texts of configurations, files and the ledger cannot control the terminal or break a line."""
 
 import re
 from dataclasses import fields
@@ -49,7 +49,7 @@ def test_no_section_of_a_configuration_is_left_out():
 
 
 @pytest.mark.parametrize("key", texts())
-def test_whatever_a_configuration_says_leaves_the_terminal_alone(run, tmp_path, key):
+def test_texts_of_a_configuration_cannot_control_the_terminal(run, tmp_path, key):
     config = changed(FLOWS if key.startswith("regions") else POINTS, key, HOSTILE)
     for words in (("--dry-run",), ()):
         _, out, err = run("release", written(tmp_path, config), *words)
@@ -58,7 +58,7 @@ def test_whatever_a_configuration_says_leaves_the_terminal_alone(run, tmp_path, 
 
 
 @pytest.mark.parametrize("name", [HOSTILE, *NAMES])
-def test_names_of_columns_levels_and_datasets_leave_the_terminal_alone(run, tmp_path, name):
+def test_names_of_columns_levels_and_datasets_cannot_control_the_terminal(run, tmp_path, name):
     table, frame, trips = (tmp_path / each for each in ("a.csv", "r.csv", "t.csv"))
     quoted = '"' + name.replace('"', '""').replace("\n", " ").replace("\r", " ") + '"'
     table.write_text(f"lon,lat,{quoted}\n1,2,3\n", "utf-8")
@@ -71,7 +71,7 @@ def test_names_of_columns_levels_and_datasets_leave_the_terminal_alone(run, tmp_
     assert OBEYED.search("".join(out + err for _, out, err in found)) is None
 
 
-def test_the_ledger_s_names_leave_the_terminal_alone(run, tmp_path):
+def test_names_in_the_ledger_cannot_control_the_terminal(run, tmp_path):
     path = tmp_path / "crowd.csv"
     for number, name in enumerate(["a\u202eb\x1b[2J", *NAMES]):
         config = changed(changed(POINTS, "dataset.name", name[:100]), "output.folder", f"out{number}")

@@ -19,7 +19,7 @@ def ledger(tmp_path, monkeypatch):
 
 
 def test_a_comparison_on_a_file_makes_its_releases_say_that_the_truth_was_seen(run, ledger, tmp_path):
-    """On another frame, and before there was an account."""
+    """On another domain, and before there was an account."""
     assert run("compare", written(tmp_path, OWN, "study.toml"), "--workers", 1)[0] == 0
     assert ledger.accounts() == []
     assert run("release", written(tmp_path, POINTS))[0] == 0
@@ -41,14 +41,14 @@ def test_it_is_recorded_before_anything_is_compared(run, ledger, tmp_path, monke
     assert seen == [True]
 
 
-def test_nothing_is_compared_where_that_cannot_be_recorded(run, ledger, tmp_path):
+def test_nothing_is_compared_if_it_cannot_be_recorded(run, ledger, tmp_path):
     ledger.path.write_text("no ledger")
     code, out, err = run("compare", written(tmp_path, OWN, "study.toml"), "--workers", 1)
     assert (code, out) == (1, "")
-    assert "Nothing is compared, since that the true data are looked at cannot be recorded." in err
+    assert "Nothing is compared, since the ledger cannot record that the true data are looked at." in err
     assert run("compare", written(tmp_path, STUDY, "study.toml"), "--workers", 1)[0] == 0, "samples are public"
 
 
-def test_a_dry_run_is_no_look(run, ledger, tmp_path):
+def test_a_dry_run_is_not_recorded(run, ledger, tmp_path):
     assert run("release", written(tmp_path, POINTS), "--dry-run")[0] == 0
     assert not ledger.path.exists()

@@ -73,7 +73,7 @@ def test_hostile_settings_at_home_in_the_folder_and_in_the_environment_change_no
     assert "elsewhere" not in json.dumps({name: value for name, value in found.items() if not name.startswith("theme")})
 
 
-def test_the_app_is_started_by_this_python_and_not_by_what_lies_around():
+def test_the_app_runs_with_this_python_and_its_own_modules():
     assert command(port=8599) == [sys.executable, "-P", "-m", "dpviz.app.server", "--port=8599"]
     assert command(port=8599, headless=True, token=False)[-2:] == ["--headless", "--no-token"]
 
@@ -81,7 +81,7 @@ def test_the_app_is_started_by_this_python_and_not_by_what_lies_around():
 @pytest.mark.parametrize(
     ("name", "value"), [("server.address", "127.0.0.1"), ("server.enableXsrfProtection", True), ("client.showErrorDetails", "none")]
 )
-def test_every_setting_but_the_looks_is_handed_over(name, value):
+def test_every_setting_but_the_theme_is_passed(name, value):
     found = settings_of(app_script())
     assert found[name] == value
     assert not [each for each in found if each.startswith("theme")]
@@ -91,7 +91,7 @@ def test_other_variables_stay():
     assert without_settings({"STREAMLIT_SERVER_PORT": "1", "DPVIZ_LEDGER": "a", "streamlit_theme_base": "b"}) == {"DPVIZ_LEDGER": "a"}
 
 
-def test_a_port_that_is_taken_is_said_in_one_line():
+def test_a_port_in_use_is_reported_in_one_line():
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()

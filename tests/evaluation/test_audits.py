@@ -10,7 +10,7 @@ import pytest
 
 from dpviz.errors import BudgetError, SettingError
 from dpviz.evaluation import audits
-from dpviz.evaluation.audits import EPSILON, WORST, Added, audit_all, audit_budget, audit_mechanism, audited
+from dpviz.evaluation.audits import EPSILON, WORST, audit_all, audit_budget, audit_mechanism, audited
 from dpviz.mechanisms import (
     FLOW_MECHANISMS,
     POINT_MECHANISMS,

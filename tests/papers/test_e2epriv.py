@@ -1,4 +1,4 @@
-"""The tables of E2EPriv's figures: shape, and what the paper says about them."""
+"""The tables of E2EPriv's figures: their shape, and the paper's findings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Charts of E2EPriv's figures: complete, told in words, true to their tables, every series told apart twice."""
+"""Charts of E2EPriv's figures: complete, with alternative texts, true to their tables, series distinct in two ways."""
 
 import json
 from functools import cache
@@ -40,7 +40,7 @@ def drawn(name):
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_every_chart_is_complete_asks_nobody_and_has_a_logarithmic_axis(name):
+def test_every_chart_is_complete_loads_nothing_and_has_a_logarithmic_axis(name):
     chart = drawn(name)
     assert_complete(chart, letters=80)
     assert all(axis.get("title") for key in "xy" for axis in found(chart["layer"], key))
@@ -50,13 +50,13 @@ def test_every_chart_is_complete_asks_nobody_and_has_a_logarithmic_axis(name):
 
 
 @pytest.mark.parametrize("name", [name for name in CHARTS if name != "5"])
-def test_series_are_told_apart_by_colour_and_by_dashes(name):
+def test_series_differ_in_colour_and_in_dashes(name):
     for channel in ("color", "strokeDash"):
         for scale in [hit["scale"] for hit in found(drawn(name)["layer"], channel)]:
             assert len(scale["domain"]) == len(scale["range"]) == len({json.dumps(each) for each in scale["range"]})
 
 
-def test_the_rule_s_grid_is_marked_and_told():
+def test_the_grid_of_the_rule_is_marked_and_named():
     chart = drawn("5")
     assert [row["side"] for row in rows(chart) if row["heuristic"]] == [50]
     assert "UG's rule comes nearest to 50: 0.65" in chart["description"]

@@ -48,7 +48,7 @@ def test_the_paper_s_form_spends_what_the_paper_says(few):
     assert [each.split_epsilon for each in figures_htf.htf_forms().values()] == [5e-4, 1e-3, None]
 
 
-def test_questions_are_the_paper_s(few):
+def test_workloads_are_the_papers(few):
     asked = figures_htf.workloads(few.domain, 50)
     assert list(asked) == QUERIES
     for share, boxes in zip((0.02, 0.06, 0.1), list(asked.values())[1:], strict=True):

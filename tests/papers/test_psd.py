@@ -1,4 +1,4 @@
-"""The figures of the paper on private spatial decompositions: tables as promised, and its qualitative results on made-up data.
+"""The figures of the paper on private spatial decompositions: shape of the tables, and its qualitative results on made-up data.
 
 The slow tests print what they measured: pytest -m slow -s tests/papers/test_psd.py.
 """
@@ -64,9 +64,9 @@ def test_every_box_has_the_shape_and_holds_crossings(few, shape):
     assert not np.array_equal(asked.boxes, occupied_boxes(few, shape, 200, seed=1).boxes)
 
 
-def test_shapes_that_hardly_ever_hold_a_record_are_refused():
+def test_shapes_whose_boxes_rarely_contain_records_are_refused():
     lonely = paper_points(1, order=16)
-    with pytest.raises(InputError, match="Hardly any box"):
+    with pytest.raises(InputError, match="Too few boxes"):
         occupied_boxes(lonely, (0.001, 0.001), 2)
 
 
@@ -107,7 +107,7 @@ def test_figures_of_queries_have_a_row_per_method_budget_and_shape(few):
     assert len(heights) == 2 * 4 * 2
 
 
-def test_clipped_means_waste_levels_on_slivers_and_spend_everything(few):
+def test_noisy_means_outside_a_node_cut_slivers_in_the_papers_form(few):
     """With little budget most means fall outside their node; the paper's form cuts slivers off, ours halves."""
     ways = (Kdtree(variant="noisy-mean", outside=outside, height=4) for outside in ("nearest", "middle"))
     clipped, kinder = (way.release(few, PureBudget("0.02"), Entropy.seeded(3)) for way in ways)

@@ -1,4 +1,4 @@
-"""Charts of the paper's figures: complete, told in words, true to their tables, every series told apart twice."""
+"""Charts of the paper's figures: complete, with alternative texts, true to their tables, series distinct in two ways."""
 
 import json
 from functools import cache
@@ -62,7 +62,7 @@ def drawn(name):
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_every_chart_is_complete_and_asks_nobody(name):
+def test_every_chart_is_complete_and_loads_nothing(name):
     chart = drawn(name)
     assert_complete(chart, letters=80)
     assert all(axis.get("title") for axis in found(chart["layer"], "y") if axis["type"] == "quantitative")
@@ -77,7 +77,7 @@ def test_errors_and_times_have_logarithmic_axes(name):
 
 
 @pytest.mark.parametrize("name", [name for name in CHARTS if name != "7a"])
-def test_series_are_told_apart_by_colour_and_by_form(name):
+def test_series_differ_in_colour_and_in_form(name):
     chart = drawn(name)
     channels = [found(chart["layer"], channel) for channel in ("color", "shape", "strokeDash")]
     scales = [channel[0]["scale"] for channel in channels if channel]
@@ -125,7 +125,7 @@ def test_one_shape_is_shown_by_height_of_the_tree():
     assert "15 × 0.2 degrees" in chart["title"]["text"]
 
 
-def test_build_times_are_told_in_seconds_and_in_sorts():
+def test_build_times_are_shown_in_seconds_and_in_sorts():
     chart = drawn("7a")
     assert [row["label"] for row in rows(chart)] == ["0.1 s, 0.2 sorts", "1.2 s, 2.5 sorts"]
     assert "kd-standard: 2.5" in chart["description"]

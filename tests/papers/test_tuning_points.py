@@ -1,4 +1,4 @@
-"""Made-up points for tuning: size, bounds, seeds, and that they are as uneven as what they stand for."""
+"""Made-up points for tuning: size, bounds, seeds, and skewness like that of the real data."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ EVERY = pytest.mark.parametrize("key", TUNING_SETS)
 
 
 @EVERY
-def test_there_are_as_many_as_asked_for_and_all_within_the_bounds(key):
+def test_their_number_is_as_given_and_all_are_within_the_bounds(key):
     x, y = tuning_points(key, 5_000)
     west, south, east, north = TUNING_SETS[key].bounds
     assert x.shape == y.shape == (5_000,)
@@ -19,7 +19,7 @@ def test_there_are_as_many_as_asked_for_and_all_within_the_bounds(key):
 
 
 @EVERY
-def test_the_seed_decides_them(key):
+def test_equal_seeds_give_equal_points(key):
     one, same, other = (tuning_points(key, 500, seed=seed) for seed in (7, 7, 8))
     np.testing.assert_array_equal(one, same)
     assert (one[0] != other[0]).any()

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpviz.amounts import format_budget
 from dpviz.errors import BudgetError, RefusedError, SettingError
-from dpviz.privacy.accounts import Account, Terms, amount_of, budget_of, exact_amount, exact_text, in_words
+from dpviz.privacy.accounts import Account, Terms, amount_of, budget_of, exact_amount, exact_text
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
@@ -94,18 +95,18 @@ def test_the_cap_can_be_met_exactly_and_passed_by_nothing():
 def test_either_of_epsilon_and_delta_is_enough_to_refuse(passed):
     known = account(ApproxBudget(1, 2e-6), epsilon="7/10", delta="1/1000000")
     assert known.after(ApproxBudget(0.3, 1e-6)) == known.terms.limit
-    with pytest.raises(RefusedError, match=r"left: epsilon 0\.3, delta 0\.000001 \(of epsilon 1, delta 0\.000002\)"):
+    with pytest.raises(RefusedError, match=r"left: epsilon 0\.3, delta 1e-6 \(of epsilon 1, delta 2e-6\)"):
         known.after(passed)
 
 
 def test_what_is_said_to_be_left_can_be_spent():
     known = account(PureBudget(1), epsilon="1/3", delta=0)
-    assert in_words(known.left) == "epsilon 0.666666666, delta 0"
+    assert format_budget(known.left, zero_delta=True) == "epsilon 0.666666666, delta 0"
     assert known.after(PureBudget("0.666666666"))["epsilon"] < 1
 
 
 def test_round_amounts_are_written_as_people_write_them():
-    assert in_words(account(PureBudget(10), epsilon=0, delta=0).left) == "epsilon 10, delta 0"
+    assert format_budget(account(PureBudget(10), epsilon=0, delta=0).left, zero_delta=True) == "epsilon 10, delta 0"
 
 
 def test_sums_too_long_to_be_exact_are_refused():

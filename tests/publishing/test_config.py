@@ -1,4 +1,4 @@
-"""A release's configuration: every key is checked, and what is written reads back equal."""
+"""A release's configuration: every key is checked, and a written configuration reads back equal."""
 
 from fractions import Fraction
 
@@ -14,7 +14,7 @@ from dpviz.publishing.toml_tables import read_file
 from tests.publishing.configs import FLOWS, POINTS, changed, written
 
 
-def test_a_configuration_says_what_it_means(tmp_path):
+def test_a_configuration_has_the_values_of_its_tables(tmp_path):
     config = read_config(written(tmp_path, POINTS))
     assert config.budget.budget() == PureBudget("1/2")
     assert config.domain.domain().bounds == (0, 0, 16, 16)
@@ -23,7 +23,7 @@ def test_a_configuration_says_what_it_means(tmp_path):
     assert config.base == tmp_path
 
 
-def test_numbers_are_what_a_person_typed():
+def test_numbers_are_exact_decimals():
     assert from_tables(changed(POINTS, "budget.epsilon", 0.1)).budget.epsilon == Fraction(1, 10)
     assert from_tables(changed(POINTS, "budget.epsilon", "1/3")).budget.epsilon == Fraction(1, 3)
     assert from_tables(FLOWS).budget.budget() == ApproxBudget(1, "1e-6")
@@ -66,7 +66,7 @@ def test_numbers_are_what_a_person_typed():
         ("dataset.cap_epsilon", 0, "greater than 0"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_remedy(path, value, told):
+def test_errors_name_the_fault_and_its_remedy(path, value, told):
     with pytest.raises(DpvizError) as refused:
         from_tables(changed(POINTS, path, value))
     assert told in str(refused.value)
@@ -90,7 +90,7 @@ BOTH += ' most {0}s of one person that count. Or, if each {0} is its own person:
         (FLOWS, {"trips": "a.csv", "contributions": 2}, "trip", "[data] protects one person"),
     ],
 )
-def test_own_files_must_say_whom_a_release_protects(tables, data, unit, told):
+def test_own_files_need_a_declared_unit_of_privacy(tables, data, unit, told):
     with pytest.raises(SettingError) as refused:
         from_tables(changed(changed(tables, "data", data), "dataset.unit", unit))
     assert told in str(refused.value)
@@ -107,14 +107,14 @@ def test_own_files_must_say_whom_a_release_protects(tables, data, unit, told):
         ({name: table for name, table in POINTS.items() if name != "domain"}, {"sample": "la_residents"}, None),
     ],
 )
-def test_what_says_whom_it_protects_is_taken(tables, data, unit):
+def test_declared_units_of_privacy_are_accepted(tables, data, unit):
     config = from_tables(changed(changed(tables, "data", data), "dataset.unit", unit))
     assert config.data.unit == ("person" if "contributions" in data else unit or "record")
 
 
 @pytest.mark.parametrize("path", ["seed", "data.seed", "budget.seed", "mechanism.seed", "mechanism.settings.seed", "output.seed"])
 def test_a_seed_is_refused_with_the_reason(path):
-    with pytest.raises(RefusedError, match="whoever knows the seed can subtract the noise"):
+    with pytest.raises(RefusedError, match="anyone who knows the seed can subtract the noise"):
         from_tables(changed(POINTS, path, 7))
 
 
@@ -131,13 +131,13 @@ def test_references_that_are_not_private_are_refused():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[data]\npoints = Rosa\n", "The configuration is no TOML: see line 2."),
-        ("lon,lat\n1.5,Rosa\n", "The configuration is no TOML: see line 1."),
-        ("a = " + "9" * 5000, "The configuration is no TOML"),
-        ("a = " + "[" * 5000, "The configuration is no TOML"),
+        ("[data]\npoints = Rosa\n", "The configuration is not TOML: see line 2."),
+        ("lon,lat\n1.5,Rosa\n", "The configuration is not TOML: see line 1."),
+        ("a = " + "9" * 5000, "The configuration is not TOML"),
+        ("a = " + "[" * 5000, "The configuration is not TOML"),
     ],
 )
-def test_a_file_that_is_no_toml_is_not_quoted(tmp_path, text, told):
+def test_errors_of_toml_quote_nothing_from_the_file(tmp_path, text, told):
     path = tmp_path / "release.toml"
     path.write_text(text, "utf-8")
     with pytest.raises(InputError) as refused:
@@ -179,7 +179,7 @@ tables = st.fixed_dictionaries(
 
 
 @given(tables)
-def test_what_is_written_reads_back_equal(tmp_path_factory, found):
+def test_a_written_configuration_reads_back_equal(tmp_path_factory, found):
     if "person" in found["data"]:
         found["data"].setdefault("contributions", 1)
     config = from_tables({**found, "dataset": {**found["dataset"], "unit": "person" if "person" in found["data"] else "record"}})
@@ -191,7 +191,7 @@ def test_what_is_written_reads_back_equal(tmp_path_factory, found):
     assert again.mechanism.built(POINT_FAMILY) == config.mechanism.built(POINT_FAMILY)
 
 
-def test_trips_and_their_frames_read_back_equal(tmp_path):
+def test_trips_and_their_regions_read_back_equal(tmp_path):
     destinations = {"file": "towns.csv", "levels": ["state", "town"], "prefixes": [1], "names": {"town": "town"}}
     config = from_tables({**FLOWS, "destinations": destinations})
     path = tmp_path / "trips.toml"

@@ -1,4 +1,4 @@
-"""Expected error comes from the mechanism alone: it is that of real releases, and no record changes it."""
+"""Expected errors: those of real releases, computed without any record."""
 
 from dataclasses import replace
 
@@ -33,12 +33,12 @@ def test_levels_state_the_error_of_a_real_release(mechanism):
     assert found.receipt.spent == HALF
 
 
-def test_no_record_changes_what_is_expected():
+def test_expected_errors_do_not_depend_on_records():
     for mechanism in (Quadtree(height=3), PrivTree()):
         pd.testing.assert_frame_equal(expected(mechanism, CROWD, HALF).by_level, expected(mechanism, NOBODY, HALF).by_level)
 
 
-def test_structures_chosen_from_data_are_said_to_differ():
+def test_the_note_says_that_structures_depend_on_data():
     assert FROM_DATA in expected(PrivTree(), CROWD, HALF).note
     assert FROM_DATA in expected(TopDown(), COMMUTERS, BOTH).note
     assert FROM_DATA in expected(StabilityHistogram(), COMMUTERS, BOTH).note
@@ -62,13 +62,13 @@ def test_the_whole_has_the_noise_of_all_its_pairs():
     assert np.isfinite(found["interval"][0])
 
 
-def test_a_bound_per_person_makes_it_larger():
+def test_a_larger_bound_per_person_makes_the_error_larger():
     one, three = (replace(NOBODY, unit="person", contributions=m) for m in (1, 3))
     ratio = expected(Identity(), three, HALF).by_level["stddev"] / expected(Identity(), one, HALF).by_level["stddev"]
     assert (ratio > 2.5).all()
 
 
-def test_what_a_real_draw_would_refuse_is_refused_now():
+def test_a_dry_run_refuses_the_same_as_a_release():
     with pytest.raises(BudgetError):
         expected(Quadtree(), CROWD, BOTH)
 

@@ -1,4 +1,4 @@
-"""Files beyond memory and machines: globs, folders and engines from a configuration and from the command line."""
+"""Globs, folders and engines, from a configuration and from the command line."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def opened(folder, data, tables=POINTS, scheduler=None):
         ({"points": None, "sample": "la_residents", "engine": "duckdb"}, "[data] engine has no meaning beside sample"),
     ],
 )
-def test_what_makes_no_sense_is_named_with_its_remedy(data, told):
+def test_invalid_combinations_are_named_with_their_remedy(data, told):
     data = {name: value for name, value in {"points": "crowd.csv", **data}.items() if value is not None}
     with pytest.raises(SettingError) as refused:
         from_tables(changed(POINTS, "data", data))
@@ -99,14 +99,14 @@ def test_ends_of_trips_are_ids_or_pairs_of_coordinates(data, told):
         (FLOWS, {"trips": "t/*.csv", "origin": ["x", "y"], "destination": ["x2", "y2"], "crs": "EPSG:4326"}),
     ],
 )
-def test_what_is_written_reads_back_equal(tmp_path, tables, data):
+def test_a_written_configuration_reads_back_equal(tmp_path, tables, data):
     config = from_tables(per_person(tables, data) if "person" in data else changed(tables, "data", data))
     path = tmp_path / "written.toml"
     path.write_text(to_toml(config), "utf-8")
     assert read_config(path) == config
 
 
-def test_the_command_line_goes_before_the_file():
+def test_the_command_line_overrides_the_file():
     part = from_tables(changed(POINTS, "data", {"points": "a", "engine": "duckdb"})).data
     assert [part.counted_by(engine, None).engine for engine in (None, "dask", "numpy")] == ["duckdb", "dask", "numpy"]
     scheduler = Scheduler(address="tls://b:2")
@@ -125,7 +125,7 @@ def test_a_glob_a_folder_and_a_list_are_their_files(tmp_path, points):
     assert (found.data.count.sum(), found.engine) == (60, "numpy")
 
 
-def test_only_what_is_written_is_a_pattern(tmp_path):
+def test_the_folders_own_name_is_no_pattern(tmp_path):
     folder = tmp_path / "[a]*"
     folder.mkdir()
     parts(folder)
@@ -163,7 +163,7 @@ def square(name, west):
 
 
 class TestMarks:
-    def test_files_have_the_marks_that_each_has_alone(self, tmp_path):
+    def test_several_files_have_the_fingerprints_of_each(self, tmp_path):
         folder = parts(tmp_path)
         together = set(opened(tmp_path, {"points": "parts/*.parquet"}).marks)
         for path in folder.iterdir():
@@ -209,7 +209,7 @@ class TestMarks:
 
 
 def nobody():
-    """Counts that are no mark."""
+    """Counts that have no fingerprint."""
     return opening.PointCounts(
         domain=from_tables(POINTS).domain.domain(),
         column=np.zeros(0, np.int32),
@@ -219,7 +219,7 @@ def nobody():
     )
 
 
-def test_what_was_left_out_is_told_apart(tmp_path):
+def test_reasons_for_left_out_records_are_listed(tmp_path):
     (tmp_path / "bad.csv").write_text("lon,lat,who\n1,1,a\n2,2,a\n99,1,b\n,1,c\n", "utf-8")
     config = read_config(written(tmp_path, per_person(POINTS, {"points": "bad.csv", "person": "who", "contributions": 1})))
     data = open_data(config, open_frame(config), bad_rows="drop").data
@@ -253,7 +253,7 @@ def compared(run, config, output, engine):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Addresses that Dask is told to call."""
+    """Addresses that Dask is told to connect to."""
     cluster, seen = pytest.importorskip("dpviz.data.counting.dask_cluster"), []
 
     def client(address, **_options):
@@ -290,7 +290,7 @@ def test_only_the_address_that_was_named_is_called(run, tmp_path, calls):
     [
         ({"points": "nothing/*.parquet"}, (), "No file fits the pattern"),
         ({"points": "crowd.csv"}, ("--engine", "spark"), "engine must be one of auto, numpy, duckdb, dask"),
-        ({"points": "crowd.csv"}, ("--engine", "duckdb", "--address", "tcp://127.0.0.1:1"), "say --engine dask"),
+        ({"points": "crowd.csv"}, ("--engine", "duckdb", "--address", "tcp://127.0.0.1:1"), "give --engine dask"),
         pytest.param(
             {"points": "crowd.csv"},
             ("--engine", "dask", "--address", "tcp://127.0.0.1:1"),
@@ -313,7 +313,7 @@ def test_errors_are_one_line_and_spend_nothing(run, tmp_path, ledger, data, word
 
 
 class TestInterruptions:
-    def test_work_is_told_to_end_and_waited_for(self):
+    def test_interrupted_work_is_cancelled_and_waited_for(self):
         ended = []
 
         def work(watch):
@@ -326,7 +326,7 @@ class TestInterruptions:
             console.followed("counting", work)
         assert ended == [True]
 
-    def test_what_work_raises_is_raised(self):
+    def test_exceptions_of_the_work_are_raised(self):
         with pytest.raises(InputError, match="as it is"):
             console.followed("counting", lambda _: raising(InputError("as it is")))
         assert console.followed("counting", lambda watch: watch.at(0.5)) is None

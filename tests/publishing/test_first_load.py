@@ -1,4 +1,4 @@
-"""Mistakes that are seen before anything is spent: copies, files without a row, coordinates in other units than the bounds."""
+"""Mistakes found before anything is spent: copies, files without rows, coordinates in other units than the bounds."""
 
 import pandas as pd
 import pytest
@@ -34,7 +34,7 @@ def parts(tmp_path):
     return changed(POINTS, "data.points", "d/*.csv")
 
 
-def test_a_copy_is_refused_by_check_and_said_by_a_release(run, tmp_path, parts):
+def test_a_copy_is_refused_by_check_and_named_by_a_release(run, tmp_path, parts):
     with pytest.raises(InputError, match=r"'a \(1\).csv' and 'a.csv' have the same content"):
         check(tmp_path / "d" / "*.csv")
     with pytest.raises(InputError, match="have the same content"):
@@ -48,7 +48,7 @@ def test_a_copy_is_refused_by_check_and_said_by_a_release(run, tmp_path, parts):
     )
 
 
-def test_an_empty_part_is_no_mark_of_a_dataset(tmp_path, parts):
+def test_empty_files_have_no_fingerprint(tmp_path, parts):
     one = opened(tmp_path, parts)
     (tmp_path / "d" / "a.csv").write_text("lon,lat,secret\n3,3,x\n")
     (tmp_path / "d" / "a (1).csv").write_text("lon,lat,secret\n4,4,x\n")
@@ -63,13 +63,13 @@ METRES = "lon,lat\n385000,3768000\n391000,3771000\n"
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("lon,lat\n", "Not one record is there"),
+        ("lon,lat\n", "There is no record"),
         (METRES, "are x and y swapped"),
         ("lon,lat\n1,99\n,1\n", "all are unreadable"),
     ],
 )
 @pytest.mark.parametrize("engine", ["numpy", "duckdb"])
-def test_a_release_of_nothing_is_refused_unless_it_is_meant(run, tmp_path, ledger, content, told, engine):
+def test_data_without_records_are_refused_unless_declared(run, tmp_path, ledger, content, told, engine):
     (tmp_path / "a.csv").write_text(content)
     tables = changed(POINTS, "data", {"points": "a.csv", "engine": engine})
     for words in ((), ("--dry-run",)):
@@ -81,10 +81,10 @@ def test_a_release_of_nothing_is_refused_unless_it_is_meant(run, tmp_path, ledge
     assert run("release", written(tmp_path, changed(tables, "data.may_be_empty", True)))[0] == 0
 
 
-def test_trips_that_end_nowhere_are_refused(tmp_path):
+def test_trips_outside_the_regions_are_refused(tmp_path):
     tables = changed(FLOWS, "data.trips", "moves.csv")
     (tmp_path / "moves.csv").write_text("from,to,count\nx,y,3\n")
-    with pytest.raises(InputError, match="Not one trip runs between the regions"):
+    with pytest.raises(InputError, match="No trip runs between the regions"):
         opened(tmp_path, tables)
 
 
@@ -99,7 +99,7 @@ def test_bounds_in_degrees_do_not_go_with_a_crs_in_metres(tmp_path, crs):
     assert from_tables(changed(POINTS, "domain", metres)).domain.domain().order == 10
 
 
-def test_one_record_inside_decides_nothing_else(tmp_path):
+def test_a_release_with_one_record_inside_shows_no_other_count(tmp_path):
     """A release runs with a single record inside: how many lie outside is for the curator's eyes only."""
     pd.DataFrame({"lon": [1.5, 385000.0], "lat": [1.5, 3768000.0]}).to_csv(tmp_path / "a.csv", index=False)
     found = opened(tmp_path, changed(POINTS, "data.points", "a.csv"))

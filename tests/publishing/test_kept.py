@@ -1,4 +1,4 @@
-"""A draw that is paid for is not lost: what is public is tried before, and the release is kept on the disk until it is published."""
+"""A paid release is not lost: publication is rehearsed before payment, and the release is kept on the disk until it is published."""
 
 import os
 import signal
@@ -41,7 +41,7 @@ def failing(*_, **__):
 
 @pytest.fixture
 def report_fails(monkeypatch):
-    """Whatever was rehearsed, the report of the release itself cannot be made."""
+    """The rehearsal succeeds, but the report of the release itself cannot be made."""
     with monkeypatch.context() as patch:
         patch.setattr(report, "report_html", failing)
         yield patch
@@ -66,7 +66,7 @@ def test_a_release_whose_report_fails_is_kept_and_published_later(ledger, words,
     assert list((ledger.path.parent / "ledger.sqlite.paid").iterdir()) == []
 
 
-def test_what_is_kept_is_for_its_owner_alone_and_holds_the_release_only(ledger, words, report_fails):
+def test_a_kept_folder_is_private_to_its_owner_and_has_the_release_only(ledger, words, report_fails):
     with pytest.raises(DpvizError):
         publish(order(person=""), words, ledger)
     folder = recovered(1, ledger).kept
@@ -79,19 +79,19 @@ def test_what_is_kept_is_for_its_owner_alone_and_holds_the_release_only(ledger, 
     assert read_manifest(folder)["data_product"]["name"] == "Draw 1, paid for and not yet published"
 
 
-def test_once_it_is_published_nothing_is_kept(ledger, words):
+def test_nothing_is_kept_after_publication(ledger, words):
     publish(order(), words, ledger)
     assert kept_draws(ledger) == []
-    with pytest.raises(SettingError, match="No release of draw 1 is kept beside the ledger; of these draws one is: none"):
+    with pytest.raises(SettingError, match="No release of draw 1 is kept beside the ledger; kept are those of: none"):
         recovered(1, ledger)
 
 
-def test_a_draw_to_look_at_is_not_kept(ledger):
+def test_a_release_that_will_not_be_published_is_not_kept(ledger):
     assert draw(order(), ledger).kept is None
     assert kept_draws(ledger) == []
 
 
-def test_a_disk_that_does_not_keep_it_is_spoken_of_and_the_release_is_published(ledger, words, monkeypatch):
+def test_a_failure_to_keep_a_release_is_reported_and_the_release_is_published(ledger, words, monkeypatch):
     monkeypatch.setattr(module, "write_release", lambda *_, **__: (_ for _ in ()).throw(DpvizError("No space left on device.")))
     lines = []
     done = publish(order(), words, ledger, say=lines.append)
@@ -100,7 +100,7 @@ def test_a_disk_that_does_not_keep_it_is_spoken_of_and_the_release_is_published(
     assert ledger.entries("crowd")[0].published is not None
 
 
-def test_what_is_not_noted_stays_kept(ledger, words, monkeypatch):
+def test_a_release_whose_publication_is_not_noted_stays_kept(ledger, words, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "published", lambda *_: (_ for _ in ()).throw(RefusedError("The ledger is full.")))
         with pytest.raises(RefusedError, match="Published in"):
@@ -108,7 +108,7 @@ def test_what_is_not_noted_stays_kept(ledger, words, monkeypatch):
     assert [entry.id for _, entry in kept_draws(ledger)] == [1]
 
 
-def test_what_was_kept_for_another_ledger_is_not_taken_for_a_draw_of_this_one(ledger, words, report_fails, monkeypatch):
+def test_releases_kept_for_another_ledger_are_not_confused_with_this_ones(ledger, words, report_fails, monkeypatch):
     monkeypatch.setattr("dpviz.privacy.ledger._now", lambda: "2020-01-01T00:00:00+00:00")
     with pytest.raises(DpvizError):
         publish(order(), words, ledger)
@@ -128,7 +128,7 @@ def test_a_kept_release_that_was_changed_is_refused(ledger, words, report_fails)
 
 
 @pytest.mark.parametrize("part", ["points_picture", "level_rows", "odds"])
-def test_what_breaks_the_report_in_public_spends_nothing(ledger, words, monkeypatch, part):
+def test_public_inputs_that_break_the_report_spend_nothing(ledger, words, monkeypatch, part):
     monkeypatch.setattr(report, part, failing)
     with pytest.raises(DpvizError, match=r"report of such a release cannot be made \(ZeroDivisionError\): nothing was drawn or spent"):
         publish(order(), words, ledger)
@@ -136,8 +136,8 @@ def test_what_breaks_the_report_in_public_spends_nothing(ledger, words, monkeypa
 
 
 @pytest.mark.parametrize("mechanism", [TopDown(), StabilityHistogram()])
-def test_what_breaks_only_the_report_of_released_pairs_spends_nothing(ledger, words, monkeypatch, mechanism):
-    """From no trips at all such a report has no examples; made-up trips show them."""
+def test_inputs_that_break_the_report_of_pairs_only_spend_nothing(ledger, words, monkeypatch, mechanism):
+    """A report of no trips has no examples; one of made-up trips has them."""
     flows = flows_on(regions_with_shapes())
     real = report.trip_examples
     monkeypatch.setattr(report, "trip_examples", lambda *given: [1 / 0 for _ in real(*given)])
@@ -148,7 +148,7 @@ def test_what_breaks_only_the_report_of_released_pairs_spends_nothing(ledger, wo
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
-def test_a_process_that_is_killed_before_it_writes_leaves_the_draw_to_be_published(run, ledger, tmp_path):
+def test_a_release_survives_a_process_killed_before_writing(run, ledger, tmp_path):
     config = written(tmp_path, POINTS)
     code = """
 import os, signal, sys

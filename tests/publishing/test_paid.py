@@ -1,10 +1,11 @@
-"""What is paid is what is published; what can fail, fails before; and what is published is said to be."""
+"""The published release is the paid one; failures happen before payment where possible; errors say what was published."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from dpviz.amounts import format_budget
 from dpviz.errors import DpvizError, RefusedError, SettingError
 from dpviz.mechanisms import Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
@@ -12,7 +13,7 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.ledger_file import LedgerFile
 from dpviz.publishing import publish as module
 from dpviz.publishing.private_data import marks_of
-from dpviz.publishing.publish import Order, Words, amount_text, draw, publish
+from dpviz.publishing.publish import Order, Words, draw, publish
 from dpviz.release.files import read_manifest, read_release, write_release
 from tests.publishing.test_publish import HALF, order
 from tests.release_cases import flows_on, regions_with_shapes
@@ -29,7 +30,7 @@ def words(tmp_path):
 
 
 def of_another_budget(budget, *, always):
-    """A quadtree that spends another budget than it is handed, always or only on records."""
+    """A quadtree that spends another budget than it is given, always or only if there are records."""
 
     class Greedy(Quadtree):
         def release(self, points, handed, entropy):
@@ -38,7 +39,7 @@ def of_another_budget(budget, *, always):
     return Greedy(height=2)
 
 
-def test_a_mechanism_that_spends_more_than_it_is_handed_is_refused_before_the_spend(ledger, words):
+def test_a_mechanism_that_spends_more_than_its_budget_is_refused_before_payment(ledger, words):
     with pytest.raises(RefusedError, match="another budget") as refused:
         publish(order(of_another_budget(PureBudget(50), always=True)), words, ledger)
     assert "is spent" not in str(refused.value)
@@ -63,14 +64,14 @@ def test_a_mechanism_that_states_another_bound_is_refused(ledger, words):
 
 
 @pytest.mark.parametrize("name", ["n" * 250, "half \ud800", "nul \0"])
-def test_a_folder_whose_name_the_disk_does_not_take_spends_nothing(ledger, words, tmp_path, name):
+def test_a_folder_that_cannot_be_made_on_the_disk_spends_nothing(ledger, words, tmp_path, name):
     with pytest.raises(SettingError, match="cannot be made"):
         publish(order(), replace(words, folder=tmp_path / name), ledger)
     assert ledger.accounts() == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_half_a_character_in_a_region_spends_nothing(ledger):
+def test_a_lone_surrogate_in_a_region_spends_nothing(ledger):
     regions = regions_with_shapes()
     flows = flows_on(replace(regions, names=(regions.names[0], np.array(["A", "B", "C", "half \ud800"], object))))
     asked = Order(
@@ -81,7 +82,7 @@ def test_half_a_character_in_a_region_spends_nothing(ledger):
     assert ledger.accounts() == []
 
 
-def test_no_ledger_is_asked_between_the_spend_and_the_draw(ledger, monkeypatch):
+def test_the_ledger_is_not_used_between_payment_and_release(ledger, monkeypatch):
     real = Ledger.pay
 
     def paid_for(*given, **options):
@@ -96,7 +97,7 @@ def test_no_ledger_is_asked_between_the_spend_and_the_draw(ledger, monkeypatch):
     assert told == ["Spent epsilon 0.5; left: epsilon 0.5. Drawing."]
 
 
-def test_what_its_folder_does_not_take_is_written_elsewhere_once_it_is_paid(ledger, words, tmp_path, monkeypatch):
+def test_a_paid_release_is_written_elsewhere_if_its_folder_fails(ledger, words, tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
 
@@ -114,7 +115,7 @@ def test_what_its_folder_does_not_take_is_written_elsewhere_once_it_is_paid(ledg
     assert ledger.entries("crowd")[0].published is not None
 
 
-def test_what_nothing_takes_leaves_nothing(ledger, words, tmp_path, monkeypatch):
+def test_if_no_folder_can_be_written_nothing_is_left_behind(ledger, words, tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
 
@@ -135,7 +136,7 @@ def test_what_nothing_takes_leaves_nothing(ledger, words, tmp_path, monkeypatch)
         (OSError("secret"), RefusedError, "Published in {}; the ledger could not note it."),
     ],
 )
-def test_what_fails_once_the_files_are_there_says_so(ledger, words, monkeypatch, raised, kind, told):
+def test_failures_after_the_files_are_written_say_so(ledger, words, monkeypatch, raised, kind, told):
     def failing(*_):
         raise raised
 
@@ -148,9 +149,9 @@ def test_what_fails_once_the_files_are_there_says_so(ledger, words, monkeypatch,
     assert read_release(words.folder).receipt.total == HALF
 
 
-def test_what_is_left_is_rounded_down_and_the_manifest_is_exact(ledger, words):
+def test_the_remaining_budget_is_rounded_down_and_the_manifest_is_exact(ledger, words):
     done = publish(order(cap=PureBudget("7/6")), words, ledger)
-    left = amount_text(done.account.left)
+    left = format_budget(done.account.left)
     assert left == "epsilon 0.666666666"
     draw(order(budget=PureBudget(left.split()[1]), cap=PureBudget("7/6")), ledger)
     dataset = read_manifest(words.folder)["dataset"]
@@ -158,7 +159,7 @@ def test_what_is_left_is_rounded_down_and_the_manifest_is_exact(ledger, words):
     assert (dataset["spent"]["epsilon"]["exact"], dataset["spent"]["rho"]) == ("1/2", None)
 
 
-def test_data_with_two_accounts_are_told_what_to_do(ledger):
+def test_data_with_two_accounts_are_refused_with_a_remedy(ledger):
     draw(order(budget=PureBudget("1/4")), ledger)
     draw(order(budget=PureBudget("1/4"), dataset="others", marks=("ab" * 32,)), ledger)
     with pytest.raises(RefusedError, match=r"'crowd' and 'others'.*give the one that these data had before"):

@@ -1,4 +1,4 @@
-"""What a person is: from the configuration to the ledger, the manifest and the report; one account never adds up different persons."""
+"""The definition of a person, from the configuration to ledger, manifest and report; an account has one definition."""
 
 import json
 
@@ -66,7 +66,7 @@ def test_the_same_file_is_not_added_up_under_another_column_of_persons(run, ledg
     assert run("release", visits(tmp_path, wider))[0] == 0, "another bound is the same person"
 
 
-def test_persons_without_a_column_are_said_to_be_vouched_for(ledger):
+def test_persons_without_a_column_are_described_as_vouched_for(ledger):
     plain = flows_on(regions_with_shapes())
     flows = Flows(plain.regions, plain.origin, plain.destination, plain.count, contributions=4, unit="person")
     asked = order(EITHER, data=flows, marks=marks_of(flows), budget=ApproxBudget(1, "1e-6"), cap=ApproxBudget(5, "1e-5"))
@@ -90,7 +90,7 @@ def test_an_old_account_says_when_it_takes_a_definition(ledger, monkeypatch):
         draw(order(EITHER, **asked, person="visit"), ledger)
 
 
-def test_records_say_nothing_more_than_their_name(run, ledger, tmp_path):
+def test_records_have_no_unit_definition(run, ledger, tmp_path):
     assert run("release", written(tmp_path, POINTS))[0] == 0
     assert read_manifest(tmp_path / "out")["privacy"]["unit_definition"] is None
     assert "Whom it protects" not in (tmp_path / "out" / "report.html").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Data are found from the configuration's folder, and recognised by what they hold."""
+"""Data are found relative to the configuration's folder, and recognised by their content."""
 
 from dataclasses import replace
 
@@ -83,24 +83,24 @@ def test_a_sample_shares_a_mark_on_every_domain_and_only_with_its_size(tmp_path)
     assert not set(first.marks) & set(opened(tmp_path, changed(other, "data.size", 51)).marks)
 
 
-def test_one_record_more_has_no_mark_in_common():
+def test_one_more_record_changes_all_fingerprints():
     more = PointCounts.from_xy([1.5, 1.5, 1.5], [2.5, 2.5, 2.5], domain=PLANE)
     assert not set(marks_of(PUBLIC, b"a")) & set(marks_of(more, b"b"))
 
 
-def test_counts_that_a_random_choice_made_are_no_mark():
+def test_counts_after_random_bounding_have_no_fingerprint():
     bounded = replace(PUBLIC, unit="person", contributions=2)
     assert len(marks_of(bounded, b"file")) == 1
     assert marks_of(bounded, b"file") == marks_of(replace(bounded, count=np.array([9])), b"file")
 
 
-def test_files_without_a_record_are_not_taken_for_each_other():
+def test_different_files_without_records_are_not_confused():
     nobody = emptied(PUBLIC)
     assert not set(marks_of(nobody, b"a")) & set(marks_of(nobody, b"b"))
     assert len(marks_of(nobody)) == 1
 
 
-def test_marks_are_digests_and_nothing_is_shown(tmp_path):
+def test_fingerprints_are_digests_and_are_not_shown(tmp_path):
     found = opened(tmp_path, POINTS)
     assert all(len(mark) == 64 and set(mark) <= set("0123456789abcdef") for mark in found.marks)
     assert not any(mark in repr(found) for mark in found.marks)

@@ -1,4 +1,4 @@
-"""The one way to publish: public checks first, then the spend, then the draw; every later failure says that it is paid for."""
+"""Publication: public checks first, then payment, then the release; every later failure says that the budget is spent."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def order(mechanism=None, **options):
 
 
 class Watched(Quadtree):
-    """A quadtree that does something when it meets the crowd: not in a rehearsal, whose records are made up."""
+    """A quadtree that acts only on the real records, not in a rehearsal, whose records are made up."""
 
     def release(self, points, budget, entropy):
         if points.count.sum() == len(POSITIONS[0]):
@@ -63,7 +63,7 @@ def test_a_release_is_drawn_described_reported_and_written(ledger, words):
     assert len(told) >= 2
 
 
-def test_the_ledger_has_the_draw_before_a_record_is_met(ledger, words):
+def test_the_ledger_counts_the_release_before_records_are_used(ledger, words):
     seen = []
     mechanism = watched(lambda entropy: seen.append((ledger.account("crowd").draws, entropy.simulation)))
     publish(order(mechanism), words, ledger)
@@ -81,7 +81,7 @@ def test_the_ledger_has_the_draw_before_a_record_is_met(ledger, words):
         ({"mechanism": Quadtree(split="custom", weights=(1.0, 2.0))}, DpvizError, "weights"),
     ],
 )
-def test_what_is_wrong_in_public_spends_nothing(ledger, words, change, error, told):
+def test_invalid_public_inputs_spend_nothing(ledger, words, change, error, told):
     with pytest.raises(error, match=told) as refused:
         publish(replace(order(), **change), words, ledger)
     assert ledger.accounts() == []
@@ -99,7 +99,7 @@ def test_what_is_wrong_in_public_spends_nothing(ledger, words, change, error, to
         ({"name": "bell \a"}, "control character"),
     ],
 )
-def test_words_that_cannot_be_published_spend_nothing(ledger, words, change, told):
+def test_texts_that_cannot_be_published_spend_nothing(ledger, words, change, told):
     with pytest.raises(SettingError, match=told):
         publish(order(), replace(words, **change), ledger)
     assert ledger.accounts() == []
@@ -126,7 +126,7 @@ class LibraryError(Exception):
         (KeyboardInterrupt(), KeyboardInterrupt, "Interrupted: nothing was published. The budget is spent"),
     ],
 )
-def test_a_failure_after_the_spend_says_that_it_is_spent(ledger, words, raised, kind, told):
+def test_a_failure_after_payment_says_that_the_budget_is_spent(ledger, words, raised, kind, told):
     def met(_):
         raise raised
 
@@ -140,7 +140,7 @@ def test_a_failure_after_the_spend_says_that_it_is_spent(ledger, words, raised, 
     assert not words.folder.exists()
 
 
-def test_a_failure_to_write_says_that_it_is_spent(ledger, words, monkeypatch):
+def test_a_failure_to_write_says_that_the_budget_is_spent(ledger, words, monkeypatch):
     def refused(*_, **__):
         raise DpvizError("The release could not be written (No space left on device).")
 
@@ -180,10 +180,10 @@ def test_data_that_join_an_account_by_its_name_alone_are_named_as_new(ledger):
     told = []
     draw(order(), ledger, say=told.append)
     draw(order(marks=("ab" * 32,)), ledger, say=told.append)
-    assert ["has not had these data before" in line for line in told] == [False, True, False]
+    assert ["These data are new to the account" in line for line in told] == [False, True, False]
 
 
-def test_one_unit_and_one_relation_per_dataset(ledger):
+def test_a_dataset_has_one_unit_and_one_neighbour_relation(ledger):
     flows = load_flow_sample("northeast_commuters")
     cap = ApproxBudget(4, "1e-6")
     plain = order(TopDown(), data=flows, marks=marks_of(flows), budget=ApproxBudget(1, "1e-8"), cap=cap, dataset="trips")
@@ -194,13 +194,13 @@ def test_one_unit_and_one_relation_per_dataset(ledger):
     assert ledger.account("trips").draws == 1
 
 
-def test_a_mechanism_that_changes_its_promise_is_not_published(ledger, words):
+def test_a_mechanism_whose_receipt_changes_is_not_published(ledger, words):
     class Turncoat(Quadtree):
         def release(self, points, budget, entropy):
             made = super().release(points, budget, entropy)
             return made if not len(points.count) else replace(made, receipt=replace(made.receipt, neighbours="replace one"))
 
-    with pytest.raises(RefusedError, match=r"something else than it said before; nothing is published\. The budget is spent"):
+    with pytest.raises(RefusedError, match=r"something else than that of its dry run; nothing is published\. The budget is spent"):
         publish(order(Turncoat(height=2)), words, ledger)
 
 

@@ -15,7 +15,7 @@ def test_there_is_one_of_each_kind():
 
 
 @pytest.mark.parametrize("path", SAVED, ids=lambda path: path.stem)
-def test_a_saved_configuration_says_what_it_said(path):
+def test_a_saved_configuration_is_read_as_before(path):
     config = read_config(path)
     assert (config.dataset.unit, config.data.person) == (UNITS[path.stem], "user" if path.stem == "persons" else None)
     assert to_toml(config) == path.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Which epsilon gives a wanted error: found by halving, from the mechanism alone."""
+"""The epsilon that gives a wanted error, found by bisection without any record."""
 
 import math
 
@@ -33,13 +33,13 @@ def test_the_epsilon_that_is_found_gives_the_error_and_no_smaller_one_does(mecha
 
 
 def test_identity_is_the_formula():
-    """Cells have discrete Laplace noise of variance 2 q / (1 - q)^2, q = exp(-epsilon); a block of k cells has k of it."""
+    """Cells have discrete Laplace noise of variance 2 q / (1 - q)^2, q = exp(-epsilon); a block of k cells has k times that variance."""
     found = wanted_epsilon(Identity(), CROWD, Wanted(error=4, level=4))
     q = math.exp(-found.epsilon)
     assert math.sqrt(4 * 2 * q) / (1 - q) == pytest.approx(4, rel=0.02)
 
 
-def test_real_errors_are_as_was_promised():
+def test_real_errors_are_as_expected():
     found = wanted_epsilon(Quadtree(height=5), CROWD, Wanted(error=6, level=4))
     budget = PureBudget(repr(found.epsilon))
     squares = [
@@ -48,7 +48,7 @@ def test_real_errors_are_as_was_promised():
     assert math.sqrt(np.mean(squares)) == pytest.approx(6, rel=0.1)
 
 
-def test_no_record_is_looked_at(monkeypatch):
+def test_records_are_not_used(monkeypatch):
     seen = []
     real = PathTree.release
 
@@ -64,14 +64,14 @@ def test_no_record_is_looked_at(monkeypatch):
     assert all(int(points.count.sum()) in (0, 1000) for points in seen)
 
 
-def test_structures_of_the_data_are_approximated_and_that_is_said():
+def test_structures_that_depend_on_data_are_approximated_and_the_note_says_so():
     wanted = Wanted(error=2, level=4, records=3000)
     found = wanted_epsilon(PathTree(), CROWD, wanted)
-    assert "3,000 made-up records, spread evenly" in found.note
+    assert "3,000 made-up, uniformly distributed records" in found.note
     assert found.error <= 2
     assert error_at(PathTree(), CROWD, wanted, found.epsilon * 1.5) <= 2
     empty = wanted_epsilon(PathTree(), CROWD, Wanted(error=2, level=4))
-    assert "no data at all" in empty.note
+    assert "empty data" in empty.note
     assert empty.epsilon != found.epsilon
     assert int(evenly(CROWD, 3000).count.sum()) == 3000
 
@@ -83,7 +83,7 @@ def test_trips_by_level():
     fine = wanted_epsilon(FlatGaussian(), COMMUTERS, Wanted(error=20, level=3))
     coarse = wanted_epsilon(FlatGaussian(), COMMUTERS, Wanted(error=20, level=1))
     assert coarse.epsilon > fine.epsilon
-    assert "only adds up finer pairs" in coarse.note
+    assert "a sum of finer pairs" in coarse.note
 
 
 def test_mechanisms_that_leave_pairs_out_say_so_or_refuse():
@@ -103,16 +103,16 @@ def test_the_rounded_epsilon_is_enough(error):
     assert found.error == error_at(Htf(), CROWD, wanted, found.epsilon) <= error
 
 
-def test_where_the_next_round_ones_are_not_enough_they_are_passed_over():
+def test_rounded_epsilons_that_are_not_enough_are_skipped():
     def jumping(epsilon):
         return 3.0 if 0.5 < epsilon < 0.5035 else 1.0
 
-    assert module._rounded(0.49999, Wanted(error=2, level=1), jumping) == (0.5, 1.0)
-    assert module._rounded(0.50001, Wanted(error=2, level=1), jumping) == (0.504, 1.0)
-    assert module._rounded(0.1, Wanted(error=2, level=1), lambda epsilon: 1.0 if epsilon == 0.1 else 9.0)[1] == 1.0
+    assert module._round_to_enough(0.49999, Wanted(error=2, level=1), jumping) == (0.5, 1.0)
+    assert module._round_to_enough(0.50001, Wanted(error=2, level=1), jumping) == (0.504, 1.0)
+    assert module._round_to_enough(0.1, Wanted(error=2, level=1), lambda epsilon: 1.0 if epsilon == 0.1 else 9.0)[1] == 1.0
 
 
-def test_what_cannot_be_or_always_is():
+def test_errors_that_no_epsilon_or_every_epsilon_gives():
     never = wanted_epsilon(Quadtree(height=2), CROWD, Wanted(error=1e-9, level=0))
     assert never.epsilon is None
     assert math.isnan(never.error)
@@ -130,7 +130,7 @@ def test_what_cannot_be_or_always_is():
         (Wanted(error=1, level=4), COMMUTERS, "levels 1 to 3"),
     ],
 )
-def test_questions_that_make_no_sense_are_refused(wanted, data, told):
+def test_invalid_questions_are_refused(wanted, data, told):
     mechanism = Identity() if data is CROWD else TopDown()
     with pytest.raises(SettingError, match=told):
         wanted_epsilon(mechanism, data, wanted)

@@ -127,7 +127,7 @@ def test_the_app_starts_from_another_folder_and_answers_on_this_computer_only(in
 
 
 def answer(app, address):
-    """What the app answers once it does, within a minute."""
+    """The first answer of the app within a minute."""
     end = time.monotonic() + 60
     while time.monotonic() < end and app.poll() is None:
         try:
@@ -139,7 +139,7 @@ def answer(app, address):
 
 
 def others_refused(port):
-    """Whether nobody listens on this computer's other addresses."""
+    """Whether this computer's other addresses refuse connections."""
     others = {found[4][0] for found in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
     with socket.socket() as trial:
         return all(trial.connect_ex((other, port)) != 0 for other in others)

@@ -1,4 +1,4 @@
-"""The named examples of trips: same seed same trips, sizes as announced, known flights and counties, licensed, small."""
+"""Samples of trips: reproducible, of the stated sizes, with known flights and counties, licensed, small."""
 
 import ast
 from pathlib import Path
@@ -147,7 +147,7 @@ def test_every_worker_commutes_once_and_most_stay_in_their_county(samples):
     assert 300_000 < len(commuters.count) < 500_000
 
 
-def test_commuters_know_no_far_way_but_the_neighbouring_city(samples):
+def test_few_commuters_go_far(samples):
     commuters = samples["us_commuters"]
     assert between(commuters, "36047", "36061") > 50_000  # Brooklyn to Manhattan
     assert between(commuters, "36061", "06037") == 0
@@ -263,7 +263,7 @@ def test_real_data_has_no_seed_and_unknown_samples_are_refused():
         load_flow_sample("mars")
 
 
-def test_gravity_sends_every_trip_once_and_farther_ones_rarely():
+def test_the_gravity_model_gives_every_trip_one_destination_and_rarely_a_far_one():
     place = np.stack([np.arange(30) / 10, np.zeros(30)], axis=1)  # 11 km apart
     model = Gravity(place=place, trips=np.full(30, 10_000), pull=np.ones(30), stay=np.full(30, 0.4), reach=((1.0, 20.0),))
     origin, destination, count = model.draw(np.random.default_rng(1))

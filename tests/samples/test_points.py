@@ -1,4 +1,4 @@
-"""The named examples and the outlines: same seed same data, on land, licensed, small."""
+"""Samples of points and the outlines: reproducible, on land, licensed, small."""
 
 import ast
 import json
@@ -64,7 +64,7 @@ def test_same_seed_same_data_and_another_seed_other_data(key):
 
 
 def test_the_neighbourhoods_stay_where_they_are_when_the_size_grows():
-    """Counts per 16 x 16 block of 20,000 and 200,000 residents are as alike as two draws from one law."""
+    """Counts per 16 x 16 block of 20,000 and 200,000 residents differ no more than two samples of one distribution."""
     small, large = (load_sample("la_residents", size=size, seed=5).blocks(4).ravel() for size in (20_000, 200_000))
     other = load_sample("la_residents", size=200_000, seed=6).blocks(4).ravel()
     assert np.abs(small / 20_000 - large / 200_000).sum() < 0.1 < np.abs(other - large).sum() / 200_000
@@ -84,11 +84,11 @@ def test_the_square_measures_70_by_70_km_around_the_paper_s_centre():
 
 
 @pytest.mark.parametrize("box", OPEN_SEA)
-def test_nobody_lives_in_the_open_sea(residents, box):
+def test_no_residents_are_in_the_open_sea(residents, box):
     assert inside(residents, box) == 0
 
 
-def test_everybody_lives_on_the_land_that_the_basemap_draws(residents):
+def test_all_residents_are_on_the_land_of_the_basemap(residents):
     coast = shapely.union_all(shapely.clip_by_rect(shapely.get_parts(outline("land.json")), -119, 33, -117, 35))
     shapely.prepare(coast)
     assert shapely.intersects_xy(coast, residents).all()
@@ -168,7 +168,7 @@ def test_places_are_of_the_contiguous_states_and_known_ones_are_where_they_are()
     assert load_sample("us_places").count.sum() == len(places)
 
 
-def test_a_sample_can_be_counted_on_another_frame():
+def test_a_sample_can_be_counted_on_another_domain():
     domain = SAMPLES["la_residents"].domain
     finer = type(domain)(bounds=domain.bounds, crs=domain.crs, order=12)
     assert load_sample("la_residents", domain=finer).domain.side == 4096

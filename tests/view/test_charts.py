@@ -1,4 +1,4 @@
-"""Charts: complete without a network, told in words, and true to their tables."""
+"""Charts: complete without a network, with alternative texts, and true to their tables."""
 
 import json
 import math
@@ -59,7 +59,7 @@ CHARTS = {
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_every_chart_is_complete_and_small_and_asks_nobody(name):
+def test_every_chart_is_complete_and_small_and_loads_nothing(name):
     chart = CHARTS[name]().to_dict()
     assert_complete(chart, letters=40)
     assert not [hit for hit in found(chart, "font") + found(chart, "background") + found(chart, "fill") if hit]
@@ -70,7 +70,7 @@ def test_every_chart_is_complete_and_small_and_asks_nobody(name):
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_units_and_thousands_are_told(name):
+def test_units_and_thousands_are_in_the_alternative_text(name):
     chart = CHARTS[name]().to_dict()
     if name != "receipt":
         assert UNIT in chart["description"] or name == "false positives"
@@ -113,7 +113,7 @@ def test_sizes_are_named_and_missing_percentages_are_a_dash():
     assert rows(chart)[0]["relative shown"] == "–"
 
 
-def test_receipt_sums_up_by_zoom_in_exact_fractions_and_tells_structure_from_counts():
+def test_receipt_sums_by_zoom_in_exact_fractions_and_separates_structure_from_counts():
     chart = CHARTS["receipt"]().to_dict()
     told = [(row["place"], row["step"], row["kind"], row["exact"]) for row in rows(chart)]
     assert told[0] == ("zoom 0", "medians, zoom 0 (2 steps)", "structure", "2/7")
@@ -121,7 +121,7 @@ def test_receipt_sums_up_by_zoom_in_exact_fractions_and_tells_structure_from_cou
     assert chart["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["structure", "counts"]
 
 
-def test_receipt_does_not_add_up_what_is_spent_in_place_of_later_steps():
+def test_receipt_does_not_add_steps_that_early_leaves_take_instead_of_later_ones():
     early = a_step("counts of early leaves", "2/3", 1, instead=True)
     chart = charts.receipt_by_level(a_receipt(early, a_step("grid of cells", "1/21", None))).to_dict()
     found = {row["place"]: row["kind"] for row in rows(chart)}
@@ -133,11 +133,11 @@ def test_receipt_does_not_add_up_what_is_spent_in_place_of_later_steps():
         "early leaves, zoom 1": "early leaves",
     }
     assert chart["layer"][0]["encoding"]["y"]["sort"] == list(found)
-    assert "; 1 of 1 in all. On paths that end early" in chart["description"]
+    assert "; 1 of 1 in all. At leaves above the finest level" in chart["description"]
 
 
 @pytest.mark.parametrize("purpose", ["medians", "grid of cells", "sums of places, in node widths", "numbers for means"])
-def test_what_finds_splits_is_structure(purpose):
+def test_steps_that_find_splits_are_structure(purpose):
     receipt = Receipt(total=PureBudget(1), steps=(a_step(purpose, "1/2", 0), a_step("counts", "1/2", 0)))
     assert {row["step"]: row["kind"] for row in rows(charts.receipt_by_level(receipt).to_dict())} == {
         f"{purpose}, zoom 0": "structure",

@@ -1,4 +1,4 @@
-"""Scales: what the ends, zero and negative numbers look like, and legends that tell it."""
+"""Colour scales: their ends, zero and negative numbers, and legends."""
 
 import re
 
@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Scale, short, top_of
+from dpviz.amounts import format_short
+from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Scale, top_of
 
 NUMBERS = st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=30)
 
@@ -78,15 +79,15 @@ def test_tops(values, top):
     assert top_of(values) == pytest.approx(top)
 
 
-def test_one_outlier_does_not_bleach_the_map():
+def test_one_outlier_does_not_make_the_other_colours_faint():
     assert top_of([*[3.0] * 999, 1e9]) == 5
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (-45_000, "-45k"), (2.5e7, "25M"), (9.5, "9.5"), (1234.5, "1,234"), (0.004, "0.004")]
+    ("value", "text"), [(0, "0"), (-45_000, "−45k"), (2.5e7, "25M"), (9.5, "9.5"), (1234.5, "1,234"), (0.004, "0.004")]
 )
 def test_short_numbers(value, text):
-    assert short(value) == text
+    assert format_short(value) == text
 
 
 @pytest.mark.parametrize("kind", ["density", "signed", "marks"])
@@ -101,7 +102,7 @@ def test_a_density_legend_shows_below_zero_only_where_it_occurs():
     assert "below zero" not in scale().legend(negatives=False)
     assert "below zero" not in scale("signed").legend()
     assert "0 <span" in scale().legend()
-    assert "-100 <span" in scale("signed").legend()
+    assert "−100 <span" in scale("signed").legend()
     assert "100 and more" in scale("signed").legend()
 
 

@@ -1,4 +1,4 @@
-"""The deck: small, and without a word about any other server."""
+"""The deck: small, and without addresses of other servers."""
 
 import json
 import math
@@ -32,13 +32,13 @@ def test_the_style_is_the_sentinel_because_streamlit_puts_an_online_basemap_in_p
 
 
 @DOMAINS
-def test_no_address_of_any_server_is_in_it(domain):
+def test_the_deck_names_no_server(domain):
     text = text_of(domain).lower()
     assert not any(word in text for word in ("http", "//", "mapbox", "carto", "www.", "tile"))
 
 
 @DOMAINS
-def test_it_has_no_blanks_and_is_small(domain):
+def test_its_json_has_no_white_space_and_is_small(domain):
     text = text_of(domain)
     assert json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=True) == text
     assert len(text) < 1_000_000

@@ -1,4 +1,4 @@
-"""The door for texts from outside, and every picture behind it: names of levels and regions, ids, units and a curator's words."""
+"""Escaping of texts from outside, in every map, chart and report: names of levels and regions, ids, units, curator's texts."""
 
 import importlib
 import inspect
@@ -42,7 +42,7 @@ OWN_CHARTS = {f"study_charts.figure_{number}" for number in (3, 4, 5, 6)} | {"st
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_text_looks_the_same_behind_every_door(name):
+def test_an_escaped_text_looks_the_same_everywhere(name):
     joined = [re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown(name)), unescape(html(name)), deck(name), line(name)]
     assert {" ".join(text.replace("\u2060", "").split()) for text in joined} == {line(name)}
     assert not any(UNSEEN.search(text) for text in joined)
@@ -65,7 +65,7 @@ def test_no_text_of_a_map_is_an_expression_a_tag_or_a_placeholder(text):
 
 @pytest.fixture(scope="module")
 def hostile():
-    """Hostile regions with trips between them: a release of a study, and what it is compared with."""
+    """Hostile regions with trips between them: a release, and the true trips it is compared with."""
     file = io.BytesIO(regions_file())
     file.name = "regions.geojson"
     return released(random_trips(read_regions(file, levels=LEVELS)))
@@ -165,12 +165,12 @@ def test_units_on_maps_of_points():
 
 @pytest.mark.parametrize("word", [each.name for each in fields(Publication) if "str" in str(each.type)])
 def test_a_curator_s_words_in_the_report(hostile, word):
-    """Every word of a publication, whatever words there are, and all names of the regions, in one report each."""
+    """Each text of a publication, and all names of the regions, in one report each."""
     release = TopDown().release(random_trips(hostile[0].tree.origins), ApproxBudget(5, "1e-6"), Entropy.system())
     try:
         about = replace(WORDS, **{word: " ".join(NAMES).replace("\x1b", "").replace("\x07", "")})
     except dpviz.DpvizError:
-        return  # an amount or another text of a form of its own
+        return  # a text with a fixed form, such as an amount
     page = report_html(release, describe(release, about)).decode()
     assert not re.search("<(img|script|a) ", page)
     assert not UNSEEN.search(page)

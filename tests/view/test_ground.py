@@ -1,4 +1,4 @@
-"""Where regions lie on a map: light outlines in plain degrees, and a window that is not mostly ocean."""
+"""Shapes of regions on a map: simplified outlines in degrees, and a first view that is not mostly ocean."""
 
 import math
 
@@ -62,7 +62,7 @@ def test_many_corners_are_simplified_and_no_region_is_lost():
     assert set(found.owner) == set(range(900))
 
 
-def test_outlines_that_cannot_be_made_light_become_points(monkeypatch):
+def test_outlines_with_too_many_corners_become_points(monkeypatch):
     monkeypatch.setattr("dpviz.view.basemap.MOST_CORNERS", 50)
     found = ground(grid(), 2)
     assert found.polygons == []
@@ -95,7 +95,7 @@ def test_both_geographies_are_in_the_window():
     assert window == pytest.approx((0, 0, 25, 13))
 
 
-def test_one_point_is_no_window_without_extent():
+def test_the_window_of_a_single_point_has_an_extent():
     west, south, east, north = fitted_bounds([regions_of([shapely.Point(7, 50)])], 900, 560)
     assert east - west >= 0.05 - 1e-9
     assert north - south >= 0.05 - 1e-9

@@ -1,4 +1,4 @@
-"""Charts of HTF's figures and of its objective: complete, told in words, true to their tables, every series told apart twice."""
+"""Charts of HTF's figures and of its objective: complete, with alternative texts, true to their tables, series distinct in two ways."""
 
 import json
 from functools import cache
@@ -72,7 +72,7 @@ def drawn(name):
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_every_chart_is_complete_and_asks_nobody(name):
+def test_every_chart_is_complete_and_loads_nothing(name):
     chart = drawn(name)
     assert_complete(chart, letters=80)
     assert all(axis.get("title") for axis in found(chart["layer"], "y") if axis["type"] == "quantitative")
@@ -80,7 +80,7 @@ def test_every_chart_is_complete_and_asks_nobody(name):
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_series_are_told_apart_by_colour_and_by_form(name):
+def test_series_differ_in_colour_and_in_form(name):
     chart = drawn(name)
     for channels in (["color"], ["shape", "strokeDash"]):
         scales = [hit["scale"] for channel in channels for hit in found(chart["layer"], channel) if isinstance(hit, dict)]
@@ -104,7 +104,7 @@ def test_a_panel_has_one_epsilon_and_workload_and_large_marks_where_htf_chose():
     assert [row["method"] for row in marked] == FORMS
     assert {row["height"] for row in marked} == {9}
     assert found(chart["layer"], "x")[0]["sort"] == [8, 9, 12]
-    assert "ε = 0.1, queries of random shape and size" in chart["title"]["text"]
+    assert "ε 0.1, queries of random shape and size" in chart["title"]["text"]
     assert "Large marks: HTF (5e-4): 9:" in chart["description"]
     other = drawn("3 n3")
     assert "squares of 2 % of the area" in other["title"]["text"]
@@ -134,25 +134,25 @@ def test_a_single_run_has_no_spread():
     assert all(row["low"] == row["mre"] == row["high"] for row in rows(chart))
 
 
-def test_the_objective_is_drawn_with_the_best_line_and_those_that_are_looked_at():
+def test_the_objective_is_drawn_with_the_best_line_and_the_visited_ones():
     chart, about = drawn("objective"), curve()
     kinds = [row["kind"] for row in rows(chart) if "kind" in row]
-    assert kinds.count("looked at by the paper's search") == len(about.visited)
-    assert kinds.count("best line of all") == kinds.count("where the search ends") == 1
-    (best,) = [row for row in rows(chart) if row.get("kind") == "best line of all"]
+    assert kinds.count("visited by the paper's search") == len(about.visited)
+    assert kinds.count("best line") == kinds.count("end of the paper's search") == 1
+    (best,) = [row for row in rows(chart) if row.get("kind") == "best line"]
     assert (best["place"], best["objective"]) == (about.best, about.least)
     band = [row for row in rows(chart) if "low" in row]
     assert [row["place"] for row in band] == about.lines.tolist()
     assert all(row["high"] - row["low"] == pytest.approx(2 * about.noise) for row in band)
-    assert "spread of the noise" in chart["description"]
+    assert "standard deviation of the noise" in chart["description"]
 
 
-def test_axes_are_named_by_the_frame():
+def test_axes_are_named_by_the_domain():
     assert found(drawn("objective")["layer"], "x")[0]["title"] == "x of the line"
     assert found(drawn("latitude")["layer"], "x")[0]["title"] == "latitude of the line (degrees)"
     assert "lower and upper" in drawn("latitude")["title"]["text"]
 
 
-def test_an_empty_domain_is_evenly_filled():
+def test_an_empty_domain_has_objective_0():
     chart = htf_charts.objective_chart(curve(matrix=np.zeros((16, 16), int)), "people").to_dict()
     assert {row["objective"] for row in rows(chart)} == {0}

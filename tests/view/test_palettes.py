@@ -1,4 +1,4 @@
-"""Palettes, by computation: told apart by eyes of every kind, and seen on pages of both themes."""
+"""Palettes, by computation: distinct for all kinds of colour vision, with contrast on both themes."""
 
 import itertools
 import tomllib
@@ -41,7 +41,7 @@ def lab(color, eyes):
 
 
 def difference(one, other):
-    """For the eyes that tell them apart least."""
+    """The smallest difference of two colours over all kinds of colour vision."""
     return min(float(np.linalg.norm(lab(one, eyes) - lab(other, eyes))) for eyes in EYES)
 
 
@@ -57,14 +57,14 @@ def test_the_measure_itself():
     assert difference("#d02020", "#6a6a20") < 15 < np.linalg.norm(lab("#d02020", "all cones") - lab("#6a6a20", "all cones"))
 
 
-def test_configurations_are_told_apart_by_every_eye():
+def test_configurations_differ_in_colour_for_all_kinds_of_colour_vision():
     pairs = {pair: difference(*pair) for pair in itertools.combinations(MORE_COLORS, 2)}
     assert min(pairs.values()) > APART, min(pairs, key=pairs.get)
 
 
 @pytest.mark.parametrize("color", [*MORE_COLORS, GREY, ACCENT, hex_of(FALSE_POSITIVE), hex_of(FALSE_NEGATIVE)])
 @pytest.mark.parametrize("theme", PAGES)
-def test_every_colour_is_seen_on_the_page_of_either_theme(color, theme):
+def test_every_colour_has_contrast_on_both_themes(color, theme):
     assert contrast(color, PAGES[theme]) > SEEN
 
 
@@ -108,7 +108,7 @@ def shades(scale, values):
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_densities_grow_in_lightness_for_every_eye(dark):
+def test_lightness_is_monotone_in_density_for_all_kinds_of_colour_vision(dark):
     colors = shades(Scale(kind="density", top=1.0, title="people", dark=dark), np.linspace(0, 1, 12))
     for eyes in EYES:
         light = np.diff([lab(color, eyes)[0] for color in colors])

@@ -1,4 +1,4 @@
-"""The map of a release: its size, what is in it, and that nothing true is, unless the truth was handed in."""
+"""The map of a point release: its size and content; true counts are in it only if they were passed."""
 
 import base64
 import io
@@ -80,13 +80,13 @@ def test_a_map_of_200_000_people_is_small_at_every_zoom(people, level):
         assert {row["i"] for row in layer["data"]} == set(release.nodes(level).tolist())
 
 
-def test_interpolation_is_a_picture_of_what_answers_assume():
+def test_interpolation_is_a_bitmap_of_the_density_that_answers_assume():
     release, _ = released(mechanism=Quadtree(height=2, inside="interpolated"))
     picture = mapped(release, shown=INTERPOLATED)
     assert can_be_interpolated(release)
     assert drawn(picture)["id"] == "picture"
     assert "interpolated inside partitions" in picture.description
-    assert "lean towards fuller neighbours" in picture.note
+    assert "density is interpolated between neighbours" in picture.note
     assert not can_be_interpolated(replace(release, inside="uniform"))
 
 
@@ -121,14 +121,14 @@ def test_without_the_truth_every_map_is_the_released_one(shown):
     assert drawn(mapped(release, shown=shown))["data"] == drawn(mapped(release))["data"]
 
 
-def test_the_hover_tells_count_interval_truth_and_error():
+def test_the_tooltip_has_count_interval_truth_and_error():
     release, truth = released(epsilon=0.1)
     low, high = release.interval(release.tree.leaves)
     for place, row in enumerate(drawn(mapped(release, truth=truth))["data"]):
         node = row["i"]
-        told = [float(row[name].replace(",", "")) for name in "nabte"]
-        assert told == [round(release.count[node]), low[place], high[place], truth[node], round(release.count[node]) - truth[node]]
-        assert "-0" not in (row["n"], row["a"], row["b"])
+        shown = [float(row[name].replace(",", "").replace("−", "-")) for name in "nabte"]
+        assert shown == [round(release.count[node]), low[place], high[place], truth[node], round(release.count[node]) - truth[node]]
+        assert "−0" not in (row["n"], row["a"], row["b"])
 
 
 def test_marks_follow_presence():
@@ -161,13 +161,13 @@ def test_units_are_escaped_in_tooltip_and_legend():
 
 
 @pytest.mark.parametrize(("domain", "words"), [(PLANE, "people per unit of area"), (METRES, "people per km²")], ids=["plane", "metres"])
-def test_densities_are_per_area_of_the_frame(domain, words):
+def test_densities_are_per_area_of_the_domain(domain, words):
     release, _ = released(domain)
     assert words in mapped(release).legend
     assert len(drawn(mapped(release))["data"]) == 256
 
 
-def test_too_fine_a_level_of_a_projected_frame_is_drawn_coarser_and_says_so():
+def test_too_fine_a_level_of_a_projected_domain_is_drawn_coarser_and_says_so():
     release, _ = released(METRES, Identity(order=8))
     assert drawable_level(release, 8) == (7, "Zoom level 7 is shown: finer ones have more than 20,000 partitions.")
     assert drawable_level(release, 7) == (7, None)
@@ -219,10 +219,10 @@ def test_boxes_that_overlap_are_drawn_large_ones_first_and_can_be_seen_through()
         assert max(row["c"][3] for row in rows) < 0.75 * 255
         for row, (west, south, east, north) in zip(rows, release.tree.rectangles(nodes).tolist(), strict=True):
             assert np.ptp(row["p"], axis=0).tolist() == pytest.approx([(east - west) / 32, (north - south) / 32])
-            assert row["n"] == f"{round(release.count[row['i']]) + 0:,}"
+            assert row["n"] == f"{round(release.count[row['i']]) + 0:,}".replace("-", "−")
 
 
-def test_boxes_that_overlap_tell_so_beside_another_level_that_is_shown(monkeypatch):
+def test_the_note_names_both_overlap_and_another_level(monkeypatch):
     monkeypatch.setattr("dpviz.view.points_map.MOST_FEATURES", 20)
     tree = tree_of([[(0, 64)], [(0, 30), (30, 64)], list(pairwise(range(65)))], [[-1], [0, 0], [0] * 30 + [1] * 34], 3, 3)
     picture = mapped(replace(curved(tree), domain=replace(METRES, order=3)))
@@ -258,6 +258,6 @@ def test_the_true_map_shows_occupied_blocks_only():
     assert picture.description.startswith("Map of the true data")
 
 
-def test_data_without_a_record_are_an_empty_map():
+def test_data_without_records_give_an_empty_map():
     points = PointCounts.from_xy([], [], domain=PLANE)
     assert drawn(truth_map(PLANE, 3, points.blocks, unit="people", dark=True))["data"] == []

@@ -1,4 +1,4 @@
-"""The report of a release: true to it, harmless, reachable for everybody, the same each time, and small."""
+"""The report of a release: correct, safe, accessible, reproducible and small."""
 
 import re
 import subprocess
@@ -34,7 +34,7 @@ VOID = {"meta", "wbr"}
 
 
 class Page(HTMLParser):
-    """Elements, attributes and visible text of a page; fails on tags that do not match."""
+    """Parses elements, attributes and visible text of a page; raises on tags that do not match."""
 
     def __init__(self, html):
         super().__init__()
@@ -109,7 +109,7 @@ def case(request):
     return release, page_of(release)
 
 
-def test_a_page_is_whole_and_asks_for_nothing(case):
+def test_a_page_is_complete_and_loads_nothing(case):
     release, page = case
     html = reported(release).decode()
     assert html.startswith("<!DOCTYPE html>")
@@ -135,7 +135,7 @@ def test_a_page_is_whole_and_asks_for_nothing(case):
     assert policy == "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def test_a_page_is_ordered_for_those_who_cannot_see_it(case):
+def test_a_page_has_an_order_that_screen_readers_can_follow(case):
     _, page = case
     levels = [int(tag[1]) for tag in page.tags() if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
@@ -166,7 +166,7 @@ def test_numbers_are_never_broken(case):
     )
 
 
-def test_what_the_curator_said_is_shown():
+def test_the_curators_texts_are_shown():
     page = page_of(point_release())
     for text in (WORDS.name, WORDS.curator, WORDS.description, WORDS.region, WORDS.intended_use):
         assert text in page.text
@@ -186,7 +186,7 @@ def test_the_leading_example_is_the_partition_at_the_centre_of_the_domain():
     release = point_release()
     page = page_of(release)
     found = re.search(
-        r"For example, chosen by its place and not by its number: partition ([\d,]+) \([^)]*\) was released with (−?[\d,]+) records .*?"
+        r"For example, chosen by its position, not by its number: partition ([\d,]+) \([^)]*\) was released with (−?[\d,]+) records .*?"
         r" between (−?[\d,]+) and (−?[\d,]+) \.",
         page.text,
     )
@@ -217,7 +217,7 @@ def test_the_largest_pairs_have_intervals_that_hold_for_all_at_once():
     assert f"all {how_many(release):,} numbers" in page.text
 
 
-def test_exact_amounts_add_up_in_the_table_and_stand_in_the_pyramid():
+def test_exact_amounts_add_up_in_the_table_and_are_in_the_pyramid():
     release = point_release()
     page = page_of(release)
     for step in release.receipt.steps:
@@ -236,12 +236,12 @@ def test_structure_is_drawn_apart_and_early_leaves_are_not_added():
     assert [attrs for attrs in page.all("rect") if attrs.get("class") == "structure"]
     assert "spent on choosing the structure" in page.text
     early = any(step.instead for step in release.receipt.steps)
-    assert ("† In place of later steps" in page.text) == early
+    assert ("† At leaves above the finest level" in page.text) == early
     assert page.text.count("†") == sum(step.instead for step in release.receipt.steps) + early
 
 
 @pytest.mark.parametrize(("epsilon", "factor", "most"), [("0.5", "1.65", "62.3 %"), ("1", "2.72", "73.2 %"), ("10", "22,027", "100 %")])
-def test_odds_are_those_of_epsilon(epsilon, factor, most):
+def test_odds_follow_from_epsilon(epsilon, factor, most):
     release = UniformGrid(side=4).release(points_of(50), PureBudget(epsilon), Entropy.system())
     text = page_of(release).text
     assert f"at most {factor} (e ε , with ε = {float(epsilon):.4g})" in text
@@ -249,8 +249,8 @@ def test_odds_are_those_of_epsilon(epsilon, factor, most):
     assert "slack" not in text
 
 
-def test_the_opening_says_what_is_hidden_and_no_more():
-    """Where one is replaced by another, how many there are is public."""
+def test_the_first_paragraph_claims_no_more_than_is_protected():
+    """If one record is replaced by another, the number of records is public."""
     assert "hides whether any single record is in the data" in page_of(point_release()).text
     trips = page_of(TopDown().release(flows_on(regions_with_shapes()), ApproxBudget(1, "1e-8"), Entropy.system())).text
     assert "it hides what any single trip was." in trips
@@ -262,7 +262,7 @@ def test_ids_with_an_apostrophe_are_explained_where_there_are_ids():
     assert "Ids in CSV files" not in page_of(point_release()).text
 
 
-def test_delta_and_rho_are_told_in_words():
+def test_delta_and_rho_are_explained_in_words():
     trips = flows_on(regions_with_shapes())
     text = page_of(TopDown().release(trips, ApproxBudget(1, "1e-8"), Entropy.system())).text
     assert "slack of δ = 1e-8, about 1 in 100,000,000" in text
@@ -272,7 +272,7 @@ def test_delta_and_rho_are_told_in_words():
     assert "published exactly : taken as public" in text
 
 
-def test_bounds_per_person_are_told():
+def test_bounds_per_person_are_shown():
     rng = np.random.default_rng(1)
     x, y = rng.uniform([[-9], [41]], [[5], [55]], (2, 600))
     domain = Domain(bounds=(-10.0, 40.0, 6.0, 56.0), crs="EPSG:4326", order=5)
@@ -292,11 +292,11 @@ def test_records_of_people_are_records():
     assert not re.search(r"\d people|people per", text)
 
 
-def test_sums_drift_only_where_they_do():
+def test_accumulating_errors_are_stated_only_where_they_occur():
     flat = Identity(order=4).release(points_of(100), PureBudget(1), Entropy.system())
     assert "Adding up small numbers adds up their noise" in page_of(flat).text
-    assert "Sums do not drift" not in page_of(flat).text
-    assert "Sums do not drift" in page_of(point_release()).text
+    assert "Sums stay accurate" not in page_of(flat).text
+    assert "Sums stay accurate" in page_of(point_release()).text
 
 
 def test_numbers_below_zero_are_explained_where_there_are_any():
@@ -315,7 +315,8 @@ def test_partitions_are_shapes_with_their_released_numbers():
     shapes = [attrs for attrs in page.all("path") if re.fullmatch(r"[pn]\d+", attrs.get("class", ""))]
     assert len(shapes) == len(release.nodes()) == 64
     low, high = release.interval(release.nodes()[:1])
-    assert f"{round(release.count[release.nodes()[0]]) + 0:,} records, 95 % between {low[0]:,.0f} and {high[0]:,.0f}" in page.text
+    first = f"{round(release.count[release.nodes()[0]]) + 0:,} records, 95 % between {low[0]:,.0f} and {high[0]:,.0f}"
+    assert first.replace("-", "−") in page.text
 
 
 def test_a_fine_release_is_drawn_coarser_and_says_so():
@@ -344,7 +345,7 @@ def test_arcs_are_the_strongest_pairs_and_point_from_light_to_strong():
     assert len([attrs for attrs in page.all("path") if attrs.get("class") == "region"]) in (16, 64)
 
 
-def test_regions_without_places_get_a_table_and_no_map():
+def test_regions_without_geometry_get_a_table_and_no_map():
     page = page_of(trip_release())
     assert "map" not in [attrs.get("class") for attrs in page.all("svg")]
     assert "The released pairs with the most trips" in page.text
@@ -372,7 +373,7 @@ def svg_titles(page):
 
 
 @pytest.mark.parametrize("text", ["\x00\x07name\x9f", "half \ud800", "\ufeffname\uffff"])
-def test_texts_that_no_page_may_hold_are_cleaned(text):
+def test_unprintable_characters_are_removed(text):
     manifest = describe(point_release(), WORDS)
     manifest["data_product"]["name"] = text
     html = report_html(point_release(), manifest).decode()
@@ -391,7 +392,7 @@ def test_files_are_listed_with_their_hashes_once_they_are_known(tmp_path):
         assert file["sha256"] in after.text
 
 
-def test_what_must_not_be_published_gets_no_report():
+def test_simulations_and_references_get_no_report():
     manifest = describe(point_release(), WORDS)
     seeded = Quadtree(height=2).release(points_of(50), PureBudget(1), Entropy.seeded(1))
     with pytest.raises(RefusedError, match="simulation"):
@@ -419,7 +420,7 @@ def released_by(key):
     return POINT_MECHANISMS[key]().release(points_of(200), PureBudget(1), Entropy.system())
 
 
-def test_a_report_needs_nothing_of_the_app():
+def test_a_report_does_not_import_the_app():
     source = """
 import sys
 for name in ("pydeck", "altair", "PIL", "streamlit"):

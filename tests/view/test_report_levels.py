@@ -73,7 +73,7 @@ def test_odds_are_bounds_of_bayes_rule_also_after_rounding(epsilon):
         assert high <= float(most.removesuffix(" %")) <= high + 0.1
 
 
-def test_piled_up_errors_are_those_of_independent_parts():
+def test_the_error_of_a_sum_of_independent_parts_is_stated():
     flat = Identity(order=3).release(points_of(100), PureBudget(1), Entropy.system())
     sums = sums_of(flat)
     assert sums.drift

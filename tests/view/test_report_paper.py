@@ -31,7 +31,7 @@ def corners_of(path):
 
 
 @pytest.mark.parametrize("domain", [STATES, METRES, PLANE])
-def test_areas_on_the_sheet_are_those_on_the_ground(domain):
+def test_areas_on_the_sheet_are_proportional_to_true_areas(domain):
     boxes = squares(domain)
     west, south, east, north = on_plane(domain, boxes).T
     drawn, ground = (east - west) * (north - south), domain.areas_km2(boxes)
@@ -78,7 +78,7 @@ def test_paths_are_true_to_the_shape_and_light():
     assert drawn == pytest.approx(holed.area * paper.scale**2, rel=0.01)
 
 
-def test_what_lies_beyond_the_sheet_or_is_too_small_has_no_path():
+def test_shapes_beyond_the_sheet_or_too_small_have_no_path():
     paper = paper_of(None, (0.0, 0.0, 10.0, 10.0))
     shapes = geopandas.GeoSeries([shapely.box(90, 90, 91, 91), shapely.box(1, 1, 1.00001, 1.00001), shapely.box(-50, -50, 60, 60)])
     beyond, small, cut = paper.paths(shapes)

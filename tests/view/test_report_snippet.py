@@ -1,4 +1,4 @@
-"""The lines of Python in a report do what it says, as they stand there."""
+"""The example code in a report runs as printed and gives the stated sums."""
 
 import contextlib
 import html

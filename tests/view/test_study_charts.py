@@ -1,4 +1,4 @@
-"""Charts of studies: what is drawn, what can be clicked, and what they say to those who cannot see them."""
+"""Charts of studies: what is drawn, what can be clicked, and alternative texts."""
 
 import pandas as pd
 import pytest
@@ -64,7 +64,7 @@ def test_a_long_legend_makes_the_chart_higher_and_its_labels_are_whole(rows):
     assert legend_height(["a", "b"], 340) == 340
 
 
-def test_next_to_nothing_does_not_stretch_the_axis(rows):
+def test_tiny_values_do_not_stretch_the_axis(rows):
     few = rows[(rows["figure"] == "mae") & (rows["label"] == "tree")].reset_index(drop=True)
     assert under_axis(few) == ""
     few = few.assign(mean=[1e-15, 50.0], p10=[1e-15, 40.0], p90=[1e-15, 60.0])
@@ -83,7 +83,7 @@ def test_lines_by_level_have_looks_for_as_many_configurations_as_the_page_takes(
     assert len(chart["layer"][0]["encoding"]["color"]["scale"]["range"]) == MOST_CONFIGURATIONS
 
 
-def test_parts_stand_beside_each_other(rows):
+def test_parts_are_drawn_side_by_side(rows):
     parts = rows[rows["figure"].isin(PARTS) & (rows["epsilon"] == 2)].reset_index(drop=True)
     chart = parts_by_label(parts, 2.0, "people", "random boxes").to_dict()
     assert chart["layer"][0]["encoding"]["yOffset"]["field"] == "figure"
@@ -91,7 +91,7 @@ def test_parts_stand_beside_each_other(rows):
     assert "uniformity: tree:" in chart["description"]
 
 
-def test_times_are_told(rows):
+def test_times_are_in_the_alternative_text(rows):
     seconds = rows[(rows["figure"] == "seconds") & (rows["epsilon"] == 2)]
     chart = seconds_by_label(seconds, 2.0).to_dict()
     assert chart["description"].startswith("Time of a release at ε 2. Seconds: tree:")

@@ -1,4 +1,4 @@
-"""Charts of trips: complete without a network, told in words, in the order of the stages, and true to their tables."""
+"""Charts of trips: complete without a network, with alternative texts, in the order of stages, true to their tables."""
 
 import json
 import math
@@ -52,7 +52,7 @@ CHARTS = {
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_every_chart_is_complete_and_small_and_asks_nobody(case, name):
+def test_every_chart_is_complete_and_small_and_loads_nothing(case, name):
     chart = CHARTS[name](case).to_dict()
     assert_complete(chart, letters=60)
     assert not [hit for hit in found(chart, "font") + found(chart, "background") + found(chart, "fill") if hit]
@@ -63,7 +63,7 @@ def test_every_chart_is_complete_and_small_and_asks_nobody(case, name):
 
 
 @pytest.mark.parametrize("name", ["errors", "expected", "compare", "totals", "matrix"])
-def test_units_are_told(case, name):
+def test_units_are_in_the_alternative_text(case, name):
     chart = CHARTS[name](case).to_dict()
     assert UNIT in chart["description"]
     assert UNIT in json.dumps(chart["layer"]).replace('\\"', '"')
@@ -117,7 +117,7 @@ def test_lines_differ_in_dashes_too(case):
         assert line["strokeDash"]["scale"]["domain"] == line["color"]["scale"]["domain"]
 
 
-def test_expected_noise_needs_no_truth_and_tells_what_was_measured(case, flat):
+def test_expected_noise_needs_no_truth_and_names_the_numbers_measured(case, flat):
     chart = rows(charts.expected_by_stage(case[0]).to_dict())
     assert [row["between"] for row in chart] == STAGES
     assert chart[0]["label"] == "exact"
@@ -130,7 +130,7 @@ def test_expected_noise_needs_no_truth_and_tells_what_was_measured(case, flat):
     assert spread == sorted(spread, reverse=True)
 
 
-def test_the_receipt_is_told_in_shares_and_exactly(case):
+def test_the_receipt_has_shares_and_exact_amounts(case):
     receipt = case[0].receipt
     chart = charts.receipt_by_stage(receipt).to_dict()
     assert [row["step"] for row in rows(chart)] == [step.purpose for step in receipt.steps] == STAGES[1:]
@@ -139,7 +139,7 @@ def test_the_receipt_is_told_in_shares_and_exactly(case):
     assert "ρ" in chart["layer"][0]["encoding"]["x"]["title"]
 
 
-def test_steps_of_one_purpose_are_told_apart(case):
+def test_steps_of_equal_purpose_are_numbered(case):
     receipt = case[0].receipt
     twice = replace(receipt, steps=(receipt.steps[0], receipt.steps[0]))
     assert [row["step"] for row in rows(charts.receipt_by_stage(twice).to_dict())] == ["all to state", "all to state (2)"]
@@ -196,7 +196,7 @@ def test_the_matrix_shows_the_regions_with_the_most_trips_only():
     assert len(json.dumps(chart)) < 1_000_000
 
 
-def test_the_matrix_works_without_places_with_two_geographies_and_equal_names():
+def test_the_matrix_works_without_geometry_with_two_geographies_and_equal_names():
     regions = grid(shapes=None)
     regions = replace(regions, names=(regions.names[0], np.full(24, "Washington", object)))
     release, _ = released(random_trips(regions, destinations=grid(4, 4, name="Port")))

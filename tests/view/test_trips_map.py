@@ -1,4 +1,4 @@
-"""The map of trips: what goes to the browser, and what decides it."""
+"""The map of trips: which data reach the browser, and which decide the scales and the arcs."""
 
 import json
 import math
@@ -28,7 +28,7 @@ def case(request):
 
 @pytest.fixture(scope="module")
 def noisy():
-    """So little budget that pairs are made up and lost."""
+    """A budget so small that there are false positives and false negatives."""
     return released(random_trips(grid(), pairs=60), epsilon=0.3)
 
 
@@ -60,7 +60,7 @@ def plain(value):
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("shown", SHOWN_TRIPS)
 @pytest.mark.parametrize("level", [1, 2])
-def test_every_view_is_complete_and_small_and_asks_nobody(case, level, shown, dark):
+def test_every_view_is_complete_and_small_and_loads_nothing(case, level, shown, dark):
     picture = mapped(case, truth=True, level=level, shown=shown, dark=dark, chosen=1)
     text = picture.deck.to_json()
     assert len(text.encode()) < BYTES
@@ -121,7 +121,7 @@ def test_small_pairs_can_be_left_out(case):
     assert "from 40 flights on" in picture.note
 
 
-def test_no_more_than_5_000_arcs_are_drawn_whatever_is_asked_for():
+def test_at_most_5_000_arcs_are_drawn():
     case = released(random_trips(grid(20, 20), pairs=9000), "flat_gaussian")
     picture = mapped(case, top=10**9)
     assert picture.drawn == MOST_ARCS < picture.total
@@ -134,7 +134,7 @@ def pairs_at_once(release):
     return {(int(o), int(d)): (a, b) for o, d, a, b in zip(at.origin, at.destination, *pair_intervals(release, 4), strict=True)}
 
 
-def test_the_hover_tells_what_the_release_tells(case):
+def test_the_tooltip_shows_the_numbers_of_the_release(case):
     release, evaluation = case
     table, ends = release.level(2).set_index(["origin", "destination"]), pairs_at_once(release)
     ids, names, truth = release.tree.origins.ids_of(2), release.tree.origins.names_of(2), evaluation.true_level(2)
@@ -143,8 +143,8 @@ def test_the_hover_tells_what_the_release_tells(case):
         true = truth.at(np.array([row["o"]], np.int32), np.array([row["z"]], np.int32))[0]
         assert row["n"] == f"{names[row['o']]} to {names[row['z']]}"
         low, high = ends[row["o"], row["z"]]
-        assert row["t"] == f"{told['count']:,.0f} flights, 95 % between {low:,.0f} and {high:,.0f} for all pairs at once"
-        assert row["e"] == f"true {true:,}, error {int(told['count']) - true:+,}"
+        assert row["t"] == f"{told['count']:,.0f} flights, 95 % between {low:,.0f} and {high:,.0f} for all pairs at once".replace("-", "−")
+        assert row["e"] == f"true {true:,}, error {int(told['count']) - true:+,}".replace("-", "−")
 
 
 def test_truth_goes_to_the_browser_only_where_it_was_handed_in(case):
@@ -198,7 +198,7 @@ def test_errors_have_two_signs_and_the_largest_are_drawn(noisy):
     table = table[table["origin"] != table["destination"]]
     errors = []
     for row in arcs_of(picture):
-        error = int(row["e"].split("error ")[1].replace(",", ""))
+        error = int(row["e"].split("error ")[1].replace(",", "").replace("−", "-"))
         red, _, blue, _ = row["b"]
         assert (blue > red) == (error > 0)
         errors.append(abs(error))
@@ -260,7 +260,7 @@ def test_arcs_of_a_chosen_region_are_drawn_twice_since_a_click_fades_them(case):
     assert "arcs again" not in layers_of(mapped(case))
 
 
-def test_regions_tell_what_leaves_arrives_and_stays(case):
+def test_tooltips_of_regions_show_leaving_arriving_and_internal_trips(case):
     release, evaluation = case
     truth = evaluation.true_level(2)
     released_pairs = release.sums(2, 2)
@@ -268,13 +268,13 @@ def test_regions_tell_what_leaves_arrives_and_stays(case):
         for text, sums in ((row["t"].removeprefix("flights: "), released_pairs), (row["e"].removeprefix("true: "), truth)):
             own, other = sums.origin == row["i"], sums.destination == row["i"]
             numbers = [sums.count[own & ~other].sum(), sums.count[other & ~own].sum(), sums.count[own & other].sum()]
-            assert text == f"{numbers[0]:,} leaving, {numbers[1]:,} arriving, {numbers[2]:,} within"
+            assert text == f"{numbers[0]:,} leaving, {numbers[1]:,} arriving, {numbers[2]:,} within".replace("-", "−")
         assert row["n"] == release.tree.origins.names_of(2)[row["i"]]
 
 
 def test_more_trips_leaving_is_a_stronger_shade_and_errors_have_none(case):
     regions = layers_of(mapped(case))["regions"]["data"]
-    leaving = [int(row["t"].split(" ")[1].replace(",", "")) for row in regions]
+    leaving = [int(row["t"].split(" ")[1].replace(",", "").replace("−", "-")) for row in regions]
     assert regions[int(np.argmax(leaving))]["c"][3] == max(row["c"][3] for row in regions) > 60
     for shown in ("Error", "False positives"):
         assert len({row["c"][3] for row in layers_of(mapped(case, truth=True, shown=shown))["regions"]["data"]}) == 1
@@ -334,7 +334,7 @@ def test_a_large_hierarchy_of_points_shows_those_with_the_most_trips():
     assert len(picture.deck.to_json()) < BYTES
 
 
-def test_regions_without_places_cannot_be_mapped():
+def test_regions_without_geometry_cannot_be_mapped():
     regions = grid(shapes=None)
     assert not has_places(regions, 1)
     assert has_places(grid(), 1)
@@ -344,7 +344,7 @@ def test_regions_without_places_cannot_be_mapped():
 
 
 @pytest.mark.parametrize("wrong", [{"level": 0}, {"level": 3}, {"shown": "All"}, {"chosen": 24}, {"chosen": -1}])
-def test_what_does_not_exist_is_refused(case, wrong):
+def test_unknown_levels_views_and_regions_are_refused(case, wrong):
     with pytest.raises(DomainError):
         mapped(case, **wrong)
 
@@ -365,7 +365,7 @@ def test_trips_between_two_geographies_have_a_layer_for_each():
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_data_without_a_trip_are_a_map_without_arcs(mechanism):
+def test_data_without_trips_give_a_map_without_arcs(mechanism):
     flows = random_trips(grid())
     flows = replace(flows, origin=flows.origin[:0], destination=flows.destination[:0], count=flows.count[:0])
     case = released(flows, mechanism)
@@ -376,7 +376,7 @@ def test_data_without_a_trip_are_a_map_without_arcs(mechanism):
             assert picture.note.startswith("Showing 0 of 0 pairs")
 
 
-def test_intervals_of_the_finest_level_match_by_place():
+def test_intervals_of_the_finest_level_belong_to_their_pairs():
     release, _ = released(random_trips(grid()), "flat_gaussian")
     known = pairs_at_once(release)
     for row in arcs_of(trips_map(release, TripsView(level=2))):

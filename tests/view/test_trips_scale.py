@@ -1,4 +1,4 @@
-"""Scales of maps of trips: public, those of one map its own, those of several shared."""
+"""Scales of maps of trips: public; one map has its own, several maps share theirs."""
 
 from dataclasses import replace
 

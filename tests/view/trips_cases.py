@@ -1,4 +1,4 @@
-"""Regions with places, and releases of trips between them, for the tests of pictures."""
+"""Regions with geometry, and releases of trips between them, for the tests of maps."""
 
 import json
 
@@ -25,7 +25,7 @@ def blob(x, y, corners=12, radius=0.45):
 
 
 def grid(columns=6, rows=4, *, shapes="polygons", corners=12, west=-100.0, south=35.0, name="County"):
-    """Leaf regions in a grid, in squares of 2 x 2 to the level above; with polygons, points or no places."""
+    """Leaf regions in a grid, in squares of 2 x 2 to the level above; with polygons, points or no geometry."""
     x, y = (part.ravel() for part in np.meshgrid(np.arange(columns), np.arange(rows)))
     table = pd.DataFrame({"state": [f"s{a // 2:02}{b // 2:02}" for a, b in zip(x, y, strict=True)]})
     table["county"] = [f"c{place:05}" for place in range(len(x))]
@@ -49,7 +49,7 @@ def random_trips(regions, pairs=150, seed=1, destinations=None):
 
 
 def released(flows, mechanism="top_down", epsilon=1.0, seed=1):
-    """A release, and what it is held against."""
+    """A release, and the true trips."""
     release = MECHANISMS[mechanism].release(flows, ApproxBudget(epsilon, "1e-8"), Entropy.seeded(seed))
     return release, evaluate_flows(release, flows)
 
