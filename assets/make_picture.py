@@ -1,4 +1,4 @@
-"""Rebuild the README's pictures and map.png (start): `python assets/make_picture.py`, with the dev extra and Chromium."""
+"""Rebuild the pictures of README and the help, and map.png (start): `python assets/make_picture.py`, with the dev extra and Chromium."""
 
 from __future__ import annotations
 

@@ -37,7 +37,12 @@ def test_readme_is_short_and_lists_every_page():
 def test_ci_runs_the_test_command_of_the_readme():
     commands = [line for line in README.splitlines() if line.startswith("python3 -m venv")]
     assert [line.split(" -m ")[-1] for line in commands] == ["streamlit run app.py", "pytest"]
-    assert r"s/^\(python3 -m venv .*pytest\)$/\1/p" in (ROOT / ".ci" / "run").read_text("utf-8")
+    run, check = ((ROOT / ".ci" / name).read_text("utf-8") for name in ("run", "check"))
+    assert r"s/^\(python3 -m venv .*pytest\)$/\1/p" in run
+    assert run.endswith("exec .ci/check\n")
+    lines = check.splitlines()
+    assert {"python -m pytest", "ruff check .", "ruff format --check .", "mypy"} <= set(lines)
+    assert lines[-1] == "python -m pytest -m slow", "CI ends with what the tests say"
 
 
 @pytest.mark.parametrize("name", EVERY_TEXT)

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from dpviz.app.points_state import CURATE, TEACH
 from dpviz.view.help import PAGES, pages
 from tests.app.browse import background, until, visit
-from tests.app.walk import ROOT, fine, keys
+from tests.app.walk import ROOT, fine
 
 
 def shown():
@@ -97,20 +97,23 @@ class TestSearch:
 
 @pytest.mark.parametrize("mode", [TEACH, CURATE])
 def test_the_mode_of_the_session_stays(mode):
-    app = AppTest.from_file(ROOT / "app.py", default_timeout=30)
+    app = AppTest.from_function(shown, default_timeout=30)
     app.session_state["mode"] = mode
     fine(app.run())
-    assert "draw" not in keys(app.button)
-    app = help_app()
-    app.session_state["mode"] = mode
     fine(app.radio[0].set_value("ledger").run())
+    assert headings(app)[0] == "The ledger"
     assert app.session_state["mode"] == mode
 
 
+@pytest.fixture(scope="module")
+def address(serve):
+    return serve(ROOT / "app.py")
+
+
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_is_searched_and_read_in_a_browser(chromium, serve, tmp_path, scheme):
-    with visit(chromium, serve(ROOT / "app.py"), "help", scheme=scheme, tmp_path=tmp_path) as (page, _):
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+def test_it_is_searched_and_read_in_a_browser(chromium, address, tmp_path, scheme):
+    with visit(chromium, address, "help", scheme=scheme, tmp_path=tmp_path) as (page, _):
         page.get_by_label("Search").fill("scheduler TLS")
         page.keyboard.press("Enter")
         page.locator("mark").first.wait_for()
