@@ -26,7 +26,7 @@ ANYWHERE, ALIGNED = "anywhere", "nodes of the tree"
 PLACEMENTS = (ANYWHERE, ALIGNED)
 FLAT, TREE = "flat noise", "tree"
 SMALLEST_LEAF_SHARE = 0.01
-_PLACED, _SEED = 200, 5
+_SQUARES, _SEED = 200, 5
 _MOST_STEPS = 400
 
 
@@ -42,14 +42,14 @@ def empty_town(order: int) -> PointCounts:
 
 
 def squares(order: int, placement: str) -> dict[int, Floats]:
-    """By number of cells, (q, 4) squares with sides 1, 2, 4 ... of the town's: `ALIGNED` to blocks of a quadtree or `ANYWHERE`."""
+    """(q, 4) squares by their number of cells, with sides 1, 2, 4 ...; either aligned to blocks of a quadtree (`ALIGNED`) or `ANYWHERE`."""
     found = {}
     for side in (1 << step for step in range(order + 1)):
         if placement == ANYWHERE:
-            found[side * side] = fixed_size(town_domain(order), side, side, _PLACED, _SEED)
+            found[side * side] = fixed_size(town_domain(order), side, side, _SQUARES, _SEED)
         else:
             west, south = (part.ravel().astype(float) for part in np.meshgrid(*[np.arange(0, 1 << order, side)] * 2))
-            found[side * side] = np.stack([west, south, west + side, south + side], axis=1)[:: max(1, len(west) // _PLACED)]
+            found[side * side] = np.stack([west, south, west + side, south + side], axis=1)[:: max(1, len(west) // _SQUARES)]
     return found
 
 

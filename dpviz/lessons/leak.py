@@ -30,7 +30,7 @@ from dpviz.space.tree import Tree
 ORDER, PEOPLE = 6, 40
 SIDE = 1 << ORDER
 _HALF = 0.5
-_GIVEN_AWAY = {1: (0, 0), 2: (0, 1), 3: (8, 30), 4: (22, 34)}
+_KNOWN_PEOPLE = {1: (0, 0), 2: (0, 1), 3: (8, 30), 4: (22, 34)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +56,14 @@ class Leak(Lesson):
     def show(self) -> Shown:
         """Compute the figures for these settings."""
         person = self.person - 1
-        exact, private = _exact(self.height), private_release(self.height, self.epsilon, self.draw)
+        exact, private = exact_release(self.height), private_release(self.height, self.epsilon, self.draw)
         open_belief, closed_belief = attack(exact, person, None), attack(private, person, self.epsilon)
         maps = (
             _map(open_belief, exact, person, "Exact medians (NOT PRIVATE)"),
             _map(closed_belief, private, person, f"Private medians, ε = {self.epsilon:g}"),
         )
         found, hidden = summarize_attack(open_belief, person), summarize_attack(closed_belief, person)
-        alone, few = found_people(self.height)
+        alone, few = known_people(self.height)
         return Shown(
             rows=(maps,),
             figures=(
@@ -83,11 +83,6 @@ class Leak(Lesson):
             f" the private tree no cell can become more than $e^{{2ε}}$ = {math.exp(2 * self.epsilon):.3g} times as likely against another:"
             " moving is leaving and coming.",
         )
-
-
-@lru_cache(maxsize=8)
-def _exact(height: int) -> Release:
-    return exact_release(height)
 
 
 def _map(belief: NDArray[np.float64], release: Release, person: int, title: str) -> object:
@@ -119,13 +114,14 @@ def people() -> tuple[Integers, Integers]:
     return town_cells(ORDER, PEOPLE, TWO)
 
 
+@lru_cache(maxsize=8)
 def exact_release(height: int) -> Release:
-    """The tree at exact medians; its counts are not looked at. NOT PRIVATE."""
+    """The tree at exact medians; its counts are not used. NOT PRIVATE."""
     return ExactKdtree(height=height).release(count_residents(*people(), ORDER), PureBudget(1), Entropy.seeded(0))
 
 
 def private_release(height: int, epsilon: float, draw: int) -> Release:
-    """The private tree whose splits spend `epsilon`; as much again goes to counts, which are not looked at."""
+    """The private tree whose splits spend `epsilon`; as much again goes to counts, which are not used."""
     mechanism = Kdtree(height=height, median_share=_HALF)
     return mechanism.release(count_residents(*people(), ORDER), PureBudget(2 * epsilon), Entropy.seeded(draw))
 
@@ -138,7 +134,7 @@ def published_cuts(tree: Tree) -> Iterator[Cut]:
         parts = [tuple(part) for part in tree.rectangles(np.arange(first, first + 4)).tolist()]
         halves, level = [_bounding_rectangle(parts[:2]), _bounding_rectangle(parts[2:])], 2 * int(tree.depth[node])
         yield _cut(rectangle, halves, level)
-        yield from (_cut(half, parts[2 * place : 2 * place + 2], level + 1) for place, half in enumerate(halves))
+        yield from (_cut(half, parts[2 * index : 2 * index + 2], level + 1) for index, half in enumerate(halves))
 
 
 def _bounding_rectangle(parts: list[tuple[int, ...]]) -> tuple[int, int, int, int]:
@@ -159,7 +155,7 @@ def attack(release: Release, person: int, epsilon: float | None) -> Floats:
     person may be in; a cell's probability is the product over all lines. Nothing but the lines is used.
 
     Args:
-        release: of all people; only its tree is looked at.
+        release: of all people; only its tree is used.
         person: the one that the attacker does not know; all others are known.
         epsilon: what all splits together spent; None for exact medians.
 
@@ -203,10 +199,10 @@ def line_probabilities(cut: Cut, column: Integers, row: Integers, rate: float | 
 
 def _exact_lines(counts: Integers) -> Integers:
     """(k,) exact medians of (k, w) people per column or row."""
-    node, place = np.nonzero(counts)
+    node, position = np.nonzero(counts)
     width = np.full(len(counts), counts.shape[1])
     start = np.concatenate([[0], np.cumsum((counts > 0).sum(axis=1))])
-    return exact_medians(NodeValues(value=place, count=counts[node, place], start=start, low=0 * width, high=width))
+    return exact_medians(NodeValues(value=position, count=counts[node, position], start=start, low=0 * width, high=width))
 
 
 def summarize_attack(belief: Floats, person: int) -> dict[str, float]:
@@ -217,6 +213,6 @@ def summarize_attack(belief: Floats, person: int) -> dict[str, float]:
     return {"possible": float((belief > 0).sum()), "true": true, "largest": largest, "found": float(true == largest)}
 
 
-def found_people(height: int) -> tuple[int, int]:
-    """How many people the exact tree pins down to one cell, and to at most four; attacked once, and checked by a test."""
-    return _GIVEN_AWAY[height]
+def known_people(height: int) -> tuple[int, int]:
+    """How many people the exact tree reveals to one cell, and to at most four cells. Computed once; a test checks the numbers."""
+    return _KNOWN_PEOPLE[height]

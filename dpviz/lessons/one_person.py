@@ -92,7 +92,7 @@ def distribution_chart(table: pd.DataFrame, seen: int, *, height: int = 330) -> 
 
     Args:
         table: columns x (released count), y (probability in percent), series (`OUT` or `IN`).
-        seen: the output that is looked at.
+        seen: the output in question.
         height: of the whole chart, in pixels.
     """
     look = Look(title="Which count is released?", x="released count", y="probability (%)", order=(OUT, IN), colors=COLORS)
@@ -115,7 +115,7 @@ def belief_chart(table: pd.DataFrame, bounds: tuple[float, float, float], seen: 
     Args:
         table: columns x (released count), y (percent), low, high (the bounds in percent) and series, one name.
         bounds: the belief before, and the belief at `seen` and its upper bound, in percent.
-        seen: the output that is looked at.
+        seen: the output in question.
         height: of the whole chart, in pixels.
     """
     before, after, most = bounds

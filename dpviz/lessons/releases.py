@@ -90,11 +90,11 @@ def _day(days: int) -> object:
     return vertical_line(days, f"day {days}", left=2 * days > MOST_DAYS)
 
 
-def _map(belief: NDArray[np.float64], place: tuple[int, int], title: str) -> object:
+def _map(belief: NDArray[np.float64], cell: tuple[int, int], title: str) -> object:
     row, column = (part.ravel() for part in np.indices((SIDE, SIDE)))
     cells = pd.DataFrame({"x": column, "y": row, "x2": column + 1, "y2": row + 1, "value": np.maximum(100 * belief.ravel(), 1e-4)})
-    marks = pd.DataFrame({"x": [place[0] + 0.5], "y": [place[1] + 0.5], "what": ["the truth"], "shape": ["circle"]})
-    description = f"The true cell is believed with {100 * belief[place[1], place[0]]:.3g} %, the likeliest with {100 * belief.max():.3g} %."
+    marks = pd.DataFrame({"x": [cell[0] + 0.5], "y": [cell[1] + 0.5], "what": ["the truth"], "shape": ["circle"]})
+    description = f"The true cell is believed with {100 * belief[cell[1], cell[0]]:.3g} %, the likeliest with {100 * belief.max():.3g} %."
     return cell_map(
         Cells(table=cells, title=title, value="belief (%)", low=0.1, high=100.0, description=description, height=330), marks=marks
     )
@@ -103,8 +103,8 @@ def _map(belief: NDArray[np.float64], place: tuple[int, int], title: str) -> obj
 def _beliefs(home: NDArray[np.float64], work: NDArray[np.float64], days: int) -> object:
     look = Look(title="Belief in the truth, day by day", x="days", y="belief (%)", order=("home", "work"), top=100, height=330)
     parts = [
-        pd.DataFrame({"x": np.arange(len(belief)), "y": 100 * belief[:, place[1], place[0]], "series": name})
-        for name, belief, place in (("home", home, HOME), ("work", work, WORK))
+        pd.DataFrame({"x": np.arange(len(belief)), "y": 100 * belief[:, cell[1], cell[0]], "series": name})
+        for name, belief, cell in (("home", home, HOME), ("work", work, WORK))
     ]
     return curve_chart(pd.concat(parts, ignore_index=True), look, under=(_day(days),))
 
@@ -147,10 +147,10 @@ def attack(epsilon: float, draw: int) -> Attack:
     return Attack(home=_follow(HOME, epsilon, nights, _SEED), work=_follow(WORK, epsilon, noons, _SEED + 1))
 
 
-def _follow(place: tuple[int, int], epsilon: float, entropy: Entropy, seed: int) -> Floats:
+def _follow(cell: tuple[int, int], epsilon: float, entropy: Entropy, seed: int) -> Floats:
     others = np.random.default_rng(seed).poisson(30, SIDE * SIDE).astype(np.int64)
     true = others.copy()
-    true[place[1] * SIDE + place[0]] += 1
+    true[cell[1] * SIDE + cell[0]] += 1
     budget = PureBudget(epsilon)
     seen = discrete_laplace(np.tile(true, MOST_DAYS), budget, entropy).reshape(MOST_DAYS, -1)
     evidence = np.vstack([np.zeros(SIDE * SIDE), log_odds(seen - others, epsilon).cumsum(axis=0)])
@@ -169,7 +169,7 @@ def log_odds(excess: Integers, epsilon: float) -> Floats:
 
 @lru_cache(maxsize=32)
 def composed_epsilons(epsilon: float) -> pd.DataFrame:
-    """What a person is promised after each number of days: days, series (`BASIC`, `ZCDP`), epsilon.
+    """The epsilon that all releases together satisfy after each number of days: days, series (`BASIC`, `ZCDP`), epsilon.
 
     Source:
         Basic composition adds up epsilons. An epsilon-DP release is (epsilon**2 / 2)-zCDP, rhos add up (Bun, Steinke, TCC 2016,

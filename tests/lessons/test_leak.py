@@ -10,7 +10,7 @@ from dpviz.lessons.leak import (
     Cut,
     attack,
     exact_release,
-    found_people,
+    known_people,
     line_probabilities,
     people,
     private_release,
@@ -49,11 +49,11 @@ def test_a_cell_is_possible_exactly_if_the_person_there_gives_the_published_line
 def test_how_many_people_are_given_away_is_what_the_attack_finds(height):
     release = exact_release(height)
     possible = np.array([summarize_attack(attack(release, person, None), person)["possible"] for person in range(PEOPLE)])
-    assert found_people(height) == ((possible == 1).sum(), (possible <= 4).sum())
+    assert known_people(height) == ((possible == 1).sum(), (possible <= 4).sum())
 
 
 def test_the_attack_recovers_most_people_from_exact_medians_and_nobody_from_private_ones():
-    alone, few = found_people(4)
+    alone, few = known_people(4)
     assert alone > PEOPLE / 2
     assert few > 0.8 * PEOPLE
     release = private_release(4, 1.0, 1)

@@ -15,7 +15,7 @@ NOISES = [Noise(kind=kind, epsilon=epsilon) for kind in (LAPLACE, GAUSSIAN) for 
 
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_laws_add_up_to_one_and_have_the_variance_that_is_stated(noise):
-    law = noise.law(EVERY)
+    law = noise.probabilities(EVERY)
     assert law.sum() == pytest.approx(1, abs=1e-9)
     stated = laplace_variance(1 / noise.epsilon) if noise.kind == LAPLACE else gaussian_variance(noise.variance)
     assert (law * EVERY**2).sum() == pytest.approx(stated, rel=1e-6)
@@ -31,16 +31,16 @@ def test_the_laws_are_those_of_the_noise_that_mechanisms_draw(kind):
     reach = round(2 * noise.width)
     k = np.arange(-reach, reach + 1)
     observed = np.array([(drawn == each).sum() for each in k])
-    law = noise.law(k)
+    law = noise.probabilities(k)
     assert p_of_counts(np.append(observed, len(drawn) - observed.sum()), np.append(law, 1 - law.sum())) > 1e-3
-    wrong = Noise(kind=kind, epsilon=1.3).law(k)
+    wrong = Noise(kind=kind, epsilon=1.3).probabilities(k)
     assert p_of_counts(np.append(observed, len(drawn) - observed.sum()), np.append(wrong, 1 - wrong.sum())) < 1e-6
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 def test_log_odds_are_the_logarithm_of_the_ratio_of_both_laws(noise):
     seen = np.arange(OTHERS - 5, OTHERS + 7)
-    slow = np.log(noise.law(seen - OTHERS - 1) / noise.law(seen - OTHERS))
+    slow = np.log(noise.probabilities(seen - OTHERS - 1) / noise.probabilities(seen - OTHERS))
     assert noise.log_odds(seen) == pytest.approx(slow, abs=1e-9)
 
 
@@ -54,7 +54,7 @@ def test_every_output_of_laplace_noise_meets_the_bound_exactly():
 def test_gaussian_noise_passes_the_bound_rarely_and_within_delta(epsilon):
     noise = Noise(kind=GAUSSIAN, epsilon=epsilon)
     passed, least = bound_violation(noise)
-    inside, outside = noise.law(EVERY - 1), noise.law(EVERY)
+    inside, outside = noise.probabilities(EVERY - 1), noise.probabilities(EVERY)
     slow = np.maximum(0, inside - math.exp(epsilon) * outside).sum()
     assert least == pytest.approx(slow, rel=1e-6)
     assert 0 < least <= DELTA
@@ -65,7 +65,7 @@ def test_the_posterior_is_bayes_theorem():
     noise = Noise(kind=LAPLACE, epsilon=1.5)
     for prior in (0.01, 0.5, 0.9):
         seen = np.array([18, 20, 21, 25])
-        inside, outside = noise.law(seen - OTHERS - 1), noise.law(seen - OTHERS)
+        inside, outside = noise.probabilities(seen - OTHERS - 1), noise.probabilities(seen - OTHERS)
         slow = prior * inside / (prior * inside + (1 - prior) * outside)
         assert posterior(prior, noise.log_odds(seen)) == pytest.approx(slow)
         assert (posterior(prior, noise.log_odds(seen)) <= posterior(prior, 1.5) + 1e-12).all()

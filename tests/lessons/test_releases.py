@@ -24,7 +24,7 @@ from dpviz.privacy.budget import PureBudget, ZcdpBudget
 def test_evidence_is_the_ratio_of_both_laws():
     excess = np.arange(-6, 8)
     noise = Noise(kind=LAPLACE, epsilon=0.7)
-    assert log_odds(excess, 0.7) == pytest.approx(np.log(noise.law(excess - 1) / noise.law(excess)))
+    assert log_odds(excess, 0.7) == pytest.approx(np.log(noise.probabilities(excess - 1) / noise.probabilities(excess)))
 
 
 def test_beliefs_begin_blind_add_up_and_move_by_two_epsilon_a_day_at_most():

@@ -35,13 +35,13 @@ _OWN = {SAMPLE: "Sample", OWN: "As loaded in Teach"}
 
 
 def compare_data() -> CompareData | None:
-    """Draw the data controls; give what is chosen, or None with a word on what is missing."""
+    """Draw the data controls and return the chosen data; None, with a note on what is missing, if there are none."""
     how: CompareConfig = COMPARE.config()
     st.markdown("##### 1 Data")
     _choice("kind", (POINTS_KIND, TRIPS_KIND), "Kind of data", sample="", mechanisms=(), settings={}, workload="", picked=())
     _choice("source", (SAMPLE, OWN), "Where from", names=_OWN)
     if how.source == OWN:
-        return _own(how)
+        return _own_data(how)
     known = SAMPLES if how.kind == POINTS_KIND else FLOW_SAMPLES
     key = f"compare sample {how.kind}"
     st.session_state[key] = how.chosen_sample
@@ -55,19 +55,19 @@ def compare_data() -> CompareData | None:
     about = known[how.chosen_sample]
     st.caption(about.description, help=f"Source: {about.source} Licence: {about.licence}.")
     if how.kind == TRIPS_KIND:
-        return _sampled(about, cached.flow_sample(about.key), f"trips {about.key}")
+        return _sample_data(about, cached.flow_sample(about.key), f"trips {about.key}")
     _number("order", "Order of the lattice", 1, LARGEST_ORDER, "The domain is cut into 2^order cells per side.")
     points = cached.sample(about.key, USUAL_SIZE, how.order)
-    return _sampled(about, points, f"{about.key} {USUAL_SIZE}", (how.order,))
+    return _sample_data(about, points, f"{about.key} {USUAL_SIZE}", (how.order,))
 
 
-def _sampled(about: About, data: PointCounts | Flows, digest: str, frame: tuple[int, ...] = ()) -> CompareData:
-    """A sample with the digest and the marks that it has on the page of its kind."""
+def _sample_data(about: About, data: PointCounts | Flows, digest: str, frame: tuple[int, ...] = ()) -> CompareData:
+    """A sample, with the same digest and marks as on the page of its kind."""
     marks = cached.marks(digest, frame, data, f"sample {digest}".encode())
     return CompareData(data=data, key=f"{digest} {frame}", digest=digest, marks=marks, title=about.title, unit=about.unit, bundled=True)
 
 
-def _own(how: CompareConfig) -> CompareData | None:
+def _own_data(how: CompareConfig) -> CompareData | None:
     """Data that were declared public on the page of their kind."""
     found = how.page_state.offered_data()
     if found is None:
@@ -195,7 +195,7 @@ def _budgets() -> None:
 
 
 def _listed(name: str, title: str, options: list[float], text: str | None = None) -> None:
-    """One of a list of numbers, and what a link says beside it."""
+    """Choose one of a list of numbers; a link may have set another one."""
     key = f"compare {name}"
     now = getattr(COMPARE.config(), name)
     shown = next((option for option in options if math.isclose(option, now)), now)
@@ -222,7 +222,7 @@ def _number(name: str, title: str, low: int, high: int, text: str) -> None:
 
 
 def _choice(name: str, options: tuple[str, ...], title: str, *, names: dict[str, str] | None = None, **forgotten: Any) -> None:
-    """Buttons for one of a few; what is `forgotten` goes back to its default."""
+    """Buttons for one of a few; the settings in `forgotten` go back to their defaults."""
     key = f"compare {name}"
     st.session_state[key] = getattr(COMPARE.config(), name)
     st.segmented_control(
