@@ -26,7 +26,7 @@ def test_any_plain_text_is_taken_as_it_is():
         ({"description": "x" * 20_001}, "description is longer than 20,000"),
         ({"description": "a\x00b"}, "control character"),
         ({"intended_use": "a\rb"}, "control character"),
-        ({"name": "\ud800"}, "half of one"),
+        ({"name": "\ud800"}, "lone surrogate"),
         ({"dataset_spent": "\x1b[31m"}, "control character"),
         ({"draws": 0}, "draws must be a whole number"),
         ({"draws": True}, "draws must be a whole number"),
