@@ -189,3 +189,9 @@ def test_plans_out_of_range_are_refused(plan):
 def test_no_neighbours_are_refused():
     with pytest.raises(SettingError, match="neighbouring"):
         audit("test", [], PureBudget(1))
+
+
+def test_numbers_of_which_only_one_varies_give_no_pairs():
+    """Of each input one number is constant, so that no difference of two can be learned; the other one still is."""
+    found = audited(lambda value, entropy: {"first": float(entropy.below(2, 1)[0]), "second": float(value)})
+    assert found.lower_bound > 1

@@ -251,3 +251,8 @@ def test_a_laplace_sensitivity_that_is_no_whole_number_of_at_least_one_is_refuse
 def test_a_gaussian_sensitivity_that_is_not_positive_is_refused(squared):
     with pytest.raises(BudgetError, match="sensitivity"):
         discrete_gaussian(np.zeros(1, np.int64), ZcdpBudget(1), Entropy.system(), squared)
+
+
+def test_counts_of_two_dimensions_are_refused():
+    with pytest.raises(InputError, match="one dimension"):
+        discrete_laplace(np.zeros((2, 2), np.int64), PureBudget(1), Entropy.seeded(1))
