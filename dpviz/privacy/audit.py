@@ -107,7 +107,7 @@ def table_of(views: Sequence[View], names: Sequence[Hashable]) -> Floats:
     return table
 
 
-def learned_events(one: Floats, other: Floats, names: Sequence[Hashable]) -> Iterator[Event]:
+def learn_events(one: Floats, other: Floats, names: Sequence[Hashable]) -> Iterator[Event]:
     """Candidate events that may be more frequent on one input than on the other.
 
     There are four kinds: thresholds of single numbers, and presence of names; thresholds of differences and sums of two correlated
@@ -482,7 +482,7 @@ def _audit_pair(pair: Neighbours, delta: float, level: float, entropy: Entropy, 
     learn, choose, judge = (
         [table_of(side[part], names) for side in views] for part in (slice(quarter), slice(quarter, half), slice(half, runs))
     )
-    event, turned = _chosen(choose, [*learned_events(learn[0], learn[1], names)], delta, level)
+    event, turned = _chosen(choose, [*learn_events(learn[0], learn[1], names)], delta, level)
     counts = [int(event.happened(table).sum()) for table in (reversed(judge) if turned else judge)]
     bound = lower_bound(counts[0], counts[1], runs - half, delta, level)
     return bound, event.words, any(map(_repeats, sights))

@@ -25,8 +25,18 @@ import pyarrow.parquet as pq
 from dpviz.arrow_memory import in_arrow_memory
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import POINTS, SCHEMA_FILE, SCHEMA_FILES, SCHEMA_VERSION, breach, facts_of, receipt_of, spelt, utility_facts
-from dpviz.release.older import as_stated, is_older, manifest_now, name_then, table_now
+from dpviz.release.manifest import (
+    POINTS,
+    SCHEMA_FILE,
+    SCHEMA_FILES,
+    SCHEMA_VERSION,
+    facts_of,
+    first_violation,
+    receipt_of,
+    spelt,
+    utility_facts,
+)
+from dpviz.release.older import is_older, restrict_to_stated, stored_name, upgrade_manifest, upgrade_table
 from dpviz.release.point_release import Release
 from dpviz.release.tables import (
     ACROSS,
@@ -368,7 +378,7 @@ def _fill(fresh: Path, plan: Plan, manifest: Facts, extra: dict[str, bytes]) -> 
     left_out = [{"name": each.name, "reason": each.reason} for each in plan if not isinstance(each, Member)]
     whole = {**manifest, "files": listed, "left_out": left_out}
     whole["seal"] = seal(whole)
-    broken = breach(whole)
+    broken = first_violation(whole)
     if broken is not None:
         raise SettingError(f"The manifest breaks its schema at {broken}; make it with describe(release, publication).")
     (fresh / MANIFEST).write_bytes(spelt(whole))
@@ -442,13 +452,13 @@ def _manifest(members: Members) -> Facts:
         "The manifest is not JSON.", lambda: json.loads(text.decode(), object_pairs_hook=_refuse_duplicates, parse_constant=_no_constant)
     )
     version = _known_version(manifest)
-    broken = guarded("The manifest breaks its schema.", lambda: breach(manifest, version))
+    broken = guarded("The manifest breaks its schema.", lambda: first_violation(manifest, version))
     if broken is not None:
         raise InputError(f"The manifest breaks its schema at {broken}.")
     if manifest["seal"] != seal(manifest):
         raise InputError("The manifest was changed after the release was written: its seal does not fit.")
     _check_files(members, manifest["files"])
-    return manifest_now(manifest)
+    return upgrade_manifest(manifest)
 
 
 def _known_version(manifest: Any) -> str:
@@ -488,20 +498,20 @@ def _needed(manifest: Facts) -> list[str]:
     else:
         stems = [REGIONS] if contents["destinations"] is None else [ORIGINS, DESTINATIONS]
         names = [*main, STAGES, *(f"{stem}.parquet" for stem in stems), *([ACROSS] if contents["across"] else [])]
-    if not {name_then(manifest, name) for name in names} <= {entry["name"] for entry in manifest["files"]}:
+    if not {stored_name(manifest, name) for name in names} <= {entry["name"] for entry in manifest["files"]}:
         raise InputError("The release was published without GeoParquet, so it cannot be read back; its files can.")
     return names
 
 
 def _table(members: Members, manifest: Facts, name: str) -> Any:
-    content = pa.BufferReader(in_arrow_memory(members.read(name_then(manifest, name), MOST_BYTES)))
+    content = pa.BufferReader(in_arrow_memory(members.read(stored_name(manifest, name), MOST_BYTES)))
     file = pq.ParquetFile(content)
     if sum(file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)) > MOST_BYTES:
         raise InputError(f"The release's {name} unpacks to more than the limit of {MOST_BYTES:,} bytes.")
     if name in (f"{stem}.parquet" for stem in (REGIONS, ORIGINS, DESTINATIONS)):
         content.seek(0)
         return geopandas.read_parquet(content)
-    return table_now(manifest, name, file.read(columns=[column for column in file.schema_arrow.names if column != "geometry"]))
+    return upgrade_table(manifest, name, file.read(columns=[column for column in file.schema_arrow.names if column != "geometry"]))
 
 
 def _check_main(tables: dict[str, Any], release: Release | FlowRelease) -> None:
@@ -525,7 +535,7 @@ def _find_contradiction(manifest: Facts, release: Release | FlowRelease) -> str 
     facts = facts_of(release) | {"utility": utility_facts(release)}
     facts["kind"], stated = facts["contents"]["kind"], manifest | {"kind": manifest["identity"]["kind"]}
     if is_older(manifest):
-        facts = as_stated(facts, stated)
+        facts = restrict_to_stated(facts, stated)
     return next((name for name, fact in facts.items() if not _equal_up_to_rounding(fact, stated[name])), None)
 
 

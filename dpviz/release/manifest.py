@@ -547,7 +547,7 @@ def check_describable(release: Release | FlowRelease, publication: Publication |
     described = _described(release, publication or _NOBODY, None, None)
     whole = described | {"files": [], "left_out": [], "seal": "0" * 64}
     spelt(whole)
-    broken = breach(whole)
+    broken = first_violation(whole)
     if broken is not None:
         raise SettingError(f"What the mechanism says of its release cannot be written down: it breaks the schema at {broken}.")
     return described
@@ -618,7 +618,7 @@ def manifest_schema(version: str = SCHEMA_VERSION) -> Facts:
     return schema
 
 
-def breach(manifest: object, version: str = SCHEMA_VERSION) -> str | None:
+def first_violation(manifest: object, version: str = SCHEMA_VERSION) -> str | None:
     """The first place where a manifest breaks its schema.
 
     Args:

@@ -1,4 +1,4 @@
-"""Accounts: terms, what a draw costs in each currency, exact texts, and what people are told is left."""
+"""Accounts: terms, what a draw costs in each currency, exact texts, and what people are shown as remaining."""
 
 from fractions import Fraction
 

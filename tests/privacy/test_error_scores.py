@@ -1,4 +1,4 @@
-"""Whole scores: rounding, sensitivities and the exact laws of the choice."""
+"""Whole scores: rounding, sensitivities and the exact distributions of the choice."""
 
 import math
 from fractions import Fraction
@@ -59,7 +59,7 @@ def test_sums_of_the_largest_scores_fit_64_bits(largest):
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("bound", [1, 3])
-def test_the_choice_follows_its_law(law, bound):
+def test_the_choice_follows_its_distribution(law, bound):
     scores, runs = Scores(error=(5, 9, 5, 30, 12), sensitivity=(2,) * 5), 2500
     step = choice_step("choice", Fraction(1, 2), law, bound, 5)
     wanted = law_of(scores.scaled(), Fraction(1, 2) / (2 * bound * (GRAIN + 1)), law)
@@ -81,7 +81,7 @@ def test_no_change_within_the_sensitivity_is_worth_more_than_epsilon(law):
     assert 0.7 < worst <= 1 + 1e-12
 
 
-def test_the_receipt_says_what_the_law_needs_and_other_laws_are_refused():
+def test_the_receipt_says_what_the_distribution_needs_and_other_distributions_are_refused():
     step = choice_step("size", Fraction(1, 5), LAWS[0], 2, 6)
     assert (step.sensitivity, step.scale, step.counts) == (2 * SENSITIVITY, 10 * SENSITIVITY, 6)
     with pytest.raises(SettingError, match="permute-and-flip"):
