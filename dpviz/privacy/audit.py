@@ -283,7 +283,12 @@ class Neighbours:
         one: runs the mechanism on the first input with the given entropy, and returns the content of the release.
         other: the same for the second input.
 
-    See `audit` for an example.
+    >>> def run(entropy):
+    ...     return Sight(numbers={"coin": float(entropy.below(2, 1)[0])})
+    >>> Neighbours(words="one record more", one=run, other=run).words
+    'one record more'
+
+    `audit` has a complete example.
     """
 
     words: str
@@ -340,7 +345,9 @@ class AuditResult:
         event: the event that distinguished them, in words.
         repeated: more runs gave equal releases than fresh noise can explain.
 
-    See `audit` for an example.
+    >>> numbers = dict(epsilon=1.0, delta=0.0, lower_bound=0.8, confidence=0.95, runs=2000, tests=1)
+    >>> AuditResult(mechanism="noisy count", neighbours="one record more", event="count >= 8", **numbers).passed
+    True
     """
 
     mechanism: str
