@@ -406,7 +406,8 @@ def audit(mechanism: str, neighbours: Sequence[Neighbours], budget: Budget, plan
     ...         return Sight(numbers={"count": float(discrete_laplace(np.array([count]), PureBudget(1), entropy)[0])})
     ...
     ...     return release
-    >>> result = audit("noisy count", [Neighbours(words="7 or 8 records", one=run(7), other=run(8))], PureBudget(1))
+    >>> pair = Neighbours(words="7 or 8 records", one=run(7), other=run(8))
+    >>> result = audit("noisy count", [pair], PureBudget(1), AuditPlan(runs=400))
     >>> result.passed, 0 < result.lower_bound <= 1
     (True, True)
 
