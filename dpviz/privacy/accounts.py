@@ -126,7 +126,7 @@ class Terms:
             return "not known (an older version did not note it)"
         return f"one value of the column {self.person!r}" if self.person else "what the curator vouches for, without a column"
 
-    def adopted(self, terms: Terms) -> Terms:
+    def take_over_person(self, terms: Terms) -> Terms:
         """These terms, with the definition of a person taken from `terms` if an older version did not note one here."""
         return replace(self, person=terms.person) if self.person is None and terms.unit == self.unit else self
 

@@ -107,7 +107,7 @@ def table_of(views: Sequence[View], names: Sequence[Hashable]) -> Floats:
     return table
 
 
-def learned_events(one: Floats, other: Floats, names: Sequence[Hashable]) -> Iterator[Event]:
+def learn_events(one: Floats, other: Floats, names: Sequence[Hashable]) -> Iterator[Event]:
     """Candidate events that may be more frequent on one input than on the other.
 
     There are four kinds: thresholds of single numbers, and presence of names; thresholds of differences and sums of two correlated
@@ -283,7 +283,12 @@ class Neighbours:
         one: runs the mechanism on the first input with the given entropy, and returns the content of the release.
         other: the same for the second input.
 
-    See `audit` for an example.
+    >>> def run(entropy):
+    ...     return Sight(numbers={"coin": float(entropy.below(2, 1)[0])})
+    >>> Neighbours(words="one record more", one=run, other=run).words
+    'one record more'
+
+    `audit` has a complete example.
     """
 
     words: str
@@ -340,7 +345,9 @@ class AuditResult:
         event: the event that distinguished them, in words.
         repeated: more runs gave equal releases than fresh noise can explain.
 
-    See `audit` for an example.
+    >>> numbers = dict(epsilon=1.0, delta=0.0, lower_bound=0.8, confidence=0.95, runs=2000, tests=1)
+    >>> AuditResult(mechanism="noisy count", neighbours="one record more", event="count >= 8", **numbers).passed
+    True
     """
 
     mechanism: str
@@ -399,7 +406,8 @@ def audit(mechanism: str, neighbours: Sequence[Neighbours], budget: Budget, plan
     ...         return Sight(numbers={"count": float(discrete_laplace(np.array([count]), PureBudget(1), entropy)[0])})
     ...
     ...     return release
-    >>> result = audit("noisy count", [Neighbours(words="7 or 8 records", one=run(7), other=run(8))], PureBudget(1))
+    >>> pair = Neighbours(words="7 or 8 records", one=run(7), other=run(8))
+    >>> result = audit("noisy count", [pair], PureBudget(1), AuditPlan(runs=400))
     >>> result.passed, 0 < result.lower_bound <= 1
     (True, True)
 
@@ -482,7 +490,7 @@ def _audit_pair(pair: Neighbours, delta: float, level: float, entropy: Entropy, 
     learn, choose, judge = (
         [table_of(side[part], names) for side in views] for part in (slice(quarter), slice(quarter, half), slice(half, runs))
     )
-    event, turned = _chosen(choose, [*learned_events(learn[0], learn[1], names)], delta, level)
+    event, turned = _chosen(choose, [*learn_events(learn[0], learn[1], names)], delta, level)
     counts = [int(event.happened(table).sum()) for table in (reversed(judge) if turned else judge)]
     bound = lower_bound(counts[0], counts[1], runs - half, delta, level)
     return bound, event.words, any(map(_repeats, sights))

@@ -173,7 +173,7 @@ def _round_exactly(word: int, scale: Fraction, limit: int, entropy: Entropy) -> 
 
 
 @dataclass(frozen=True)
-class Survival:
+class PowerRate:
     """A rate given by its exact exponential: exp(-rate) = base**power.
 
     That is the probability that `power` tosses of a coin, each True with probability 1 - base, are all False.
@@ -186,20 +186,20 @@ class Survival:
     base: Fraction
     power: int = 1
 
-    def __mul__(self, factor: int) -> Survival:
-        return Survival(self.base, self.power * factor)
+    def __mul__(self, factor: int) -> PowerRate:
+        return PowerRate(self.base, self.power * factor)
 
     def __lt__(self, other: Fraction) -> bool:
         return -math.log(self.base) * self.power < other
 
 
-Rate = Fraction | Survival
+Rate = Fraction | PowerRate
 """The rate of a geometric distribution, P(v) proportional to exp(-rate v)."""
 
 
 def _decay(rate: Rate) -> Decimal:
     """exp(-rate)."""
-    if isinstance(rate, Survival):
+    if isinstance(rate, PowerRate):
         return (Decimal(rate.base.numerator) / Decimal(rate.base.denominator)) ** rate.power
     return exp_minus(rate)
 

@@ -386,7 +386,7 @@ def _set_or_check_terms(db: sqlite3.Connection, row: sqlite3.Row, terms: Terms) 
 
 
 def _refuse_other_terms(account: Account, terms: Terms) -> None:
-    current, wanted = account.terms.adopted(terms).described, terms.described
+    current, wanted = account.terms.take_over_person(terms).described, terms.described
     other = [f"its {name} is {current[name]}, not {wanted[name]}" for name in current if current[name] != wanted[name]]
     if other:
         raise RefusedError(

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpviz.errors import BudgetError
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.inversion import Survival
+from dpviz.privacy.inversion import PowerRate
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.noise import geometric
 
@@ -127,7 +127,7 @@ def thinned(nodes: NodeValues, rate: Fraction, entropy: Entropy) -> NodeValues:
     kept, last, total = np.zeros(len(ends), np.int64), -1, int(ends[-1]) if len(ends) else 0
     while last < total - 1:
         draws = min(int((total - last) * float(rate) * 1.1) + 10, _RECORDS_AT_ONCE)
-        chosen = last + np.cumsum(geometric(Survival(1 - rate), draws, entropy) + 1)
+        chosen = last + np.cumsum(geometric(PowerRate(1 - rate), draws, entropy) + 1)
         last = int(chosen[-1])
         kept += np.bincount(np.searchsorted(ends, chosen[chosen < total], side="right"), minlength=len(ends))
     some = kept > 0

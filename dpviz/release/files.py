@@ -1,4 +1,4 @@
-"""A release as a folder or a zip: written whole or not at all, read back only if it agrees with its manifest."""
+"""A release as a folder or a zip archive: written completely or not at all, and read back only if it agrees with its manifest."""
 
 from __future__ import annotations
 
@@ -25,8 +25,18 @@ import pyarrow.parquet as pq
 from dpviz.arrow_memory import in_arrow_memory
 from dpviz.errors import DpvizError, InputError, SettingError
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import POINTS, SCHEMA_FILE, SCHEMA_FILES, SCHEMA_VERSION, breach, facts_of, receipt_of, spelt, utility_facts
-from dpviz.release.older import as_stated, is_older, manifest_now, name_then, table_now
+from dpviz.release.manifest import (
+    POINTS,
+    SCHEMA_FILE,
+    SCHEMA_FILES,
+    SCHEMA_VERSION,
+    facts_of,
+    first_violation,
+    receipt_of,
+    spelt,
+    utility_facts,
+)
+from dpviz.release.older import is_older, restrict_to_stated, stored_name, upgrade_manifest, upgrade_table
 from dpviz.release.point_release import Release
 from dpviz.release.tables import (
     ACROSS,
@@ -54,28 +64,32 @@ T = TypeVar("T")
 MOST_MEMBERS = 256
 MOST_BYTES = 4 * 2**30
 LITTER = (".DS_Store", "Thumbs.db")
-"""What file managers leave in folders that they show: no part of a release, and never read."""
+"""Files that file managers leave in folders. They are not part of a release and never read."""
 _AT_ONCE = 2**20
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 @dataclass(frozen=True)
 class Members:
-    """Files of a release by name, whatever holds them.
+    """The files of a release by name, in a folder or in an archive.
 
     Attributes:
-        sizes: bytes of each, as declared.
-        open: opens one by name.
+        sizes: the declared size of each file, in bytes.
+        open: opens a file by its name.
     """
 
     sizes: dict[str, int]
     open: Callable[[str], BinaryIO]
 
     def read(self, name: str, most: int) -> bytes:
-        """A file's content.
+        """The content of a file.
+
+        Args:
+            name: of the file.
+            most: limit of its size, in bytes.
 
         Raises:
-            InputError: it is missing, or larger than `most` bytes.
+            InputError: it is missing, or larger than the limit.
         """
         if name not in self.sizes:
             raise InputError(f"The release has no {name}.")
@@ -86,7 +100,7 @@ class Members:
         return content
 
     def digest(self, name: str) -> tuple[str, int]:
-        """SHA-256 and number of bytes of a file, read piece by piece and never beyond the limit."""
+        """SHA-256 and size in bytes of a file, which is read in pieces and not beyond `MOST_BYTES`."""
         digest, size = hashlib.sha256(), 0
         with self.open(name) as file:
             while size <= MOST_BYTES and (part := file.read(_AT_ONCE)):
@@ -96,10 +110,20 @@ class Members:
 
 
 def guarded(rule: str, read: Callable[[], T]) -> T:
-    """What `read` gives; whatever goes wrong becomes an InputError, raised outside the handler so that it carries no values.
+    """Call a function and turn every error into an `InputError`.
+
+    The new error is raised outside the handler, so that it has no reference to the old one, whose text may quote values.
+
+    Args:
+        rule: what is wrong if the call fails, as a sentence.
+        read: the function.
+
+    Returns:
+        The result of `read`.
 
     Raises:
-        InputError: with the rule, and the words of our own error if it was one.
+        InputError: `read` failed. An `InputError` is passed on, the text of another error of dpviz is added to the rule, and that of
+            any other error is left out.
     """
     error = InputError(rule)
     try:
@@ -115,10 +139,16 @@ def guarded(rule: str, read: Callable[[], T]) -> T:
 
 @contextmanager
 def opened(source: Source) -> Iterator[Members]:
-    """The files of a folder, a zip, or an open binary file that holds a zip.
+    """Open a folder or a zip archive, for as long as the block lasts.
+
+    Args:
+        source: path of a folder or a zip archive, or an open binary file with a zip archive.
+
+    Yields:
+        Its files.
 
     Raises:
-        InputError: no such folder or file, no zip, too many or too large members, or members that are no plain files.
+        InputError: no such folder or file; not a zip archive; too many or too large members; or members that are not plain files.
     """
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
         yield _checked(guarded("The folder cannot be read.", lambda: _folder(Path(source))))
@@ -142,7 +172,7 @@ def _folder(folder: Path) -> Members:
     sizes = {}
     for path in (path for path in folder.iterdir() if path.name not in LITTER):
         if path.is_symlink() or not path.is_file():
-            raise InputError("The folder holds something that is no plain file; a release has neither folders nor links in it.")
+            raise InputError("The folder holds something that is not a plain file; a release has neither folders nor links in it.")
         sizes[path.name] = path.stat().st_size
     return Members(sizes, lambda name: (folder / name).open("rb"))
 
@@ -196,24 +226,37 @@ def write_release(
     formats: Sequence[str] = FORMATS,
     files: Mapping[str, bytes] | None = None,
 ) -> Path:
-    """Write a release with its manifest: either the whole folder is there, or nothing.
+    """Write a release with its manifest into a new folder, completely or not at all.
 
-    Everything is written into a hidden folder beside the target, forced to disk and renamed in one step.
+    Everything is written into a hidden folder beside the target, synced to the disk, and renamed in one step.
 
     Args:
-        release: of points or trips, drawn with entropy of the operating system.
-        folder: where to; must not exist, but the folder around it must.
+        release: of points or trips, with noise from the operating system's entropy.
+        folder: path of the new folder. It must not exist; its parent must.
         manifest: as `describe` gave it for this release.
-        formats: some of "geoparquet", "geojson" and "csv"; only with "geoparquet" can the release be read back.
-        files: further members by name, such as {"report.html": ...}.
+        formats: some of "geoparquet", "geojson" and "csv". A release can only be read back if "geoparquet" is among them.
+        files: additional files by name, such as {"report.html": b"..."}.
 
     Returns:
-        The folder. `manifest.json` lists each file with its SHA-256, and what could not be written with the reason.
+        The folder. Its `manifest.json` lists each file with its SHA-256, and each file that could not be made with the reason.
 
     Raises:
         RefusedError: a simulation, or a reference that is not private; nothing is written.
-        SettingError: the folder exists, unknown formats, a bad name of a file, or the manifest of another release.
-        DpvizError: the disk does not take it; nothing is left behind.
+        SettingError: the folder exists; unknown formats; an invalid name of a file; or the manifest of another release.
+        DpvizError: writing failed, for instance because the disk is full; nothing is left behind.
+
+    >>> import tempfile
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1, 2, 9], [1, 3, 9], domain=domain)
+    >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(1), dv.Entropy.system())
+    >>> words = dict(name="Walks", curator="A town", description="Made up.", region="A plane", intended_use="An example")
+    >>> manifest = dv.describe(release, dv.Publication(**words, draws=1, truth_seen=False))
+    >>> with tempfile.TemporaryDirectory() as parent:
+    ...     folder = dv.write_release(release, Path(parent) / "walks", manifest, formats=["geoparquet", "csv"])
+    ...     names = sorted(path.name for path in folder.iterdir())
+    >>> names
+    ['levels.csv', 'levels.parquet', 'manifest.json', 'manifest.schema.json', 'partitions.csv', 'partitions.parquet']
     """
     release.refuse_unpublishable()
     target, extra = Path(folder), dict(files or {})
@@ -226,10 +269,21 @@ def write_release(
 
 
 def zipped(folder: str | os.PathLike[str]) -> bytes:
-    """A release's folder as a zip archive; the same folder gives the same bytes.
+    """A release's folder as a zip archive. The same folder always gives the same bytes.
+
+    Args:
+        folder: as `write_release` made it.
+
+    Returns:
+        The content of the archive, which `read_release` also reads.
 
     Raises:
         DpvizError: there is no manifest, or a file that it lists cannot be read.
+
+    >>> zipped("no such folder")
+    Traceback (most recent call last):
+    ...
+    dpviz.errors.DpvizError: The folder is not a whole release: its manifest.json, or a file that it lists, cannot be read.
     """
     source, packed = Path(folder), io.BytesIO()
     try:
@@ -248,25 +302,25 @@ def zipped(folder: str | os.PathLike[str]) -> bytes:
 
 
 def seal(manifest: Facts) -> str:
-    """SHA-256 of a manifest without its seal, in a spelling that does not depend on spaces or the order of names."""
+    """SHA-256 of a manifest without its seal, as JSON with sorted names and no spaces, in hex."""
     rest = {name: value for name, value in manifest.items() if name != "seal"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def partial_beside(target: Path) -> Path:
-    """Where a folder is filled before it gets its name: hidden, beside it, and new each time."""
+    """Path of the temporary folder in which a folder is filled before it is renamed: hidden, beside it, with a random name."""
     return target.parent / f".{target.name}.{secrets.token_hex(8)}.partial"
 
 
 def write_whole(target: Path, fill: Callable[[Path], None]) -> None:
-    """Make a folder that is complete from the moment it has its name.
+    """Make a folder that is complete as soon as it exists under its name.
 
     Args:
-        target: does not exist.
-        fill: puts files, and no folders, into the folder that it is given.
+        target: path of the folder, which must not exist.
+        fill: writes files, and no folders, into the folder that it is given.
 
     Raises:
-        DpvizError: the disk does not take it.
+        DpvizError: writing failed; nothing is left behind.
     """
     fresh = partial_beside(target)
     reason = None
@@ -274,10 +328,10 @@ def write_whole(target: Path, fill: Callable[[Path], None]) -> None:
         fresh.mkdir()
         fill(fresh)
         for path in sorted(fresh.iterdir()):
-            _force(path)
-        _force(fresh)
+            _sync(path)
+        _sync(fresh)
         fresh.rename(target)
-        _force(target.parent)
+        _sync(target.parent)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else "unknown reason"
     finally:
@@ -286,8 +340,8 @@ def write_whole(target: Path, fill: Callable[[Path], None]) -> None:
         raise DpvizError(f"The release could not be written ({reason}).")
 
 
-def _force(path: Path) -> None:
-    """Wait until a file or folder is on the disk."""
+def _sync(path: Path) -> None:
+    """Sync a file or folder to the disk."""
     if os.name == "nt" and path.is_dir():
         return
     handle = os.open(path, os.O_RDONLY)
@@ -324,7 +378,7 @@ def _fill(fresh: Path, plan: Plan, manifest: Facts, extra: dict[str, bytes]) -> 
     left_out = [{"name": each.name, "reason": each.reason} for each in plan if not isinstance(each, Member)]
     whole = {**manifest, "files": listed, "left_out": left_out}
     whole["seal"] = seal(whole)
-    broken = breach(whole)
+    broken = first_violation(whole)
     if broken is not None:
         raise SettingError(f"The manifest breaks its schema at {broken}; make it with describe(release, publication).")
     (fresh / MANIFEST).write_bytes(spelt(whole))
@@ -341,39 +395,52 @@ _NOT_WHOLE = "The release's tables and its manifest do not fit together: they we
 
 
 def read_release(source: Source) -> Release | FlowRelease:
-    """A release as it was when `write_release` wrote it; it answers as before.
+    """Read a release that `write_release` wrote.
 
-    The checks find accidents and careless edits. SHA-256 and seal are checksums, no signature: whoever makes a whole release
-    anew, can make them fit.
+    The checks find accidents and careless edits. SHA-256 and seal are checksums, not signatures: someone who makes a whole new release
+    can make them fit.
 
     Args:
-        source: the folder, a zip of it (a path, or an open binary file).
+        source: path of the folder or of a zip archive of it, or an open binary file with the archive.
 
     Returns:
         A release that equals the one that was written in every field, bit for bit.
 
     Raises:
-        InputError: no release; a file is missing, changed, or not listed; the manifest says something else than the tables; or
-            it was published without GeoParquet.
+        InputError: not a release; a file is missing, changed, or not listed; the manifest contradicts the tables; or it was
+            published without GeoParquet.
+
+    >>> read_release("no such folder")
+    Traceback (most recent call last):
+    ...
+    dpviz.errors.InputError: A release is a folder, or a zip of one: there is no such folder or file.
     """
     with opened(source) as members:
         manifest = _manifest(members)
         tables = {name: guarded(_NOT_WHOLE, partial(_table, members, manifest, name)) for name in _needed(manifest)}
         release = guarded(_NOT_WHOLE, lambda: _release(manifest, tables))
         guarded(_NOT_WHOLE, partial(_check_main, tables, release))
-    contradicted = guarded(_NOT_WHOLE, partial(_contradicted, manifest, release))
+    contradicted = guarded(_NOT_WHOLE, partial(_find_contradiction, manifest, release))
     if contradicted is not None:
         raise InputError(f"The manifest contradicts the release that it describes, at {contradicted}: it was changed, or made up.")
     return release
 
 
 def read_manifest(source: Source) -> Facts:
-    """The manifest of a release, after the same checks of every file as in `read_release`.
+    """Read the manifest of a release, after the same checks of its files as in `read_release`.
 
-    In one of an earlier version (see its `schema_version`) levels are counted as they are today: 0 is the whole.
+    If an earlier version of dpviz wrote it (see its `schema_version`), levels are converted to today's numbers: 0 is the whole.
+
+    Args:
+        source: as for `read_release`.
 
     Raises:
-        InputError: no release, or a file is missing, changed, or not listed.
+        InputError: not a release; or a file is missing, changed, or not listed.
+
+    >>> read_manifest("no such folder")
+    Traceback (most recent call last):
+    ...
+    dpviz.errors.InputError: A release is a folder, or a zip of one: there is no such folder or file.
     """
     with opened(source) as members:
         return _manifest(members)
@@ -382,20 +449,20 @@ def read_manifest(source: Source) -> Facts:
 def _manifest(members: Members) -> Facts:
     text = guarded("The manifest cannot be read.", lambda: members.read(MANIFEST, MOST_MANIFEST_BYTES))
     manifest: Facts = guarded(
-        "The manifest is not JSON.", lambda: json.loads(text.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
+        "The manifest is not JSON.", lambda: json.loads(text.decode(), object_pairs_hook=_refuse_duplicates, parse_constant=_no_constant)
     )
     version = _known_version(manifest)
-    broken = guarded("The manifest breaks its schema.", lambda: breach(manifest, version))
+    broken = guarded("The manifest breaks its schema.", lambda: first_violation(manifest, version))
     if broken is not None:
         raise InputError(f"The manifest breaks its schema at {broken}.")
     if manifest["seal"] != seal(manifest):
         raise InputError("The manifest was changed after the release was written: its seal does not fit.")
     _check_files(members, manifest["files"])
-    return manifest_now(manifest)
+    return upgrade_manifest(manifest)
 
 
 def _known_version(manifest: Any) -> str:
-    """The version of a manifest's schema; today's where none is stated, which that schema then refuses."""
+    """The version of a manifest's schema. If it states none, today's, so that the check by today's schema reports what is missing."""
     identity = manifest.get("identity") if isinstance(manifest, dict) else None
     version = identity.get("schema_version") if isinstance(identity, dict) else None
     if not isinstance(version, str):
@@ -413,7 +480,7 @@ def _check_files(members: Members, listed: list[Facts]) -> None:
     strangers = sorted(set(members.sizes) - {MANIFEST, *names})
     if strangers:
         shown = "; ".join(repr(name[:60]) for name in strangers[:3])
-        raise InputError(f"What the manifest does not list is in the release: {shown}. Take it out.")
+        raise InputError(f"The release has files that its manifest does not list: {shown}. Remove them.")
     for entry in listed:
         if entry["name"] not in members.sizes:
             raise InputError(f"The release's {entry['name']} is missing.")
@@ -423,7 +490,7 @@ def _check_files(members: Members, listed: list[Facts]) -> None:
 
 
 def _needed(manifest: Facts) -> list[str]:
-    """The tables that the release is made of, and its main table where that is another one."""
+    """The tables that the release is read from, and the main table, which is compared with them, if it is another one."""
     contents = manifest["contents"]
     main = [] if is_older(manifest) else [TABLE if contents["kind"] == POINTS else FLOWS]
     if contents["kind"] == POINTS:
@@ -431,24 +498,24 @@ def _needed(manifest: Facts) -> list[str]:
     else:
         stems = [REGIONS] if contents["destinations"] is None else [ORIGINS, DESTINATIONS]
         names = [*main, STAGES, *(f"{stem}.parquet" for stem in stems), *([ACROSS] if contents["across"] else [])]
-    if not {name_then(manifest, name) for name in names} <= {entry["name"] for entry in manifest["files"]}:
+    if not {stored_name(manifest, name) for name in names} <= {entry["name"] for entry in manifest["files"]}:
         raise InputError("The release was published without GeoParquet, so it cannot be read back; its files can.")
     return names
 
 
 def _table(members: Members, manifest: Facts, name: str) -> Any:
-    content = pa.BufferReader(in_arrow_memory(members.read(name_then(manifest, name), MOST_BYTES)))
+    content = pa.BufferReader(in_arrow_memory(members.read(stored_name(manifest, name), MOST_BYTES)))
     file = pq.ParquetFile(content)
     if sum(file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)) > MOST_BYTES:
         raise InputError(f"The release's {name} unpacks to more than the limit of {MOST_BYTES:,} bytes.")
     if name in (f"{stem}.parquet" for stem in (REGIONS, ORIGINS, DESTINATIONS)):
         content.seek(0)
         return geopandas.read_parquet(content)
-    return table_now(manifest, name, file.read(columns=[column for column in file.schema_arrow.names if column != "geometry"]))
+    return upgrade_table(manifest, name, file.read(columns=[column for column in file.schema_arrow.names if column != "geometry"]))
 
 
 def _check_main(tables: dict[str, Any], release: Release | FlowRelease) -> None:
-    """Raise unless the main table, which the release is not read from, has its finest counts; older releases have none beside."""
+    """Raise an error unless the main table has the release's finest counts. In older releases it is the table of all levels itself."""
     name, rows = (TABLE, finest_counts(release)) if isinstance(release, Release) else (FLOWS, finest_trips(release))
     found = tables.get(name, rows)
     if not set(rows.column_names) <= set(found.column_names) or not found.select(rows.column_names).equals(rows):
@@ -463,27 +530,27 @@ def _release(manifest: Facts, tables: dict[str, Any]) -> Release | FlowRelease:
     return trip_release(contents, tables, receipt, steps)
 
 
-def _contradicted(manifest: Facts, release: Release | FlowRelease) -> str | None:
-    """The first part of a manifest that does not follow from its release; None if all that can follow does."""
+def _find_contradiction(manifest: Facts, release: Release | FlowRelease) -> str | None:
+    """The first part of a manifest that contradicts its release; None if there is none."""
     facts = facts_of(release) | {"utility": utility_facts(release)}
     facts["kind"], stated = facts["contents"]["kind"], manifest | {"kind": manifest["identity"]["kind"]}
     if is_older(manifest):
-        facts = as_stated(facts, stated)
-    return next((name for name, fact in facts.items() if not _alike(fact, stated[name])), None)
+        facts = restrict_to_stated(facts, stated)
+    return next((name for name, fact in facts.items() if not _equal_up_to_rounding(fact, stated[name])), None)
 
 
-def _alike(one: Any, other: Any) -> bool:
-    """Whether two facts say the same; standard deviations may differ in the last digits, from one computer to another."""
+def _equal_up_to_rounding(one: Any, other: Any) -> bool:
+    """Whether two facts are equal, up to the last digits of numbers, which may differ from one computer to another."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
+        return one.keys() == other.keys() and all(_equal_up_to_rounding(one[name], other[name]) for name in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_alike, one, other))
+        return len(one) == len(other) and all(map(_equal_up_to_rounding, one, other))
     if isinstance(one, float) and isinstance(other, float | int):
         return math.isclose(one, other, rel_tol=1e-9)
     return bool(one == other)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> Facts:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> Facts:
     if len({name for name, _ in pairs}) < len(pairs):
         raise InputError("The manifest has a name twice.")
     return dict(pairs)

@@ -1,4 +1,7 @@
-"""The manifest: what a stranger must know to judge a release (publication, budget, contents, columns, accuracy), and its schema."""
+"""The manifest: everything that a reader needs to judge a release (publication, budget, contents, columns, accuracy), and its schema.
+
+It is made of dictionaries of plain values, called *facts* here, that are written as JSON.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,7 @@ _TRIPS = {
 
 
 def columns_of(release: Release | FlowRelease) -> dict[str, str]:
-    """Every column that a table of a release may have, with its meaning."""
+    """The meaning of every column that a table of a release may have, by name."""
     if isinstance(release, FlowRelease):
         return dict(_TRIPS)
     columns = dict(_POINTS)
@@ -113,22 +116,27 @@ _AMOUNT = re.compile(f"epsilon {_NUMBER}(, delta {_NUMBER})?|rho {_NUMBER}")
 
 @dataclass(frozen=True, kw_only=True)
 class Publication:
-    """The curator's part of a manifest. PUBLIC: every word of it is published; it is escaped wherever it is shown.
+    """The curator's part of a manifest. PUBLIC: every word of it is published. It is escaped wherever it is shown.
 
     Attributes:
         name: of the data product.
-        curator: who answers for it.
-        description: what was counted, when and how it was collected; "" if nothing is to be said.
+        curator: the person or institution responsible for it.
+        description: what was counted, when and how it was collected; may be "".
         region: the part of the world that it covers, in words.
         intended_use: what it was made for, and what not.
-        draws: how many draws on this dataset its ledger counts, this one included; at least 1.
-        truth_seen: whether anybody looked at true counts beside noisy ones while the settings were chosen.
-        dataset_spent: what the dataset's ledger has spent in all, this draw included, in exact numbers such as "epsilon 3/10,
-            delta 1/100000000" or "rho 1/2"; None where no ledger was kept.
-        dataset_cap: the most that its ledger lets be spent, likewise.
+        draws: the number of draws on this dataset in the ledger, including this one; at least 1.
+        truth_seen: whether anyone looked at true counts while the settings were chosen.
+        dataset_spent: what was spent on this dataset in all according to the ledger, including this draw, as exact text such as
+            "epsilon 3/10, delta 1/100000000" or "rho 1/2"; None if no ledger was kept.
+        dataset_cap: the cap of the dataset's account, in the same form.
 
     Raises:
-        SettingError: name or curator is blank, or something is not of its kind, too long, or not printable.
+        SettingError: name or curator is blank, or a value is of the wrong type, too long, or not printable.
+
+    >>> Publication(
+    ...     name="Walks", curator="A town", description="", region="A plane", intended_use="An example", draws=1, truth_seen=False
+    ... ).curator
+    'A town'
     """
 
     name: str
@@ -168,7 +176,7 @@ def _check_text(name: str, value: object) -> None:
     if len(value) > LONGEST_TEXT:
         raise SettingError(f"The publication's {name} is longer than {LONGEST_TEXT:,} characters.")
     if any(unicodedata.category(character) in ("Cc", "Cs") and character not in _LAYOUT for character in value):
-        raise SettingError(f"The publication's {name} has a control character, or half of one; write plain text.")
+        raise SettingError(f"The publication's {name} has a control character or a lone surrogate; write plain text.")
 
 
 Facts = dict[str, Any]
@@ -181,12 +189,16 @@ CURRENCIES = {"ε": "epsilon", "ρ": "rho"}
 
 
 def amount(value: Fraction | None) -> Facts | None:
-    """A number as an exact string, and as the nearest decimal for people; None stays None."""
+    """A number as facts: an exact string, and the nearest floating-point number for people. None stays None.
+
+    >>> amount(Fraction(1, 4))
+    {'exact': '1/4', 'decimal': 0.25}
+    """
     return None if value is None else {"exact": str(value), "decimal": _decimal(value)}
 
 
 def privacy_facts(receipt: Receipt) -> Facts:
-    """The guarantee: variant, unit, neighbours, bound, budget, conversion, and what is not protected."""
+    """The guarantee as facts: definition of privacy, unit, neighbours, bound, budget, conversion, and what is not protected."""
     return {
         "variant": {PureBudget: PURE, ApproxBudget: APPROX, ZcdpBudget: ZCDP}[type(receipt.total)],
         "unit": receipt.unit,
@@ -202,7 +214,7 @@ def privacy_facts(receipt: Receipt) -> Facts:
 
 
 def accounting_facts(receipt: Receipt) -> Facts:
-    """What was spent on what."""
+    """How the budget was spent, as facts."""
     return {
         "currency": CURRENCIES[receipt.currency],
         "composition": COMPOSITION,
@@ -214,7 +226,7 @@ def accounting_facts(receipt: Receipt) -> Facts:
 
 
 def receipt_of(privacy: Facts, accounting: Facts) -> Receipt:
-    """The receipt that was stated.
+    """The receipt that `privacy_facts` and `accounting_facts` describe.
 
     Raises:
         BudgetError: amounts that do not add up.
@@ -235,7 +247,11 @@ def receipt_of(privacy: Facts, accounting: Facts) -> Receipt:
 
 
 def ledger_facts(text: str | None) -> Facts | None:
-    """An amount as the ledger writes it, with the parts that a budget is stated with; None stays None."""
+    """An amount of the ledger as facts. None stays None.
+
+    Args:
+        text: exact text such as "epsilon 3/10, delta 0".
+    """
     if text is None:
         return None
     parts = exact_amount(text)
@@ -243,7 +259,7 @@ def ledger_facts(text: str | None) -> Facts | None:
 
 
 def stated_amount(facts: Facts) -> str:
-    """What `ledger_facts` stated, for people: decimals; a delta of 0 is left out.
+    """The amount that `ledger_facts` describes, in decimals, for people. A delta of 0 is left out.
 
     >>> stated_amount(ledger_facts("epsilon 3/2, delta 0"))
     'epsilon 1.5'
@@ -253,7 +269,7 @@ def stated_amount(facts: Facts) -> str:
 
 
 def _decimal(value: Fraction) -> float:
-    """The nearest floating-point number; the largest one beyond them."""
+    """The nearest floating-point number; the largest one if the value is larger."""
     try:
         return float(value)
     except OverflowError:
@@ -310,10 +326,10 @@ _HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def contents_facts(release: Release | FlowRelease) -> Facts:
-    """Mechanism, settings, public frame and how the tables are to be read.
+    """Mechanism, settings, public frame and layout of the tables, as facts.
 
     Raises:
-        SettingError: a setting, or the name of a region, that cannot be written down.
+        SettingError: a setting, or the name of a region, cannot be written as JSON.
     """
     about = {
         "mechanism": release.mechanism,
@@ -324,7 +340,7 @@ def contents_facts(release: Release | FlowRelease) -> Facts:
 
 
 def settings_of(contents: Facts) -> dict[str, Any]:
-    """The mechanism's settings: lists are tuples."""
+    """The mechanism's settings that `contents_facts` describes; lists become tuples again."""
     return {name: _read(value) for name, value in contents["settings"].items()}
 
 
@@ -381,7 +397,7 @@ def _trips(release: FlowRelease) -> Facts:
 def _regions(regions: Regions) -> list[Facts]:
     for texts in (*regions.ids, *regions.names, np.array(regions.levels, object)):
         if _HALF.search("\n".join(texts)):
-            raise SettingError("An id or name of a region holds half a character (a lone surrogate), which no file can hold; correct it.")
+            raise SettingError("An id or name of a region has a lone surrogate (half a character), which cannot be written; correct it.")
     shapes = zip(regions.levels, regions.ids, regions.geometry, strict=True)
     return [{"level": name, "regions": len(ids), "shapes": shape is not None} for name, ids, shape in shapes]
 
@@ -407,9 +423,14 @@ _COVERS = "Covers the noise only: neither what is assumed inside partitions nor 
 
 
 def reliability(count: NDArray[Any], stddev: Floats) -> pa.DictionaryArray:
-    """(n,) "high", "medium" or "low" by the coefficient of variation stddev / |count|: up to 12 %, up to 40 %, above.
+    """The reliability of counts by their coefficient of variation, stddev / count.
 
-    A count of 0 is "low", unless it is exact.
+    Args:
+        count: (n,) counts.
+        stddev: (n,) standard deviations of their noise.
+
+    Returns:
+        (n,) "high" up to 12 %, "medium" up to 40 %, else "low". A count of 0 or less is "low", unless it is exact.
     """
     found = np.full(len(stddev), len(RELIABILITY), np.int8)
     for place, (bound, _) in reversed(list(enumerate(RELIABILITY))):
@@ -418,7 +439,7 @@ def reliability(count: NDArray[Any], stddev: Floats) -> pa.DictionaryArray:
 
 
 def utility_facts(release: Release | FlowRelease) -> Facts:
-    """Per level, coarsest first: how many numbers, their standard deviations and the width of their intervals."""
+    """The accuracy of each level as facts, coarsest first: how many numbers, their standard deviations and the width of intervals."""
     points = isinstance(release, Release)
     return {
         "confidence": CONFIDENCE,
@@ -458,7 +479,7 @@ def _facts(level: int, between: str | None, stddev: Floats, width: Floats) -> Fa
 
 
 def _quantile(values: Floats, share: float) -> float | None:
-    """A quantile; None where there are no values, or it is not finite."""
+    """A quantile; None if there are no values or it is not finite."""
     found = float(np.quantile(values, share)) if len(values) else np.nan
     return found if np.isfinite(found) else None
 
@@ -466,7 +487,7 @@ def _quantile(values: Floats, share: float) -> float | None:
 SCHEMA_VERSION = "2.0"
 SCHEMA_FILE = Path(__file__).with_name("manifest.schema.json")
 SCHEMA_FILES = {"1.0": Path(__file__).with_name("manifest_1_0.schema.json"), SCHEMA_VERSION: SCHEMA_FILE}
-"""By version, oldest first: what was written by an earlier one is judged by its own schema."""
+"""The schema of each version, oldest first. A manifest is checked by the schema of the version that wrote it."""
 _LIBRARIES = ("dpviz", "numpy", "scipy", "pandas", "geopandas", "shapely", "pyproj", "pyarrow")
 _RELEASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LIMITS = (
@@ -482,60 +503,69 @@ _NOBODY = Publication(name="-", curator="-", description="", region="", intended
 def describe(
     release: Release | FlowRelease, publication: Publication, *, created: datetime | None = None, release_id: str | None = None
 ) -> Facts:
-    """The manifest of a release, all but its list of files, which `write_release` adds.
+    """Make the manifest of a release, without the list of files, which `write_release` adds.
 
     Args:
-        release: of points or trips, drawn with entropy of the operating system.
-        publication: what only the curator can say.
+        release: of points or trips, with noise from the operating system's entropy.
+        publication: the curator's part.
         created: when it was made, with a time zone; now if None.
         release_id: 1 to 64 letters, digits, dots, underscores and hyphens; a random one if None.
 
     Returns:
-        A dictionary that is valid by `manifest_schema` once files are added. It holds no seed, no true count, no number of rows,
-        and nothing about the input file.
+        A dictionary that is valid by `manifest_schema` once files are added. It has no seed, no true count, no number of rows, and
+        nothing about the input file.
 
     Raises:
         RefusedError: a simulation, or a reference that is not private.
-        SettingError: a time without zone, a malformed id, or a setting of the mechanism that cannot be written down.
+        SettingError: a time without time zone, a malformed id, or a setting of the mechanism that cannot be written as JSON.
+
+    >>> import dpviz as dv
+    >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
+    >>> points = dv.PointCounts.from_xy([1, 2, 9], [1, 3, 9], domain=domain)
+    >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(1), dv.Entropy.system())
+    >>> words = dict(name="Walks", curator="A town", description="Made up.", region="A plane", intended_use="An example")
+    >>> manifest = dv.describe(release, dv.Publication(**words, draws=1, truth_seen=False))
+    >>> manifest["privacy"]["epsilon"]
+    {'exact': '1', 'decimal': 1.0}
     """
     release.refuse_unpublishable()
     return _described(release, publication, created, release_id)
 
 
 def check_describable(release: Release | FlowRelease, publication: Publication | None = None) -> Facts:
-    """Raise what would keep releases like this one from being described; simulations may be tried.
+    """Check that a release like this one can be described, before budget is spent on it.
 
     Args:
-        release: of points or trips, also a simulation.
-        publication: what the curator says, if that is to be tried, too.
+        release: of points or trips; may be a simulation.
+        publication: the curator's part, to be checked, too; None leaves it out.
 
     Returns:
-        A manifest to rehearse a report with. It is that of no release, and none can be written with it.
+        A manifest to try out a report with. No release can be written with it.
 
     Raises:
-        SettingError: a setting, a name or a number of the frame or the receipt that cannot be written down.
+        SettingError: a setting, a name, or a number of the frame or the receipt cannot be written as JSON.
     """
     described = _described(release, publication or _NOBODY, None, None)
     whole = described | {"files": [], "left_out": [], "seal": "0" * 64}
     spelt(whole)
-    broken = breach(whole)
+    broken = first_violation(whole)
     if broken is not None:
         raise SettingError(f"What the mechanism says of its release cannot be written down: it breaks the schema at {broken}.")
     return described
 
 
 def spelt(manifest: Facts) -> bytes:
-    """A manifest as it is written.
+    """A manifest as the bytes of its JSON file.
 
     Raises:
-        SettingError: a text that no file can hold, or a number that is not finite.
+        SettingError: a text that is not valid Unicode, or a number that is not finite.
     """
     try:
         return (json.dumps(manifest, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
     except UnicodeEncodeError:
-        reason = "A text of the manifest holds half a character (a lone surrogate), which no file can hold; correct it."
+        reason = "A text of the manifest has a lone surrogate (half a character), which cannot be written; correct it."
     except (TypeError, ValueError):
-        reason = "The manifest holds a number that is not finite, or something that JSON has no word for."
+        reason = "The manifest has a number that is not finite, or a value that JSON cannot express."
     raise SettingError(reason)
 
 
@@ -572,10 +602,16 @@ def _schema_text(version: str) -> str:
 
 
 def manifest_schema(version: str = SCHEMA_VERSION) -> Facts:
-    """The JSON Schema (2020-12) of a manifest; its descriptions are the documentation of every field.
+    """The JSON Schema (2020-12) of manifests. Its descriptions document every field.
 
     Args:
-        version: "2.0" for what is written today, "1.0" for what was written before.
+        version: "2.0" for manifests written today, "1.0" for those of earlier versions of dpviz.
+
+    Raises:
+        SettingError: an unknown version.
+
+    >>> manifest_schema()["$id"]
+    'urn:dpviz:manifest:2.0'
     """
     if version not in SCHEMA_FILES:
         raise SettingError(f"There are schemas of versions {', '.join(SCHEMA_FILES)}.")
@@ -583,8 +619,16 @@ def manifest_schema(version: str = SCHEMA_VERSION) -> Facts:
     return schema
 
 
-def breach(manifest: object, version: str = SCHEMA_VERSION) -> str | None:
-    """Where a manifest breaks the schema of a version, as a path of names; None if it is valid. Quotes none of its values."""
+def first_violation(manifest: object, version: str = SCHEMA_VERSION) -> str | None:
+    """The first place where a manifest breaks its schema.
+
+    Args:
+        manifest: any object.
+        version: of the schema.
+
+    Returns:
+        A path of names such as "manifest/privacy/unit", without any value; None if the manifest is valid.
+    """
     from jsonschema import Draft202012Validator  # noqa: PLC0415  (slow to import, and rarely needed)
 
     found = next(Draft202012Validator(manifest_schema(version)).iter_errors(manifest), None)

@@ -21,12 +21,12 @@ def is_older(manifest: Facts) -> bool:
     return bool(manifest["identity"]["schema_version"] != SCHEMA_VERSION)
 
 
-def name_then(manifest: Facts, name: str) -> str:
+def stored_name(manifest: Facts, name: str) -> str:
     """The name that today's table `name` had in the version that wrote a release."""
     return _NAMES.get(name, name) if is_older(manifest) else name
 
 
-def table_now(manifest: Facts, name: str, table: Any) -> Any:
+def upgrade_table(manifest: Facts, name: str, table: Any) -> Any:
     """A table with today's numbering of levels.
 
     Up to version 1.0, level 0 of points was the finest, and a column `depth` had today's numbers.
@@ -42,7 +42,7 @@ def table_now(manifest: Facts, name: str, table: Any) -> Any:
     return table.set_column(table.schema.get_field_index("level"), "level", depth).drop_columns(["depth"])
 
 
-def manifest_now(manifest: Facts) -> Facts:
+def upgrade_manifest(manifest: Facts) -> Facts:
     """A manifest with today's numbering of levels; its version, files and seal are unchanged.
 
     Up to version 1.0, the levels of steps were counted upwards from the deepest level that the mechanism had planned, which may be
@@ -60,10 +60,10 @@ def manifest_now(manifest: Facts) -> Facts:
     return upgraded
 
 
-def as_stated(fact: Any, stated: Any) -> Any:
+def restrict_to_stated(fact: Any, stated: Any) -> Any:
     """The part of `fact` that an earlier version could state: dictionary entries that are missing in `stated` are left out."""
     if isinstance(fact, dict) and isinstance(stated, dict):
-        return {name: as_stated(value, stated[name]) for name, value in fact.items() if name in stated}
+        return {name: restrict_to_stated(value, stated[name]) for name, value in fact.items() if name in stated}
     if isinstance(fact, list) and isinstance(stated, list) and len(fact) == len(stated):
-        return [as_stated(*pair) for pair in zip(fact, stated, strict=True)]
+        return [restrict_to_stated(*pair) for pair in zip(fact, stated, strict=True)]
     return fact

@@ -1,4 +1,4 @@
-"""The tables of a release as files: partitions or trips in Parquet, GeoJSON and CSV; written, and read back."""
+"""The tables of a release as files: partitions or trips in Parquet, GeoJSON and CSV, and how they are read back."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Member:
     Attributes:
         name: of the file.
         format: "GeoParquet", "Parquet", "GeoJSON" or "CSV".
-        about: one sentence for people.
-        write: puts the file at a path.
+        about: its content, in a sentence.
+        write: writes the file to a path.
     """
 
     name: str
@@ -65,11 +65,11 @@ class Member:
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """A file that this release cannot have.
+    """A file that cannot be made for this release.
 
     Attributes:
         name: of the file.
-        reason: one sentence for people.
+        reason: why not, in a sentence.
     """
 
     name: str
@@ -80,9 +80,15 @@ Plan = list[Member | LeftOut]
 
 
 def neutral(texts: NDArray[np.object_]) -> list[str]:
-    """(n,) the same texts, but with an apostrophe before any that a spreadsheet would take for a formula.
+    """Put an apostrophe before each text that a spreadsheet would interpret as a formula.
 
-    Distinct texts stay distinct: those that begin with apostrophes before such a character get one more.
+    Distinct texts stay distinct, since a text that already begins with apostrophes before a formula gets one more.
+
+    Args:
+        texts: (n,) texts.
+
+    Returns:
+        (n,) texts.
 
     >>> neutral(np.array(["=1+1", "06037", "'=1+1"], object))
     ["'=1+1", '06037', "''=1+1"]
@@ -91,26 +97,26 @@ def neutral(texts: NDArray[np.object_]) -> list[str]:
 
 
 def always(text: str, rows: int) -> pa.DictionaryArray:
-    """(rows,) the same text."""
+    """(rows,) a column with the same text in every row."""
     return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [text])
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """The same table, with texts that are kept as places in a list written out."""
+    """The same table, with dictionary-encoded columns converted to plain text columns."""
     columns = [pc.cast(column, pa.string()) if pa.types.is_dictionary(column.type) else column for column in table.columns]
     return pa.table(dict(zip(table.column_names, columns, strict=True)))
 
 
 def write_csv(table: pa.Table, path: Path) -> None:
-    """A table as CSV in UTF-8: a header, numbers in full precision, missing numbers empty, texts in quotes."""
+    """Write a table as CSV in UTF-8: a header, numbers in full precision, missing numbers empty, texts in quotes."""
     pyarrow.csv.write_csv(plain(table), path)
 
 
 def write_geojson(frame: geopandas.GeoDataFrame, path: Path) -> None:
-    """Shapes as GeoJSON by RFC 7946: in longitude and latitude (WGS 84), cut at the antimeridian.
+    """Write shapes as GeoJSON by RFC 7946: in longitude and latitude (WGS 84), cut at the antimeridian.
 
     Raises:
-        DpvizError: it cannot be written.
+        DpvizError: writing failed.
     """
     try:
         with warnings.catch_warnings():
@@ -124,7 +130,16 @@ def write_geojson(frame: geopandas.GeoDataFrame, path: Path) -> None:
 
 
 def off_the_globe(crs: CRS | None, x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None:
-    """Why coordinates have no longitude and latitude; None if all have."""
+    """Why some coordinates have no longitude and latitude.
+
+    Args:
+        crs: of the coordinates; None for a plane.
+        x: (n,) coordinates.
+        y: (n,) coordinates.
+
+    Returns:
+        The reason as a sentence; None if all have longitude and latitude.
+    """
     if crs is None:
         return NO_CRS
     try:
@@ -135,7 +150,7 @@ def off_the_globe(crs: CRS | None, x: NDArray[np.float64], y: NDArray[np.float64
 
 
 def numbers(columns: dict[str, Any]) -> pa.Table:
-    """Columns as a table: NaN becomes missing."""
+    """An Arrow table of columns by name; NaN becomes missing."""
     return pa.table(
         {name: column if isinstance(column, pa.Array) else pa.array(column, from_pandas=True) for name, column in columns.items()}
     )
@@ -155,7 +170,15 @@ _LINES = ("west", "south", "east", "north")
 
 
 def point_files(release: Release, formats: tuple[str, ...]) -> Plan:
-    """The files of a release of points, in the formats asked for: the finest partitions in each, and all levels in a table beside."""
+    """The files of a release of points.
+
+    Args:
+        release: of points.
+        formats: some of `FORMATS`.
+
+    Returns:
+        For each format a file of the finest partitions, and for GeoParquet and CSV another one of all levels.
+    """
     plan: Plan = []
     columns = _columns(release)
     finest = {
@@ -176,7 +199,7 @@ def point_files(release: Release, formats: tuple[str, ...]) -> Plan:
 
 
 def _columns(release: Release) -> Facts:
-    """What people read of every node."""
+    """The columns for people, with one row per node."""
     tree = release.tree
     low, high = release.interval(np.arange(len(tree)))
     return {
@@ -193,13 +216,13 @@ def _columns(release: Release) -> Facts:
 
 
 def _bounds(release: Release, columns: Facts) -> Facts:
-    """West, south, east and north of the partitions in a table."""
+    """The bounds of the partitions in a table, as columns."""
     bounds = release.domain.coordinates(release.tree.rectangles(columns["partition_id"]))
     return dict(zip(_LINES, np.ascontiguousarray(bounds.T), strict=True))
 
 
 def _with_leaves(release: Release, columns: Facts) -> Facts:
-    """The table of all levels for people: which partitions are not divided, and their bounds."""
+    """The columns of a table of all levels for people: also which partitions are leaves, and their bounds."""
     return columns | {"leaf": release.tree.children == 0} | _bounds(release, columns)
 
 
@@ -249,17 +272,23 @@ def _partitions_geojson(release: Release, finest: Facts) -> Member | LeftOut:
 
 
 def finest_counts(release: Release) -> pa.Table:
-    """The columns of the main table that the release itself has."""
+    """The columns of the main table of points that are stored in the release, to compare a table that was read with them."""
     leaves = release.tree.leaves
     level = release.tree.depth[leaves].astype(np.int32)
     return numbers({"partition_id": leaves, "level": level, "count_noisy": release.noisy[leaves], "count": release.count[leaves]})
 
 
 def point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tuple[str, ...]) -> Release:
-    """The release that was written.
+    """Rebuild a release of points from its table of all levels.
+
+    Args:
+        contents: of the manifest.
+        table: with all levels.
+        receipt: of the manifest.
+        steps: of post-processing.
 
     Raises:
-        InputError: the table is not that of a tree.
+        InputError: the table does not describe a tree.
     """
     columns = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
     domain = Domain(**contents["domain"] | {"bounds": tuple(contents["domain"]["bounds"])})
@@ -306,7 +335,7 @@ def _tree(facts: Facts, columns: Facts, side: int) -> Tree:
 
 
 def _check(level: NDArray[Any], arrays: dict[str, NDArray[np.int32]], sides: dict[str, NDArray[np.int32]], lattice: int) -> None:
-    """Raise unless the nodes are a tree in breadth-first order, each inside its parent."""
+    """Raise an error unless the nodes are a tree in breadth-first order, each inside its parent."""
     parent, first, children = arrays["parent"], arrays["first_child"], arrays["children"]
     nodes, above = len(parent), parent[1:]
     whole = nodes > 0 and parent[0] == -1 and level[0] == 0 and [int(sides[name][0]) for name in _LINES] == [0, 0, lattice, lattice]
@@ -325,7 +354,7 @@ REGIONS, ORIGINS, DESTINATIONS = "regions", "origins", "destinations"
 
 
 def trip_tables(release: FlowRelease) -> list[Member]:
-    """The finest trips, and the tables that a release of trips is made of."""
+    """The Parquet files of a release of trips: the finest trips, and the tables from which the release is read back."""
     finest, last = f"Trips of the finest level, {release.tree.title(release.tree.height)}, nonzero pairs only.", release.depth
     about = "Every stage of the tree of pairs, 0 the pair of everything, nonzero pairs only: every stage has all trips, so add up the rows"
     about += " of one alone. With the regions, the whole release, which is read back from here."
@@ -336,14 +365,14 @@ def trip_tables(release: FlowRelease) -> list[Member]:
 
 
 def geographies(tree: PairTree) -> list[tuple[str, Regions]]:
-    """The hierarchies of a tree of pairs, with the names that their files begin with."""
+    """The hierarchies of regions in a tree of pairs, one or two, each with the beginning of its files' names."""
     if tree.destinations is tree.origins:
         return [(REGIONS, tree.origins)]
     return [(ORIGINS, tree.origins), (DESTINATIONS, tree.destinations)]
 
 
 def _stages(release: FlowRelease) -> pa.Table:
-    """Every stage, in order, each in its own order."""
+    """The table of all stages, in order, each in the order of its arrays."""
     parts = []
     for stage, at in enumerate(release.stages):
         (origin_level, destination_level), size = release.tree.levels(stage), len(at.count)
@@ -361,10 +390,10 @@ def flow_table(release: FlowRelease, level: int, ids: Callable[[Texts], Any] = l
     """The released pairs of a level, ordered by origin, then destination.
 
     Args:
-        release: public.
+        release: of trips.
         level: 1 to g.
-        ids: turns the ids of all regions into texts.
-        destination: name of that column.
+        ids: converts the ids of all regions to texts, for instance `neutral`.
+        destination: name of the column of destinations.
     """
     at, tree = release.stages[2 * level], release.tree
     order = np.lexsort((at.destination, at.origin))
@@ -381,7 +410,7 @@ def _status(release: FlowRelease, rows: int) -> Facts:
 
 
 def measures(count: NDArray[np.int64], noisy: NDArray[np.int64], stddev: NDArray[np.float64]) -> Facts:
-    """Columns of counts and their spread."""
+    """Columns of counts, their intervals and their reliability, from (n,) counts, noisy counts and standard deviations."""
     low, high = interval(noisy, stddev)
     columns = {"count": count, "count_noisy": noisy, "stddev": stddev, "ci_low": low, "ci_high": high}
     return columns | {"reliability": reliability(count, stddev)}
@@ -422,18 +451,21 @@ def _across_member(release: FlowRelease, across: PairSums) -> Member:
 
 
 def finest_trips(release: FlowRelease) -> pa.Table:
-    """The columns of the main table that the release itself has."""
+    """The columns of the main table of trips that are stored in the release, to compare a table that was read with them."""
     return flow_table(release, release.depth).select(["origin", "destination", "count", "count_noisy"])
 
 
 def trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, steps: tuple[str, ...]) -> FlowRelease:
-    """The release that was written.
+    """Rebuild a release of trips from its tables.
 
     Args:
         contents: of the manifest.
-        tables: the Parquet tables by name; regions as GeoDataFrames.
-        receipt: that was stated.
+        tables: the Parquet tables by name; those of regions as GeoDataFrames.
+        receipt: of the manifest.
         steps: of post-processing.
+
+    Raises:
+        InputError: a table names a region that is not in the table of regions.
     """
     same = contents["destinations"] is None
     origins = _regions(contents["origins"], tables[f"{REGIONS if same else ORIGINS}.parquet"])
@@ -469,7 +501,7 @@ def _regions(levels: list[Facts], frame: geopandas.GeoDataFrame) -> Regions:
 
 
 def _places(ids: Texts, wanted: Any) -> Places:
-    """(k,) places of texts among ids."""
+    """(k,) indices of (k,) wanted ids in a level's ids."""
     found = np.asarray(pd.Index(ids, dtype=object).get_indexer(pd.Index(wanted, dtype=object)), np.int32)
     if (found < 0).any():
         raise InputError("A table of the release names a region that is not in its table of regions.")
@@ -477,7 +509,7 @@ def _places(ids: Texts, wanted: Any) -> Places:
 
 
 def _column_places(ids: Texts, column: pa.ChunkedArray) -> Places:
-    """(k,) places of a column of texts among ids, looked up once per distinct text."""
+    """(k,) indices of a column of ids in a level's ids; each distinct text is looked up once."""
     coded = pc.dictionary_encode(column.combine_chunks())
     known = _places(ids, coded.dictionary.to_pylist())
     return np.asarray(known[coded.indices.to_numpy(zero_copy_only=False)])
@@ -521,7 +553,12 @@ _SIDES = {REGIONS: ("leaving", "arriving"), ORIGINS: ("leaving",), DESTINATIONS:
 
 
 def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
-    """The files of a release of trips, in the formats asked for."""
+    """The files of a release of trips.
+
+    Args:
+        release: of trips.
+        formats: some of `FORMATS`.
+    """
     plan: Plan = []
     if "geoparquet" in formats:
         plan += trip_tables(release)
@@ -568,7 +605,7 @@ def _region_columns(release: FlowRelease, regions: Regions, level: int, sides: t
 
 
 def numbered(regions: Regions, level: int) -> str:
-    """A level's number, and its name as far as it can stand in a file's name."""
+    """A level's number and name, as part of a file's name: lower case, at most 24 characters of letters, digits and underscores."""
     slug = _SLUG.sub("_", regions.levels[level - 1].lower()).strip("_")[:_LONGEST_SLUG]
     return f"{level}_{slug}" if slug else str(level)
 
@@ -582,11 +619,11 @@ def _flows_csv(release: FlowRelease, level: int) -> Member:
 
 def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
     name = f"locations_{numbered(release.tree.origins, level)}.csv"
-    places = [_locations(regions, level) for _, regions in geographies(release.tree)]
-    missing = next((place for place in places if isinstance(place, str)), None)
+    locations = [_locations(regions, level) for _, regions in geographies(release.tree)]
+    missing = next((place for place in locations if isinstance(place, str)), None)
     if missing is not None:
         return LeftOut(name=name, reason=missing)
-    table = pd.concat([place for place in places if not isinstance(place, str)], ignore_index=True).drop_duplicates(ignore_index=True)
+    table = pd.concat([place for place in locations if not isinstance(place, str)], ignore_index=True).drop_duplicates(ignore_index=True)
     if table["id"].duplicated().any():
         return LeftOut(name=name, reason="Origins and destinations use the same id for different places.")
     columns = {
@@ -600,7 +637,7 @@ def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
 
 
 def _locations(regions: Regions, level: int) -> pd.DataFrame | str:
-    """Id, lat, lon and name of a level's regions, or why there are none."""
+    """Table of id, lat, lon and name of a level's regions; or the reason why it cannot be made."""
     try:
         centres = regions.centres(level)
     except DomainError:

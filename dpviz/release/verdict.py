@@ -58,7 +58,9 @@ class Verdict:
         parts: "partitions" or "pairs".
         dropped: the smallest released number, if smaller ones were dropped and are missing from all sums, too; else None.
 
-    See `verdict` for an example.
+    >>> level = LevelVerdict(level=0, name="level 0", parts=1, mean=1000.0, stddev=12.0, grade=USABLE)
+    >>> Verdict(levels=(level,), counted="records", parts="partitions").headline
+    'The only level, the whole, is usable.'
     """
 
     levels: tuple[LevelVerdict, ...]

@@ -53,7 +53,7 @@ class Domain:
             raise DomainError(f"The lattice's order must be a whole number from 1 to {FINEST_ORDER}.")
         object.__setattr__(self, "order", int(self.order))
         if self.crs is not None and _share_on_globe(self.crs, self.bounds) < 1 / 4:
-            raise DomainError("Most of the domain lies where the CRS has no longitude and latitude; choose narrower bounds.")
+            raise DomainError("Most of the domain lies off the globe, where the CRS has no longitude and latitude; choose narrower bounds.")
         west, south, east, north = self.bounds
         width, height = self.cell_size
         if min(width / math.ulp(max(abs(west), abs(east))), height / math.ulp(max(abs(south), abs(north)))) < 16:

@@ -76,7 +76,7 @@ class Regions:
             raise DomainError(f"There are more than {MOST_LEAVES:,} leaf regions.")
         for level in range(1, depth + 1):
             self._check_level(level)
-        shapes = [None if shape is None else checked_shapes(shape, name) for shape, name in zip(self.geometry, self.levels, strict=True)]
+        shapes = [None if shape is None else check_shapes(shape, name) for shape, name in zip(self.geometry, self.levels, strict=True)]
         object.__setattr__(self, "geometry", tuple(shapes))
         systems = [shape.crs for shape in shapes if shape is not None]
         if any(system != systems[0] for system in systems):
@@ -293,7 +293,7 @@ class Regions:
             own = None if level == 0 else self.geometry[level - 1]
             if own is None or not are_areas(own):
                 finer = self.outlines(level + 1) if level < self.depth else None
-                own = None if finer is None else dissolved(finer, self.parent[level], self.size(level))
+                own = None if finer is None else dissolve(finer, self.parent[level], self.size(level))
             known[level] = own
         return known[level]
 
@@ -349,7 +349,7 @@ def are_areas(shapes: geopandas.GeoSeries) -> bool:
     return bool(np.isin(shapely.get_type_id(shapes.to_numpy()), _AREAS).all())
 
 
-def checked_shapes(shapes: geopandas.GeoSeries, level: str) -> geopandas.GeoSeries:
+def check_shapes(shapes: geopandas.GeoSeries, level: str) -> geopandas.GeoSeries:
     """Check the shapes of a level, make them two-dimensional, and repair polygons that cross themselves.
 
     Args:
@@ -410,7 +410,7 @@ def _repaired(shapes: NDArray[np.object_], level: str) -> NDArray[np.object_]:
     return repaired
 
 
-def dissolved(finer: geopandas.GeoSeries, parent: Places, size: int) -> geopandas.GeoSeries:
+def dissolve(finer: geopandas.GeoSeries, parent: Places, size: int) -> geopandas.GeoSeries:
     """The unions of the polygons of each region's children.
 
     Args:

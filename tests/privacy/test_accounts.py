@@ -1,4 +1,4 @@
-"""Accounts: terms, what a draw costs in each currency, exact texts, and what people are told is left."""
+"""Accounts: terms, what a draw costs in each currency, exact texts, and what people are shown as remaining."""
 
 from fractions import Fraction
 
@@ -157,3 +157,16 @@ def test_budgets_survive_their_text(budget):
 def test_only_budgets_are_taken():
     with pytest.raises(BudgetError, match="is needed"):
         terms(PureBudget(1)).cost(0.5)
+
+
+def test_what_a_person_is_is_stated_in_words_also_where_an_older_version_did_not_store_it():
+    texts = [
+        Terms(unit=unit, neighbours="replace one", cap=PureBudget(1), person=person).person_text
+        for unit, person in (("record", ""), ("person", "name"), ("person", ""), ("person", None))
+    ]
+    assert texts == [
+        "-",
+        "one value of the column 'name'",
+        "what the curator vouches for, without a column",
+        "not known (an older version did not note it)",
+    ]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpviz.errors import BudgetError
-from dpviz.privacy.allocation import STAGE_STRATEGIES, STRATEGIES, level_weights, nodes_touched, stage_weights, worst_error
+from dpviz.privacy.allocation import PUBLISHED, STAGE_STRATEGIES, STRATEGIES, level_weights, nodes_touched, stage_weights, worst_error
 from dpviz.privacy.budget import GRAIN, PureBudget
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
@@ -158,3 +158,13 @@ def test_custom_weights_of_stages_that_do_not_fit_are_refused(custom):
 def test_an_unknown_strategy_for_stages_is_refused_and_the_known_ones_named():
     with pytest.raises(BudgetError, match=", ".join(STAGE_STRATEGIES)):
         stage_weights("geometric", [4, 16])
+
+
+@pytest.mark.parametrize("height", [1, 2, 3, 8])
+@pytest.mark.parametrize("published", PUBLISHED, ids=lambda each: each.title)
+def test_a_published_split_keeps_its_total_and_its_order_on_any_tree(published, height):
+    weights = published.weights(height)
+    assert len(weights) == height + 1
+    assert sum(weights) == pytest.approx(sum(published.parts))
+    if height + 1 >= len(published.parts):
+        assert [weight for weight in weights if weight] == list(published.parts)

@@ -42,7 +42,7 @@ def coin(value: int, entropy: Entropy, share: float) -> bool:
 @pytest.mark.parametrize(
     ("happened", "against", "runs", "delta"), [(900, 300, 1000, 0.0), (40, 0, 50, 0.1), (50, 1, 50, 0.0), (500, 300, 1000, 0.03)]
 )
-def test_the_bound_is_that_of_the_tails_of_two_binomial_laws(happened, against, runs, delta):
+def test_the_bound_is_that_of_the_tails_of_two_binomial_distributions(happened, against, runs, delta):
     level = 0.01
     found = lower_bound(happened, against, runs, delta, level)
     assert found > 0
@@ -100,7 +100,7 @@ def test_a_constant_release_passes_and_is_no_repetition_where_no_noise_is_declar
     assert (found.lower_bound, found.repeated, found.passed) == (0, False, True)
 
 
-def test_equal_runs_are_told_where_noise_is_declared():
+def test_equal_runs_are_reported_where_noise_is_declared():
     found = audited(lambda value, entropy: {"count": 3.0}, chance=0.5)
     assert found.repeated
     assert not found.passed
@@ -189,3 +189,9 @@ def test_plans_out_of_range_are_refused(plan):
 def test_no_neighbours_are_refused():
     with pytest.raises(SettingError, match="neighbouring"):
         audit("test", [], PureBudget(1))
+
+
+def test_numbers_of_which_only_one_varies_give_no_pairs():
+    """Of each input one number is constant, so that no difference of two can be learned; the other one still is."""
+    found = audited(lambda value, entropy: {"first": float(entropy.below(2, 1)[0]), "second": float(value)})
+    assert found.lower_bound > 1

@@ -240,3 +240,18 @@ def test_the_simple_conversion_is_rounded_down_at_every_size(epsilon):
 def test_a_receipt_of_nothing_is_refused():
     with pytest.raises(BudgetError, match="at least one step"):
         Receipt(total=PureBudget(1), steps=())
+
+
+def test_an_epsilon_that_protects_nothing_is_refused():
+    assert PureBudget(10**15).epsilon == 10**15
+    with pytest.raises(BudgetError, match="at most 1e15"):
+        PureBudget(10**15 + 1)
+
+
+def test_a_budget_too_small_for_any_gaussian_noise_is_refused():
+    with pytest.raises(BudgetError, match="too small for any Gaussian noise"):
+        ApproxBudget("1e-200", "1e-200").to_zcdp()
+
+
+def test_no_rho_needs_no_delta():
+    assert log_delta_of(0.0, 1.0) == -math.inf

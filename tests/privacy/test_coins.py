@@ -75,7 +75,7 @@ def heads(word: int, later: int, chance: Fraction) -> bool:
 
 @pytest.mark.parametrize(("slack", "off"), [(0.3, 1.25), (0.3, 0.75), (2.0**-50, 1.0), (0.0625, 0.95)])
 @pytest.mark.parametrize("chance", ["0.03", "1/3", "0.6"])
-def test_the_law_is_that_of_the_digits_however_far_off_the_proposals_are(chance, slack, off):
+def test_the_distribution_is_that_of_the_digits_however_far_off_the_proposals_are(chance, slack, off):
     n, true = 4_000, Fraction(chance)
     found = coins(np.full(n, float(true) * off), slack, lambda _: Decimal(true.numerator) / true.denominator, Entropy.seeded(2))
     share = float(true)
@@ -146,7 +146,7 @@ def test_values_that_floating_point_settles_hold_whatever_bits_would_follow(monk
         assert value_of(word, 64, scale, upper=True) == value_of(word, 64, scale, upper=False) == value
 
 
-def test_digits_are_hardly_ever_asked_for_at_ordinary_scales(monkeypatch):
+def test_digits_are_hardly_ever_requested_at_ordinary_scales(monkeypatch):
     asked: list[int] = []
     honest = inversion._round_exactly
     monkeypatch.setattr(inversion, "_round_exactly", lambda *given: asked.append(1) or honest(*given))
@@ -162,7 +162,7 @@ def cuts_of(scale: float, two_sided: bool) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", ["seeded", "system"])
 @pytest.mark.parametrize("scale", SCALES[1:])
-def test_rounded_noise_follows_its_exact_law_and_no_other(scale, kind):
+def test_rounded_noise_follows_its_exact_distribution_and_no_other(scale, kind):
     entropy, least = (Entropy.seeded(6), SEEDED) if kind == "seeded" else (Entropy.system(), SYSTEM)
     n = 40_000 if scale < 1e8 else 4_000
 

@@ -15,7 +15,7 @@ from dpviz.privacy.noise import discrete_gaussian
 
 
 @pytest.mark.parametrize("variance", [0.05, 0.5, 1, 7.3, 150, 399])
-def test_tails_of_small_variances_are_sums_of_the_exact_law(variance):
+def test_tails_of_small_variances_are_sums_of_the_exact_distribution(variance):
     values = np.array([-10, -1, 0, 1, 2, 5, 30, 70])
     k = range(-900, 901)
     weight = [math.exp(-(place**2) / (2 * variance)) for place in k]

@@ -56,21 +56,21 @@ def assert_thresholds(edges: list[int], law: list[int], bits: int) -> None:
 @pytest.mark.parametrize("bits", [64, 128])
 @few
 @given(fractions.filter(lambda rate: rate >= Fraction(1, 10**15)))
-def test_thresholds_of_geometric_digits_enclose_the_exact_law(bits, rate):
+def test_thresholds_of_geometric_digits_enclose_the_exact_distribution(bits, rate):
     assert_thresholds(geometric_digit(rate).edges(bits), digit_law(rate), bits)
 
 
 @pytest.mark.parametrize("bits", [64, 128])
 @few
 @given(fractions)
-def test_thresholds_of_the_geometric_start_enclose_the_exact_law(bits, rate):
+def test_thresholds_of_the_geometric_start_enclose_the_exact_distribution(bits, rate):
     assert_thresholds(geometric_start(rate).edges(bits), start_law(rate), bits)
 
 
 @pytest.mark.parametrize("bits", [64, 128])
 @few
 @given(st.fractions(Fraction(1, 1000), 60, max_denominator=10**6))
-def test_thresholds_of_the_half_gaussian_enclose_the_exact_law(bits, variance):
+def test_thresholds_of_the_half_gaussian_enclose_the_exact_distribution(bits, variance):
     edges = half_gaussian(variance).edges(bits)
     assert_thresholds(edges, gaussian_law(variance, len(edges)), bits)
 
@@ -93,7 +93,7 @@ def counting(inversion: Inversion) -> list[int]:
 
 
 def start_weights(rate: float) -> np.ndarray:
-    """(257,) a geometric law with everything from 256 on in the last place."""
+    """(257,) a geometric distribution with everything from 256 on in the last place."""
     return np.append(np.exp(-rate * np.arange(BASE)) * -np.expm1(-rate), np.exp(-rate * BASE))
 
 
@@ -107,7 +107,7 @@ LAWS = {
 
 @pytest.mark.parametrize("bits", often([4, 1, 9], 1))
 @pytest.mark.parametrize("law", LAWS)
-def test_with_few_bits_refinement_is_frequent_and_the_law_still_exact(law, bits):
+def test_with_few_bits_refinement_is_frequent_and_the_distribution_still_exact(law, bits):
     edges, weight = LAWS[law]
     inversion = Inversion(lru_cache(edges), bits=bits)
     times = counting(inversion)
@@ -143,7 +143,7 @@ def test_full_words_are_practically_never_refined():
 
 
 @pytest.mark.parametrize(("rate", "digits"), [(Fraction(1, 200), 1), (Fraction(1, 1000), 1), (Fraction(1, 30_000), 2)])
-def test_the_digits_of_a_geometric_number_have_the_exact_joint_law(rate, digits):
+def test_the_digits_of_a_geometric_number_have_the_exact_joint_distribution(rate, digits):
     n, unit = 150_000, BASE**digits
     values = noise.geometric(rate, n, Entropy.seeded(32))
     leading, rest = np.minimum(values // unit, 5), values % unit
@@ -157,7 +157,7 @@ def test_the_digits_of_a_geometric_number_have_the_exact_joint_law(rate, digits)
     assert p_of_counts(low, np.exp(-float(rate) * np.arange(BASE)) * math.expm1(-float(rate)) / math.expm1(-float(rate) * BASE)) > SEEDED
 
 
-def test_a_geometric_number_past_the_table_starts_again_and_keeps_the_law():
+def test_a_geometric_number_past_the_table_starts_again_and_keeps_the_distribution():
     rate = Fraction(1, 60)
     values = noise.geometric(rate, 300_000, Entropy.seeded(33))
     cuts = np.array([200, 240, 255, 256, 257, 270, 300, 400, 511, 512, 513, 600])

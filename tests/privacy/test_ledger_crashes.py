@@ -96,7 +96,7 @@ for turn in range(6):
 
 
 def test_processes_that_race_for_the_terms_agree_on_those_of_the_first_draw(tmp_path):
-    """Two open a dataset with caps of their own and draw at once: whoever draws first fixes the cap, the other one draws nothing."""
+    """Two open a dataset with caps of their own and draw at once: the first draw fixes the cap, the other process draws nothing."""
     code = f"""{FORKS}
 def work(number):
     def draw():

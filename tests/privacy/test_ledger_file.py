@@ -298,3 +298,17 @@ def test_modes_that_forbid_writing_refuse(path, file_mode, folder_mode):
         assert Ledger(path).account("visits").draws == 3
     finally:
         path.parent.chmod(0o700)
+
+
+def test_the_ledger_of_another_process_that_was_faster_is_kept(tmp_path, monkeypatch):
+    path, link = tmp_path / "ledger.sqlite", os.link
+
+    def late(source, target):
+        monkeypatch.setattr(os, "link", link)
+        opened(path)
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", late)
+    account = Ledger(path).open("trips", [OTHER_MARK], PEOPLE)
+    assert [each.name for each in Ledger(path).accounts()] == ["visits", account.name]
+    assert not list(tmp_path.glob(".new-*"))

@@ -1,4 +1,4 @@
-"""Draws of the exponential mechanism against its exact law, many tiny nodes in one call; extreme budgets, widths and counts."""
+"""Draws of the exponential mechanism against its exact distribution, many tiny nodes in one call; extreme budgets, widths and counts."""
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -40,7 +40,7 @@ def p_values(lines: np.ndarray, rate: float) -> list[float]:
 
 @pytest.mark.parametrize("kind", ["seeded", "system"])
 @pytest.mark.parametrize("rate", ["0.05", "0.5", "3"])
-def test_interleaved_nodes_of_one_call_follow_their_exact_laws_and_no_others(rate, kind):
+def test_interleaved_nodes_of_one_call_follow_their_exact_distributions_and_no_others(rate, kind):
     lines = drawn(20_000, rate, Entropy.seeded(1) if kind == "seeded" else Entropy.system())
     assert min(p_values(lines, float(rate))) > (SEEDED if kind == "seeded" else SYSTEM)
     for off in (1.3, 0.7):
@@ -68,19 +68,19 @@ def refined_often(monkeypatch, copies: int, rate: str) -> None:
 
 
 @pytest.mark.parametrize("rate", ["0.05", "0.5", "3"])
-def test_the_law_stays_exact_where_digits_decide_most_coins(monkeypatch, rate):
+def test_the_distribution_stays_exact_where_digits_decide_most_coins(monkeypatch, rate):
     refined_often(monkeypatch, 1_500, rate)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rate", ["0.05", "0.5", "3"])
-def test_the_law_stays_exact_in_many_draws_that_digits_decide(monkeypatch, rate):
+def test_the_distribution_stays_exact_in_many_draws_that_digits_decide(monkeypatch, rate):
     refined_often(monkeypatch, 40_000, rate)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rate", ["0.05", "0.5", "3"])
-def test_half_a_million_copies_still_follow_the_exact_law(rate):
+def test_half_a_million_copies_still_follow_the_exact_distribution(rate):
     lines = drawn(500_000, rate, Entropy.system())
     assert min(p_values(lines, float(rate))) > SYSTEM
     assert min(p_values(lines, float(rate) * 1.05)) < 1e-9
@@ -94,7 +94,7 @@ def test_coins_are_practically_never_settled_by_digits(monkeypatch):
 
 @pytest.mark.parametrize(("one", "other", "step"), [(4, 5, 1), (2, 4, 2), (4, 4, 7), (6, 6, 21)])
 def test_lines_of_different_nodes_in_one_call_are_independent(one, other, step):
-    """One draw shared by nodes would leave every single law as it is and yet tell all."""
+    """One draw shared by nodes would leave every single distribution as it is and yet reveal everything."""
     lines = drawn(30_000, "0.5", Entropy.seeded(4)).ravel()
     laws = [np.exp(exponential_logs(NODES[node], 0.5)) for node in (one, other)]
     second = lines[one + step :: len(NODES)]
@@ -110,7 +110,7 @@ def test_two_calls_on_one_stream_differ():
 
 
 @pytest.mark.parametrize("most", [1, 5, 11])
-def test_batches_change_nothing_about_the_law(monkeypatch, most):
+def test_batches_change_nothing_about_the_distribution(monkeypatch, most):
     monkeypatch.setattr(node_values, "_VALUES_AT_ONCE", most)
     assert min(p_values(drawn(150, "0.5", Entropy.seeded(6)), 0.5)) > SEEDED
 
@@ -141,7 +141,7 @@ def test_a_tiny_budget_draws_evenly_among_all_lines(rate):
 
 @pytest.mark.parametrize("width", [2**24, 2**40 + 3, 2**48])
 @pytest.mark.parametrize("crowd", [1, 2**50])
-def test_wide_nodes_and_large_counts_keep_the_law(width, crowd):
+def test_wide_nodes_and_large_counts_keep_the_distribution(width, crowd):
     """The records stand at a third of the node and just before its end: three intervals, two of them long."""
     at, copies, rate = width // 3, 5_000, 2.0 / crowd
     one = NodeValues(

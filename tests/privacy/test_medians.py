@@ -1,4 +1,4 @@
-"""Private medians against all their neighbours: laws computed exactly, never sampled, and planted faults that must show."""
+"""Private medians against all their neighbours: distributions computed exactly, never sampled, and planted faults that must show."""
 
 import math
 from dataclasses import replace
@@ -50,7 +50,7 @@ def test_a_line_is_drawn_at_the_rate_that_its_budget_allows(monkeypatch, m):
 
 @pytest.mark.parametrize("tiny", TINY)
 @pytest.mark.parametrize("rate", EPSILONS)
-def test_the_samplers_intervals_are_the_law_counted_line_by_line(tiny, rate):
+def test_the_samplers_intervals_are_the_distribution_counted_line_by_line(tiny, rate):
     for histogram, logs in sampled_from(TINY[tiny], rate).items():
         np.testing.assert_allclose(logs, nodes.exponential_logs(histogram, rate), rtol=1e-12, atol=1e-12)
 
@@ -162,7 +162,7 @@ def test_the_released_line_of_a_noisy_mean_tells_less_than_epsilon(outside, epsi
 
 
 @pytest.mark.parametrize("outside", ["nearest", "middle"])
-def test_noisy_means_are_drawn_from_that_law(outside):
+def test_noisy_means_are_drawn_from_that_distribution(outside):
     found, copies, epsilon = [(1, 0, 2, 0), (0, 0, 0, 0), (0, 9, 0, 1), (0, 0, 0, 3)], 15_000, 1.2
     draws = noisy_mean_medians(tiled(packed(found, low=5), copies), Fraction("1.2"), Entropy.seeded(3), outside=outside) - 6
     seen = [np.bincount(draws[node :: len(found)], minlength=3) for node in range(len(found))]
@@ -173,7 +173,7 @@ def test_noisy_means_are_drawn_from_that_law(outside):
 
 
 def test_sums_that_reach_the_ends_of_their_noise_do_not_shine_through(monkeypatch):
-    """At such small budgets noise is nearly always cut; a cut sum once told the true one."""
+    """At such small budgets noise is nearly always cut; a cut sum once revealed the true one."""
     monkeypatch.setattr(medians, "discrete_laplace", lambda counts, *_: np.full(len(counts), 2**14))
     lines = [
         noisy_mean_medians(NodeValues.of_one([at], 0, 2**48), Fraction(1, 10**12), Entropy.seeded(seed))[0]

@@ -64,7 +64,7 @@ def test_what_fits_together_is_taken():
         {"low": [2, 0, 1]},
     ],
 )
-def test_arrays_that_do_not_fit_places_out_of_order_or_outside_and_nodes_without_a_line_are_refused(changes):
+def test_arrays_that_do_not_fit_values_out_of_order_or_outside_and_nodes_without_a_line_are_refused(changes):
     with pytest.raises(InputError) as refusal:
         made(**changes)
     assert str(refusal.value) in WORDS
@@ -78,7 +78,7 @@ def test_a_fall_hidden_among_falls_between_nodes_is_found():
     assert rising.heads().tolist() == [0, 3, 4]
 
 
-def test_the_largest_places_and_32_bits_are_taken():
+def test_the_largest_values_and_32_bits_are_taken():
     wide = NodeValues(
         value=np.array([LARGEST_VALUE - 1]),
         count=np.array([2**53]),
@@ -93,7 +93,7 @@ def test_the_largest_places_and_32_bits_are_taken():
     assert narrow.middle.tolist() == [(2**32 - 5) // 2]
 
 
-def test_one_node_may_be_made_of_places_in_any_order_or_none():
+def test_one_node_may_be_made_of_values_in_any_order_or_none():
     found = NodeValues.of_one([5, 2, 5, 3, 5], 2, 9)
     assert (found.value.tolist(), found.count.tolist(), found.start.tolist()) == ([2, 3, 5], [1, 1, 3], [0, 3])
     assert NodeValues.of_one([], 0, 2).records.tolist() == [0]
@@ -112,7 +112,7 @@ def test_records_and_heads_are_those_of_each_node_alone(found, low):
 
 @several
 @given(histograms, st.integers(1, 12))
-def test_batches_are_the_nodes_in_order_with_no_more_values_than_asked_for_unless_one_node_has_more(found, most):
+def test_batches_are_the_nodes_in_order_with_no_more_values_than_requested_unless_one_node_has_more(found, most):
     whole, ours = packed(found), node_values._VALUES_AT_ONCE
     node_values._VALUES_AT_ONCE = most
     try:

@@ -1,4 +1,4 @@
-"""The referee of the noise: exact laws by chi-square, moments, OpenDP, and wrong scales that must be caught."""
+"""The referee of the noise: exact distributions by chi-square, moments, OpenDP, and wrong scales that must be caught."""
 
 import math
 from fractions import Fraction
@@ -32,7 +32,7 @@ def gaussian(sigma: str, entropy: Entropy, n: int = DRAWS) -> np.ndarray:
 
 
 def moment(below, reach: int, power: int) -> float:
-    """E X**power of a symmetric law, summed over -reach..reach."""
+    """E X**power of a symmetric distribution, summed over -reach..reach."""
     k = np.arange(1, reach + 1)
     return 2 * float((k.astype(float) ** power * (below(1 - k) - below(-k))).sum())
 
@@ -49,7 +49,7 @@ def gaussian_moment(sigma: float, power: int) -> float:
 
 @pytest.mark.parametrize("kind", ["seeded", "system"])
 @pytest.mark.parametrize("scale", SCALES)
-def test_laplace_draws_follow_the_exact_law_at_every_scale(scale, kind):
+def test_laplace_draws_follow_the_exact_distribution_at_every_scale(scale, kind):
     entropy, least = entropy_of(kind)
     below = partial(laplace_below, scale=float(scale))
     assert p_value(laplace(scale, entropy), below, bins(below, float(scale))) > least
@@ -57,7 +57,7 @@ def test_laplace_draws_follow_the_exact_law_at_every_scale(scale, kind):
 
 @pytest.mark.parametrize("kind", ["seeded", "system"])
 @pytest.mark.parametrize("sigma", SIGMAS)
-def test_gaussian_draws_follow_the_exact_law_at_every_sigma(sigma, kind):
+def test_gaussian_draws_follow_the_exact_distribution_at_every_sigma(sigma, kind):
     entropy, least = entropy_of(kind)
     below = partial(gaussian_below, sigma=float(sigma))
     assert p_value(gaussian(sigma, entropy), below, bins(below, float(sigma))) > least
@@ -65,14 +65,14 @@ def test_gaussian_draws_follow_the_exact_law_at_every_sigma(sigma, kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", ["0.3", "2", "65", "16385", "1e9"])
-def test_eight_million_laplace_draws_still_follow_the_exact_law(scale):
+def test_eight_million_laplace_draws_still_follow_the_exact_distribution(scale):
     below = partial(laplace_below, scale=float(scale))
     assert p_value(laplace(scale, Entropy.system(), 8_000_000), below, bins(below, float(scale), 1000)) > SYSTEM
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sigma", ["0.5", "10", "1023", "1e4", "1e8"])
-def test_four_million_gaussian_draws_still_follow_the_exact_law(sigma):
+def test_four_million_gaussian_draws_still_follow_the_exact_distribution(sigma):
     below = partial(gaussian_below, sigma=float(sigma))
     assert p_value(gaussian(sigma, Entropy.system(), 4_000_000), below, bins(below, float(sigma), 1000)) > SYSTEM
 
@@ -141,25 +141,25 @@ def opendp_features():
 
 
 @pytest.mark.parametrize(("scale", "wrong"), [("0.8", "0.96"), ("5", "6"), ("100000", "120000")])
-def test_laplace_draws_and_those_of_opendp_have_one_law_and_a_scale_twenty_percent_off_has_not(scale, wrong):
+def test_laplace_draws_and_those_of_opendp_have_one_distribution_and_a_scale_twenty_percent_off_has_not(scale, wrong):
     referee = opendp_laplace(float(scale), 20_000)
     assert p_same(laplace(scale, Entropy.system(), 20_000), referee) > SYSTEM
     assert p_same(laplace(wrong, Entropy.system(), 20_000), referee) < SYSTEM
 
 
 @pytest.mark.parametrize(("sigma", "wrong"), [("0.8", "0.96"), ("5", "6"), ("20000", "24000")])
-def test_gaussian_draws_and_those_of_opendp_have_one_law_and_a_sigma_twenty_percent_off_has_not(sigma, wrong):
+def test_gaussian_draws_and_those_of_opendp_have_one_distribution_and_a_sigma_twenty_percent_off_has_not(sigma, wrong):
     referee = opendp_gaussian(float(sigma), 20_000)
     assert p_same(gaussian(sigma, Entropy.system(), 20_000), referee) > SYSTEM
     assert p_same(gaussian(wrong, Entropy.system(), 20_000), referee) < SYSTEM
 
 
 @pytest.mark.parametrize("scale", ["1e-3", "0.05", "0.5", "1", "3", "20", "400"])
-def test_stated_laplace_variance_is_that_of_the_exact_law(scale):
+def test_stated_laplace_variance_is_that_of_the_exact_distribution(scale):
     assert laplace_variance(Fraction(scale)) == pytest.approx(laplace_moment(float(scale), 2), rel=1e-9, abs=1e-300)
 
 
-def test_laplace_variance_is_below_the_continuous_one_by_the_factors_of_the_discrete_law():
+def test_laplace_variance_is_below_the_continuous_one_by_the_factors_of_the_discrete_distribution():
     assert laplace_variance(Fraction(1)) / 2 == pytest.approx(0.9207, abs=1e-4)
     assert laplace_variance(Fraction(1, 3)) / (2 / 9) == pytest.approx(0.4959, abs=1e-3)
     assert laplace_variance(Fraction(10**6)) == pytest.approx(2e12, rel=1e-9)
@@ -168,7 +168,7 @@ def test_laplace_variance_is_below_the_continuous_one_by_the_factors_of_the_disc
 
 
 @pytest.mark.parametrize("sigma", ["0.05", "0.2", "0.5", "1", "2", "9.9", "10.1", "300"])
-def test_stated_gaussian_variance_is_that_of_the_exact_law(sigma):
+def test_stated_gaussian_variance_is_that_of_the_exact_distribution(sigma):
     assert gaussian_variance(Fraction(sigma) ** 2) == pytest.approx(gaussian_moment(float(sigma), 2), rel=1e-9)
 
 
@@ -251,3 +251,8 @@ def test_a_laplace_sensitivity_that_is_no_whole_number_of_at_least_one_is_refuse
 def test_a_gaussian_sensitivity_that_is_not_positive_is_refused(squared):
     with pytest.raises(BudgetError, match="sensitivity"):
         discrete_gaussian(np.zeros(1, np.int64), ZcdpBudget(1), Entropy.system(), squared)
+
+
+def test_counts_of_two_dimensions_are_refused():
+    with pytest.raises(InputError, match="one dimension"):
+        discrete_laplace(np.zeros((2, 2), np.int64), PureBudget(1), Entropy.seeded(1))

@@ -1,4 +1,4 @@
-"""Secrecy of the sample: exact laws over all subsamples, the inverse that is never too large, and thinning that is binomial."""
+"""Amplification by sampling: exact distributions over all subsamples, the inverse that is never too large, binomial samples."""
 
 import math
 from decimal import Decimal, localcontext
@@ -15,7 +15,7 @@ from dpviz.errors import BudgetError
 from dpviz.privacy import sampling
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.inversion import Survival, geometric_digit, geometric_start
+from dpviz.privacy.inversion import PowerRate, geometric_digit, geometric_start
 from dpviz.privacy.medians import exponential_medians
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.noise import geometric
@@ -42,7 +42,7 @@ def mixed(histogram: Histogram, rate: float, law) -> np.ndarray:
 @pytest.mark.parametrize("m", [1, 2])
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
-def test_a_median_on_a_sample_loses_at_most_what_was_asked_for(epsilon, rate, m):
+def test_a_median_on_a_sample_loses_at_most_what_was_requested(epsilon, rate, m):
     inner = before_sampling(Fraction(epsilon), Fraction(rate), m)
     known = {each: np.exp(exponential_logs(each, float(inner) / m)) for each in nodes.histograms(3, (0, 1, 2))}
     logs = {each: np.log(mixed(each, float(rate), known.__getitem__)) for each in known}
@@ -133,7 +133,7 @@ def test_the_whole_data_set_hands_on_the_budget_itself_and_rates_out_of_range_ar
 
 @pytest.mark.parametrize("rate", ["0.03", "0.5", "0.87", "1/3"])
 @pytest.mark.parametrize("kind", ["seeded", "system"])
-def test_every_record_is_kept_alone_with_the_chance_that_was_asked_for(rate, kind):
+def test_every_record_is_kept_alone_with_the_chance_that_was_requested(rate, kind):
     """Crowded and lonely places, empty nodes between them, 9,000 copies in one call."""
     found, copies = [(3, 0, 1), (0, 0), (0, 40, 0, 2)], 9_000
     entropy, least = (Entropy.seeded(5), SEEDED) if kind == "seeded" else (Entropy.system(), SYSTEM)
@@ -217,13 +217,16 @@ def test_two_samples_of_one_stream_are_independent():
 
 @pytest.mark.parametrize("bits", [64, 128])
 @pytest.mark.parametrize("rate", ["0.000001", "0.003", "1/3", "0.9", "0.99999999999999994"])
-def test_thresholds_of_the_steps_to_the_next_record_enclose_the_exact_law(rate, bits):
+def test_thresholds_of_the_steps_to_the_next_record_enclose_the_exact_distribution(rate, bits):
     base = 1 - Fraction(rate)
     with localcontext() as context:
         context.prec = 400
         for power in (1, 256) if base > Fraction(9, 10) else (1,):
             left = (Decimal(base.numerator) / base.denominator) ** power
-            for inversion, whole in ((geometric_start(Survival(base, power)), 1), (geometric_digit(Survival(base, power)), 1 - left**256)):
+            for inversion, whole in (
+                (geometric_start(PowerRate(base, power)), 1),
+                (geometric_digit(PowerRate(base, power)), 1 - left**256),
+            ):
                 edges = inversion.edges(bits)
                 for place in (0, 1, 7, 100, len(edges) - 1):
                     edge = (1 - left ** (place + 1)) / whole * 2**bits
@@ -234,7 +237,7 @@ def test_thresholds_of_the_steps_to_the_next_record_enclose_the_exact_law(rate, 
 @pytest.mark.parametrize("rate", ["0.00002", "0.004", "0.3", "0.97"])
 def test_steps_to_the_next_record_are_geometric(rate):
     chance = float(Fraction(rate))
-    steps = geometric(Survival(1 - Fraction(rate)), 40_000, Entropy.seeded(10))
+    steps = geometric(PowerRate(1 - Fraction(rate)), 40_000, Entropy.seeded(10))
     cuts = np.unique(np.ceil(np.log1p(-np.arange(1, 25) / 25) / math.log1p(-chance)).astype(np.int64))
     for off in (1, 0.9):
         p = p_value(steps, lambda k, off=off: -np.expm1(np.maximum(k, 0) * math.log1p(-chance * off)), cuts)

@@ -1,4 +1,4 @@
-"""Permute-and-flip: its exact law, its exact privacy, and what it refuses."""
+"""Permute-and-flip: its exact distribution, its exact privacy, and what it refuses."""
 
 import itertools
 import math
@@ -56,11 +56,11 @@ def by_integral(scores: list[int], rate: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("scores", CASES)
-def test_the_integral_is_the_law_of_the_published_algorithm(scores):
+def test_the_integral_is_the_distribution_of_the_published_algorithm(scores):
     np.testing.assert_allclose(by_integral(scores, 0.35), by_algorithm(scores, 0.35), atol=1e-12)
 
 
-def test_many_nodes_in_one_call_each_follow_their_own_law():
+def test_many_nodes_in_one_call_each_follow_their_own_distribution():
     width, runs, rate = 5, 20_000, 0.35
     table = np.array([scores + [10**9] * (width - len(scores)) for scores in CASES])
     valid = np.array([[place < len(scores) for place in range(width)] for scores in CASES])
@@ -77,14 +77,14 @@ def test_many_nodes_in_one_call_each_follow_their_own_law():
             assert stats.chisquare(seen[: len(scores)][likely], expected).pvalue > 1e-4
 
 
-def test_the_law_test_notices_a_rate_that_is_30_percent_off():
+def test_the_test_of_the_distribution_notices_a_rate_that_is_30_percent_off():
     scores = np.tile([5, 3, 0], (20_000, 1))
     seen = np.bincount(permute_and_flip(scores, scores == scores, PureBudget(0.7 * 1.3), Entropy.seeded(2)), minlength=3)
     assert stats.chisquare(seen, 20_000 * by_algorithm([5, 3, 0], 0.35)).pvalue < 1e-6
 
 
 @pytest.mark.parametrize("sensitivity", [1, 2])
-def test_no_neighbouring_scores_can_be_told_apart_by_more_than_epsilon_and_some_nearly_by_that(sensitivity):
+def test_no_neighbouring_scores_can_be_distinguished_by_more_than_epsilon_and_some_nearly_by_that(sensitivity):
     epsilon, worst = 1.3, 0.0
     for scores in itertools.product((0, 1, 5), repeat=3):
         law = np.log(by_integral(list(scores), epsilon / (2 * sensitivity)))
@@ -185,7 +185,7 @@ def test_sums_of_the_largest_scores_fit_64_bits(largest):
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("bound", [1, 3])
-def test_the_choice_follows_its_law(law, bound):
+def test_the_choice_follows_its_distribution(law, bound):
     scores, runs = Scores(error=(5, 9, 5, 30, 12), sensitivity=(2,) * 5), 2500
     step = choice_step("choice", Fraction(1, 2), law, bound, 5)
     wanted = law_of(scores.scaled(), Fraction(1, 2) / (2 * bound * (GRAIN + 1)), law)
@@ -207,7 +207,7 @@ def test_no_change_within_the_sensitivity_is_worth_more_than_epsilon(law):
     assert 0.7 < worst <= 1 + 1e-12
 
 
-def test_the_receipt_says_what_the_law_needs_and_other_laws_are_refused():
+def test_the_receipt_says_what_the_distribution_needs_and_other_distributions_are_refused():
     step = choice_step("size", Fraction(1, 5), LAWS[0], 2, 6)
     assert (step.sensitivity, step.scale, step.counts) == (2 * SENSITIVITY, 10 * SENSITIVITY, 6)
     with pytest.raises(SettingError, match="permute-and-flip"):

@@ -133,7 +133,7 @@ def worst_delta(found: list[Histogram], scales: np.ndarray, epsilon: float, outs
 @pytest.mark.parametrize("outside", ["nearest", "middle"])
 @pytest.mark.parametrize("tiny", TINY)
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
-def test_no_neighbour_of_a_tiny_node_is_told_apart_beyond_epsilon_and_delta(monkeypatch, tiny, epsilon, delta, outside):
+def test_no_neighbour_of_a_tiny_node_is_distinguished_beyond_epsilon_and_delta(monkeypatch, tiny, epsilon, delta, outside):
     scales = scales_of(monkeypatch, TINY[tiny], ApproxBudget(epsilon, delta))
     assert worst_delta(TINY[tiny], scales, float(epsilon), outside) <= float(delta)
 
@@ -190,7 +190,7 @@ def widened(found: list[Histogram], epsilon: str, delta: str, m: int) -> np.ndar
     return smooth_sensitivity(packed(found), xi / m) * math.exp(xi - xi / m) * 2 / float(epsilon)
 
 
-def test_a_person_in_eight_nodes_is_hidden_and_a_wider_window_alone_hides_nobody(monkeypatch):
+def test_a_person_in_eight_nodes_is_hidden_and_a_wider_window_alone_hides_no_person(monkeypatch):
     """One record in each of eight nodes moves each median across the node; what tells is that all lines lie on one side."""
     less = (50, *[0] * 28, 50, 0)
     more = (*less[:-2], 51, 0)
@@ -214,7 +214,7 @@ def test_half_the_noise_is_caught_and_so_is_the_local_sensitivity(monkeypatch, e
 
 
 @pytest.mark.parametrize("outside", ["nearest", "middle"])
-def test_lines_are_drawn_from_that_law(monkeypatch, outside):
+def test_lines_are_drawn_from_that_distribution(monkeypatch, outside):
     found = [(0, 3, 0, 0, 1, 0), (0, 0), (9, 0, 0, 0, 0), (0, 0, 0, 0, 0, 0, 2)]
     budget = ApproxBudget(3, "1e-2")
     scales = scales_of(monkeypatch, found, budget)

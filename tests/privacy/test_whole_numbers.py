@@ -233,7 +233,7 @@ def test_the_solver_reaches_the_least_distance_and_the_same_numbers_every_time()
     assert together(groups, distance="solver", order="descending") == solved
 
 
-def test_where_the_solver_stops_short_it_is_asked_for_less(monkeypatch):
+def test_where_the_solver_stops_short_it_is_requested_less(monkeypatch):
     groups, calls, ask = changing_by_at_most(random_groups(7, 30), 10**4), [], whole_numbers._changes
 
     def poor_at_first(*problem):

@@ -71,7 +71,7 @@ def test_a_folder_of_trips_has_these_files(tmp_path):
 
 
 @pytest.mark.parametrize("formats", [("csv",), ("geojson",), ("geoparquet",), ["csv", "geoparquet"]])
-def test_only_the_formats_asked_for_are_written(formats, tmp_path):
+def test_only_the_formats_requested_are_written(formats, tmp_path):
     folder = written(point_release(), tmp_path / "out", formats=formats)
     endings = {"csv": ".csv", "geojson": ".geojson", "geoparquet": ".parquet"}
     assert {path.suffix for path in folder.iterdir()} == {".json", *(endings[each] for each in formats)}

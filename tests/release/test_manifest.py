@@ -18,7 +18,7 @@ from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, FlatGaussian, Kd
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
-from dpviz.release.manifest import Publication, breach, describe, manifest_schema
+from dpviz.release.manifest import Publication, describe, first_violation, manifest_schema
 from tests.flow_cases import trips_of
 from tests.release_cases import WORDS, point_release, points_of, trip_release
 
@@ -59,14 +59,14 @@ def test_the_schema_is_valid_closed_and_documents_every_field():
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_manifest_is_valid_and_one_word_more_or_less_is_not(release, tmp_path):
     manifest = written(release(), tmp_path / "out")
-    assert breach(manifest) is None
-    assert breach({**manifest, "note": ""}) == "manifest"
+    assert first_violation(manifest) is None
+    assert first_violation({**manifest, "note": ""}) == "manifest"
     for section in manifest:
-        assert breach({name: value for name, value in manifest.items() if name != section}) == "manifest"
+        assert first_violation({name: value for name, value in manifest.items() if name != section}) == "manifest"
         if isinstance(manifest[section], dict):
-            assert breach({**manifest, section: {**manifest[section], "more": 1}}).startswith(f"manifest/{section}"), section
+            assert first_violation({**manifest, section: {**manifest[section], "more": 1}}).startswith(f"manifest/{section}"), section
             for name in manifest[section]:
-                assert breach({**manifest, section: {key: value for key, value in manifest[section].items() if key != name}}), name
+                assert first_violation({**manifest, section: {key: value for key, value in manifest[section].items() if key != name}}), name
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -230,7 +230,7 @@ def test_any_plain_text_is_taken_as_it_is():
         ({"description": "x" * 20_001}, "description is longer than 20,000"),
         ({"description": "a\x00b"}, "control character"),
         ({"intended_use": "a\rb"}, "control character"),
-        ({"name": "\ud800"}, "half of one"),
+        ({"name": "\ud800"}, "lone surrogate"),
         ({"dataset_spent": "\x1b[31m"}, "control character"),
         ({"draws": 0}, "draws must be a whole number"),
         ({"draws": True}, "draws must be a whole number"),

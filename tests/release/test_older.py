@@ -14,7 +14,7 @@ import pytest
 from dpviz.errors import InputError
 from dpviz.release.files import read_manifest, read_release, seal
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import breach, manifest_schema, utility_facts
+from dpviz.release.manifest import first_violation, manifest_schema, utility_facts
 
 KEPT = sorted((Path(__file__).parents[1] / "golden" / "bundles_1_0").glob("*.zip"))
 TRIPS = [path for path in KEPT if path.stem in ("top_down", "stability_histogram", "flat_gaussian")]
@@ -43,7 +43,7 @@ def test_points_are_what_their_csv_says_and_level_0_is_the_whole(path):
 
 
 @by_name(POINTS)
-def test_what_was_spent_on_points_and_how_accurate_they_are_is_told_by_todays_levels(path):
+def test_what_was_spent_on_points_and_how_accurate_they_are_is_stated_by_todays_levels(path):
     before, now, release = json.loads(member(path, "manifest.json")), read_manifest(path), read_release(path)
     planned = PLANNED.get(path.stem, release.height)
     steps = [(step["level"], step["amount"]) for step in before["accounting"]["steps"]]
@@ -74,8 +74,8 @@ def test_trips_are_what_their_csv_files_say(path):
 def test_they_are_judged_by_the_schema_of_their_time(path):
     manifest = json.loads(member(path, "manifest.json"))
     assert json.loads(member(path, "manifest.schema.json")) == manifest_schema("1.0")
-    assert breach(manifest, "1.0") is None
-    assert breach(manifest) is not None
+    assert first_violation(manifest, "1.0") is None
+    assert first_violation(manifest) is not None
 
 
 @pytest.mark.parametrize("name", ["quadtree", "top_down"])

@@ -121,12 +121,12 @@ def test_an_extra_file_is_noticed(name, folder):
 
 def test_folders_and_links_are_not_followed(folder):
     (folder / "more").mkdir()
-    with pytest.raises(InputError, match="no plain file"):
+    with pytest.raises(InputError, match="not a plain file"):
         read_release(folder)
     (folder / "more").rmdir()
     content = (folder / "report.html").rename(folder.parent / "elsewhere.html")
     (folder / "report.html").symlink_to(content)
-    with pytest.raises(InputError, match="no plain file"):
+    with pytest.raises(InputError, match="not a plain file"):
         read_release(folder)
 
 
@@ -402,7 +402,7 @@ def test_what_file_managers_leave_behind_is_no_part_of_a_release(folder):
 
 def test_strangers_are_named(folder):
     (folder / "extra.csv").write_text("x")
-    with pytest.raises(InputError, match=r"does not list is in the release: 'extra\.csv'"):
+    with pytest.raises(InputError, match=r"its manifest does not list: 'extra\.csv'"):
         read_release(folder)
 
 

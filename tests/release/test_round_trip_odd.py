@@ -1,4 +1,4 @@
-"""What is odd comes back as it was: texts, settings, frames and shapes that nobody expects."""
+"""What is odd comes back as it was: texts, settings, frames and shapes that are unexpected."""
 
 import json
 from dataclasses import replace
@@ -17,7 +17,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.files import read_manifest, read_release, write_release
-from dpviz.release.manifest import accounting_facts, breach, contents_facts, describe, privacy_facts, receipt_of, settings_of
+from dpviz.release.manifest import accounting_facts, contents_facts, describe, first_violation, privacy_facts, receipt_of, settings_of
 from dpviz.space.regions import Regions
 from tests.flow_cases import flows_of, regular
 from tests.release_cases import WORDS, assert_same, flows_on, point_release, regions_with_shapes, trip_release
@@ -116,7 +116,7 @@ def test_hostile_names_come_back_and_stay_text(tmp_path):
     folder = write_release(release, tmp_path / "words", describe(release, words))
     manifest = read_manifest(folder)
     assert manifest["data_product"]["description"] == words.description
-    assert breach(manifest) is None
+    assert first_violation(manifest) is None
 
 
 @pytest.mark.parametrize("part", ["ids", "names", "levels"])

@@ -115,7 +115,7 @@ def test_sums_that_lack_dropped_pairs_are_rough_at_best():
     assert f"fewer than about {release.stages[-1].count.min():,} trips were dropped" in found.detail
 
 
-def test_counted_are_records_whoever_they_belong_to():
+def test_counted_are_records_whatever_person_they_belong_to():
     """Two people with 1,000 records each, or with one record in each of 1,000 cells, are no 2,000 people."""
     rng = np.random.default_rng(1)
     x, y = rng.uniform(0, 64, (2, 2000))

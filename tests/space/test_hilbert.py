@@ -15,7 +15,7 @@ def some_places(order: int, count: int = 4000) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("order", range(1, 17))
-def test_places_are_those_of_geopandas(order):
+def test_positions_are_those_of_geopandas(order):
     column, row = some_places(order)
     np.testing.assert_array_equal(hilbert(column, row, order), _encode(order, column, row))
 
@@ -29,7 +29,7 @@ def test_finer_curves_refine_those_of_geopandas(order):
 
 
 @pytest.mark.parametrize("order", range(1, 25))
-def test_columns_and_rows_come_back_from_places(order):
+def test_columns_and_rows_come_back_from_positions(order):
     column, row = some_places(order)
     for given in (np.int32, np.int64):
         found = hilbert(column.astype(given), row.astype(given), order)
@@ -39,7 +39,7 @@ def test_columns_and_rows_come_back_from_places(order):
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 6, 7, 8])
-def test_the_curve_visits_every_place_once_by_unit_steps_from_corner_to_corner(order):
+def test_the_curve_visits_every_cell_once_by_unit_steps_from_corner_to_corner(order):
     column, row = places(np.arange(4**order), order)
     assert len(np.unique(column << order | row)) == 4**order
     assert (np.abs(np.diff(column)) + np.abs(np.diff(row)) == 1).all()
@@ -75,7 +75,7 @@ def stretches(rng: np.random.Generator, order: int, count: int) -> tuple[np.ndar
     return first, first + length
 
 
-def test_boxes_of_all_stretches_of_small_curves_are_those_of_their_places():
+def test_boxes_of_all_stretches_of_small_curves_are_those_of_their_positions():
     for order in (1, 2, 3):
         column, row = places(np.arange(4**order), order)
         first, last = np.triu_indices(4**order)
@@ -84,7 +84,7 @@ def test_boxes_of_all_stretches_of_small_curves_are_those_of_their_places():
 
 
 @pytest.mark.parametrize("order", [4, 5, 7, 8])
-def test_boxes_of_random_stretches_are_those_of_their_places(order):
+def test_boxes_of_random_stretches_are_those_of_their_positions(order):
     column, row = places(np.arange(4**order), order)
     first, last = stretches(np.random.default_rng(order), order, 2000)
     expected = [box_of(column[low:high], row[low:high]) for low, high in zip(first, last, strict=True)]

@@ -174,7 +174,7 @@ def test_leaves_smaller_than_a_cell_are_found(order):
         agrees(lookup, 2)
 
 
-def test_holes_and_parts_are_told_apart():
+def test_holes_and_parts_are_distinguished():
     ring = shapely.box(0, 0, 10, 10).difference(shapely.box(2, 2, 8, 8))
     island = shapely.MultiPolygon([shapely.box(4, 4, 5, 5), shapely.box(20, 4, 21, 5)])
     lookup = lookup_of([ring, island])

@@ -113,7 +113,7 @@ def test_an_id_may_stand_on_several_levels():
     assert Regions.from_parents(table(rows, named=True)).levels == ("state", "county")
 
 
-def test_an_order_of_names_that_cannot_be_told_is_asked_for():
+def test_an_order_of_names_that_does_not_follow_from_ids_is_requested():
     rows = [(region, "12"[k] if level > 1 else None, level) for level in (1, 2, 3) for k, region in enumerate("12")]
     assert "put numbers" in refusal(lambda: Regions.from_parents(table(rows, named=True)))
     assert Regions.from_parents(table(rows)).depth == 3

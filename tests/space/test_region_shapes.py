@@ -10,7 +10,7 @@ import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpviz.space.regions import Regions, dissolved
+from dpviz.space.regions import Regions, dissolve
 from tests.space.nested import map_of, parents_of, paths, squares
 from tests.space.test_regions import refusal
 
@@ -55,31 +55,31 @@ def test_outlines_are_unions_of_the_leaves(rows, random):
 @pytest.mark.parametrize("gap", [0.0, 1e-12, 1e-6, -1e-12, -1e-6])
 def test_edges_that_nearly_meet_are_dissolved_too(gap):
     shapes = gpd.GeoSeries([shapely.box(0, 0, 1, 1), shapely.box(1 + gap, 0, 2, 1), shapely.box(0, 1 - gap, 2, 2)], crs="EPSG:32633")
-    union = dissolved(shapes, np.zeros(3, np.int32), 1)[0]
+    union = dissolve(shapes, np.zeros(3, np.int32), 1)[0]
     assert union.is_valid
     assert union.area == pytest.approx(4, abs=1e-5)
 
 
 def test_two_of_the_same_polygon_are_one():
-    union = dissolved(gpd.GeoSeries([BOX, BOX], crs="EPSG:32633"), np.zeros(2, np.int32), 1)[0]
+    union = dissolve(gpd.GeoSeries([BOX, BOX], crs="EPSG:32633"), np.zeros(2, np.int32), 1)[0]
     assert union.equals(BOX)
 
 
 def test_a_region_that_lies_on_another_makes_no_hole_in_it():
-    union = dissolved(gpd.GeoSeries([shapely.box(0, 0, 3, 3), shapely.box(1, 1, 2, 2)], crs="EPSG:32633"), np.zeros(2, np.int32), 1)[0]
+    union = dissolve(gpd.GeoSeries([shapely.box(0, 0, 3, 3), shapely.box(1, 1, 2, 2)], crs="EPSG:32633"), np.zeros(2, np.int32), 1)[0]
     assert union.equals(shapely.box(0, 0, 3, 3))
 
 
 @pytest.mark.parametrize("wrong", [shapely.Polygon(), BOX, BOW, shapely.box(0, 0, 2, 2)])
 def test_a_fast_union_that_is_wrong_is_not_taken(wrong, monkeypatch):
     monkeypatch.setattr(shapely, "coverage_union_all", lambda shapes: wrong)  # older GEOS cancels edges that lie on each other
-    union = dissolved(gpd.GeoSeries([BOX, shapely.box(1, 0, 2, 1)], crs="EPSG:32633"), np.zeros(2, np.int32), 1)[0]
+    union = dissolve(gpd.GeoSeries([BOX, shapely.box(1, 0, 2, 1)], crs="EPSG:32633"), np.zeros(2, np.int32), 1)[0]
     assert union.equals(shapely.box(0, 0, 2, 1))
 
 
 def test_a_hole_is_filled_by_the_region_within():
     ring = shapely.box(0, 0, 3, 3).difference(shapely.box(1, 1, 2, 2))
-    union = dissolved(gpd.GeoSeries([ring, shapely.box(1, 1, 2, 2)], crs="EPSG:32633"), np.zeros(2, np.int32), 1)[0]
+    union = dissolve(gpd.GeoSeries([ring, shapely.box(1, 1, 2, 2)], crs="EPSG:32633"), np.zeros(2, np.int32), 1)[0]
     assert union.equals(shapely.box(0, 0, 3, 3))
 
 
@@ -214,6 +214,6 @@ def test_some_shapes_of_a_level_are_not_enough():
 def test_three_thousand_polygons_are_dissolved_group_by_group():
     shapes = gpd.GeoSeries(squares(3000, columns=60), crs="EPSG:32633")
     parent = np.repeat(np.arange(50, dtype=np.int32), 60)
-    unions = dissolved(shapes, parent, 50)
+    unions = dissolve(shapes, parent, 50)
     assert [union.bounds for union in unions] == [(0, y, 60, y + 1) for y in range(50)]
     assert all(a.touches(b) for a, b in itertools.pairwise(unions))

@@ -238,7 +238,7 @@ def test_the_way_through_the_tree_is_that_of_a_dictionary(rows):
 
 def test_levels_out_of_range_are_refused():
     assert "Levels run from 0 to 2" in refusal(lambda: from_table().ancestors(3))
-    assert "not below" in refusal(lambda: from_table().ancestors(2, 1))
+    assert "must not be the finer one" in refusal(lambda: from_table().ancestors(2, 1))
 
 
 def test_regions_are_equal_by_what_they_name():

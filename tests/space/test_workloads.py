@@ -80,5 +80,5 @@ def test_sizes_that_make_no_sense_are_refused(ask):
         ask()
 
 
-def test_the_whole_domain_can_be_asked_for():
+def test_the_whole_domain_can_be_requested():
     assert np.array_equal(dv.area_share(DOMAIN, 1.0, 2, 1), np.array([DOMAIN.bounds] * 2))
