@@ -1,4 +1,4 @@
-"""Records found by place: south-west of crossings, in nodes of the Z-order curve, and in nodes cut again and again."""
+"""Indexes of occupied cells against slow definitions: by node, along the Z-order curve, and as sums south-west of crossings."""
 
 import tracemalloc
 from dataclasses import replace
@@ -13,100 +13,6 @@ from dpviz.data.indexes import Cells, CornerCounts, CurveCells, NodeCells
 from dpviz.data.points import PointCounts
 from dpviz.space.domain import Domain
 from dpviz.space.morton import places
-
-
-def case(order: int, size: int, lines: int, seed: int) -> CornerCounts:
-    rng = np.random.default_rng(seed)
-    domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=order)
-    points = PointCounts.from_xy(rng.random(size) ** 2, rng.random(size), domain=domain, count=rng.integers(1, 9, size))
-    edges = [np.unique(np.append(rng.integers(0, domain.side + 1, lines), (0, domain.side))).astype(np.int32) for _ in "xy"]
-    return CornerCounts(points=points, columns=edges[0], rows=edges[1])
-
-
-@pytest.mark.parametrize(("order", "size", "lines"), [(1, 9, 1), (3, 0, 5), (3, 60, 30), (6, 300, 9), (6, 300, 300), (20, 500, 40)])
-def test_both_ways_count_the_records_south_west_of_every_crossing(order, size, lines, monkeypatch):
-    sums = case(order, size, lines, seed=order + lines)
-    points, (row, column) = sums.points, np.indices((len(sums.rows), len(sums.columns)))
-    west, south = points.column < sums.columns[:, None], points.row < sums.rows[:, None]
-    wanted = (south * points.count) @ west.T
-    np.testing.assert_array_equal(sums.table, wanted)
-    np.testing.assert_array_equal(sums.at(row, column), wanted)
-    monkeypatch.setattr(indexes, "MOST_CELLS", 0)
-    np.testing.assert_array_equal(sums.at(row, column), wanted)
-    np.testing.assert_array_equal(sums.at(row[:, :1], column[:1]), wanted)
-
-
-def test_lines_that_end_within_the_lattice_leave_what_is_beyond_out(monkeypatch):
-    points = PointCounts.from_matrix(np.arange(16).reshape(4, 4))
-    for columns in ([0, 1, 2], [1, 3], [0, 2]):
-        sums = CornerCounts(points=points, columns=np.array(columns, np.int32), rows=np.array([2, 3], np.int32))
-        row, column = np.indices((2, len(columns)))
-        table = sums.at(row, column)
-        monkeypatch.setattr(indexes, "MOST_CELLS", 0)
-        np.testing.assert_array_equal(sums.at(row, column), table)
-        monkeypatch.undo()
-        wanted = [[points.count[(points.row < north) & (points.column < east)].sum() for east in columns] for north in (2, 3)]
-        np.testing.assert_array_equal(table, wanted)
-
-
-def test_many_crossings_of_many_lines_need_no_table():
-    sums = case(24, 10**6, 2**15, seed=1)
-    rng = np.random.default_rng(2)
-    row, column = rng.integers(0, len(sums.rows), 2**16), rng.integers(0, len(sums.columns), 2**16)
-    tracemalloc.start()
-    try:
-        found = sums.at(row, column)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 100 * 2**20
-    for each in range(0, 2**16, 2**12):
-        inside = (sums.points.row < sums.rows[row[each]]) & (sums.points.column < sums.columns[column[each]])
-        assert found[each] == sums.points.count[inside].sum()
-
-
-def test_no_record_is_in_its_repr():
-    assert "77" not in repr(CornerCounts(points=PointCounts.from_matrix(np.full((2, 2), 77)), columns=[0, 2], rows=[0, 2])).split(" at ")[0]
-
-
-@pytest.mark.parametrize("order", [1, 2, 3, 5])
-@pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
-def test_the_records_of_every_node_of_every_depth_are_those_of_its_cells(order, share):
-    rng, side = np.random.default_rng(order), 1 << order
-    matrix = rng.integers(1, 9, (side, side)) * (rng.random((side, side)) < share)
-    cells = CurveCells.of(PointCounts.from_matrix(matrix))
-    for depth in range(order + 1):
-        nodes, width = np.arange(4**depth), side >> depth
-        column, row = places(nodes)
-        wanted = matrix.reshape(1 << depth, width, 1 << depth, width).sum((1, 3))[row, column]
-        np.testing.assert_array_equal(cells.records(nodes, depth), wanted)
-        some = rng.permutation(nodes)[:7]
-        np.testing.assert_array_equal(cells.records(some, depth), wanted[some])
-        assert cells.records(nodes[:0], depth).shape == (0,)
-
-
-def test_cells_are_sorted_along_the_curve_and_the_input_stays_as_it_was():
-    points = PointCounts.from_matrix(np.arange(64).reshape(8, 8))
-    cells, column, count = CurveCells.of(points), points.column.copy(), points.count.copy()
-    assert cells.place.tolist() == list(range(1, 64))
-    assert cells.below[-1] == 63 * 32
-    np.testing.assert_array_equal(points.column, column)
-    np.testing.assert_array_equal(points.count, count)
-
-
-def test_the_finest_lattice_fits_and_so_do_large_counts():
-    domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=24)
-    points = PointCounts.from_xy([0.0, 1.0], [0.0, 1.0], domain=domain)
-    points = replace(points, count=np.array([2**45, 2**45 + 3]))
-    cells = CurveCells.of(points)
-    assert cells.records(np.array([0]), 0).tolist() == [2**46 + 3]
-    assert cells.records(np.array([0, 1, 3]), 1).tolist() == [2**45, 0, 2**45 + 3]
-    assert cells.records(np.array([0, 4**24 - 1]), 24).tolist() == [2**45, 2**45 + 3]
-
-
-def test_it_does_not_show_what_it_holds():
-    assert repr(CurveCells.of(PointCounts.from_matrix(np.full((4, 4), 7)))) == "CurveCells(order 2)"
-
 
 Slow = list[list[tuple[int, int, int]]]
 """(column, row, count) of the cells of each node, in no particular order."""
@@ -225,3 +131,96 @@ def test_the_finest_lattice_and_the_largest_counts_fit():
     wanted = [(west & south).sum(), 0, (west & ~south).sum(), 0, 0, (~west & south).sum(), 0, (~west & ~south).sum()]
     assert found.records().tolist() == [int(cells) * 2**40 for cells in wanted]
     assert found.by_column.column.dtype == found.by_row.row.dtype == np.int32
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 5])
+@pytest.mark.parametrize("share", [0.0, 0.1, 1.0])
+def test_the_records_of_every_node_of_every_depth_are_those_of_its_cells(order, share):
+    rng, side = np.random.default_rng(order), 1 << order
+    matrix = rng.integers(1, 9, (side, side)) * (rng.random((side, side)) < share)
+    cells = CurveCells.of(PointCounts.from_matrix(matrix))
+    for depth in range(order + 1):
+        nodes, width = np.arange(4**depth), side >> depth
+        column, row = places(nodes)
+        wanted = matrix.reshape(1 << depth, width, 1 << depth, width).sum((1, 3))[row, column]
+        np.testing.assert_array_equal(cells.records(nodes, depth), wanted)
+        some = rng.permutation(nodes)[:7]
+        np.testing.assert_array_equal(cells.records(some, depth), wanted[some])
+        assert cells.records(nodes[:0], depth).shape == (0,)
+
+
+def test_cells_are_sorted_along_the_curve_and_the_input_stays_as_it_was():
+    points = PointCounts.from_matrix(np.arange(64).reshape(8, 8))
+    cells, column, count = CurveCells.of(points), points.column.copy(), points.count.copy()
+    assert cells.place.tolist() == list(range(1, 64))
+    assert cells.below[-1] == 63 * 32
+    np.testing.assert_array_equal(points.column, column)
+    np.testing.assert_array_equal(points.count, count)
+
+
+def test_the_finest_lattice_fits_and_so_do_large_counts():
+    domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=24)
+    points = PointCounts.from_xy([0.0, 1.0], [0.0, 1.0], domain=domain)
+    points = replace(points, count=np.array([2**45, 2**45 + 3]))
+    cells = CurveCells.of(points)
+    assert cells.records(np.array([0]), 0).tolist() == [2**46 + 3]
+    assert cells.records(np.array([0, 1, 3]), 1).tolist() == [2**45, 0, 2**45 + 3]
+    assert cells.records(np.array([0, 4**24 - 1]), 24).tolist() == [2**45, 2**45 + 3]
+
+
+def test_it_does_not_show_what_it_holds():
+    assert repr(CurveCells.of(PointCounts.from_matrix(np.full((4, 4), 7)))) == "CurveCells(order 2)"
+
+
+def case(order: int, size: int, lines: int, seed: int) -> CornerCounts:
+    rng = np.random.default_rng(seed)
+    domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=order)
+    points = PointCounts.from_xy(rng.random(size) ** 2, rng.random(size), domain=domain, count=rng.integers(1, 9, size))
+    edges = [np.unique(np.append(rng.integers(0, domain.side + 1, lines), (0, domain.side))).astype(np.int32) for _ in "xy"]
+    return CornerCounts(points=points, columns=edges[0], rows=edges[1])
+
+
+@pytest.mark.parametrize(("order", "size", "lines"), [(1, 9, 1), (3, 0, 5), (3, 60, 30), (6, 300, 9), (6, 300, 300), (20, 500, 40)])
+def test_both_ways_count_the_records_south_west_of_every_crossing(order, size, lines, monkeypatch):
+    sums = case(order, size, lines, seed=order + lines)
+    points, (row, column) = sums.points, np.indices((len(sums.rows), len(sums.columns)))
+    west, south = points.column < sums.columns[:, None], points.row < sums.rows[:, None]
+    wanted = (south * points.count) @ west.T
+    np.testing.assert_array_equal(sums.table, wanted)
+    np.testing.assert_array_equal(sums.at(row, column), wanted)
+    monkeypatch.setattr(indexes, "MOST_CELLS", 0)
+    np.testing.assert_array_equal(sums.at(row, column), wanted)
+    np.testing.assert_array_equal(sums.at(row[:, :1], column[:1]), wanted)
+
+
+def test_lines_that_end_within_the_lattice_leave_what_is_beyond_out(monkeypatch):
+    points = PointCounts.from_matrix(np.arange(16).reshape(4, 4))
+    for columns in ([0, 1, 2], [1, 3], [0, 2]):
+        sums = CornerCounts(points=points, columns=np.array(columns, np.int32), rows=np.array([2, 3], np.int32))
+        row, column = np.indices((2, len(columns)))
+        table = sums.at(row, column)
+        monkeypatch.setattr(indexes, "MOST_CELLS", 0)
+        np.testing.assert_array_equal(sums.at(row, column), table)
+        monkeypatch.undo()
+        wanted = [[points.count[(points.row < north) & (points.column < east)].sum() for east in columns] for north in (2, 3)]
+        np.testing.assert_array_equal(table, wanted)
+
+
+def test_many_crossings_of_many_lines_need_no_table():
+    sums = case(24, 10**6, 2**15, seed=1)
+    rng = np.random.default_rng(2)
+    row, column = rng.integers(0, len(sums.rows), 2**16), rng.integers(0, len(sums.columns), 2**16)
+    tracemalloc.start()
+    try:
+        found = sums.at(row, column)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100 * 2**20
+    for each in range(0, 2**16, 2**12):
+        inside = (sums.points.row < sums.rows[row[each]]) & (sums.points.column < sums.columns[column[each]])
+        assert found[each] == sums.points.count[inside].sum()
+
+
+def test_no_record_is_in_its_repr():
+    assert "77" not in repr(CornerCounts(points=PointCounts.from_matrix(np.full((2, 2), 77)), columns=[0, 2], rows=[0, 2])).split(" at ")[0]
