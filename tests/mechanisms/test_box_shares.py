@@ -9,7 +9,7 @@ from dpviz.data.indexes import CornerCounts
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.evaluation.metrics import true_answers
-from dpviz.mechanisms.expected_error import Asked, Boxes, grid_bias, grid_cover, tuning_boxes
+from dpviz.mechanisms.expected_error import Boxes, BoxQueries, grid_bias, grid_cover, tuning_boxes
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid
 
@@ -41,7 +41,9 @@ def shares(boxes: Boxes, side: int) -> np.ndarray:
 @CASES
 def test_true_counts_are_those_of_the_metrics(order, side):
     points, boxes = case(order, side)
-    np.testing.assert_array_equal(Asked(points=points, boxes=boxes).truth, true_answers(points, boxes.domain.coordinates(boxes.lattice)))
+    np.testing.assert_array_equal(
+        BoxQueries(points=points, boxes=boxes).truth, true_answers(points, boxes.domain.coordinates(boxes.lattice))
+    )
 
 
 @CASES
@@ -75,8 +77,8 @@ def test_as_many_boxes_as_are_allowed_on_the_finest_lattice_need_no_table_of_the
     boxes = tuning_boxes(domain, tuple(0.05 * size for size in range(1, 17)), 1000, 7)
     tracemalloc.start()
     try:
-        asked = Asked(points=points, boxes=boxes)
-        truth, bias, _ = asked.truth, grid_bias(asked, 4096), boxes.most_inside
+        queries = BoxQueries(points=points, boxes=boxes)
+        truth, bias, _ = queries.truth, grid_bias(queries, 4096), boxes.most_inside
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
