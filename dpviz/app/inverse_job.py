@@ -1,4 +1,4 @@
-"""The inverse question in the background of a page: answers come one after the other, and the search can be stopped."""
+"""Search in the background of a page for the epsilon that gives a wanted error: answers come one by one, and it can be stopped."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dpviz.publishing.dry_run import MOST_LOOKS, Wanted, wanted_epsilon
 
 
 class _StoppedError(Exception):
-    """The search is not wanted any more."""
+    """Ends the search from within."""
 
 
 class InverseJob:
     """The search for the epsilon of several mechanisms. Nothing in it knows the page: the page looks at it.
 
     Args:
-        asked: what its answers belong to; for the page's own use.
+        asked: the question that its answers belong to; for the page's own use.
         data: give the frame, the unit and the bound.
         mechanisms: by their name on screen.
         wanted: the error, and where.
@@ -45,7 +45,7 @@ class InverseJob:
 
     @property
     def running(self) -> bool:
-        """Whether answers are still looked for."""
+        """Whether the search goes on."""
         return self._thread.is_alive() and not self._stop.is_set()
 
     @property
@@ -56,7 +56,7 @@ class InverseJob:
 
     @property
     def at(self) -> str:
-        """Whose epsilon is looked for."""
+        """The mechanism whose epsilon is being searched."""
         return [*self._mechanisms, ""][len(self.rows)]
 
     def _work(self) -> None:

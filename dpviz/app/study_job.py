@@ -86,7 +86,7 @@ class StudyJob:
                 self._rows.append(row)
         except DpvizError as error:
             self.error = str(error)
-        except Exception as error:  # noqa: BLE001  (a thread has nobody else to tell; data of studies are public)
+        except Exception as error:  # noqa: BLE001  (a thread has no caller that could catch it; data of studies are public)
             self.error = f"The study failed that should not ({type(error).__name__})."
 
     def _count(self, made: int, total: int) -> None:
@@ -101,13 +101,13 @@ class Job(Protocol):
 
 
 class Keeper:
-    """Whoever keeps this of a session ends the session's work in the background by letting go of it: one study, one search."""
+    """Holds a session's work in the background, one job of each kind, and stops it when the session ends."""
 
     def __init__(self) -> None:
         self._jobs: dict[type, Job] = {}
 
     def take(self, job: Job) -> None:
-        """Answer for another one; that of the same kind before it is stopped."""
+        """Hold another job; an earlier one of the same kind is stopped."""
         before = self._jobs.pop(type(job), None)
         if before is not None:
             before.stop(wait=False)

@@ -1,7 +1,7 @@
 """Run a study: rows stream as they come, from this process or from workers; stop it, resume it, get the same table.
 
-Three things take time: drawing the releases, asking them the study's questions and measuring the errors, and the engine, which is the
-rest: rows, order, progress. The engine costs about 0 to 3 % of the other two. Draws and questions are what a study asks for; a row's
+Three things take time: drawing the releases, asking them the study's questions and measuring the errors, and the engine, which is all
+else: rows, order, progress. The engine costs about 0 to 3 % of the other two. Draws and questions are what a study asks for; a row's
 `seconds` are those of its draw alone, so that rows need not add up to the time that a study takes. tests/benchmarks/test_studies.py
 measures all three.
 """
@@ -21,24 +21,24 @@ from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation.rows import Failure, Row, attempt
 from dpviz.evaluation.study import Run, Study
 from dpviz.evaluation.tables import made_already
-from dpviz.evaluation.workers import MOST_WORKERS, NOBODY, Crew, Result
+from dpviz.evaluation.workers import MOST_WORKERS, NO_RUN, Crew, Result
 
 Progress = Callable[[int, int], Any]
 Found = Generator[tuple[int, Result] | None, None, None]
 
 PATIENCE = 0.05  # seconds between looks at `stop`
-MOST_TOLD = 20
+MOST_LISTED = 20
 
 
 @dataclass(kw_only=True)
 class _Work:
-    """What is left of a study, and what became of the rest.
+    """The runs of a study that are still to be made, and those that failed.
 
     Attributes:
         study: what is compared.
         runs: all of them.
-        left: places of those that nobody has begun; workers take from it, too.
-        skipped: places of those whose configuration and epsilon have failed already.
+        left: numbers of those that have not begun; workers take from it, too.
+        skipped: numbers of those whose configuration and epsilon have failed already.
         failures: the first of each configuration and epsilon, as texts.
     """
 
@@ -48,25 +48,25 @@ class _Work:
     skipped: set[int] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
 
-    def fail(self, place: int, failure: Failure) -> None:
+    def fail(self, number: int, failure: Failure) -> None:
         """Keep what happened; leave the other runs of the same configuration and epsilon out."""
-        if place in self.skipped:
+        if number in self.skipped:
             return
         self.failures.append(failure.text)
         plans = len(self.runs) // self.study.repeats
-        self.skipped.update(range(place % plans, len(self.runs), plans))
+        self.skipped.update(range(number % plans, len(self.runs), plans))
 
-    def complain(self) -> None:
+    def raise_failures(self) -> None:
         """Raise what failed, if anything did."""
         if not self.failures:
             return
-        told, more = self.failures[:MOST_TOLD], len(self.failures) - MOST_TOLD
+        listed, more = self.failures[:MOST_LISTED], len(self.failures) - MOST_LISTED
         what = "One configuration" if len(self.failures) == 1 else f"{len(self.failures):,} configurations"
-        rest = f"; and {more:,} more" if more > 0 else ""
+        others = f"; and {more:,} more" if more > 0 else ""
         raise DpvizError(
             f"{what} of the study failed; the rows of the others are there, and a study that is resumed tries again. "
-            + "; ".join(told)
-            + rest
+            + "; ".join(listed)
+            + others
         )
 
 
@@ -93,7 +93,7 @@ def compare(
         workers: 1 makes the runs in this process; more in as many processes, which get the data once. While they start, this process
             makes runs itself, so that the first ones are there at once.
         done: rows that are there already, from `read_rows` or from before: their runs are not made again.
-        stop: set from another thread, ends the study as said above; what failed until then is not raised.
+        stop: set from another thread, ends the study as described above; what failed until then is not raised.
         progress: called with how many runs are there and how many there are in all, at the beginning and after each run.
 
     Yields:
@@ -109,50 +109,50 @@ def compare(
     if isinstance(workers, bool) or not isinstance(workers, int) or not 1 <= workers <= MOST_WORKERS:
         raise SettingError(f"workers must be a whole number from 1 to {MOST_WORKERS}.")
     runs, there = study.runs(), made_already(study, done)
-    work = _Work(study=study, runs=runs, left=deque(place for place, run in enumerate(runs) if run.id not in there))
-    yield from _streamed(work, workers, stop or Event(), progress or _silent)
+    work = _Work(study=study, runs=runs, left=deque(number for number, run in enumerate(runs) if run.id not in there))
+    yield from _stream_rows(work, workers, stop or Event(), progress or _no_progress)
 
 
-def _streamed(work: _Work, workers: int, stop: Event, progress: Progress) -> Generator[Row, None, None]:
+def _stream_rows(work: _Work, workers: int, stop: Event, progress: Progress) -> Generator[Row, None, None]:
     made, total = len(work.runs) - len(work.left), len(work.runs)
     progress(made, total)
-    source = _here(work) if workers == 1 or len(work.left) < 2 else _together(work, workers, stop)
+    source = _run_here(work) if workers == 1 or len(work.left) < 2 else _run_with_workers(work, workers, stop)
     with closing(source):
         for found in source:
             if stop.is_set():
                 return
             if found is None:
                 continue
-            place, rows = found
+            number, rows = found
             if isinstance(rows, Failure):
-                if place == NOBODY:
+                if number == NO_RUN:
                     raise DpvizError(rows.text)
-                work.fail(place, rows)
+                work.fail(number, rows)
                 continue
             made += 1
             yield from rows
             progress(made, total)
             if stop.is_set():
                 return
-    work.complain()
+    work.raise_failures()
 
 
-def _here(work: _Work) -> Found:
+def _run_here(work: _Work) -> Found:
     """One run after the other in this process; None before each, so that a stop is seen."""
     while work.left:
         yield None
-        place = work.left.popleft()
-        if place not in work.skipped:
-            yield place, attempt(work.study, work.runs[place])
+        number = work.left.popleft()
+        if number not in work.skipped:
+            yield number, attempt(work.study, work.runs[number])
 
 
-def _together(work: _Work, workers: int, stop: Event) -> Found:
+def _run_with_workers(work: _Work, workers: int, stop: Event) -> Found:
     """Runs by workers, and by this process until the first of them is ready; None now and then."""
     awaited = len(work.left)
     with Crew(work.study, work.left, workers, work.skipped) as crew:
         while awaited and not stop.is_set():
             yield None
-            own = None if crew.ready.is_set() else _popped(work.left)
+            own = None if crew.ready.is_set() else _take_next(work.left)
             if own is not None:
                 awaited -= 1
                 if own not in work.skipped:
@@ -160,18 +160,18 @@ def _together(work: _Work, workers: int, stop: Event) -> Found:
             found = crew.next(PATIENCE if own is None else 0)
             if found is None:
                 continue
-            place, rows = found
+            number, rows = found
             awaited -= 1
             if rows is not None:
-                yield place, rows
+                yield number, rows
 
 
-def _popped(left: deque[int]) -> int | None:
+def _take_next(left: deque[int]) -> int | None:
     try:
         return left.popleft()
     except IndexError:  # workers have taken the last one meanwhile
         return None
 
 
-def _silent(made: int, total: int) -> None:
-    """No progress is asked for."""
+def _no_progress(made: int, total: int) -> None:
+    """Used where the caller follows no progress."""

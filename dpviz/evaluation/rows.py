@@ -54,7 +54,7 @@ def rows_of(study: Study, run: Run) -> list[Row]:
 
 def attempt(study: Study, run: Run) -> list[Row] | Failure:
     """The rows of a run, or why there are none."""
-    where = named(run)
+    where = run_name(run)
     try:
         return rows_of(study, run)
     except DpvizError as error:
@@ -65,7 +65,7 @@ def attempt(study: Study, run: Run) -> list[Row] | Failure:
         return Failure(text=f"{where}: failed with {type(error).__name__}: {str(error)[:300]}")
 
 
-def named(run: Run) -> str:
+def run_name(run: Run) -> str:
     """What a run is called where it failed."""
     return f"{run.label[:80]}, epsilon {float(run.budget.epsilon):g}, repeat {run.repeat}"
 

@@ -59,7 +59,7 @@ class Questions(ABC):
 
     @staticmethod
     @abstractmethod
-    def checked(data: Any, workloads: tuple[str, ...]) -> tuple[str, ...]:
+    def check_workloads(data: Any, workloads: tuple[str, ...]) -> tuple[str, ...]:
         """The workloads, or the usual one; raises `SettingError` for unknown ones."""
 
     @staticmethod
@@ -102,7 +102,7 @@ class PointQuestions(Questions):
     truth: dict[str, Integers]
 
     @staticmethod
-    def checked(points: PointCounts, workloads: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG004
+    def check_workloads(points: PointCounts, workloads: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG004
         """The workloads, or the usual one; raises `SettingError` for unknown ones."""
         return _known(workloads or POINT_WORKLOADS[:1], POINT_WORKLOADS)
 
@@ -116,7 +116,7 @@ class PointQuestions(Questions):
         """The questions of some workloads, of `queries` boxes each where boxes are random."""
         made = {name: _boxes(points, name, queries, seed) for name in workloads if name in ("random", *SHARES)}
         boxes = np.concatenate([np.zeros((0, 4)), *made.values()])
-        lists = {name: slice(place * queries, (place + 1) * queries) for place, name in enumerate(made)}
+        lists = {name: slice(number * queries, (number + 1) * queries) for number, name in enumerate(made)}
         true = true_answers(points, boxes)
         blocks: dict[str, tuple[int, Mask | None]] = {}
         order = points.domain.order
@@ -124,7 +124,7 @@ class PointQuestions(Questions):
             blocks = {f"zoom {zoom}": (zoom, None) for zoom in range(min(order, FINEST_ZOOM) + 1)}
         if SIZES in workloads:
             zoom = min(order, SIZES_ZOOM)
-            blocks |= {name: (zoom, chosen) for name, chosen in by_size(points.blocks(zoom).ravel())}
+            blocks |= {name: (zoom, chosen) for name, chosen in group_by_size(points.blocks(zoom).ravel())}
         truth = {name: true[part] for name, part in lists.items()}
         truth |= {name: _blocks(points.blocks, zoom, chosen) for name, (zoom, chosen) in blocks.items()}
         return cls(points=points, boxes=boxes, lists=lists, blocks=blocks, truth=truth)
@@ -136,13 +136,13 @@ class PointQuestions(Questions):
     def rows(self, release: Release, *, parts: bool) -> list[Row]:
         """The four figures of every workload; with `parts`, mean sizes of the error's two parts, which can cancel each other."""
         total, estimates = int(self.points.count.sum()), self._answers(release)
-        held = self._answers(true_to(release, self.points)) if parts else {}
+        without_noise = self._answers(with_true_counts(release, self.points)) if parts else {}
         rows = []
         for name, truth in self.truth.items():
             row = {"workload": name, "questions": len(truth), **error_figures(estimates[name], truth, total)}
             if parts:
-                row["noise"] = float(np.abs(estimates[name] - held[name]).mean())
-                row["uniformity"] = float(np.abs(held[name] - truth).mean())
+                row["noise"] = float(np.abs(estimates[name] - without_noise[name]).mean())
+                row["uniformity"] = float(np.abs(without_noise[name] - truth).mean())
             rows.append(row | {"partitions": len(release.tree.leaves)})
         return rows
 
@@ -153,7 +153,7 @@ class PointQuestions(Questions):
         return answers | {name: _blocks(found.__getitem__, zoom, chosen) for name, (zoom, chosen) in self.blocks.items()}
 
 
-def true_to(release: Release, points: PointCounts) -> Release:
+def with_true_counts(release: Release, points: PointCounts) -> Release:
     """The same partitions with their true counts: what is wrong with its answers is the assumption inside partitions."""
     return replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(np.float64))
 
@@ -175,7 +175,7 @@ class TripQuestions(Questions):
     sizes: tuple[str, ...]
 
     @staticmethod
-    def checked(flows: Flows, workloads: tuple[str, ...]) -> tuple[str, ...]:
+    def check_workloads(flows: Flows, workloads: tuple[str, ...]) -> tuple[str, ...]:
         """The workloads, or the usual one; raises `SettingError` for unknown ones."""
         levels = flows.regions.levels
         return _known(workloads or levels[-1:], (*levels, LEVELS, SIZES))
@@ -189,9 +189,9 @@ class TripQuestions(Questions):
     @classmethod
     def of(cls, flows: Flows, workloads: tuple[str, ...], queries: int, seed: int) -> TripQuestions:  # noqa: ARG003
         """The questions of some workloads; none are random."""
-        levels = {name: place for place, name in enumerate(flows.regions.levels, 1) if name in workloads or LEVELS in workloads}
+        levels = {name: number for number, name in enumerate(flows.regions.levels, 1) if name in workloads or LEVELS in workloads}
         truth = np.append(flows.count, 0)
-        sizes = tuple(name for name, _ in by_size(truth)) if SIZES in workloads and SIZES not in levels else ()
+        sizes = tuple(name for name, _ in group_by_size(truth)) if SIZES in workloads and SIZES not in levels else ()
         return cls(flows=flows, levels=levels, sizes=sizes)
 
     def names(self) -> list[str]:
@@ -204,7 +204,7 @@ class TripQuestions(Questions):
         tables = {level: evaluation.compare(level) for level in {*self.levels.values(), *([finest] if self.sizes else ())}}
         rows = [{"workload": name} | trip_figures(tables[level], self.flows) for name, level in self.levels.items()]
         if self.sizes:
-            group = dict(by_size(tables[finest]["true"].to_numpy()))
+            group = dict(group_by_size(tables[finest]["true"].to_numpy()))
             nothing = np.zeros(len(tables[finest]), bool)
             groups = {name: tables[finest][group.get(name, nothing)] for name in self.sizes}
             rows += [{"workload": name} | trip_figures(pairs, self.flows) for name, pairs in groups.items()]
@@ -240,16 +240,16 @@ def trip_figures(pairs: pd.DataFrame, flows: Flows) -> Row:
     }
 
 
-def by_size(truth: Integers) -> Iterator[tuple[str, Mask]]:
+def group_by_size(truth: Integers) -> Iterator[tuple[str, Mask]]:
     """Names and members of the groups of true counts that occur: 0, 1-9, 10-99, and so on.
 
-    >>> [name for name, _ in by_size(np.array([0, 3, 250]))]
+    >>> [name for name, _ in group_by_size(np.array([0, 3, 250]))]
     ['size 0', 'size 1-9', 'size 100-999']
     """
     edges = np.array([0, *(10**power for power in range(_LARGEST_POWER + 1))])
     group = np.searchsorted(edges, truth, side="right") - 1
-    for place in np.unique(group):
-        yield ("size 0" if place == 0 else f"size {edges[place]}-{10 * edges[place] - 1}"), group == place
+    for power in np.unique(group):
+        yield ("size 0" if power == 0 else f"size {edges[power]}-{10 * edges[power] - 1}"), group == power
 
 
 def _known(workloads: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
@@ -272,7 +272,7 @@ def _blocks(counts: Callable[[int], Any], zoom: int, chosen: Mask | None) -> Any
 
 
 QUESTIONS: dict[str, type[Questions]] = {"points": PointQuestions, "trips": TripQuestions}
-"""What is asked of the releases of each family, by the family's name."""
+"""The questions that releases of each family are compared by, by the family's name."""
 
 MOST_RUNS = 100_000
 LARGEST_SEED = 2**63 - 1
@@ -318,7 +318,7 @@ class Run:
     @property
     def settings(self) -> str:
         """Those that differ from the defaults, as JSON."""
-        return json.dumps(self.mechanism.changed())
+        return json.dumps(self.mechanism.non_defaults())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -333,8 +333,8 @@ class Study:
         delta: of the budgets of mechanisms that need one, at least 0 and below 1; None if none does.
         repeats: runs per mechanism and epsilon, at least 1.
         seed: a whole number of at least 0; the same seed gives the same table, but for the seconds.
-        queries: how many boxes points are asked in each list of random boxes; at least 1.
-        workloads: what the releases are asked, see `dpviz.evaluation.study`; left out: random boxes of points, or trips between
+        queries: how many boxes each list of random boxes has, for points; at least 1.
+        workloads: the questions that releases answer, see `dpviz.evaluation.study`; left out: random boxes of points, or trips between
             the finest regions.
         parts: also take the errors apart, which asks every release once more: noise and uniformity (points). Those of trips are
             noise and suppression, and cost nothing.
@@ -370,8 +370,10 @@ class Study:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
                 raise SettingError(f"{name} must be a whole number from {low:,} to {high:,}.")
-        object.__setattr__(self, "epsilons", tuple(exact(epsilon, "epsilon") for epsilon in _listed(self.epsilons, "epsilons", "(0.5, 1)")))
-        object.__setattr__(self, "workloads", _listed(self.workloads, "workloads", '("random",)'))
+        object.__setattr__(
+            self, "epsilons", tuple(exact(epsilon, "epsilon") for epsilon in _as_tuple(self.epsilons, "epsilons", "(0.5, 1)"))
+        )
+        object.__setattr__(self, "workloads", _as_tuple(self.workloads, "workloads", '("random",)'))
         if self.delta is not None:
             object.__setattr__(self, "delta", ApproxBudget(1, self.delta).delta)
         if not self.mechanisms or not self.epsilons:
@@ -381,7 +383,7 @@ class Study:
                 f"These are {len(self):,} runs; at most {MOST_RUNS:,} are made. Leave some settings, epsilons or repeats out."
             )
         self._check_mechanisms()
-        object.__setattr__(self, "workloads", QUESTIONS[family.name].checked(self.data, self.workloads))
+        object.__setattr__(self, "workloads", QUESTIONS[family.name].check_workloads(self.data, self.workloads))
 
     def _check_mechanisms(self) -> None:
         plans = [run.id for run in self.runs() if run.repeat == 1]
@@ -394,7 +396,7 @@ class Study:
         return len(self.mechanisms) * len(self.epsilons) * self.repeats
 
     def runs(self) -> list[Run]:
-        """All of them; repeats outermost, so that whoever stops early has some of each."""
+        """All of them; repeats outermost, so that a study that is stopped early has some of each."""
         return [
             Run(label=label, mechanism=mechanism, budget=self._budget(mechanism, epsilon), repeat=repeat)
             for repeat in range(1, self.repeats + 1)
@@ -415,7 +417,7 @@ class Study:
 
     @cached_property
     def questions(self) -> Questions:
-        """What every release is asked, with the true answers."""
+        """The questions that every release answers, with the true answers."""
         return self._kind.of(self.data, self.workloads, self.queries, self.seed)
 
     @cached_property
@@ -433,7 +435,7 @@ class Study:
         return run.mechanism.release(self.data, run.budget, Entropy.seeded(int.from_bytes(text)))
 
 
-def _listed(values: Any, name: str, example: str) -> tuple[Any, ...]:
+def _as_tuple(values: Any, name: str, example: str) -> tuple[Any, ...]:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise SettingError(f"{name} must be a list or tuple, such as {example}.")
     return tuple(values)

@@ -16,7 +16,7 @@ from threading import Event, Lock, Thread
 from typing import Any, Self
 
 from dpviz.errors import SettingError
-from dpviz.evaluation.rows import Failure, Row, attempt, named
+from dpviz.evaluation.rows import Failure, Row, attempt, run_name
 from dpviz.evaluation.study import Study
 
 MOST_WORKERS = 64
@@ -25,10 +25,10 @@ _START = (
     "import pickle, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = pickle.load(sys.stdin.buffer);"
     " from dpviz.evaluation.workers import serve; serve()"
 )
-_ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _AGAIN = "perhaps there is not enough memory: resume with fewer workers."
 _UNSTARTED = f"A worker of the study ended unexpectedly before its first run; {_AGAIN}"
-NOBODY = -1  # the place of what befell no run
+NO_RUN = -1  # stands for a run's number in a failure outside of any run
 
 Result = list[Row] | Failure
 
@@ -40,9 +40,9 @@ class Crew:
 
     Args:
         study: pickled once and sent to each worker.
-        left: places in `study.runs()`; workers take from its left end, and so may anybody else.
+        left: numbers of runs in `study.runs()`; workers take from its left end, and so may other threads.
         workers: how many.
-        skipped: places that are not made when their turn comes; others may add to it.
+        skipped: numbers of runs that are passed over when their turn comes; other threads may add to it.
 
     Raises:
         SettingError: a mechanism that no other process can import.
@@ -52,7 +52,7 @@ class Crew:
         self.ready = Event()
         self._left, self._skipped, self._found = left, skipped, SimpleQueue[tuple[int, Result | None]]()
         _refuse_local(study)
-        self._names = [named(run) for run in study.runs()]
+        self._names = [run_name(run) for run in study.runs()]
         self._lock, self._closed = Lock(), False
         self._processes: list[subprocess.Popen[bytes]] = []
         sent = pickle.dumps(study, pickle.HIGHEST_PROTOCOL)
@@ -82,7 +82,7 @@ class Crew:
         return [process.pid for process in self._processes if process.poll() is None]
 
     def next(self, seconds: float) -> tuple[int, Result | None] | None:
-        """A run's place and what came of it, nothing if it was skipped; None if nothing came within some seconds."""
+        """A run's number and its result, None if it was skipped; None alone if nothing came within some seconds."""
         try:
             return self._found.get(timeout=seconds)
         except Empty:
@@ -96,7 +96,7 @@ class Crew:
             try:
                 self._processes.append(_started())
             except OSError:
-                self._found.put((NOBODY, Failure(text=_UNSTARTED)))
+                self._found.put((NO_RUN, Failure(text=_UNSTARTED)))
                 return None
             return self._processes[-1]
 
@@ -105,7 +105,7 @@ class Crew:
         while process is not None:
             held: deque[int] = deque()
             try:
-                self._feed(process, sent, held)
+                self._feed_worker(process, sent, held)
                 process = None
             except (OSError, EOFError, pickle.UnpicklingError, ValueError):  # it was killed, by us or by the system
                 process = self._started() if self._give_back(held) else None
@@ -113,14 +113,14 @@ class Crew:
     def _give_back(self, held: deque[int]) -> bool:
         """What a worker held when it ended: the first of these runs has failed; whether another worker may do the rest."""
         if not held:
-            self._found.put((NOBODY, Failure(text=_UNSTARTED)))
+            self._found.put((NO_RUN, Failure(text=_UNSTARTED)))
             return False
-        place = held.popleft()
-        self._found.put((place, Failure(text=f"{self._names[place]}: its worker ended unexpectedly; {_AGAIN}")))
+        number = held.popleft()
+        self._found.put((number, Failure(text=f"{self._names[number]}: its worker ended unexpectedly; {_AGAIN}")))
         self._left.extendleft(reversed(held))
         return True
 
-    def _feed(self, process: subprocess.Popen[bytes], sent: bytes, held: deque[int]) -> None:
+    def _feed_worker(self, process: subprocess.Popen[bytes], sent: bytes, held: deque[int]) -> None:
         """Hand one worker its data, then runs, and take the results."""
         _send(process, sys.path)
         process.stdin.write(sent)  # type: ignore[union-attr]
@@ -134,19 +134,19 @@ class Crew:
         """Send runs until the worker holds as many as it may; whether it holds any."""
         while len(held) < AHEAD:
             try:
-                place = self._left.popleft()
+                number = self._left.popleft()
             except IndexError:
                 break
-            if place in self._skipped:
-                self._found.put((place, None))
+            if number in self._skipped:
+                self._found.put((number, None))
                 continue
-            held.append(place)
-            _send(process, place)
+            held.append(number)
+            _send(process, number)
         return bool(held)
 
 
 def serve() -> None:
-    """What a worker does: a study comes in, then places of runs; their rows go out."""
+    """What a worker does: read a study, then numbers of runs; write the rows of each."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a mechanism that prints must not write between the rows
     try:
@@ -170,7 +170,7 @@ def _started() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, **_ALONE},
+        env={**os.environ, **_ONE_THREAD},
     )
 
 

@@ -75,34 +75,34 @@ ACROSS = Added(
 
 
 def point_pair(added: Added, release: Callable[[PointCounts, Entropy], Release]) -> Neighbours:
-    """Two neighbouring inputs with a mechanism run on them; all that is seen of a release lies on the paths to the added records."""
+    """Two neighbouring inputs with a mechanism run on them; what is read of a release lies on the paths to the added records."""
 
     def run(points: PointCounts) -> Callable[[Entropy], Sight]:
-        return lambda entropy: seen(release(points, entropy), *dict.fromkeys(added.cells))
+        return lambda entropy: read_points_release(release(points, entropy), *dict.fromkeys(added.cells))
 
     one, other = added.inputs()
     return Neighbours(words=added.words, one=run(one), other=run(other))
 
 
-def seen(release: Release, *cells: tuple[int, int]) -> Sight:
+def read_points_release(release: Release, *cells: tuple[int, int]) -> Sight:
     """What a release shows to somebody who looks for a person's records in cells.
 
     All that lies on the path from the root to each cell: rectangles, counts as first measured, measured again and as released. All
-    nodes by their place, if they are at most 40. The coefficients of a wavelet. Whatever its manifest says: settings, notes, height.
+    nodes by their rectangle, if there are at most 40. The coefficients of a wavelet. Whatever its manifest says: settings, notes, height.
     """
     tree, numbers = release.tree, manifest_numbers(release)
     numbers["number of nodes"] = len(tree)
     paths = [_path(tree, cell, release.domain.order) for cell in cells]
     shown = np.arange(len(tree)) if len(tree) <= MOST_NODES else np.unique(np.concatenate(paths))
-    for place, path in enumerate(paths):
-        numbers |= {(*name, *((f"of cell {place}",) if place else ())): value for name, value in _along(release, path).items()}
+    for number, path in enumerate(paths):
+        numbers |= {(*name, *((f"of cell {number}",) if number else ())): value for name, value in _along(release, path).items()}
     if len(shown) == len(tree):
         boxes = map(tuple, tree.rectangles().tolist())
         for box, noisy, count in zip(boxes, release.noisy.tolist(), release.count.tolist(), strict=True):
             numbers["noisy count in", *box], numbers["count in", *box] = noisy, count
     if isinstance(release.spread, WaveletSpread):
         found = coefficients(release.blocks(release.spread.order)).ravel()  # type: ignore[arg-type]
-        numbers |= {("coefficient", place): round(value) for place, value in enumerate(found.tolist())}
+        numbers |= {("coefficient", number): round(value) for number, value in enumerate(found.tolist())}
     chance = _point_chance(release, shown)
     return Sight(numbers={name: value for name, value in numbers.items() if math.isfinite(value)}, chance=chance)
 
@@ -130,8 +130,8 @@ def _path(tree: Tree, cell: tuple[int, int], order: int) -> Integers:
     """Nodes that hold a cell, from the root on."""
     column, row = cell
     if tree.curve is not None:
-        place = int(tree.curve.places(np.array([column]), np.array([row]), order)[0])
-        return np.flatnonzero((tree.curve.first <= place) & (place < tree.curve.last))
+        position = int(tree.curve.places(np.array([column]), np.array([row]), order)[0])
+        return np.flatnonzero((tree.curve.first <= position) & (position < tree.curve.last))
     return np.flatnonzero((tree.west <= column) & (column < tree.east) & (tree.south <= row) & (row < tree.north))
 
 

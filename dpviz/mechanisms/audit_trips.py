@@ -63,7 +63,7 @@ PEOPLE = (
 """One person's trips, all on one pair or on pairs of several nodes of each stage: for mechanisms that take more than one."""
 
 
-def flows_seen(release: FlowRelease) -> Sight:
+def read_flow_release(release: FlowRelease) -> Sight:
     """What a release of trips shows: all pairs of all stages, as measured and as released, which of them exist, and its texts."""
     numbers, log_chance = manifest_numbers(release), 0.0
     for stage, at in enumerate(release.stages):
@@ -82,7 +82,7 @@ def _regular(fan_outs: tuple[int, ...]) -> Regions:
     levels = [f"level {depth}" for depth in range(1, len(sizes) + 1)]
     leaf = np.arange(sizes[-1])
     table = pd.DataFrame(
-        {name: [f"{name}: {place}" for place in leaf // (sizes[-1] // size)] for name, size in zip(levels, sizes, strict=True)}
+        {name: [f"{name}: {leaf_number}" for leaf_number in leaf // (sizes[-1] // size)] for name, size in zip(levels, sizes, strict=True)}
     )
     return Regions.from_table(table, levels=levels)
 

@@ -141,7 +141,7 @@ class Settings:
         """Every setting and its value."""
         return {declared.name: getattr(self, declared.name) for declared in fields(self)}
 
-    def changed(self) -> dict[str, Any]:
+    def non_defaults(self) -> dict[str, Any]:
         """The settings that differ from their defaults."""
         return {rule.name: getattr(self, rule.name) for rule in self.rules() if getattr(self, rule.name) != rule.default}
 

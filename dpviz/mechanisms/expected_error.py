@@ -20,7 +20,7 @@ from dpviz.space.workloads import area_share
 
 
 def deepest(rectangles: Integers, weight: Integers | None = None) -> int:
-    """The largest sum of the weights of the rectangles that hold one and the same place; at least 0.
+    """The largest sum of the weights of rectangles that share a point; at least 0.
 
     A line sweeps over the columns. A binary tree over the rows keeps, for every node, the largest sum of what lies under it and not
     over all of it, as a list of the columns where that changes; the lists of a level are made from those below, all at once. A
@@ -61,10 +61,10 @@ def _level(below: Integers, whole: Integers) -> Integers:
     node, column, value = np.concatenate([np.stack([below[0] // 2, *below[1:]]), whole], axis=1)
     order = np.lexsort((column, node))
     node, column, value, kind = node[order], column[order], value[order], kind[order]
-    place, fresh = np.arange(len(node)), np.diff(node, prepend=-1) > 0
-    start = np.maximum.accumulate(np.where(fresh, place, 0))
+    index, fresh = np.arange(len(node)), np.diff(node, prepend=-1) > 0
+    start = np.maximum.accumulate(np.where(fresh, index, 0))
     over = np.concatenate([[0], np.cumsum(np.where(kind == 2, value, 0))])
-    latest = (np.maximum.accumulate(np.where(kind == side, place, -1)) for side in (0, 1))
+    latest = (np.maximum.accumulate(np.where(kind == side, index, -1)) for side in (0, 1))
     left, right = (np.where(seen >= start, value[seen], 0) for seen in latest)
     found = np.stack([node, column, over[1:] - over[start] + np.maximum(left, right)])
     ends = np.append((node[1:] != node[:-1]) | (column[1:] != column[:-1]), True)
@@ -79,7 +79,7 @@ MOST_BOXES = 2**14
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Boxes:
-    """Questions to tune by. PUBLIC.
+    """Boxes to tune by. PUBLIC.
 
     Attributes:
         domain: the public frame.
@@ -101,13 +101,13 @@ class Boxes:
 
     @cached_property
     def most_inside(self) -> int:
-        """The largest number of boxes that hold one and the same place."""
+        """The largest number of boxes that share a point."""
         return deepest(self.lattice)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Asked:
-    """Questions asked of private points. PRIVATE.
+class BoxQueries:
+    """Public boxes and the private points whose records they count. PRIVATE.
 
     Attributes:
         points: private.
@@ -143,8 +143,8 @@ def tuning_boxes(domain: Domain, sizes: tuple[float, ...], per_size: int, seed: 
     """
     if not 1 <= len(sizes) * per_size <= MOST_BOXES:
         raise SettingError(f"Tuning needs from 1 to {MOST_BOXES:,} boxes.")
-    drawn = [area_share(domain, size**2, per_size, seed + place) for place, size in enumerate(sizes)]
-    return Boxes(domain=domain, lattice=domain.lattice(np.concatenate(drawn)).astype(np.int64))
+    boxes = [area_share(domain, size**2, per_size, seed + index) for index, size in enumerate(sizes)]
+    return Boxes(domain=domain, lattice=domain.lattice(np.concatenate(boxes)).astype(np.int64))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -240,14 +240,14 @@ class Expected:
 
     Attributes:
         error: (q,) bounds on the expected absolute error, computed without cancellation (see `clipped_scores`).
-        moved: public bound on the sum over boxes of how much one added or removed record changes `error`.
+        moved: public bound on how much one added or removed record changes `error`, summed over all boxes.
     """
 
     error: Floats
     moved: float
 
 
-def expected_grid(asked: Asked, side: int, budget: PureBudget, *, bound: str = "tight") -> Expected:
+def expected_grid(queries: BoxQueries, side: int, budget: PureBudget, *, bound: str = "tight") -> Expected:
     """Bounds on the expected absolute error of a side x side grid of noisy counts.
 
     "paper" is |sum alpha c - d| + lambda sum alpha, with alpha the share of each cell in the box, c its count, d the true
@@ -259,7 +259,7 @@ def expected_grid(asked: Asked, side: int, budget: PureBudget, *, bound: str = "
     which the mean error cannot exceed (Jensen's inequality).
 
     Args:
-        asked: the questions, and the points.
+        queries: the boxes, and the points.
         side: cells per side, at most the lattice's.
         budget: for the counts.
         bound: "tight" or "paper".
@@ -273,9 +273,9 @@ def expected_grid(asked: Asked, side: int, budget: PureBudget, *, bound: str = "
     Source:
         Fanaeepour, Rubinstein, 2017, Theorem 7.1 (i); "tight" is ours.
     """
-    cover = grid_cover(asked.boxes, side)
-    noise = noise_part(cover, budget, asked.points.contributions, bound)
-    return Expected(error=combined(grid_bias(asked, side), noise, bound), moved=cover.most_cut)
+    cover = grid_cover(queries.boxes, side)
+    noise = noise_part(cover, budget, queries.points.contributions, bound)
+    return Expected(error=combined(grid_bias(queries, side), noise, bound), moved=cover.most_cut)
 
 
 @lru_cache(maxsize=64)
@@ -285,11 +285,11 @@ def grid_cover(boxes: Boxes, side: int) -> Cover:
     return Cover.of(boxes.lattice, lines, lines)
 
 
-def grid_bias(asked: Asked, side: int) -> Floats:
+def grid_bias(queries: BoxQueries, side: int) -> Floats:
     """(q,) error of a grid without noise, |sum alpha c - d|: that of assuming uniformity inside cells. PRIVATE."""
-    lines = snapped(side, asked.points.domain.side)
-    answer = grid_cover(asked.boxes, side).weighted(CornerCounts(points=asked.points, columns=lines, rows=lines).at)
-    return np.asarray(np.abs(answer - asked.truth))
+    lines = snapped(side, queries.points.domain.side)
+    answer = grid_cover(queries.boxes, side).weighted(CornerCounts(points=queries.points, columns=lines, rows=lines).at)
+    return np.asarray(np.abs(answer - queries.truth))
 
 
 def combined(bias: Floats, noise: Floats, bound: str) -> Floats:

@@ -37,18 +37,20 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
     Class attributes:
         audit_inputs: made-up neighbours for audits; another list where faults would not show on the usual one.
 
-    A mechanism in full, which counts the whole domain and nothing else:
+    A mechanism in full, which counts the quarters of the domain:
 
+    >>> from dpviz.privacy.budget import require_pure
+    >>> from dpviz.space.grids import quadtree
     >>> @dataclass(frozen=True, kw_only=True)
-    ... class Total(PointMechanism):
-    ...     key, title, summary = "total", "Total", "Counts the whole domain with noise."
+    ... class Quarters(PointMechanism):
+    ...     key, title, summary = "quarters", "Quarters", "Counts the quarters of the domain with noise."
     ...     def release(self, points, budget, entropy):
-    ...         counter, tree = NoisyCounts(points=points, entropy=entropy), quadtree(points.domain, 0)
-    ...         counted = counter.count_levels(tree, [require_pure(budget, self.title).epsilon])
-    ...         return counter.make_release(Finish(mechanism=self, budget=budget), tree, *counted)
+    ...         counter, tree = NoisyCounts(points=points, entropy=entropy), quadtree(points.domain, 1)
+    ...         epsilons = all_on_leaves(tree, require_pure(budget, self.title).epsilon)
+    ...         return counter.make_release(Finish(mechanism=self, budget=budget), tree, *counter.count_levels(tree, epsilons))
     >>> points = PointCounts.from_matrix(np.ones((4, 4), int))
-    >>> Total().release(points, PureBudget(1000), Entropy.seeded(1)).count.tolist()
-    [16.0]
+    >>> Quarters().release(points, PureBudget(1000), Entropy.seeded(1)).count.tolist()
+    [16.0, 4.0, 4.0, 4.0, 4.0]
     """
 
     family: ClassVar[str] = "points"
@@ -86,11 +88,11 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
 
 @dataclass(frozen=True, kw_only=True)
 class Finish:
-    """What a release says about itself beyond its counts.
+    """What is done to noisy counts before they are released, and what the release says about itself.
 
     Attributes:
         mechanism: the settings that made it.
-        budget: what was handed in.
+        budget: what the mechanism was given.
         unprotected: what it took as public, beyond the domain and the settings.
         notes: settings that had to be cut, and why less than the budget was spent.
         approximate: why the stated spread is only approximate; None if it is exact for the partitions as they are.
@@ -111,11 +113,11 @@ class Finish:
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyCounts:
-    """One run on private points: draws the noise and writes the receipt beside it.
+    """One run on private points: adds the noise to counts and keeps the receipt of what that cost.
 
     Attributes:
         points: the private input; its contribution bound scales every sensitivity.
-        entropy: where randomness comes from.
+        entropy: where noise comes from.
         steps: the spendings so far.
         notes: what had to be cut so far, for the receipt.
     """
@@ -131,10 +133,10 @@ class NoisyCounts:
         if not isinstance(self.entropy, Entropy):
             raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
 
-    def grows(self, nodes: int) -> bool:
-        """Whether memory holds a tree of so many nodes; if not, the tree ends where it is and the receipt says so.
+    def has_room(self, nodes: int) -> bool:
+        """Whether memory has room for a tree of so many nodes; if not, the tree must end where it is, and the receipt says so.
 
-        Released numbers alone may decide how many nodes there would be: then ending is post-processing.
+        Released numbers alone may decide how many nodes there would be: then to end is post-processing.
         """
         if nodes <= MOST_GROWN:
             return True
@@ -144,14 +146,14 @@ class NoisyCounts:
     def count(
         self, purpose: str, true: Integers, epsilon: Fraction, level: int | None = None, *, instead: bool = False
     ) -> tuple[Integers, float]:
-        """Count disjoint places with exact noise.
+        """Count disjoint nodes with exact noise.
 
         Args:
             purpose: for the receipt.
-            true: (k,) true counts of places no two of which share a record.
+            true: (k,) true counts of nodes, no two of which share a record.
             epsilon: what one unit loses here.
             level: level of the tree, 0 for the whole domain; for the receipt.
-            instead: in place of later steps, on paths that end here.
+            instead: whether this count replaces later steps, on paths that end here.
 
         Returns:
             (k,) noisy counts, and the variance of the noise on each.
@@ -195,8 +197,8 @@ class NoisyCounts:
                 nodes = np.arange(tree.starts[depth], tree.starts[depth + 1])
                 ends, here = nodes[tree.children[nodes] == 0], nodes[tree.children[nodes] > 0]
                 if ends.size:
-                    rest = sum(epsilons[depth:], Fraction(0))
-                    noisy[ends], variance[ends] = self.count("counts of early leaves", true[ends], rest, depth, instead=True)
+                    remaining = sum(epsilons[depth:], Fraction(0))
+                    noisy[ends], variance[ends] = self.count("counts of early leaves", true[ends], remaining, depth, instead=True)
             if epsilon:
                 noisy[here], variance[here] = self.count("counts", true[here], epsilon, depth)
         return noisy, variance

@@ -12,7 +12,7 @@ import numpy as np
 from dpviz.arrays import Integers, Places
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError, SettingError
-from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, flows_seen
+from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, read_flow_release
 from dpviz.mechanisms.base import BOUNDED, LevelError, Mechanism
 from dpviz.privacy.audit import Neighbours, Sight
 from dpviz.privacy.budget import Budget, ZcdpBudget
@@ -103,7 +103,7 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
         """The mechanism on one trip more or elsewhere, and on one person's several trips where it takes these."""
 
         def run(flows: Flows) -> Callable[[Entropy], Sight]:
-            return lambda entropy: flows_seen(self.release(flows, budget, entropy))
+            return lambda entropy: read_flow_release(self.release(flows, budget, entropy))
 
         inputs = [(pair.words, pair.inputs(moved=self.neighbours == BOUNDED)) for pair in (*TRIPS, *PEOPLE)]
         return [Neighbours(words=words, one=run(one), other=run(other)) for words, (one, other) in inputs if self._takes(one)]
@@ -131,11 +131,11 @@ def _stddev(release: FlowRelease, level: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyFlows:
-    """One run on private trips: draws the noise and writes the receipt beside it.
+    """One run on private trips: adds the noise to counts and keeps the receipt of what that cost.
 
     Attributes:
         flows: the private input; its contribution bound scales every sensitivity.
-        entropy: where randomness comes from.
+        entropy: where noise comes from.
         neighbours: "bounded": one unit's m trips are replaced by m others; "add_remove": they are added or removed.
         steps: the spendings so far.
 
@@ -168,7 +168,7 @@ class NoisyFlows:
         return discrete_gaussian(true, ZcdpBudget(rho), self.entropy, self.squared_sensitivity)
 
     def record(self, purpose: str, rho: Fraction, stage: int, counts: int) -> None:
-        """Write a Gaussian measurement down."""
+        """Add a Gaussian measurement to the receipt."""
         self.steps.append(
             Step(
                 purpose=purpose,

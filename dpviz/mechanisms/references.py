@@ -12,7 +12,7 @@ from dpviz.arrays import Floats
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_points import MEDIANS, Added
 from dpviz.mechanisms.base import Share, setting
-from dpviz.mechanisms.expected_error import Asked, grid_bias
+from dpviz.mechanisms.expected_error import BoxQueries, grid_bias
 from dpviz.mechanisms.noisy_counts import Finish, NoisyCounts, PointMechanism, all_on_leaves
 from dpviz.mechanisms.points.median_tree import Halving, grow
 from dpviz.mechanisms.points.quadtree import prune
@@ -120,13 +120,13 @@ class ExactTunedGrid(GridTuning):
         budget = require_pure(budget, self.title)
         counter = NoisyCounts(points=points, entropy=entropy)
         self.check(points.domain)
-        asked = Asked(points=points, boxes=self.boxes(points.domain))
-        floor = np.maximum(asked.truth, self.rho(int(points.count.sum()) if self.declared_total is None else self.declared_total))
-        tried = (self._tried(counter, asked, budget, size.side) for size in self.candidates(points.domain))
+        queries = BoxQueries(points=points, boxes=self.boxes(points.domain))
+        floor = np.maximum(queries.truth, self.rho(int(points.count.sum()) if self.declared_total is None else self.declared_total))
+        tried = (self._try_size(counter, queries, budget, size.side) for size in self.candidates(points.domain))
         best, _ = min(tried, key=lambda each: float((each[1] / floor).mean()))
         return best
 
-    def _tried(self, counter: NoisyCounts, asked: Asked, budget: PureBudget, side: int) -> tuple[Release, Floats]:
+    def _try_size(self, counter: NoisyCounts, queries: BoxQueries, budget: PureBudget, side: int) -> tuple[Release, Floats]:
         """One size of grid, counted with all of the budget or exactly; its (q,) absolute errors. PRIVATE."""
         counter, domain = replace(counter, steps=[], notes=[]), counter.points.domain
         tree = grid(domain, side, side)
@@ -135,9 +135,9 @@ class ExactTunedGrid(GridTuning):
         finish = Finish(mechanism=self, budget=budget, notes=notes, unprotected=unprotected, least_squares=self.counts == "noisy")
         if self.counts == "exact":
             exact = tree.sums(counter.points.column, counter.points.row, counter.points.count).astype(np.float64)
-            return counter.make_release(finish, tree, exact, np.zeros(len(tree))), grid_bias(asked, side)
+            return counter.make_release(finish, tree, exact, np.zeros(len(tree))), grid_bias(queries, side)
         release = counter.make_release(finish, tree, *counter.count_levels(tree, all_on_leaves(tree, budget.epsilon)))
-        return release, np.abs(release.answer(domain.coordinates(asked.boxes.lattice)) - asked.truth)
+        return release, np.abs(release.answer(domain.coordinates(queries.boxes.lattice)) - queries.truth)
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
         """Everything goes to counts; nothing pays for the choice."""

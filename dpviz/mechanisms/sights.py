@@ -15,21 +15,21 @@ Numbers = dict[Hashable, float]
 
 
 def manifest_numbers(release: Release | FlowRelease) -> Numbers:
-    """What a manifest says beside tables: texts, each once, what each step cost and how it was noised, and its contents."""
+    """What a manifest says beside its tables: each text once, the cost and noise of each step, and its contents."""
     receipt = release.receipt
-    told = (receipt.unit, receipt.neighbours, receipt.total, receipt.contributions, receipt.converted)
-    texts = (*map(str, told), *receipt.notes, *receipt.unprotected, *release.steps)
+    facts = (receipt.unit, receipt.neighbours, receipt.total, receipt.contributions, receipt.converted)
+    texts = (*map(str, facts), *receipt.notes, *receipt.unprotected, *release.steps)
     numbers: Numbers = {("text", text): 1.0 for text in texts}
-    for place, step in enumerate(receipt.steps):
-        numbers["numbers measured in step", place, step.purpose] = -1 if step.counts is None else step.counts
-        numbers["amount of step", place, step.purpose, step.level, step.noise, step.instead] = float(step.amount)
-        numbers["scale of step", place], numbers["sensitivity of step", place] = float(step.scale), float(step.sensitivity)
-        numbers["delta of step", place] = float(step.delta)
+    for number, step in enumerate(receipt.steps):
+        numbers["numbers measured in step", number, step.purpose] = -1 if step.counts is None else step.counts
+        numbers["amount of step", number, step.purpose, step.level, step.noise, step.instead] = float(step.amount)
+        numbers["scale of step", number], numbers["sensitivity of step", number] = float(step.scale), float(step.sensitivity)
+        numbers["delta of step", number] = float(step.delta)
     return numbers | dict(_leaves(contents_facts(release), ("manifest",)))
 
 
 def _leaves(facts: object, name: tuple[Hashable, ...]) -> Iterator[tuple[Hashable, float]]:
-    """Each number and each text of a manifest, by its place in it."""
+    """Each number and each text of a manifest, by the path of keys that leads to it."""
     if isinstance(facts, dict | list):
         for key, value in facts.items() if isinstance(facts, dict) else enumerate(facts):
             yield from _leaves(value, (*name, key))
@@ -42,7 +42,7 @@ def _leaves(facts: object, name: tuple[Hashable, ...]) -> Iterator[tuple[Hashabl
 def largest_chance(variance: Floats) -> float:
     """The largest chance of any whole-number noise of (k,) variances: 1 / sqrt(1 + 2 variance) each.
 
-    No symmetric log-concave law on whole numbers has more at 0.
+    No symmetric log-concave distribution on whole numbers has more at 0.
 
     Source:
         Bobkov, Marsiglietti, Melbourne, "Concentration functions and entropy bounds for discrete log-concave distributions", 2022.

@@ -18,7 +18,7 @@ from dpviz.data.indexes import CornerCounts
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.audit_points import TUNING, Added
 from dpviz.mechanisms.base import Share, setting, shares_of
-from dpviz.mechanisms.expected_error import Asked, Boxes, Expected, Sums, expected_grid, grid_bias, grid_cover, tuning_boxes
+from dpviz.mechanisms.expected_error import Boxes, BoxQueries, Expected, Sums, expected_grid, grid_bias, grid_cover, tuning_boxes
 from dpviz.mechanisms.noisy_counts import NoisyCounts, PointMechanism
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.points.uniform_grid import UniformGrid
@@ -122,7 +122,7 @@ PAPER_SIZES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.8)
 class Candidate(Protocol):
     """A way to release whose expected error on boxes can be written down."""
 
-    def expected(self, asked: Asked, budget: PureBudget) -> Expected:
+    def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
         """Bounds on its absolute error on boxes with `budget`, and how much one record moves them."""
 
 
@@ -131,13 +131,13 @@ class Choice:
     """What tuning decided.
 
     Attributes:
-        place: of the chosen candidate.
-        rest: what is left of epsilon.
+        index: of the chosen candidate in the list.
+        remaining: what is left of epsilon.
         unprotected: what it took as public.
     """
 
-    place: int
-    rest: Fraction
+    index: int
+    remaining: Fraction
     unprotected: tuple[str, ...] = ()
 
 
@@ -189,22 +189,22 @@ class Tuning(PointMechanism):
             and rho, which is made from the noisy or the declared total. See `clipped_scores` for the choice.
         """
         if len(candidates) == 1:
-            return Choice(place=0, rest=budget.epsilon)
-        amount, rest, total = self._total(counter, budget)
+            return Choice(index=0, remaining=budget.epsilon)
+        amount, remaining, total = self._total(counter, budget)
         step = choice_step(purpose, amount, self.law, counter.points.contributions, len(candidates))
-        scores = self.scores(counter.points, PureBudget(rest), total, candidates)
+        scores = self.scores(counter.points, PureBudget(remaining), total, candidates)
         counter.steps.append(step)
-        place = choose(scores, step, counter.points.contributions, counter.entropy)
+        index = choose(scores, step, counter.points.contributions, counter.entropy)
         declared = self.declared_total is not None
         unprotected = (f"the declared number of records ({self.declared_total:,})",) if declared else ()
-        return Choice(place=place, rest=rest, unprotected=unprotected)
+        return Choice(index=index, remaining=remaining, unprotected=unprotected)
 
     def scores(self, points: PointCounts, budget: PureBudget, total: int, candidates: Sequence[Candidate]) -> Scores:
         """How the candidates would do with `budget`. PRIVATE."""
-        asked = Asked(points=points, boxes=self.boxes(points.domain))
-        found = [candidate.expected(asked, budget) for candidate in candidates]
+        queries = BoxQueries(points=points, boxes=self.boxes(points.domain))
+        found = [candidate.expected(queries, budget) for candidate in candidates]
         errors, moved = np.stack([each.error for each in found]), [each.moved for each in found]
-        return clipped_scores(errors, asked.truth, self.rho(total), self.clip, moved, asked.boxes.most_inside)
+        return clipped_scores(errors, queries.truth, self.rho(total), self.clip, moved, queries.boxes.most_inside)
 
     def rho(self, total: int) -> float:
         """The sanity bound: delta times the total, which counts as 100 at least."""
@@ -248,7 +248,7 @@ class Tuning(PointMechanism):
 
 
 class ReleasableCandidate(Candidate, Protocol):
-    """A candidate together with the mechanism that it stands for."""
+    """A candidate together with the mechanism that releases it."""
 
     @property
     def mechanism(self) -> PointMechanism:
@@ -277,9 +277,9 @@ class GridCandidate:
         """Its cells, and the groups of 2 x 2 above them."""
         return sum((-(-self.value >> level)) ** 2 for level in range(max(1, (self.value - 1).bit_length()) + 1))
 
-    def expected(self, asked: Asked, budget: PureBudget) -> Expected:
+    def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
         """See `expected_grid`, "tight"."""
-        return expected_grid(asked, self.value, budget)
+        return expected_grid(queries, self.value, budget)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,11 +313,11 @@ class HeightCandidate(TreeCandidate):
         """The height."""
         return self.mechanism.height
 
-    def expected(self, asked: Asked, budget: PureBudget) -> Expected:
+    def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
         """Bounds for every box at once."""
-        noise = TreeNoise.of(self.mechanism, asked.points.domain, budget, asked.points.contributions)
-        error = np.sqrt(grid_bias(asked, noise.sides[-1]) ** 2 + answer_variance(asked.boxes, noise))
-        return Expected(error=error, moved=grid_cover(asked.boxes, noise.sides[-1]).most_cut)
+        noise = TreeNoise.of(self.mechanism, queries.points.domain, budget, queries.points.contributions)
+        error = np.sqrt(grid_bias(queries, noise.sides[-1]) ** 2 + answer_variance(queries.boxes, noise))
+        return Expected(error=error, moved=grid_cover(queries.boxes, noise.sides[-1]).most_cut)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,29 +344,29 @@ class PruningCandidate(TreeCandidate):
         """The threshold."""
         return self.mechanism.prune
 
-    def expected(self, asked: Asked, budget: PureBudget) -> Expected:
+    def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
         """Bounds for every box at once, level by level."""
-        noise = TreeNoise.of(self.mechanism, asked.points.domain, budget, asked.points.contributions)
-        counts = _counts(asked, noise.sides)
+        noise = TreeNoise.of(self.mechanism, queries.points.domain, budget, queries.points.contributions)
+        counts = _counts(queries, noise.sides)
         levels = _kept(counts, self.mechanism.prune)
         ends = [_sums(np.where(leaf, count, 0)) for count, (_, leaf) in zip(counts, levels, strict=True)]
-        answer = np.sum([grid_cover(asked.boxes, side).weighted(each) for side, each in zip(noise.sides, ends, strict=True)], axis=0)
+        answer = np.sum([grid_cover(queries.boxes, side).weighted(each) for side, each in zip(noise.sides, ends, strict=True)], axis=0)
         masks = ((_sums(kept), _sums(leaf)) for kept, leaf in levels)
         known = ((side, each, *sums) for side, each, sums in zip(noise.sides, noise.variance, masks, strict=True))
-        error = np.sqrt((answer - asked.truth) ** 2 + canonical_variance(asked.boxes, known))
-        return Expected(error=error, moved=self._moved(asked, noise))
+        error = np.sqrt((answer - queries.truth) ** 2 + canonical_variance(queries.boxes, known))
+        return Expected(error=error, moved=self._moved(queries, noise))
 
-    def _moved(self, asked: Asked, noise: TreeNoise) -> float:
+    def _moved(self, queries: BoxQueries, noise: TreeNoise) -> float:
         if not self.mechanism.prune:
-            return grid_cover(asked.boxes, noise.sides[-1]).most_cut
-        cut = max(grid_cover(asked.boxes, side).most_cut for side in noise.sides)
+            return grid_cover(queries.boxes, noise.sides[-1]).most_cut
+        cut = max(grid_cover(queries.boxes, side).most_cut for side in noise.sides)
         return cut * (max(math.ceil(self.mechanism.prune), 1) + math.sqrt(max(noise.added, *noise.variance)))
 
 
-def _counts(asked: Asked, sides: tuple[int, ...]) -> list[Integers]:
+def _counts(queries: BoxQueries, sides: tuple[int, ...]) -> list[Integers]:
     """Per depth, (side, side) true counts of the nodes of a complete tree. PRIVATE."""
-    lines = np.arange(0, asked.points.domain.side + 1, asked.points.domain.side // sides[-1], dtype=np.int32)
-    sums = CornerCounts(points=asked.points, columns=lines, rows=lines).table
+    lines = np.arange(0, queries.points.domain.side + 1, queries.points.domain.side // sides[-1], dtype=np.int32)
+    sums = CornerCounts(points=queries.points, columns=lines, rows=lines).table
     return [np.diff(np.diff(sums[::step, ::step], axis=0), axis=1) for step in (sides[-1] // side for side in sides)]
 
 
@@ -410,7 +410,7 @@ class Tunable:
     """One setting that can be tuned.
 
     Attributes:
-        values: to choose from unless said otherwise.
+        values: to choose from by default.
         candidate: from a value and a domain.
         whole: values must be whole numbers.
     """

@@ -2,6 +2,8 @@
 
 import pytest
 
+from dpviz.app.points_tabs import EXTRA_TABS
+from dpviz.mechanisms import POINT_FAMILY
 from tests.app.release_walk import at_release, publish, published, write_texts
 from tests.app.test_compare_page import LINK, compare_app, finished, started
 from tests.app.walk import FLIGHTS, drawn, fine, points_app, press_draw, trips_app, trips_drawn
@@ -44,3 +46,8 @@ def test_the_release_page_publishes_a_draw_of_it():
     write_texts(app)
     publish(app)
     assert published(app).manifest["contents"]["mechanism"] == "their_halves"
+
+
+def test_every_tab_that_a_mechanism_names_has_something_that_draws_it():
+    named = {kind.extra_tab for kind in POINT_FAMILY.choices.values()} - {""}
+    assert named == {"Split objective"} == {*EXTRA_TABS}

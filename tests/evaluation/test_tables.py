@@ -9,7 +9,7 @@ from dpviz.evaluation.compare import compare
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.metrics import error_by_size, evaluate
 from dpviz.evaluation.rows import rows_of
-from dpviz.evaluation.study import by_size, trip_figures, true_to
+from dpviz.evaluation.study import group_by_size, trip_figures, with_true_counts
 from dpviz.evaluation.tables import frontier, summary, tidy
 from dpviz.mechanisms import ExactKdtree, Identity, Quadtree, TopDown
 from tests.evaluation.test_compare import COMMUTERS, CROWD, study
@@ -88,7 +88,7 @@ def test_errors_of_points_come_apart():
     assert coarse["uniformity"] > 1
     assert cells["uniformity"] == pytest.approx(0, abs=1e-9)
     run = study().runs()[0]
-    held = true_to(study().release(run), CROWD)
+    held = with_true_counts(study().release(run), CROWD)
     assert held.count[0] == 500
 
 
@@ -107,6 +107,6 @@ def test_errors_of_trips_come_apart_and_add_up():
 
 def test_sizes_go_by_powers_of_ten():
     truth = np.array([0, 1, 9, 10, 99, 100, 10**9])
-    found = {name: members.tolist() for name, members in by_size(truth)}
+    found = {name: members.tolist() for name, members in group_by_size(truth)}
     assert list(found) == ["size 0", "size 1-9", "size 10-99", "size 100-999", "size 1000000000-9999999999"]
     assert sum(map(np.array, found.values())).tolist() == [1] * 7

@@ -233,7 +233,7 @@ def test_a_worker_that_dies_is_told_and_another_one_goes_on(patient):
 
 def test_workers_that_cannot_start_are_told(monkeypatch):
     monkeypatch.setattr(workers_module, "_START", "raise SystemExit")
-    monkeypatch.setattr(compare_module, "_popped", lambda left: None)
+    monkeypatch.setattr(compare_module, "_take_next", lambda left: None)
     with pytest.raises(DpvizError, match="before its first run"):
         list(compare(study(), workers=2))
 

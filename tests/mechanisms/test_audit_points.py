@@ -5,7 +5,7 @@ import pytest
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms import Identity, Quadtree
-from dpviz.mechanisms.audit_points import ACROSS, PERSON, SPREAD, Added, seen
+from dpviz.mechanisms.audit_points import ACROSS, PERSON, SPREAD, Added, read_points_release
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 
@@ -21,7 +21,7 @@ def test_neighbouring_points_differ_by_one_person(added):
 def test_an_attacker_sees_places_numbers_and_words_of_a_release():
     points = PointCounts.from_matrix(np.eye(4, dtype=int))
     release = Quadtree(height=2).release(points, PureBudget(10), Entropy.seeded(1))
-    sight = seen(release, (3, 0))
+    sight = read_points_release(release, (3, 0))
     path = [(0, 0, 4, 4), (2, 0, 4, 2), (3, 0, 4, 1)]
     for depth, box in enumerate(path):
         assert sight.numbers["count at depth", depth] == sight.numbers["count in", *box]
@@ -31,10 +31,10 @@ def test_an_attacker_sees_places_numbers_and_words_of_a_release():
     assert 0 < sight.chance < 0.5
 
 
-def test_the_chance_is_that_of_the_noises_that_are_seen():
-    """65 nodes, of which a path of two is seen: the root's count is a sum and not measured."""
+def test_the_chance_is_that_of_the_noises_that_are_looked_at():
+    """65 nodes, of which a path of two is read_points_release: the root's count is a sum and not measured."""
     release = Identity(order=3).release(PointCounts.from_matrix(np.zeros((8, 8), int)), PureBudget(2), Entropy.seeded(1))
     few = Identity(order=2).release(PointCounts.from_matrix(np.zeros((4, 4), int)), PureBudget(2), Entropy.seeded(1))
     one = 1 / np.sqrt(1 + 2 * release.noise_variance[-1])
-    assert seen(release, (0, 0)).chance == pytest.approx(one)
-    assert seen(few, (0, 0)).chance == pytest.approx(one**16)
+    assert read_points_release(release, (0, 0)).chance == pytest.approx(one)
+    assert read_points_release(few, (0, 0)).chance == pytest.approx(one**16)

@@ -5,7 +5,7 @@ import pytest
 
 from dpviz.evaluation.audits import audit_budget
 from dpviz.mechanisms import FlatGaussian, TopDown
-from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, Moved, flows_seen
+from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, Moved, read_flow_release
 from dpviz.privacy.budget import ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 
@@ -30,5 +30,5 @@ def test_an_attacker_sees_every_stage_of_trips():
     numbers = pair.one(Entropy.seeded(1)).numbers
     assert {name[:4] for name in numbers if name[0] == "trips"} >= {("trips", 0, 0, 0), ("trips", 1, 0, 1), ("trips", 2, 1, 1)}
     flows, _ = Moved((2,), (5, 0)).inputs(moved=True)
-    sight = flows_seen(FlatGaussian().release(flows, ZcdpBudget(1), Entropy.seeded(2)))
+    sight = read_flow_release(FlatGaussian().release(flows, ZcdpBudget(1), Entropy.seeded(2)))
     assert sight.chance == pytest.approx(1 / 9, rel=0.3)

@@ -82,7 +82,7 @@ def test_settings_are_frozen_and_unknown_ones_refused(mechanism):
 
 @ROWS
 def test_what_is_set_is_told_from_the_defaults_and_builds_the_same_again(mechanism):
-    assert mechanism().changed() == {}
+    assert mechanism().non_defaults() == {}
     assert mechanism.from_settings(mechanism().chosen()) == mechanism()
     with pytest.raises(SettingError, match="no setting 'no_such_setting'"):
         mechanism.from_settings({"no_such_setting": 1})

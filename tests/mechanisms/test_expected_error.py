@@ -13,8 +13,8 @@ from dpviz.errors import SettingError
 from dpviz.evaluation.metrics import true_answers
 from dpviz.mechanisms import UniformGrid
 from dpviz.mechanisms.expected_error import (
-    Asked,
     Boxes,
+    BoxQueries,
     combined,
     deepest,
     expected_grid,
@@ -60,7 +60,9 @@ def shares(boxes: Boxes, side: int) -> np.ndarray:
 @CASES
 def test_true_counts_are_those_of_the_metrics(order, side):
     points, boxes = case(order, side)
-    np.testing.assert_array_equal(Asked(points=points, boxes=boxes).truth, true_answers(points, boxes.domain.coordinates(boxes.lattice)))
+    np.testing.assert_array_equal(
+        BoxQueries(points=points, boxes=boxes).truth, true_answers(points, boxes.domain.coordinates(boxes.lattice))
+    )
 
 
 @CASES
@@ -94,8 +96,8 @@ def test_as_many_boxes_as_are_allowed_on_the_finest_lattice_need_no_table_of_the
     boxes = tuning_boxes(domain, tuple(0.05 * size for size in range(1, 17)), 1000, 7)
     tracemalloc.start()
     try:
-        asked = Asked(points=points, boxes=boxes)
-        truth, bias, _ = asked.truth, grid_bias(asked, 4096), boxes.most_inside
+        queries = BoxQueries(points=points, boxes=boxes)
+        truth, bias, _ = queries.truth, grid_bias(queries, 4096), boxes.most_inside
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -129,9 +131,9 @@ def every_box(points: PointCounts) -> Boxes:
     return Boxes(domain=points.domain, lattice=np.array(lattice))
 
 
-def asked_of(matrix, boxes: Boxes | None = None) -> Asked:
+def queries_of(matrix, boxes: Boxes | None = None) -> BoxQueries:
     points = PointCounts.from_matrix(np.array(matrix).reshape(round(np.size(matrix) ** 0.5), -1))
-    return Asked(points=points, boxes=boxes or every_box(points))
+    return BoxQueries(points=points, boxes=boxes or every_box(points))
 
 
 def small_inputs(side: int):
@@ -152,28 +154,28 @@ def one_more(matrix: np.ndarray):
 @BOUNDS
 @pytest.mark.parametrize("epsilon", ["0.3", "2"])
 def test_the_true_mean_error_stays_below_the_bound(bound, epsilon):
-    asked, runs = asked_of(np.random.default_rng(1).poisson(4, (8, 8)) * (np.eye(8, dtype=int) * 3 + 1)), 100
+    queries, runs = queries_of(np.random.default_rng(1).poisson(4, (8, 8)) * (np.eye(8, dtype=int) * 3 + 1)), 100
     for side in (2, 3, 8):
-        wanted = expected_grid(asked, side, PureBudget(epsilon), bound=bound).error
-        boxes = asked.points.domain.coordinates(asked.boxes.lattice)
+        wanted = expected_grid(queries, side, PureBudget(epsilon), bound=bound).error
+        boxes = queries.points.domain.coordinates(queries.boxes.lattice)
         streams = Entropy.seeded(side).spawn(runs)
-        releases = (UniformGrid(side=side).release(asked.points, PureBudget(epsilon), entropy) for entropy in streams)
-        mean = np.mean([np.abs(release.answer(boxes) - asked.truth) for release in releases], axis=0)
+        releases = (UniformGrid(side=side).release(queries.points, PureBudget(epsilon), entropy) for entropy in streams)
+        mean = np.mean([np.abs(release.answer(boxes) - queries.truth) for release in releases], axis=0)
         assert (mean <= wanted * (1 + 5 / np.sqrt(runs))).all()
         if bound == "tight":
             assert mean.sum() > 0.7 * wanted.sum()
 
 
 def test_no_error_and_no_record_is_in_a_repr():
-    asked = asked_of(np.full((4, 4), 7777))
-    for private in (asked, expected_grid(asked, 2, BUDGET)):
+    queries = queries_of(np.full((4, 4), 7777))
+    for private in (queries, expected_grid(queries, 2, BUDGET)):
         assert not any(character.isdigit() for character in repr(private).split(" at ")[0])
 
 
 def test_the_papers_bound_grows_with_the_number_of_cells_where_the_error_grows_with_its_root():
-    asked = asked_of(np.zeros((16, 16), int))
-    whole = int(np.argmax((asked.boxes.lattice[:, 2:] - asked.boxes.lattice[:, :2]).sum(axis=1)))
-    paper, tight = (expected_grid(asked, 16, BUDGET, bound=bound).error[whole] for bound in ("paper", "tight"))
+    queries = queries_of(np.zeros((16, 16), int))
+    whole = int(np.argmax((queries.boxes.lattice[:, 2:] - queries.boxes.lattice[:, :2]).sum(axis=1)))
+    paper, tight = (expected_grid(queries, 16, BUDGET, bound=bound).error[whole] for bound in ("paper", "tight"))
     assert paper == pytest.approx(256 / 2)
     assert tight == pytest.approx(16 * np.sqrt(2 * np.exp(-2) / (1 - np.exp(-2)) ** 2))
 
@@ -183,9 +185,9 @@ def test_the_papers_bound_grows_with_the_number_of_cells_where_the_error_grows_w
 def test_no_record_moves_the_errors_of_a_grid_by_more_than_the_boxes_that_cut_one_cell(bound, lattice):
     worst = dict.fromkeys(range(1, lattice + 1), 0.0)
     for matrix in small_inputs(lattice):
-        first = asked_of(matrix)
+        first = queries_of(matrix)
         for more in one_more(matrix):
-            second = Asked(points=PointCounts.from_matrix(more), boxes=first.boxes)
+            second = BoxQueries(points=PointCounts.from_matrix(more), boxes=first.boxes)
             for side in worst:
                 before, after = (expected_grid(each, side, BUDGET, bound=bound) for each in (first, second))
                 moved = np.abs(after.error - before.error)
@@ -222,17 +224,17 @@ def largest_change(lattice: int, records: int, sides=(1, 2, 3), inside: int | No
     """The largest change of a whole score by so many records, in units of its sensitivity."""
     worst = 0.0
     for matrix in small_inputs(lattice):
-        first = asked_of(matrix)
+        first = queries_of(matrix)
         for cells in combinations_with_replacement(range(lattice**2), records):
             more = matrix.copy()
             np.add.at(more.ravel(), list(cells), 1)
-            second = Asked(points=PointCounts.from_matrix(more), boxes=first.boxes)
+            second = BoxQueries(points=PointCounts.from_matrix(more), boxes=first.boxes)
             found = []
-            for asked in (first, second):
-                expected = [expected_grid(asked, side, BUDGET) for side in sides if side <= lattice]
+            for queries in (first, second):
+                expected = [expected_grid(queries, side, BUDGET) for side in sides if side <= lattice]
                 errors, moved = np.stack([each.error for each in expected]), [each.moved for each in expected]
-                hold = asked.boxes.most_inside if inside is None else inside
-                found.append(clipped_scores(errors, asked.truth, 1.5, 1.0, moved, hold))
+                hold = queries.boxes.most_inside if inside is None else inside
+                found.append(clipped_scores(errors, queries.truth, 1.5, 1.0, moved, hold))
             assert found[0].sensitivity == found[1].sensitivity
             change = max(abs(a - b) for a, b in zip(found[0].error, found[1].error, strict=True))
             worst = max(worst, change / found[0].sensitivity[0])
@@ -261,16 +263,16 @@ def exact_shares(boxes: np.ndarray, lines: np.ndarray) -> list[list[list[Fractio
 def test_floating_point_is_as_near_to_exact_arithmetic_as_the_sensitivity_allows_for(largest):
     rng = np.random.default_rng(5)
     matrix = rng.integers(0, largest, (8, 8)) * (rng.random((8, 8)) < 0.6)
-    asked, clip = asked_of(matrix), Fraction(1)
+    queries, clip = queries_of(matrix), Fraction(1)
     rho, side = float(matrix.sum() // 100 + 1), 3
-    lines = grid(asked.points.domain, side, side).lines[0]
+    lines = grid(queries.points.domain, side, side).lines[0]
     cells = np.add.reduceat(np.add.reduceat(matrix, lines[:-1], axis=0), lines[:-1], axis=1)
-    error = expected_grid(asked, side, BUDGET, bound="paper").error
-    noise = noise_part(grid_cover(asked.boxes, side), BUDGET, 1, "paper")
-    chosen = rng.choice(len(asked.boxes), 150, replace=False)
-    for box, (across, up) in zip(chosen, exact_shares(asked.boxes.lattice[chosen], lines), strict=True):
+    error = expected_grid(queries, side, BUDGET, bound="paper").error
+    noise = noise_part(grid_cover(queries.boxes, side), BUDGET, 1, "paper")
+    chosen = rng.choice(len(queries.boxes), 150, replace=False)
+    for box, (across, up) in zip(chosen, exact_shares(queries.boxes.lattice[chosen], lines), strict=True):
         answer = sum(b * a * int(cell) for b, row in zip(up, cells, strict=True) for a, cell in zip(across, row, strict=True))
-        truth = int(asked.truth[box])
+        truth = int(queries.truth[box])
         exact = relative(abs(answer - truth), Fraction(float(noise[box])), truth, Fraction(rho), clip) * Fraction(rho)
         found = min(error[box] / max(truth, rho), 1.0) * rho
         assert abs(Fraction(float(found)) - exact) <= Fraction(2) ** -46 * Fraction(rho + rho)
@@ -283,17 +285,17 @@ def test_the_papers_sensitivities_hold_for_a_declared_total_and_are_in_order(bou
     rho, worst = sanity * total, np.zeros(len(sides))
     rng = np.random.default_rng(3)
     for matrix in [*small_inputs(4), rng.poisson(8, (4, 4)), np.diag([0, 0, 500, 0]), np.diag([9, 11, 0, 0])]:
-        first = asked_of(matrix)
+        first = queries_of(matrix)
         noise = np.stack([noise_part(grid_cover(first.boxes, side), BUDGET, 1, bound) for side in sides])
         response = response_sensitivity(total, sanity, noise)
         for more in one_more(matrix):
-            second = Asked(points=PointCounts.from_matrix(more), boxes=first.boxes)
+            second = BoxQueries(points=PointCounts.from_matrix(more), boxes=first.boxes)
             means = [
                 [
-                    (combined(np.minimum(grid_bias(asked, side), total), part, bound) / np.maximum(asked.truth, rho)).mean()
+                    (combined(np.minimum(grid_bias(queries, side), total), part, bound) / np.maximum(queries.truth, rho)).mean()
                     for side, part in zip(sides, noise, strict=True)
                 ]
-                for asked in (first, second)
+                for queries in (first, second)
             ]
             worst = np.maximum(worst, np.abs(np.subtract(*means)) / response)
         assert (response <= overlap_sensitivity(total, sanity, noise) + 1e-15).all()

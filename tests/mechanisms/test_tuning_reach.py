@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpviz.mechanisms import UniformGrid, tuning
-from dpviz.mechanisms.expected_error import Asked, expected_grid
+from dpviz.mechanisms.expected_error import BoxQueries, expected_grid
 from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.tuned import GridSize, TunedGrid
 from dpviz.papers.e2epriv import TUNING_SETS, tuning_counts
@@ -26,18 +26,18 @@ def tried(monkeypatch, key: str, epsilon: float | str = 1, **options) -> tuple[T
     What does not depend on the noise of the run is computed once.
     """
     points, mechanism = counts(key), TunedGrid(sides=TUNING_SETS[key].sides, **options)
-    asked = Asked(points=points, boxes=mechanism.boxes(points.domain))
+    queries = BoxQueries(points=points, boxes=mechanism.boxes(points.domain))
     honest, candidates = lru_cache(GridSize.expected), mechanism.candidates(points.domain)
-    monkeypatch.setattr(tuning, "Asked", lambda **_: asked)
-    monkeypatch.setattr(GridSize, "expected", lambda self, asked, budget: honest(self, asked, budget))
+    monkeypatch.setattr(tuning, "BoxQueries", lambda **_: queries)
+    monkeypatch.setattr(GridSize, "expected", lambda self, queries, budget: honest(self, queries, budget))
     streams = Entropy.seeded(1).spawn(RUNS)
     choices = [mechanism.tune_by(NoisyCounts(points=points, entropy=each), PureBudget(epsilon), "size", candidates) for each in streams]
-    budget, floor = PureBudget(choices[0].rest), np.maximum(asked.truth, mechanism.rho(int(points.count.sum())))
+    budget, floor = PureBudget(choices[0].rest), np.maximum(queries.truth, mechanism.rho(int(points.count.sum())))
     errors = {
-        bound: np.array([(expected_grid(asked, each.side, budget, bound=bound).error / floor).mean() for each in candidates])
+        bound: np.array([(expected_grid(queries, each.side, budget, bound=bound).error / floor).mean() for each in candidates])
         for bound in ("tight", "paper")
     }
-    chosen = np.bincount([choice.place for choice in choices], minlength=len(candidates))
+    chosen = np.bincount([choice.index for choice in choices], minlength=len(candidates))
     print(key, epsilon, options, {bound: error.round(4).tolist() for bound, error in errors.items()}, chosen)
     return mechanism, errors, chosen
 
@@ -101,13 +101,13 @@ def test_on_storage_releases_are_better_than_with_the_smallest_size(monkeypatch)
 
 def measured_errors(points, mechanism: TunedGrid) -> np.ndarray:
     """(c,) mean relative error, same rho, of releases of each candidate, on other boxes than it was tuned by."""
-    asked = Asked(points=points, boxes=type(mechanism)(sizes=mechanism.sizes, seed=99).boxes(points.domain))
-    boxes, floor = points.domain.coordinates(asked.boxes.lattice), np.maximum(asked.truth, mechanism.rho(int(points.count.sum())))
+    queries = BoxQueries(points=points, boxes=type(mechanism)(sizes=mechanism.sizes, seed=99).boxes(points.domain))
+    boxes, floor = points.domain.coordinates(queries.boxes.lattice), np.maximum(queries.truth, mechanism.rho(int(points.count.sum())))
     rest = PureBudget(str(mechanism.shares(points.domain)[-1].share))
     found = []
     for each in mechanism.candidates(points.domain):
         runs = [UniformGrid(side=each.side).release(points, rest, entropy) for entropy in Entropy.seeded(3).spawn(20)]
-        found.append(np.mean([(np.abs(run.answer(boxes) - asked.truth) / floor).mean() for run in runs]))
+        found.append(np.mean([(np.abs(run.answer(boxes) - queries.truth) / floor).mean() for run in runs]))
     return np.array(found)
 
 

@@ -117,7 +117,7 @@ class AreaQuestions(Questions):
     areas: AreaCounts
 
     @staticmethod
-    def checked(areas, workloads):
+    def check_workloads(areas, workloads):
         if set(workloads) - {"areas"}:
             raise SettingError("There is no such workload.")
         return ("areas",)

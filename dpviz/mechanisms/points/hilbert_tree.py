@@ -35,8 +35,8 @@ class HilbertTree(MedianTree):
         around the records in them, so that they reveal nothing but the splits.
 
     Deviations:
-        Splits fall on any place of the curve, empty pieces are split too, and a piece of one place is a leaf, which is counted
-        with what its path has left. On lattices finer than the curve a place is a block of cells. Ranks are measured against
+        Splits fall on any position of the curve, empty pieces are split too, and a piece of one position is a leaf, which is counted
+        with what its path has left. On lattices finer than the curve a position is a block of cells. Ranks are measured against
         n/2 itself, so that a median may use all of its epsilon ("sharp"). Noise is exact and discrete.
 
     >>> import dpviz as dv
@@ -76,7 +76,7 @@ class HilbertTree(MedianTree):
         return Grown(tree=tree, true=along.records(ends))
 
     def _halved(self, counter: NoisyCounts, along: _Along, pieces: Integers, epsilon: Fraction, level: int) -> Integers:
-        """(p, 2) the halves of pieces of the curve, in order; those of one place stay whole."""
+        """(p, 2) the halves of pieces of the curve, in order; those of one position stay whole."""
         first, last = pieces.T
         wide, line = _has_lines(pieces), last.copy()
         line[wide] = self.median(counter, along.nodes(pieces[wide]), epsilon, level)
@@ -99,26 +99,26 @@ class HilbertTree(MedianTree):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class _Along:
-    """Occupied places of the curve, sorted once for all levels, and the records at each. PRIVATE.
+    """Occupied positions of the curve, sorted once for all levels, and the records at each. PRIVATE.
 
     A level's nodes are pieces of the curve, so their records are found by bisection and never moved.
     """
 
-    place: Integers
+    position: Integers
     count: Integers
 
     @classmethod
     def of(cls, points: PointCounts, order: int) -> Self:
         coarser = points.domain.order - order
-        place = hilbert(points.column >> coarser, points.row >> coarser, order)
-        sort = np.argsort(place, kind="stable")
-        return cls(place=place[sort], count=points.count[sort])
+        position = hilbert(points.column >> coarser, points.row >> coarser, order)
+        sort = np.argsort(position, kind="stable")
+        return cls(position=position[sort], count=points.count[sort])
 
     def nodes(self, pieces: Integers) -> NodeValues:
         """The records in (p, 2) disjoint pieces, in order."""
-        begin, end = np.searchsorted(self.place, pieces.T)
+        begin, end = np.searchsorted(self.position, pieces.T)
         start = np.concatenate([[0], np.cumsum(end - begin)])
-        value, count = self.place, self.count
+        value, count = self.position, self.count
         if start[-1] < len(value):
             here = np.arange(start[-1]) + np.repeat(begin - start[:-1], end - begin)
             value, count = value[here], count[here]
@@ -127,7 +127,7 @@ class _Along:
     def records(self, pieces: Integers) -> Integers:
         """(p,) records in (p, 2) pieces."""
         below = np.concatenate([[0], np.cumsum(self.count)])
-        begin, end = np.searchsorted(self.place, pieces.T)
+        begin, end = np.searchsorted(self.position, pieces.T)
         return np.asarray(below[end] - below[begin])
 
 

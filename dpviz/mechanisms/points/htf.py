@@ -66,7 +66,7 @@ class SplitCells:
         """(n,) records in each node."""
         return np.bincount(self.node, self.count, len(self.rectangles)).astype(np.int64)
 
-    def kept(self, keep: Mask) -> Self:
+    def keep(self, keep: Mask) -> Self:
         """Some nodes only, and their cells."""
         if keep.all():
             return self
@@ -96,10 +96,10 @@ class SplitCells:
             return self.row
         return np.where(across[self.node], self.column, self.row)
 
-    def _part(self, place: NDArray[np.int32], line: Integers) -> NDArray[np.int32]:
+    def _part(self, position: NDArray[np.int32], line: Integers) -> NDArray[np.int32]:
         """(k,) number of the part that each cell falls into: 2 node, or 2 node + 1 from the line on."""
         part = 2 * self.node
-        part += place >= line.astype(np.int32)[self.node]
+        part += position >= line.astype(np.int32)[self.node]
         return part
 
     def objective(self, across: Mask, line: Integers) -> Integers:
@@ -125,13 +125,13 @@ class SplitCells:
         parts, area = 2 * len(line), self._areas(across, line)
         part = self._part(self.along(across), line)
         records = np.bincount(part, self.count, parts).astype(np.int64)
-        whole, rest = np.divmod(records, area)
+        whole, remainder = np.divmod(records, area)
         if whole.any():
             above = self.count - whole.astype(np.float64)[part]
             number, excess = np.bincount(part, above > 0, parts), np.bincount(part, np.maximum(above, 0, out=above), parts)
         else:
             number, excess = np.bincount(part, minlength=parts), records
-        below, beyond = _rounded(excess.astype(np.int64), number.astype(np.int64), rest, area).reshape(-1, 2).T
+        below, beyond = _rounded(excess.astype(np.int64), number.astype(np.int64), remainder, area).reshape(-1, 2).T
         return below + beyond
 
     def _areas(self, across: Mask, line: Integers) -> Integers:
@@ -142,14 +142,14 @@ class SplitCells:
         return np.stack([(line - low) * other, (high - line) * other], axis=1).ravel()
 
 
-def _rounded(excess: Integers, number: Integers, rest: Integers, area: Integers) -> Integers:
-    """(p,) floor(2**17 (excess - number rest / area)), at most 2**59; in Python's integers where 64 bits are too few."""
-    large = (number.astype(np.float64) * rest > 2.0**44) | (excess > 2**41)
-    product = 2 * UNITS * np.where(large, 0, number * rest)
+def _rounded(excess: Integers, number: Integers, remainder: Integers, area: Integers) -> Integers:
+    """(p,) floor(2**17 (excess - number remainder / area)), at most 2**59; in Python's integers where 64 bits are too few."""
+    large = (number.astype(np.float64) * remainder > 2.0**44) | (excess > 2**41)
+    product = 2 * UNITS * np.where(large, 0, number * remainder)
     value = 2 * UNITS * np.where(large, 0, excess) + (-product) // area
-    for place in np.flatnonzero(large).tolist():
-        n, r, cells, over = (int(array[place]) for array in (number, rest, area, excess))
-        value[place] = min(2 * UNITS * over + (-2 * UNITS * n * r) // cells, LARGEST)
+    for index in np.flatnonzero(large).tolist():
+        n, r, cells, over = (int(array[index]) for array in (number, remainder, area, excess))
+        value[index] = min(2 * UNITS * over + (-2 * UNITS * n * r) // cells, LARGEST)
     return value
 
 
@@ -259,9 +259,9 @@ def candidates(low: Integers, high: Integers, most: int, inner: float) -> tuple[
     margin = np.minimum(np.floor(width * (1 - inner) / 2).astype(np.int64), (width - 2) // 2)
     begin, span = (low + margin)[:, None], (width - 2 * margin)[:, None]
     number = np.minimum(span - 1, most)
-    place = np.arange(min(most, int(span.max(initial=2)) - 1))
-    valid = place < number
-    return np.where(valid, begin + (place + 1) * span // (number + 1), begin + 1), valid
+    order = np.arange(min(most, int(span.max(initial=2)) - 1))
+    valid = order < number
+    return np.where(valid, begin + (order + 1) * span // (number + 1), begin + 1), valid
 
 
 def by_permute_and_flip(nodes: Splitting, most: int, inner: float) -> Integers:
@@ -307,7 +307,7 @@ class Spending:
         """Levels of splits."""
         return len(self.counts) - 1
 
-    def rest(self, depth: int) -> Fraction:
+    def remaining(self, depth: int) -> Fraction:
         """What a path that ends at `depth` has left for that node's counts."""
         return sum(self.counts[depth:], Fraction(0)) + self.reused * self.splits * (self.height - depth)
 
@@ -467,7 +467,7 @@ class Htf(PointMechanism):
         levels, cells, nodes = [], SplitCells.of(counter.points), 0
         for depth in range(spending.height + 1):
             width, height = (cells.rectangles[:, 2:] - cells.rectangles[:, :2]).T
-            room = depth < spending.height and counter.grows(nodes + 3 * len(width))
+            room = depth < spending.height and counter.has_room(nodes + 3 * len(width))
             may = (width * height >= max(self.stop_cells, 2)) & room
             level = self._counted(counter, spending, depth, cells, may)
             if len(level.split):
@@ -475,7 +475,7 @@ class Htf(PointMechanism):
             nodes += len(level.split)
             if depth < spending.height:
                 across = (height == 1) | ((width > 1) & ((spending.height - depth) % 2 == 1))
-                cells = self._split(counter, spending, depth, cells.kept(level.split), across[level.split])
+                cells = self._split(counter, spending, depth, cells.keep(level.split), across[level.split])
         return levels
 
     def _split(self, counter: NoisyCounts, spending: Spending, depth: int, cells: SplitCells, across: Mask) -> SplitCells:
@@ -491,13 +491,13 @@ class Htf(PointMechanism):
         true, own, last = cells.records(), spending.counts[depth], depth == spending.height
         value, variance = np.full(len(true), np.nan), np.full(len(true), np.inf)
         value[~may], variance[~may] = counter.count(
-            "counts" if last else "counts of early leaves", true[~may], spending.rest(depth), depth, instead=not last
+            "counts" if last else "counts of early leaves", true[~may], spending.remaining(depth), depth, instead=not last
         )
         if last:
             return Level(rectangles=cells.rectangles, split=may, value=value, variance=variance)
         value[may], variance[may] = counter.count("counts", true[may], own, depth)
         ends = np.flatnonzero(may)[value[may] <= self._threshold(own / counter.points.contributions)]
-        again, spread = counter.count("fresh counts of early leaves", true[ends], spending.rest(depth) - own, depth, instead=True)
+        again, spread = counter.count("fresh counts of early leaves", true[ends], spending.remaining(depth) - own, depth, instead=True)
         split = may.copy()
         split[ends] = False
         if self.combine:

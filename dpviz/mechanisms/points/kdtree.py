@@ -148,11 +148,11 @@ class Kdtree(MedianTree):
         """The budget itself if it is of the kind that the variant takes."""
         return require_approx(budget, f"{self.title}, {self.variant},") if self.needs_delta else require_pure(budget, self.title)
 
-    def binary_levels(self, height: int, asked: int) -> int:
+    def binary_levels(self, height: int, wanted: int) -> int:
         """The hybrid's levels end at its switch; the cell variant pays for one grid."""
         if self.variant == "cell":
             return 1
-        steps = height if self.variant != "hybrid" else min(height, self.switch or max(1, asked // 2))
+        steps = height if self.variant != "hybrid" else min(height, self.switch or max(1, wanted // 2))
         return steps * self.cuts
 
     def grow(self, counter: NoisyCounts, spending: Spending) -> Grown:
@@ -221,7 +221,7 @@ class Kdtree(MedianTree):
     def notes(self, domain: Domain) -> tuple[str, ...]:
         """What was cut, and settings that do not matter."""
         notes = list(super().notes(domain))
-        if self.variant == "hybrid" and (self.switch or 0) >= self.asked_height(domain):
+        if self.variant == "hybrid" and (self.switch or 0) >= self.wanted_height(domain):
             notes.append("Nothing is halved evenly: the switch level is not above the lowest one.")
         if self.variant == "cell" and self.cell_order > domain.order:
             notes.append(f"The grid of cells has order {domain.order}: the lattice is no finer.")

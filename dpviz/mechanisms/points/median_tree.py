@@ -105,8 +105,8 @@ class MedianTree(PointMechanism):
         """Split the domain, paying for every private split on the way."""
         raise NotImplementedError
 
-    def binary_levels(self, height: int, asked: int) -> int:  # noqa: ARG002
-        """How many binary levels, from the top, split at private medians, for a height as built and as asked for."""
+    def binary_levels(self, height: int, wanted: int) -> int:  # noqa: ARG002
+        """How many binary levels, from the top, split at private medians, for a height as built and as set."""
         return height * self.cuts
 
     @property
@@ -125,7 +125,7 @@ class MedianTree(PointMechanism):
             BudgetError: custom weights that do not fit.
         """
         weights = self._count_weights(domain)
-        levels = self.binary_levels(len(weights) - 1, self.asked_height(domain))
+        levels = self.binary_levels(len(weights) - 1, self.wanted_height(domain))
         share, total = exact(self.median_share, "The share for medians"), sum(map(Fraction, weights))
         parts = [share / levels] * levels + [(1 - share) * Fraction(weight) / total for weight in weights]
         epsilons = PureBudget(budget.epsilon).split(parts)
@@ -134,11 +134,11 @@ class MedianTree(PointMechanism):
 
     def _count_weights(self, domain: Domain) -> list[float]:
         """Weights per depth, root first, down to the deepest measured level."""
-        weights = level_weights(self.split, self.asked_height(domain), fan_out=self.fan_out, custom=self.weights)
+        weights = level_weights(self.split, self.wanted_height(domain), fan_out=self.fan_out, custom=self.weights)
         deepest = max(depth for depth, weight in enumerate(weights) if weight > 0)
         return weights[: max(deepest, 1) + 1]
 
-    def asked_height(self, domain: Domain) -> int:
+    def wanted_height(self, domain: Domain) -> int:
         """The height, cut to the lattice."""
         return min(self.height, self.most_steps(domain))
 
@@ -151,7 +151,7 @@ class MedianTree(PointMechanism):
         return tuple(notes)
 
     def median(self, counter: NoisyCounts, nodes: NodeValues, epsilon: Fraction, level: int) -> NDArray[np.int64]:
-        """(n,) lines by the exponential mechanism, on a sample if that is asked for; the step goes to the receipt."""
+        """(n,) lines by the exponential mechanism, on a sample if there is one; the step goes to the receipt."""
         bound, rate = counter.points.contributions, exact(self.sample, "The sampling rate")
         inner = before_sampling(epsilon, rate, bound)
         counter.steps.append(
@@ -180,7 +180,7 @@ class MedianTree(PointMechanism):
 
     def shares(self, frame: Domain) -> list[Share]:
         """The medians, then one part per zoom level, whole domain first."""
-        weights = level_weights(self.split, self.asked_height(frame), fan_out=self.fan_out, custom=self.weights)
+        weights = level_weights(self.split, self.wanted_height(frame), fan_out=self.fan_out, custom=self.weights)
         counts = [
             Share(label=f"zoom {depth}", share=(1 - self.median_share) * weight / sum(weights)) for depth, weight in enumerate(weights)
         ]

@@ -73,10 +73,10 @@ class PathTree(PointMechanism):
     may lie on m paths: each costs epsilon / m on its own, since every noise has m times the scale of one record.
 
     Privacy:
-        Every node has a rest R of the budget, the root epsilon. A measured node spends e = phi R, passes R - e on to its children,
+        Every node has a remaining budget R, the root epsilon. A measured node spends e = phi R, passes R - e on to its children,
         and a leaf spends what it has left on a second measurement; skipped nodes pass on R. Given what was released so far, it
         is fixed which nodes are measured next and with what parameter. The measured nodes that hold a record lie on one path,
-        their parameters add up to R of the root, whatever the transcript, and one more record changes the law of each by a factor
+        their parameters add up to R of the root, whatever the transcript, and one more record changes the distribution of each by a factor
         of exp(e) at most, of all others not at all. So the whole transcript changes by exp(R) at most: R = epsilon / m for one
         of m records, epsilon for all. True counts enter no comparison, and the number of records is never used;
         a tree that outgrows memory ends where the transcript says so. R and e are
@@ -152,7 +152,7 @@ class PathTree(PointMechanism):
             first, variance = _noisy(counter, true, part, epsilon)
             threshold, rest = self._threshold(first, variance, part * float(epsilon / GRAIN), depth), rest - part
             split = (skip | (first > threshold)) & (depth < order)
-            split &= skip | counter.grows(nodes + 4 * int(split.sum()))
+            split &= skip | counter.has_room(nodes + 4 * int(split.sum()))
             again, spread = _noisy(counter, true, np.where(split, 0, rest), epsilon)
             levels.append(Measured.of(node, split, (first, variance), (again, spread)))
             skipped = split & (first > self.big * threshold) & (depth + 2 <= order)

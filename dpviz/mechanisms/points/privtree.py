@@ -98,7 +98,7 @@ class PrivTree(PointMechanism):
             split = discrete_laplace(bias, PureBudget(1 / scale), counter.entropy) > self.threshold
             step = min(1 if self.fan_out == 4 else 2, order - halved[-1])
             grown += int(split.sum()) << 2 * step
-            split &= counter.grows(grown)
+            split &= counter.has_room(grown)
             children.append(np.where(split, 4**step, 0))
             nodes.append(parts(nodes[-1][split], step))
             halved.append(halved[-1] + step)

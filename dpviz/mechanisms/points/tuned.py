@@ -13,7 +13,7 @@ from dpviz.errors import SettingError
 from dpviz.mechanisms.base import setting
 from dpviz.mechanisms.expected_error import (
     BOUNDS,
-    Asked,
+    BoxQueries,
     Expected,
     combined,
     expected_grid,
@@ -43,9 +43,9 @@ class GridSize:
     side: int
     bound: str
 
-    def expected(self, asked: Asked, budget: PureBudget) -> Expected:
+    def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
         """See `expected_grid`."""
-        return expected_grid(asked, self.side, budget, bound=self.bound)
+        return expected_grid(queries, self.side, budget, bound=self.bound)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ class TunedGrid(GridTuning):
     Privacy:
         Two phases, whose epsilons add up. By default rho is a public number, made from a noisy or a declared total, and errors
         are clipped: the sum over boxes of rho x clipped relative error changes by at most (boxes that cut one cell) + B x (boxes
-        that hold one place) per record, which is (1 + B) / rho per box at most; `clipped_scores` and `expected_grid` prove it.
+        that share a point) per record, which is (1 + B) / rho per box at most; `clipped_scores` and `expected_grid` prove it.
         total="declared" is the paper's way: rho = delta |D| for a declared |D|, errors are not clipped, and each candidate has
         the sensitivity of Corollary 7.9; proved in `response_sensitivity` for any true number of records, as the part of
         the error that depends on data is cut at the declared |D|. In the paper |D| is that of the private data, and so leaks.
@@ -137,9 +137,9 @@ class TunedGrid(GridTuning):
         self.check(points.domain)
         candidates = self.candidates(points.domain)
         choice = self.tune_by(counter, budget, "size of the grid", candidates)
-        side = candidates[choice.place].side
+        side = candidates[choice.index].side
         tree = grid(points.domain, side, side)
-        noisy, variance = counter.count_levels(tree, all_on_leaves(tree, choice.rest))
+        noisy, variance = counter.count_levels(tree, all_on_leaves(tree, choice.remaining))
         finish = Finish(mechanism=self, budget=budget, unprotected=choice.unprotected, notes=self.cut_notes(points.domain))
         return counter.make_release(finish, tree, noisy, variance)
 
@@ -147,13 +147,13 @@ class TunedGrid(GridTuning):
         """How the candidates would do with `budget`: clipped, or as in the paper. PRIVATE."""
         if self.total != "declared":
             return super().scores(points, budget, total, candidates)
-        asked, most = Asked(points=points, boxes=self.boxes(points.domain)), float(max(total, SMALLEST_TOTAL))
+        queries, most = BoxQueries(points=points, boxes=self.boxes(points.domain)), float(max(total, SMALLEST_TOTAL))
         sides = [each.side for each in self.candidates(points.domain)]
-        noise = np.stack([noise_part(grid_cover(asked.boxes, side), budget, points.contributions, self.bound) for side in sides])
-        bias = np.stack([np.minimum(grid_bias(asked, side), most) for side in sides])
+        noise = np.stack([noise_part(grid_cover(queries.boxes, side), budget, points.contributions, self.bound) for side in sides])
+        bias = np.stack([np.minimum(grid_bias(queries, side), most) for side in sides])
         moves = response_sensitivity(most, self.sanity, noise)
         errors = combined(bias, noise, self.bound)
-        return bounded_scores(errors, asked.truth, self.rho(total), most + float(noise.max()), moves.tolist())
+        return bounded_scores(errors, queries.truth, self.rho(total), most + float(noise.max()), moves.tolist())
 
     def check(self, frame: Domain) -> None:
         """Raise if a number of records must be declared, or boxes are too many."""
@@ -214,11 +214,11 @@ class Tuned(Tuning):
         self.check(points.domain)
         candidates = self.candidates(points.domain)
         choice = self.tune_by(counter, budget, self.tune, candidates)
-        chosen = candidates[choice.place]
-        release = chosen.mechanism.release(points, PureBudget(choice.rest), entropy)
+        chosen = candidates[choice.index]
+        release = chosen.mechanism.release(points, PureBudget(choice.remaining), entropy)
         counter.steps.extend(release.receipt.steps)
-        told = f"{chosen.mechanism.title}: the {self.tune} is {chosen.value:,g}, chosen among {len(candidates)}."
-        notes = (told, *release.receipt.notes)
+        choice_note = f"{chosen.mechanism.title}: the {self.tune} is {chosen.value:,g}, chosen among {len(candidates)}."
+        notes = (choice_note, *release.receipt.notes)
         finish = Finish(mechanism=self, budget=budget, unprotected=choice.unprotected, notes=notes)
         return replace(release, mechanism=self.key, settings=self.chosen(), receipt=counter.receipt(finish))
 
@@ -232,8 +232,10 @@ class Tuned(Tuning):
         super().check(frame)
         for candidate in self.candidates(frame):
             if (nodes := candidate.nodes(frame)) > MOST_NODES:
-                told = f"a {self.tune} of {candidate.value:,g} needs {nodes:,} nodes, and at most {MOST_NODES:,} are allowed here."
-                raise SettingError(f"Values to choose from: {told}")
+                raise SettingError(
+                    f"Values to choose from: a {self.tune} of {candidate.value:,g} needs {nodes:,} nodes, and at most {MOST_NODES:,} are"
+                    " allowed here."
+                )
 
     def alternatives(self, frame: Domain) -> int:
         """How many candidates are left on a domain."""

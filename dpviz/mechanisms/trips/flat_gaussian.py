@@ -41,7 +41,7 @@ class FlatGaussian(FlowMechanism):
     Deviations:
         Noise is drawn block by block, never for millions of empty pairs at once. Every pair is released while the frame has
         at most 2,097,152 pairs; beyond that, pairs under a public threshold are left out of the finest stage, as a list of
-        almost only noise helps nobody. Sums over larger regions are taken before anything is left out, so they stay unbiased.
+        almost nothing but noise is of no use. Sums over larger regions are taken before anything is left out, so they stay unbiased.
 
     >>> import dpviz as dv
     >>> flows = dv.load_flow_sample("us_flights")
@@ -83,8 +83,8 @@ class FlatGaussian(FlowMechanism):
         counter = NoisyFlows(flows=flows, entropy=entropy, neighbours=self.neighbours)
         tree = PairTree(origins=flows.regions, destinations=flows.ends)
         counter.record("every pair of leaves", rho.rho, tree.height, tree.size(tree.height))
-        law = counter.variance(rho.rho)
-        variance, least = gaussian_variance(law), self.smallest_kept(tree.size(tree.height), law)
+        parameter = counter.variance(rho.rho)
+        variance, least = gaussian_variance(parameter), self.smallest_kept(tree.size(tree.height), parameter)
         (origin, destination, noisy), above, across = _measured(counter, tree, rho, least)
         summed = summed_stage(*_listed(above))
         leaves = measured_stage(origin, destination, noisy, variance, tree.size(tree.height))
@@ -102,20 +102,20 @@ class FlatGaussian(FlowMechanism):
             approximate=None if least is None else "pairs that were left out of the finest stage have an unknown error",
         )
 
-    def smallest_kept(self, pairs: int, law: Fraction) -> int | None:
+    def smallest_kept(self, pairs: int, parameter: Fraction) -> int | None:
         """The public threshold of the finest stage: that of the settings, or one that few of many empty pairs are expected to pass.
 
         Args:
             pairs: pairs of leaves.
-            law: the parameter of the noise.
+            parameter: sigma squared of the discrete Gaussian noise.
 
         Returns:
             The smallest count that is kept; None if every pair is.
         """
         if self.least is not None or pairs <= MOST_KEPT:
             return self.least
-        candidates = np.arange(1, 2 + int(10 * float(law) ** 0.5))
-        return int(candidates[np.argmax(pairs * gaussian_tail(candidates, float(law)) <= _EMPTY_KEPT)])
+        candidates = np.arange(1, 2 + int(10 * float(parameter) ** 0.5))
+        return int(candidates[np.argmax(pairs * gaussian_tail(candidates, float(parameter)) <= _EMPTY_KEPT)])
 
     def check(self, frame: Regions) -> None:
         """Raise if there are too many pairs."""
@@ -153,8 +153,8 @@ def _measured(
         block = np.zeros((stop - start) * width, np.int64)
         block[(flows.origin[part] - np.int64(start)) * width + flows.destination[part]] = flows.count[part]
         block = discrete_gaussian(block, rho, counter.entropy, counter.squared_sensitivity)
-        place = np.flatnonzero(block if least is None else block >= least)
-        kept.append((place + start * width, block[place]))
+        pair_index = np.flatnonzero(block if least is None else block >= least)
+        kept.append((pair_index + start * width, block[pair_index]))
         first = np.flatnonzero(np.diff(parent[start:stop], prepend=-1))
         above[parent[start:stop][first]] += np.add.reduceat(block.reshape(-1, width), first, axis=0)
         across[start:stop] = np.add.reduceat(block.reshape(-1, width), column, axis=1)

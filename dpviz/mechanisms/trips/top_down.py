@@ -32,10 +32,10 @@ class TrueStage:
     """Occupied nodes of one stage, in tree order. PRIVATE.
 
     Attributes:
-        parent: (k,) place of each node's parent among the occupied nodes of the stage before.
+        parent: (k,) index of each node's parent among the occupied nodes of the stage before.
         child: (k,) which of its parent's children it is, 0 for the first.
-        origin: (k,) place of its origin region.
-        destination: (k,) place of its destination region.
+        origin: (k,) index of its origin region.
+        destination: (k,) index of its destination region.
         count: (k,) trips.
     """
 
@@ -50,10 +50,10 @@ def true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
     """The occupied nodes of stages 0 to T, with one sort of the pairs in all.
 
     Pairs are sorted in tree order, so that the nodes of every stage are runs of neighbours; each finer stage only adds
-    places where a run ends.
+    ends of runs.
     """
-    ways = [_way(flows, tree, stage) for stage in range(1, tree.height + 1)]
-    order = _tree_order([child for _, child in ways], len(flows.count))
+    steps = [_step(flows, tree, stage) for stage in range(1, tree.height + 1)]
+    order = _tree_order([child for _, child in steps], len(flows.count))
     count = flows.count[order]
     begins = np.zeros(len(count), np.bool_)
     begins[:1] = True
@@ -61,10 +61,10 @@ def true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
     nothing = np.zeros(len(first), np.int32)
     stages = [TrueStage(parent=first * 0, child=nothing, origin=nothing, destination=nothing, count=_sums(count, first))]
     sides = {"origin": np.zeros(len(count), np.int32), "destination": np.zeros(len(count), np.int32)}
-    for stage, (unsorted, child) in enumerate(ways, start=1):
+    for stage, (unsorted, child) in enumerate(steps, start=1):
         parent = np.cumsum(begins) - 1
-        sides[tree.refined(stage)] = place = unsorted[order]
-        begins[1:] |= place[1:] != place[:-1]
+        sides[tree.refined(stage)] = index = unsorted[order]
+        begins[1:] |= index[1:] != index[:-1]
         first = np.flatnonzero(begins)
         stages.append(
             TrueStage(
@@ -78,18 +78,18 @@ def true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
     return stages
 
 
-def _way(flows: Flows, tree: PairTree, stage: int) -> tuple[Places, Places]:
-    """(k,) place of each leaf pair's region on the side that a stage refines, and which child of its parent that is."""
+def _step(flows: Flows, tree: PairTree, stage: int) -> tuple[Places, Places]:
+    """(k,) index of each leaf pair's region on the side that a stage refines, and which child of its parent that is."""
     side = tree.refined(stage)
     regions, leaf = (tree.origins, flows.origin) if side == "origin" else (tree.destinations, flows.destination)
     level = tree.levels(stage)[0 if side == "origin" else 1]
     number = np.arange(regions.size(level)) - regions.first_child(level - 1)[regions.parent[level - 1]]
-    place = regions.ancestors(level)[leaf]
-    return place, number.astype(np.int32)[place]
+    index = regions.ancestors(level)[leaf]
+    return index, number.astype(np.int32)[index]
 
 
 def _tree_order(children: list[Places], size: int) -> Integers:
-    """(size,) order of the leaf pairs by their ways from the root: one packed sort, or a lexsort where 63 bits are too few."""
+    """(size,) order of the leaf pairs by their paths from the root: one packed sort, or a lexsort where 63 bits are too few."""
     width = [int(child.max(initial=0)).bit_length() for child in children]
     spare = size.bit_length()
     if sum(width) + spare > _BITS:
@@ -135,7 +135,7 @@ class TopDown(FlowMechanism):
         authors carry 2 T / rho. For m trips per person the squared sensitivity is 2 m**2 (bounded) and m**2 (add/remove) on every
         stage: the paper's 2 m and m for distinct trips hold on pairs of leaves only. Under add/remove the root is
         measured too, and rho is cut into T + 1 parts; Appendix B keeps the variance T / rho and so spends rho (T + 1) / (2 T).
-        A negative noisy root becomes 0. The dial and the stage budgets that minimise a loss are ours.
+        A negative noisy root becomes 0. The dial, and the stage budgets that minimise a loss, are our own.
 
     >>> import dpviz as dv
     >>> flows = dv.load_flow_sample("us_flights")
@@ -311,12 +311,12 @@ class TopDown(FlowMechanism):
 
     def _steps(self) -> tuple[str, ...]:
         """Post-processing, in order."""
-        dialled: tuple[str, ...] = ()
+        zeroed: tuple[str, ...] = ()
         if self.false_discovery is not None and self.dial == 0:
-            dialled = (f"counts that noise could explain set to zero, for a false discovery rate of {self.false_discovery:g}",)
+            zeroed = (f"counts that noise could explain set to zero, for a false discovery rate of {self.false_discovery:g}",)
         elif self.dial:
-            dialled = (f"counts under {self.dial:g} standard deviations set to zero",)
-        return (*dialled, f"nearest whole consistent counts ({self.optimiser}, {self.lowered} lowered first)", "zeros dropped")
+            zeroed = (f"counts under {self.dial:g} standard deviations set to zero",)
+        return (*zeroed, f"nearest whole consistent counts ({self.optimiser}, {self.lowered} lowered first)", "zeros dropped")
 
     def check(self, frame: Regions) -> None:
         """Raise if custom weights do not fit the levels, or a region has too many children for the solver."""

@@ -51,10 +51,10 @@ def test_what_a_path_spends_adds_up_to_epsilon_exactly(form, epsilon):
     spent, counter = spending(FORMS[form], towns(), epsilon)
     height = sum((step.amount for step in counter.steps), Fraction(0))
     assert height + spent.height * spent.splits + sum(spent.counts) == Fraction(epsilon)
-    assert spent.rest(spent.height) == spent.counts[-1]
+    assert spent.remaining(spent.height) == spent.counts[-1]
     for depth in range(spent.height):
         spared = spent.splits if FORMS[form].reuse_splits else 0
-        assert spent.rest(depth) == spent.counts[depth] + spared + spent.rest(depth + 1)
+        assert spent.remaining(depth) == spent.counts[depth] + spared + spent.remaining(depth + 1)
 
 
 def test_the_papers_budgets_are_as_corrected():

@@ -27,7 +27,7 @@ def nodes_of(matrix: np.ndarray, seed: int = 0, depth: int = 4) -> Splitting:
         west, south, east, north = cells.rectangles.T
         low, high = np.where(across, west, south), np.where(across, east, north)
         cells = cells.cut(across, rng.integers(low + 1, high))
-        cells = cells.kept(((cells.rectangles[:, 2:] - cells.rectangles[:, :2]) > 1).all(axis=1))
+        cells = cells.keep(((cells.rectangles[:, 2:] - cells.rectangles[:, :2]) > 1).all(axis=1))
     return Splitting(counter=counter, cells=cells, across=np.arange(len(cells.rectangles)) % 2 == 0, epsilon=EPSILON, level=3)
 
 

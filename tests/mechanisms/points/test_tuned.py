@@ -6,7 +6,7 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.mechanisms import Quadtree, UniformGrid
-from dpviz.mechanisms.expected_error import Asked, Boxes
+from dpviz.mechanisms.expected_error import Boxes, BoxQueries
 from dpviz.mechanisms.points.tuned import MOST_NODES, Tuned
 from dpviz.mechanisms.tuning import (
     TUNABLE,
@@ -35,60 +35,60 @@ TREES = {
 }
 
 
-def asked_of(matrix: np.ndarray, number: int = 60) -> Asked:
+def queries_of(matrix: np.ndarray, number: int = 60) -> BoxQueries:
     points = PointCounts.from_matrix(matrix)
     edges = np.sort(np.random.default_rng(1).integers(0, len(matrix) + 1, (3 * number, 2, 2)), axis=1).reshape(-1, 4)
     edges = edges[(edges[:, :2] < edges[:, 2:]).all(axis=1)][:number]
-    return Asked(points=points, boxes=Boxes(domain=points.domain, lattice=edges))
+    return BoxQueries(points=points, boxes=Boxes(domain=points.domain, lattice=edges))
 
 
 @pytest.mark.parametrize("name", TREES)
 def test_the_bound_covers_the_true_spread_of_answers_and_the_bias(name):
-    asked = asked_of(np.random.default_rng(2).poisson(3, (8, 8)) * np.eye(8, dtype=int)[::-1] * 5)
-    boxes = asked.points.domain.coordinates(asked.boxes.lattice)
-    released = TREES[name].release(asked.points, BUDGET, Entropy.seeded(1))
+    queries = queries_of(np.random.default_rng(2).poisson(3, (8, 8)) * np.eye(8, dtype=int)[::-1] * 5)
+    boxes = queries.points.domain.coordinates(queries.boxes.lattice)
+    released = TREES[name].release(queries.points, BUDGET, Entropy.seeded(1))
     _, spread = released.answer(boxes, spread=True)
-    wanted = PruningCandidate(mechanism=TREES[name]).expected(asked, BUDGET)
-    huge = TREES[name].release(asked.points, PureBudget(10**7), Entropy.seeded(1))
-    bias = np.abs(huge.answer(boxes) - asked.truth)
+    wanted = PruningCandidate(mechanism=TREES[name]).expected(queries, BUDGET)
+    huge = TREES[name].release(queries.points, PureBudget(10**7), Entropy.seeded(1))
+    bias = np.abs(huge.answer(boxes) - queries.truth)
     assert (wanted.error >= np.sqrt(spread**2 + bias**2) - 1e-4).all()
     assert wanted.error.sum() < 1.6 * np.sqrt(spread**2 + bias**2).sum()
-    found = HeightCandidate(mechanism=TREES[name]).expected(asked, BUDGET)
+    found = HeightCandidate(mechanism=TREES[name]).expected(queries, BUDGET)
     np.testing.assert_allclose(found.error, np.sqrt(spread**2 + bias**2), rtol=1e-5)
     assert found.moved == wanted.moved
 
 
 def test_a_tree_of_which_only_the_root_was_measured_has_its_noise_by_share_of_area():
-    asked, tree = asked_of(np.ones((8, 8), int)), Quadtree(height=2, split="custom", weights=(1, 0, 0))
-    _, spread = tree.release(asked.points, BUDGET, Entropy.seeded(1)).answer(
-        asked.points.domain.coordinates(asked.boxes.lattice), spread=True
+    queries, tree = queries_of(np.ones((8, 8), int)), Quadtree(height=2, split="custom", weights=(1, 0, 0))
+    _, spread = tree.release(queries.points, BUDGET, Entropy.seeded(1)).answer(
+        queries.points.domain.coordinates(queries.boxes.lattice), spread=True
     )
-    np.testing.assert_allclose(answer_variance(asked.boxes, TreeNoise.of(tree, asked.points.domain, BUDGET, 1)), spread**2)
+    np.testing.assert_allclose(answer_variance(queries.boxes, TreeNoise.of(tree, queries.points.domain, BUDGET, 1)), spread**2)
 
 
 def test_leaves_alone_are_the_same_candidate_as_a_grid():
-    asked = asked_of(np.random.default_rng(2).poisson(3, (8, 8)))
+    queries = queries_of(np.random.default_rng(2).poisson(3, (8, 8)))
     for height in (1, 2, 3):
-        one = HeightCandidate(mechanism=Quadtree(height=height, split="leaf")).expected(asked, BUDGET)
-        other = GridCandidate(mechanism=UniformGrid(side=2**height)).expected(asked, BUDGET)
+        one = HeightCandidate(mechanism=Quadtree(height=height, split="leaf")).expected(queries, BUDGET)
+        other = GridCandidate(mechanism=UniformGrid(side=2**height)).expected(queries, BUDGET)
         np.testing.assert_allclose(one.error, other.error)
         assert one.moved == other.moved
 
 
 def test_the_noise_of_a_tree_that_nothing_is_pruned_from_is_that_of_the_whole_tree():
-    asked, sides, variance = asked_of(np.full((8, 8), 9)), (1, 2, 4, 8), (1.0, 2.0, 3.0, 5.0)
+    queries, sides, variance = queries_of(np.full((8, 8), 9)), (1, 2, 4, 8), (1.0, 2.0, 3.0, 5.0)
     levels = _kept([np.full((side, side), 576 // side**2) for side in sides], 1.0)
     known = [(side, each, _sums(kept), _sums(leaf)) for side, each, (kept, leaf) in zip(sides, variance, levels, strict=True)]
     noise = TreeNoise(sides=sides, variance=variance, consistent=False)
-    np.testing.assert_allclose(canonical_variance(asked.boxes, known), answer_variance(asked.boxes, noise))
+    np.testing.assert_allclose(canonical_variance(queries.boxes, known), answer_variance(queries.boxes, noise))
 
 
 def test_no_noise_is_drawn_and_no_tree_is_built_to_compare_heights(monkeypatch):
-    asked = asked_of(np.ones((8, 8), int))
+    queries = queries_of(np.ones((8, 8), int))
     for owner, name in (("dpviz.mechanisms.noisy_counts", "discrete_laplace"), ("dpviz.mechanisms.points.quadtree", "quadtree")):
         monkeypatch.setattr(f"{owner}.{name}", lambda *_: pytest.fail("drawn or built"))
-    Tuned().check(asked.points.domain)
-    assert len({HeightCandidate(mechanism=Quadtree(height=height)).expected(asked, BUDGET).error.sum() for height in (1, 2, 3)}) == 3
+    Tuned().check(queries.points.domain)
+    assert len({HeightCandidate(mechanism=Quadtree(height=height)).expected(queries, BUDGET).error.sum() for height in (1, 2, 3)}) == 3
 
 
 def test_candidates_that_are_too_large_are_refused_before_anything_is_spent():
@@ -118,12 +118,12 @@ def test_no_record_moves_the_errors_of_a_tree_by_more_than_it_says(prune):
     candidate, worst = PruningCandidate(mechanism=Quadtree(height=2, prune=prune)), 0.0
     rng = np.random.default_rng(3)
     for matrix in [rng.poisson(rate, (4, 4)) for rate in (0, 0.2, 0.2, 0.5, 0.5, 2)] + [np.diag([0, 2, 0, 0]), np.diag([0, 0, 7, 0])]:
-        first = asked_of(matrix)
+        first = queries_of(matrix)
         before = candidate.expected(first, BUDGET)
         for cell in range(16):
             more = matrix.copy()
             more.ravel()[cell] += 1
-            after = candidate.expected(Asked(points=PointCounts.from_matrix(more), boxes=first.boxes), BUDGET)
+            after = candidate.expected(BoxQueries(points=PointCounts.from_matrix(more), boxes=first.boxes), BUDGET)
             assert before.moved == after.moved
             moved = np.abs(after.error - before.error).sum()
             assert moved <= before.moved + 1e-9
