@@ -201,10 +201,10 @@ def _least_cut(families: _Families, at_least: Integers) -> Integers:
 
     That is the maximum, over k, of ceil((S_k - total) / k), where S_k is the sum of the k largest numbers of the group.
     """
-    places, counts = families.above(at_least)
-    if not places.size:
+    indices, counts = families.above(at_least)
+    if not indices.size:
         return at_least
-    x = families.x[places]
+    x = families.x[indices]
     running = _running(x[_order(-x, counts)])
     firsts = np.cumsum(counts) - counts
     over = running[1:] - np.repeat(running[firsts] + families.totals, counts)
@@ -216,8 +216,8 @@ def _least_cut(families: _Families, at_least: Integers) -> Integers:
 
 def _lower(families: _Families, up: Integers, down: Integers, *, descending: bool) -> Integers:
     """(n,) max(x + up, 0), with one entry after the other lowered, at most to max(x - down, 0), until each total is met."""
-    places, counts = families.above(-up)
-    y = families.x[places] + np.repeat(up, counts)
+    indices, counts = families.above(-up)
+    y = families.x[indices] + np.repeat(up, counts)
     order = _order(-y if descending else y, counts)
     sums, edges = _running(y), np.cumsum(counts)
     excess = sums[edges] - sums[edges - counts] - families.totals
@@ -226,7 +226,7 @@ def _lower(families: _Families, up: Integers, down: Integers, *, descending: boo
     left = np.repeat(excess + available[edges - counts], counts) - available[:-1]
     y[order] -= np.clip(left, 0, room)
     lowered = np.zeros(families.x.size, np.int64)
-    lowered[places] = y
+    lowered[indices] = y
     return lowered
 
 

@@ -46,8 +46,8 @@ class PairSums:
             return np.zeros(len(origin), np.int64)
         known = self.origin * np.int64(self.width) + self.destination
         wanted = origin * np.int64(self.width) + destination
-        place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-        return np.where(known[place] == wanted, self.count[place], 0)
+        index = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        return np.where(known[index] == wanted, self.count[index], 0)
 
 
 def pair_sums(origin: Places, destination: Places, count: Integers, width: int) -> PairSums:
@@ -353,8 +353,8 @@ class FlowRelease:
         at = self.stages[stage - 1]
         if above[side] < levels[side]:
             return np.ones(len(at.count), np.int64)
-        regions, place = (self.tree.origins, at.origin) if side == 0 else (self.tree.destinations, at.destination)
-        return np.diff(regions.first_child(above[side]))[place]
+        regions, index = (self.tree.origins, at.origin) if side == 0 else (self.tree.destinations, at.destination)
+        return np.diff(regions.first_child(above[side]))[index]
 
 
 def interval(centre: NDArray[Any], stddev: Floats) -> tuple[Floats, Floats]:

@@ -433,8 +433,8 @@ def reliability(count: NDArray[Any], stddev: Floats) -> pa.DictionaryArray:
         (n,) "high" up to 12 %, "medium" up to 40 %, else "low". A count of 0 or less is "low", unless it is exact.
     """
     found = np.full(len(stddev), len(RELIABILITY), np.int8)
-    for place, (bound, _) in reversed(list(enumerate(RELIABILITY))):
-        found[stddev <= bound * np.maximum(count, 0)] = place
+    for grade, (bound, _) in reversed(list(enumerate(RELIABILITY))):
+        found[stddev <= bound * np.maximum(count, 0)] = grade
     return pa.DictionaryArray.from_arrays(found, [*(name for _, name in RELIABILITY), LEAST_RELIABLE])
 
 

@@ -492,7 +492,7 @@ def _regions(levels: list[Facts], frame: geopandas.GeoDataFrame) -> Regions:
     return Regions(
         levels=tuple(facts["level"] for facts in levels),
         ids=tuple(ids),
-        parent=tuple(_places(place, part["parent_id"]) for place, part in zip(above, parts, strict=False)),
+        parent=tuple(_find_ids(known, part["parent_id"]) for known, part in zip(above, parts, strict=False)),
         names=tuple(part["name"].to_numpy(object) for part in parts),
         geometry=tuple(
             part.geometry.reset_index(drop=True) if facts["shapes"] else None for facts, part in zip(levels, parts, strict=True)
@@ -500,7 +500,7 @@ def _regions(levels: list[Facts], frame: geopandas.GeoDataFrame) -> Regions:
     )
 
 
-def _places(ids: Texts, wanted: Any) -> Places:
+def _find_ids(ids: Texts, wanted: Any) -> Places:
     """(k,) indices of (k,) wanted ids in a level's ids."""
     found = np.asarray(pd.Index(ids, dtype=object).get_indexer(pd.Index(wanted, dtype=object)), np.int32)
     if (found < 0).any():
@@ -508,10 +508,10 @@ def _places(ids: Texts, wanted: Any) -> Places:
     return found
 
 
-def _column_places(ids: Texts, column: pa.ChunkedArray) -> Places:
+def _find_column(ids: Texts, column: pa.ChunkedArray) -> Places:
     """(k,) indices of a column of ids in a level's ids; each distinct text is looked up once."""
     coded = pc.dictionary_encode(column.combine_chunks())
-    known = _places(ids, coded.dictionary.to_pylist())
+    known = _find_ids(ids, coded.dictionary.to_pylist())
     return np.asarray(known[coded.indices.to_numpy(zero_copy_only=False)])
 
 
@@ -526,8 +526,8 @@ def _read_stage(facts: Facts, tree: PairTree, table: pa.Table) -> StageCounts:
     origin_level, destination_level = tree.levels(facts["stage"])
     variance = facts["variance"]
     return StageCounts(
-        origin=_column_places(tree.origins.ids_of(origin_level), table.column("origin")),
-        destination=_column_places(tree.destinations.ids_of(destination_level), table.column("destination")),
+        origin=_find_column(tree.origins.ids_of(origin_level), table.column("origin")),
+        destination=_find_column(tree.destinations.ids_of(destination_level), table.column("destination")),
         count=np.array(table.column("count"), np.int64),
         noisy=np.array(table.column("count_noisy"), np.int64),
         variance=float("inf") if variance is None else float(variance),
@@ -538,8 +538,8 @@ def _read_stage(facts: Facts, tree: PairTree, table: pa.Table) -> StageCounts:
 def _read_across(tree: PairTree, table: pa.Table) -> PairSums:
     depth = tree.origins.depth
     return PairSums(
-        origin=_column_places(tree.origins.ids_of(depth), table.column("origin")),
-        destination=_column_places(tree.destinations.ids_of(depth - 1), table.column("destination")),
+        origin=_find_column(tree.origins.ids_of(depth), table.column("origin")),
+        destination=_find_column(tree.destinations.ids_of(depth - 1), table.column("destination")),
         count=np.array(table.column("count"), np.int64),
         width=tree.destinations.size(depth - 1),
     )
@@ -620,10 +620,10 @@ def _flows_csv(release: FlowRelease, level: int) -> Member:
 def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
     name = f"locations_{numbered(release.tree.origins, level)}.csv"
     locations = [_locations(regions, level) for _, regions in geographies(release.tree)]
-    missing = next((place for place in locations if isinstance(place, str)), None)
+    missing = next((each for each in locations if isinstance(each, str)), None)
     if missing is not None:
         return LeftOut(name=name, reason=missing)
-    table = pd.concat([place for place in locations if not isinstance(place, str)], ignore_index=True).drop_duplicates(ignore_index=True)
+    table = pd.concat([each for each in locations if not isinstance(each, str)], ignore_index=True).drop_duplicates(ignore_index=True)
     if table["id"].duplicated().any():
         return LeftOut(name=name, reason="Origins and destinations use the same id for different places.")
     columns = {
