@@ -152,7 +152,7 @@ def test_the_records_of_every_node_of_every_depth_are_those_of_its_cells(order, 
 def test_cells_are_sorted_along_the_curve_and_the_input_stays_as_it_was():
     points = PointCounts.from_matrix(np.arange(64).reshape(8, 8))
     cells, column, count = CurveCells.of(points), points.column.copy(), points.count.copy()
-    assert cells.place.tolist() == list(range(1, 64))
+    assert cells.position.tolist() == list(range(1, 64))
     assert cells.below[-1] == 63 * 32
     np.testing.assert_array_equal(points.column, column)
     np.testing.assert_array_equal(points.count, count)
