@@ -83,7 +83,7 @@ def _left() -> tuple[TripsData | None, Purse | None]:
 def _draw_controls(data: TripsData) -> Purse | None:
     """What the draws are paid from, in Curate, and the button that draws."""
     how = TRIPS.config()
-    draws = [(mechanism, how.budget()) for mechanism in how.all_built()]
+    draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.all_built()]
     purse = dataset_block(data, draws) if how.mode == CURATE else None
     wrong = stopped()
     if how.mode == CURATE and not wrong:

@@ -24,7 +24,7 @@ from dpviz.app.session import Reader, amount, newest, number, one_of, settings, 
 from dpviz.data.flows import Flows
 from dpviz.evaluation.flow_metrics import FlowEvaluation, evaluate_flows
 from dpviz.mechanisms import FLOW_MECHANISMS, TRIP_FAMILY, FlowMechanism
-from dpviz.privacy.budget import ApproxBudget
+from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.flow_release import FlowRelease
 from dpviz.samples.flows import FLOW_SAMPLES
@@ -81,9 +81,13 @@ class TripsConfig:
             mechanisms.append(other.from_settings(shared))
         return mechanisms
 
-    def budget(self) -> ApproxBudget:
-        """The budget of each mechanism."""
-        return ApproxBudget(self.epsilon, repr(self.delta))
+    def budget(self) -> PureBudget | ApproxBudget:
+        """The budget of the mechanism."""
+        return self.budget_for(self.built())
+
+    def budget_for(self, mechanism: FlowMechanism) -> PureBudget | ApproxBudget:
+        """What one of the mechanisms spends: with a delta exactly where it needs one."""
+        return ApproxBudget(self.epsilon, repr(self.delta)) if mechanism.needs_delta else PureBudget(self.epsilon)
 
     def same_draw(self, other: TripsConfig) -> bool:
         """Whether both would draw from the same data in the same way; what is shown of it does not matter."""
@@ -199,7 +203,7 @@ def draw(data: TripsData, purse: Purse | None = None) -> None:
 
 def _with_one_more(made: TripsDrawn, mechanism: FlowMechanism, paying: tuple[Purse, Till] | None) -> TripsDrawn:
     """What was drawn, with one mechanism's release more; a seeded one in Teach, where nothing is paid."""
-    start, budget, account = time.perf_counter(), made.config.budget(), made.account
+    start, budget, account = time.perf_counter(), made.config.budget_for(mechanism), made.account
     if paying is None:
         release = mechanism.release(made.data.flows, budget, Entropy.seeded(made.number))
     else:

@@ -49,7 +49,7 @@ class _Work:
     failures: list[str] = field(default_factory=list)
 
     def fail(self, number: int, failure: Failure) -> None:
-        """Keep what happened; leave the other runs of the same configuration and epsilon out."""
+        """Keep the failure, and skip the other runs of the same configuration and epsilon."""
         if number in self.skipped:
             return
         self.failures.append(failure.text)
@@ -147,7 +147,7 @@ def _run_here(work: _Work) -> Found:
 
 
 def _run_with_workers(work: _Work, workers: int, stop: Event) -> Found:
-    """Runs by workers, and by this process until the first of them is ready; None now and then."""
+    """Runs by workers, and by this process until the first worker is ready; None between results, so that a stop is seen."""
     awaited = len(work.left)
     with Crew(work.study, work.left, workers, work.skipped) as crew:
         while awaited and not stop.is_set():

@@ -27,7 +27,7 @@ def rows_of(study: Study, run: Run) -> list[Row]:
     """A row per workload of one run, whichever process makes it: a function of the study and the run alone, but for the seconds.
 
     Returns:
-        Rows of study (a mark: rows of equal marks belong in one table), label, mechanism (key), private (whether the mechanism is),
+        Rows of study (a fingerprint: rows with equal ones belong in one table), label, mechanism (key), private (whether the mechanism is),
         status (of the release: a simulation, or not even that), settings (those that differ from the defaults, as JSON), epsilon,
         delta, repeat, run (its id), workload, questions (how many), n3, mae, mean20, median20, further figures (see
         `dpviz.evaluation.study`), seconds (of drawing the release), and the versions: package (that the mechanism comes from), dpviz,
@@ -66,7 +66,7 @@ def attempt(study: Study, run: Run) -> list[Row] | Failure:
 
 
 def run_name(run: Run) -> str:
-    """What a run is called where it failed."""
+    """A run's name in messages about its failure."""
     return f"{run.label[:80]}, epsilon {float(run.budget.epsilon):g}, repeat {run.repeat}"
 
 

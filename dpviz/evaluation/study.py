@@ -310,7 +310,7 @@ class Run:
 
     @property
     def id(self) -> str:
-        """Stands for mechanism, settings, budget and repeat; the label is not in it."""
+        """Digest of mechanism, settings, budget and repeat, but not of the label."""
         amounts = [str(self.budget.epsilon), str(self.delta)]
         text = json.dumps([self.mechanism.key, self.mechanism.chosen(), amounts, self.repeat], sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
@@ -422,7 +422,7 @@ class Study:
 
     @cached_property
     def mark(self) -> str:
-        """Stands for all that rows of one table share: data, seed, queries and the version of dpviz; mechanisms are not in it."""
+        """Digest of all that the rows of one table share: data, seed, queries and the version of dpviz, but not the mechanisms."""
         facts = (self._kind.frame_facts(self.data), self.seed, self.queries, self.parts, version_of("dpviz"))
         digest = hashlib.blake2b(repr(facts).encode(), digest_size=8)
         for name in self._kind.arrays:

@@ -78,7 +78,7 @@ class Crew:
 
     @property
     def pids(self) -> list[int]:
-        """Of the processes that are alive."""
+        """Process ids of the workers that are alive."""
         return [process.pid for process in self._processes if process.poll() is None]
 
     def next(self, seconds: float) -> tuple[int, Result | None] | None:
@@ -89,7 +89,7 @@ class Crew:
             return None
 
     def _started(self) -> subprocess.Popen[bytes] | None:
-        """A fresh worker; none once the crew is left, or where the system has no room for one."""
+        """A fresh worker; None once the crew has ended, or if the system cannot start one."""
         with self._lock:
             if self._closed:
                 return None
@@ -101,7 +101,7 @@ class Crew:
             return self._processes[-1]
 
     def _serve_one(self, process: subprocess.Popen[bytes] | None, sent: bytes) -> None:
-        """Keep one worker at work, and after its unexpected end another one, until nothing is left."""
+        """Keep one worker busy, and replace it if it ends unexpectedly, until no run is left."""
         while process is not None:
             held: deque[int] = deque()
             try:
@@ -111,7 +111,7 @@ class Crew:
                 process = self._started() if self._give_back(held) else None
 
     def _give_back(self, held: deque[int]) -> bool:
-        """What a worker held when it ended: the first of these runs has failed; whether another worker may do the rest."""
+        """Count the first run that an ended worker held as failed, and put the others back; gives whether another worker may go on."""
         if not held:
             self._found.put((NO_RUN, Failure(text=_UNSTARTED)))
             return False
