@@ -31,6 +31,11 @@ def pytest_collection_finish():
     gc.set_threshold(50_000, 50, 100)
 
 
+def pytest_unconfigure():
+    """At the end all of it may go: DuckDB's bindings report what stays."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="module")
 def address():
     """A Dask scheduler with one worker, both in this process: starting workers of their own takes longer than most counts."""

@@ -124,7 +124,7 @@ def test_the_bound_of_top_down_by_hand():
 
 
 @pytest.mark.parametrize("distance", ["chebyshev", "euclidean"])
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(st.integers(0, 30), st.integers(-12, 12)), min_size=1, max_size=9),
     st.integers(-40, 40),

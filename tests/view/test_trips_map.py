@@ -325,6 +325,7 @@ def test_regions_without_outlines_are_points_sized_by_their_trips():
     assert layers_of(trips_map(release, TripsView(level=1)))["regions"]["@@type"] == "ScatterplotLayer"
 
 
+@pytest.mark.slow
 def test_a_large_hierarchy_of_points_shows_those_with_the_most_trips():
     regions = grid(150, 150, shapes="points", west=0, south=-70)
     release = released(random_trips(regions, pairs=3000))[0]

@@ -24,6 +24,7 @@ from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
 
+pytestmark = pytest.mark.slow  # workers in processes of their own; within this process the engine is in test_counting
 UNIT = Domain(bounds=(0.0, 0.0, 1.0, 1.0), crs=None, order=6)
 XY = XyCells(x="x", y="y", domain=UNIT)
 ROWS, GROUP = 6000, 1000
@@ -165,7 +166,6 @@ def test_people_keep_what_they_keep_in_memory(where, file, table, options):
     assert found.over
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("person", ["who", None])
 def test_a_worker_that_is_killed_changes_nothing(cluster, where, table, tmp_path, monkeypatch, person):
     monkeypatch.setattr(count_dask, "_MOST_ROWS", 100)
