@@ -63,7 +63,7 @@ from dpviz.data.reading.points import inspect_points
 from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import Limits
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, RefusedError, SettingError
-from dpviz.evaluation.audits import audit_all, audit_mechanism, audited
+from dpviz.evaluation.audits import audit_all, audit_mechanism, audit_targets
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds, evaluate_flows
 from dpviz.evaluation.matching import Blocking, Holders, block, made_up_holders
@@ -95,7 +95,7 @@ from dpviz.mechanisms import (
     UniformGrid,
 )
 from dpviz.privacy.accounts import Account, Entry, Terms
-from dpviz.privacy.audit import AuditPlan, AuditResult, Neighbours, Sight, audit
+from dpviz.privacy.audit import AuditPlan, AuditResult, Neighbours, Observation, audit
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
@@ -104,10 +104,10 @@ from dpviz.privacy.medians import cell_medians, exponential_medians, noisy_mean_
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, gaussian_variance, laplace_variance
 from dpviz.privacy.receipt import Receipt, Step
-from dpviz.privacy.sampling import amplified, amplified_in_paper
+from dpviz.privacy.sampling import amplified_epsilon, amplified_epsilon_in_paper
 from dpviz.privacy.smooth import smooth_medians
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
-from dpviz.release.files import read_manifest, read_release, write_release, zipped
+from dpviz.release.files import read_manifest, read_release, write_release, zip_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import Publication, describe, manifest_schema
 from dpviz.release.point_release import Release
@@ -158,6 +158,7 @@ __all__ = [
     "Limits",
     "Neighbours",
     "NodeValues",
+    "Observation",
     "PairTree",
     "PathTree",
     "PointCounts",
@@ -172,7 +173,6 @@ __all__ = [
     "Regions",
     "Release",
     "SettingError",
-    "Sight",
     "StabilityHistogram",
     "Step",
     "Study",
@@ -184,13 +184,13 @@ __all__ = [
     "UniformGrid",
     "Verdict",
     "ZcdpBudget",
-    "amplified",
-    "amplified_in_paper",
+    "amplified_epsilon",
+    "amplified_epsilon_in_paper",
     "area_share",
     "audit",
     "audit_all",
     "audit_mechanism",
-    "audited",
+    "audit_targets",
     "block",
     "cell_medians",
     "compare",
@@ -233,5 +233,5 @@ __all__ = [
     "verdict",
     "workload_errors",
     "write_release",
-    "zipped",
+    "zip_release",
 ]

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
-from dpviz.cli.console import FAILED, any_text, complain, ended_as_interrupted, silence
+from dpviz.cli.console import FAILED, escape_unencodable, report_error, signals_as_interruptions, silence
 from dpviz.errors import SettingError
 
 _CODES = "exit codes: 0 done, 1 refused, 2 wrong usage or bad input, 130 interrupted"
@@ -106,8 +106,8 @@ def _version() -> str:
 def main(words: Sequence[str] | None = None) -> int:
     """Do what the words say; give the exit code. No exception leaves, but for `--help` and `--version`."""
     words = sys.argv[1:] if words is None else list(words)
-    any_text(sys.stdout, sys.stderr)
-    with ended_as_interrupted(), warnings.catch_warnings():
+    escape_unencodable(sys.stdout, sys.stderr)
+    with signals_as_interruptions(), warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")  # libraries' warnings are not words for a curator, and could quote a value
         try:
@@ -118,7 +118,7 @@ def main(words: Sequence[str] | None = None) -> int:
             silence(sys.stdout)
             return FAILED
         except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001  (no traceback: it could quote a private value)
-            return complain(error, as_json="--json" in words)
+            return report_error(error, as_json="--json" in words)
 
 
 if __name__ == "__main__":

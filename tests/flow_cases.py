@@ -100,7 +100,7 @@ def noise_of(release: FlowRelease, flows: Flows, stage: int) -> np.ndarray:
 
 def children_of(tree: PairTree, stage: int, pair: tuple[int, int]) -> list[tuple[int, int]]:
     """Every child, at `stage`, of a pair of the stage before, in tree order."""
-    side = 0 if tree.refined(stage) == "origin" else 1
+    side = 0 if tree.refined_side(stage) == "origin" else 1
     regions, level = (tree.origins, tree.destinations)[side], tree.levels(stage)[side]
     below = [place for place, parent in enumerate(regions.parent[level - 1].tolist()) if parent == pair[side]]
     return [(place, pair[1]) if side == 0 else (pair[0], place) for place in below]

@@ -20,7 +20,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import _sums
 from dpviz.privacy.node_values import NodeValues
-from dpviz.privacy.sampling import before_sampling
+from dpviz.privacy.sampling import epsilon_before_sampling
 from dpviz.release.point_release import Release
 from tests.nodes import Histogram, exponential_logs
 
@@ -138,7 +138,7 @@ class Script:
         monkeypatch.setattr(kdtree, "noisy_mean_medians", self.means)
         monkeypatch.setattr(kdtree, "smooth_medians", self.smooth)
         for module in (median_tree, kdtree):
-            monkeypatch.setattr(module, "thinned", self.thinned)
+            monkeypatch.setattr(module, "sample_records", self.thinned)
 
     def _answer(self, made_up: np.ndarray) -> np.ndarray:
         place = len(self.answers)
@@ -210,10 +210,10 @@ def assert_stated(asked: Noise | Lines | Means | Smooth | None, step: measure.St
         assert (asked.scale, bound / asked.scale, len(asked.true)) == (step.scale, step.amount, step.counts)
     if isinstance(asked, Lines):
         assert (asked.rate * step.scale, len(asked.nodes)) == (1, step.counts)
-        assert asked.epsilon == before_sampling(step.amount, asked.sample, bound)
+        assert asked.epsilon == epsilon_before_sampling(step.amount, asked.sample, bound)
         assert asked.rate * bound <= asked.epsilon
     if isinstance(asked, Smooth):
-        assert (asked.budget.epsilon, len(asked.nodes)) == (before_sampling(step.amount, asked.sample, bound), step.counts)
+        assert (asked.budget.epsilon, len(asked.nodes)) == (epsilon_before_sampling(step.amount, asked.sample, bound), step.counts)
         assert asked.budget.delta <= step.delta / (1 - (1 - asked.sample) ** bound)
         assert asked.bound == bound
     if isinstance(asked, Means):

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import streamlit as st
 
-from dpviz.app.counting_job import Counts
+from dpviz.app.counting_job import SessionCounts
 from dpviz.app.study_job import Keeper
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.flows import FlowsFile
-from dpviz.data.reading.inspect import RepeatedColumn, found_flows, found_points, repeated_columns
+from dpviz.data.reading.inspect import RepeatedColumn, describe_flows, describe_points, find_repeated_columns
 from dpviz.data.reading.points import PointsFile
 from dpviz.data.reading.regions import RegionsFile, inspect_regions, read_regions
-from dpviz.data.reading.sources import FoundFiles, found_files
-from dpviz.publishing.private_data import PrivateData, content_mark, marks_of
+from dpviz.data.reading.sources import FoundFiles, find_files
+from dpviz.publishing.private_data import PrivateData, content_fingerprint, fingerprints_of
 from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
@@ -30,7 +30,7 @@ Options = tuple[tuple[str, object], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Frame:
+class UploadedRegions:
     """Uploaded regions.
 
     Attributes:
@@ -44,7 +44,7 @@ class Frame:
 
 def digest_of(content: bytes) -> str:
     """A digest of a file's whole content; one changed byte gives another."""
-    return digest_of_marks([content_mark(content)])
+    return digest_of_marks([content_fingerprint(content)])
 
 
 def digest_of_marks(file_marks: Iterable[str]) -> str:
@@ -60,24 +60,24 @@ def sample(key: str, size: int | None, order: int) -> PointCounts:
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
-def inspected(digest: str, name: str, _content: bytes) -> PointsFile:  # noqa: ARG001
+def inspect_points_file(digest: str, name: str, _content: bytes) -> PointsFile:  # noqa: ARG001
     """What a file says about itself; `digest` identifies the content in the cache's key."""
-    return found_points(found_files(named(name, _content)))
+    return describe_points(find_files(named_file(name, _content)))
 
 
 @st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the points ...")
-def counted(digest: str, name: str, _content: bytes, domain: Domain, options: Options) -> PointCounts:  # noqa: ARG001
+def count_points_file(digest: str, name: str, _content: bytes, domain: Domain, options: Options) -> PointCounts:  # noqa: ARG001
     """A file's points on a domain; `digest` identifies the content in the cache's key."""
-    return read_points(named(name, _content), domain=domain, **dict(options))  # type: ignore[arg-type]
+    return read_points(named_file(name, _content), domain=domain, **dict(options))  # type: ignore[arg-type]
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner=False)
 def marks(digest: str, given: tuple[object, ...], _data: PrivateData, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
     """What the ledger recognises data by; in the key `digest` identifies the content, `given` the frame and the columns."""
-    return marks_of(_data, _content)
+    return fingerprints_of(_data, _content)
 
 
-def named(name: str, content: bytes) -> io.BytesIO:
+def named_file(name: str, content: bytes) -> io.BytesIO:
     """Bytes as an open file that has a name, whose ending tells the format."""
     file = io.BytesIO(content)
     file.name = Path(name).name
@@ -91,29 +91,31 @@ def flow_sample(key: str) -> Flows:
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
-def inspected_regions(digest: str, name: str, _content: bytes) -> RegionsFile:  # noqa: ARG001
+def inspect_regions_file(digest: str, name: str, _content: bytes) -> RegionsFile:  # noqa: ARG001
     """What a file of regions says about itself."""
-    return inspect_regions(named(name, _content))
+    return inspect_regions(named_file(name, _content))
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the regions ...")
-def frame(digest: str, name: str, _content: bytes, levels: tuple[str, ...], prefixes: tuple[int, ...]) -> Frame:
+def read_regions_file(digest: str, name: str, _content: bytes, levels: tuple[str, ...], prefixes: tuple[int, ...]) -> UploadedRegions:
     """A file's regions, with coarser levels by prefix where asked for."""
-    found = read_regions(named(name, _content), levels=levels or None)
-    return Frame(key=(digest, levels, prefixes), regions=found.grouped(prefixes) if prefixes else found)
+    found = read_regions(named_file(name, _content), levels=levels or None)
+    return UploadedRegions(key=(digest, levels, prefixes), regions=found.grouped(prefixes) if prefixes else found)
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
-def inspected_flows(digest: str, name: str, _content: bytes) -> FlowsFile:  # noqa: ARG001
+def inspect_flows_file(digest: str, name: str, _content: bytes) -> FlowsFile:  # noqa: ARG001
     """What a file of trips says about itself."""
-    return found_flows(found_files(named(name, _content)))
+    return describe_flows(find_files(named_file(name, _content)))
 
 
-@st.cache_resource(max_entries=2, scope="session", show_spinner="Adding up the trips ...", hash_funcs={Frame: lambda frame: frame.key})
-def flows(digest: str, name: str, _content: bytes, frames: tuple[Frame, Frame], options: Options) -> Flows:  # noqa: ARG001
+@st.cache_resource(
+    max_entries=2, scope="session", show_spinner="Adding up the trips ...", hash_funcs={UploadedRegions: lambda frame: frame.key}
+)
+def count_flows_file(digest: str, name: str, _content: bytes, frames: tuple[UploadedRegions, UploadedRegions], options: Options) -> Flows:  # noqa: ARG001
     """A file's trips from the regions of one frame to those of another."""
     origins, ends = (frame.regions for frame in frames)
-    return read_flows(named(name, _content), regions=origins, destinations=ends, **dict(options))  # type: ignore[arg-type]
+    return read_flows(named_file(name, _content), regions=origins, destinations=ends, **dict(options))  # type: ignore[arg-type]
 
 
 @st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.let_go)
@@ -122,19 +124,30 @@ def keeper() -> Keeper:
     return Keeper()
 
 
-@st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Counts.let_go)
-def counts() -> Counts:
+@st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=SessionCounts.let_go)
+def counts() -> SessionCounts:
     """This session's counts of files by path; they end with the session, as its study does."""
-    return Counts()
+    return SessionCounts()
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking for columns of ids ...")
-def repeated(digest: str, but: tuple[str, ...], _found: FoundFiles) -> tuple[RepeatedColumn, ...] | None:  # noqa: ARG001
+def find_id_columns(digest: str, but: tuple[str, ...], _found: FoundFiles) -> tuple[RepeatedColumn, ...] | None:  # noqa: ARG001
     """Columns of files whose values repeat as ids do; `digest` identifies the files in the cache's key."""
-    return repeated_columns(_found, but=but)
+    return find_repeated_columns(_found, but=but)
 
 
-PER_SESSION = (inspected, counted, marks, inspected_regions, frame, inspected_flows, flows, keeper, counts, repeated)
+PER_SESSION = (
+    inspect_points_file,
+    count_points_file,
+    marks,
+    inspect_regions_file,
+    read_regions_file,
+    inspect_flows_file,
+    count_flows_file,
+    keeper,
+    counts,
+    find_id_columns,
+)
 
 
 def forget() -> None:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from dpviz.app.fields import Field, in_range, refused_by
-from dpviz.app.points_state import LARGEST_EPSILON, SMALLEST_EPSILON, Desk
-from dpviz.app.session import amount_in
+from dpviz.app.fields import Field, in_range, problem_with
+from dpviz.app.points_state import LARGEST_EPSILON, SMALLEST_EPSILON, PageState
+from dpviz.app.session import read_amount
 from dpviz.errors import BudgetError
 from dpviz.mechanisms.base import AnyMechanism, Rule, Share
 from dpviz.privacy.allocation import PUBLISHED
-from dpviz.privacy.shares import checked_shares, redistribute
+from dpviz.privacy.shares import normalise_shares, redistribute
 from dpviz.view.escape import markdown
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ _JS = (Path(__file__).parent / "split_bar.js").read_text("utf-8")
 _bar = st.components.v2.component(_NAME, html=_HTML, css=_CSS, js=_JS)
 
 
-def mechanism_controls(page_state: Desk) -> None:
+def mechanism_controls(page_state: PageState) -> None:
     """Choose the mechanism and its settings."""
     how, offered = page_state.config(), page_state.offered()
     st.markdown("##### 2 Mechanism")
@@ -84,7 +84,7 @@ def mechanism_controls(page_state: Desk) -> None:
                 _setting(page_state, rule, values[rule.name])
 
 
-def _setting(page_state: Desk, rule: Rule, value: Any) -> None:
+def _setting(page_state: PageState, rule: Rule, value: Any) -> None:
     """The widget of one setting."""
     key = f"setting {page_state.config().mechanism} {rule.name}"
     if rule.choices or isinstance(value, bool):
@@ -96,7 +96,7 @@ def _setting(page_state: Desk, rule: Rule, value: Any) -> None:
         key=key,
         label=rule.label,
         value=", ".join(f"{number:g}" for number in value) if several else value,
-        problem=lambda typed: refused_by(
+        problem=lambda typed: problem_with(
             lambda: page_state.mechanisms[page_state.config().mechanism](**_with(page_state, rule, read(typed)))
         ),
         use=lambda typed: _set(page_state, rule, read(typed)),
@@ -110,7 +110,7 @@ def _setting(page_state: Desk, rule: Rule, value: Any) -> None:
     field.show(st.number_input, value=None, step=step, format="%d" if whole else "%.12g", placeholder=empty, help=rule.help)
 
 
-def _chosen(page_state: Desk, rule: Rule, value: Any, key: str) -> None:
+def _chosen(page_state: PageState, rule: Rule, value: Any, key: str) -> None:
     """The widget of a setting that is one of a few."""
     st.session_state[key] = value
     common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _set(page_state, rule, st.session_state[key])}
@@ -143,11 +143,11 @@ def numbers_in(text: str) -> tuple[float, ...] | str:
         return text
 
 
-def _set(page_state: Desk, rule: Rule, value: Any) -> None:
+def _set(page_state: PageState, rule: Rule, value: Any) -> None:
     page_state.change(settings=_with(page_state, rule, value), **page_state.config().back_to_overview())
 
 
-def _with(page_state: Desk, rule: Rule, value: Any) -> dict[str, Any]:
+def _with(page_state: PageState, rule: Rule, value: Any) -> dict[str, Any]:
     """The settings with another value of one; another shape begins with another split."""
     settings = {**page_state.config().settings, rule.name: value}
     if value == rule.default:
@@ -159,7 +159,7 @@ def _with(page_state: Desk, rule: Rule, value: Any) -> dict[str, Any]:
     return settings
 
 
-def privacy_controls(page_state: Desk, frame: Any | None) -> None:
+def privacy_controls(page_state: PageState, frame: Any | None) -> None:
     """Choose epsilon and how it is split; `frame` is the public frame of the data, None before there are any."""
     st.markdown("##### 3 Privacy")
     if _epsilon(page_state):
@@ -170,7 +170,7 @@ def privacy_controls(page_state: Desk, frame: Any | None) -> None:
         _split(page_state, frame)
 
 
-def _epsilon(page_state: Desk) -> bool:
+def _epsilon(page_state: PageState) -> bool:
     """Slider and field of epsilon; whether what was typed is used."""
     epsilon = page_state.config().epsilon
     st.session_state["epsilon slider"] = min(EPSILONS, key=lambda option: abs(math.log(option / epsilon)))
@@ -187,17 +187,17 @@ def _epsilon(page_state: Desk) -> bool:
         key="epsilon",
         label="ε exactly",
         value=str(epsilon).removesuffix(".0"),
-        problem=lambda text: refused_by(lambda: _epsilon_in(text)),
+        problem=lambda text: problem_with(lambda: _epsilon_in(text)),
         use=lambda text: page_state.change(epsilon=_epsilon_in(text)),
     )
     return exactly.show(typed.text_input, label_visibility="collapsed")
 
 
 def _epsilon_in(text: object) -> float | Fraction:
-    return amount_in(text, "ε", SMALLEST_EPSILON, LARGEST_EPSILON)
+    return read_amount(text, "ε", SMALLEST_EPSILON, LARGEST_EPSILON)
 
 
-def _promise(page_state: Desk) -> None:
+def _promise(page_state: PageState) -> None:
     """What epsilon means for one record, and warnings at both ends."""
     mechanism, epsilon = page_state.config().built(), page_state.config().epsilon
     if not mechanism.private:
@@ -216,7 +216,7 @@ def _promise(page_state: Desk) -> None:
         st.warning("So large a budget promises little: an attacker may become nearly certain.")
 
 
-def _delta(page_state: Desk) -> None:
+def _delta(page_state: PageState) -> None:
     st.session_state["delta"] = min(DELTAS, key=lambda option: abs(math.log(option / page_state.config().delta)))
     st.select_slider(
         "δ",
@@ -228,7 +228,7 @@ def _delta(page_state: Desk) -> None:
     )
 
 
-def _split(page_state: Desk, frame: Any) -> None:
+def _split(page_state: PageState, frame: Any) -> None:
     mechanism = page_state.config().built()
     parts = mechanism.shares(frame)
     _presets(page_state, mechanism, parts)
@@ -253,7 +253,7 @@ def _held(parts: list[Share]) -> float:
     return sum(part.share for part in parts if part.structure)
 
 
-def _presets(page_state: Desk, mechanism: AnyMechanism, parts: list[Share]) -> None:
+def _presets(page_state: PageState, mechanism: AnyMechanism, parts: list[Share]) -> None:
     """Ways to split the counts over levels by name, published ones included; the structure keeps its share."""
     names, values = [rule for rule in mechanism.rules() if rule.name == "split"], mechanism.chosen()
     if not names:
@@ -280,7 +280,7 @@ def _same(first: Sequence[float], second: Sequence[float]) -> bool:
     return alike and all(abs(a / whole - b / other) < 1e-5 for a, b in zip(first, second, strict=True))
 
 
-def _use_preset(page_state: Desk, name: str, parts: list[Share]) -> None:
+def _use_preset(page_state: PageState, name: str, parts: list[Share]) -> None:
     published = next((each for each in PUBLISHED if each.title == name), None)
     if published:
         weights = published.weights(sum(not part.structure for part in parts) - 1)
@@ -294,7 +294,7 @@ def _use_preset(page_state: Desk, name: str, parts: list[Share]) -> None:
         page_state.change(settings=settings if name == default else {**settings, "split": name})
 
 
-def _use_shares(page_state: Desk, parts: list[Share], shares: list[float]) -> None:
+def _use_shares(page_state: PageState, parts: list[Share], shares: list[float]) -> None:
     """Take over shares that were dragged, typed or chosen, in numbers short enough for a link.
 
     A split that has a name keeps it where only the structure gives or takes.
@@ -336,7 +336,7 @@ def share_field(key: str, label: str, share: float, use: Callable[[float], objec
     return Field(key=key, label=markdown(label), value=round(100 * share, 2), problem=problem, use=lambda typed: use(typed / 100))
 
 
-def without_settings(page_state: Desk) -> None:
+def without_settings(page_state: PageState) -> None:
     """Back to the mechanism's defaults, after settings that do not fit."""
     page_state.change(settings={})
 
@@ -368,7 +368,7 @@ def split_bar(
     Raises:
         BudgetError: `shares` are not one finite number of at least 0 per label, or all of them are 0.
     """
-    truth = checked_shares(list(shares), len(labels))
+    truth = normalise_shares(list(shares), len(labels))
     memory: dict[str, Any] = st.session_state.setdefault(f"{key}.moved", {"serial": 0})
 
     def receive() -> None:
@@ -391,7 +391,7 @@ def split_bar(
 
 def _moved(values: object, before: Sequence[float], locked: Sequence[bool]) -> list[float]:
     """Checked shares from the browser; refused if a locked one has changed."""
-    shares = checked_shares(values, len(before))
+    shares = normalise_shares(values, len(before))
     if any(fixed and abs(new - old) > _UNCHANGED for new, old, fixed in zip(shares, before, locked, strict=True)):
         raise BudgetError("A locked share does not change.")
     return shares

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Event, Thread
 
-from dpviz.data.counting.job import Watch
+from dpviz.data.counting.job import Progress
 from dpviz.errors import DpvizError
-from dpviz.publishing.private_data import Opened
+from dpviz.publishing.private_data import OpenedData
 
 RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
 PATIENCE = 30.0  # seconds in which a stopped count removes its temporary files
 _MOST_KEPT = 2
 _NO_MEMORY = "There is not enough memory to count this: choose engine duckdb or dask, or a lower order of the lattice."
 
-Work = Callable[[Watch], Opened]
+Work = Callable[[Progress], OpenedData]
 
 
 class CountingJob:
@@ -27,7 +27,7 @@ class CountingJob:
 
     def __init__(self, key: object, work: Work) -> None:
         self.key, self.done, self.error = key, 0.0, ""
-        self.found: Opened | None = None
+        self.found: OpenedData | None = None
         self._work, self._cancel, self._ended = work, Event(), Event()
         self._thread = Thread(target=self._run, name="counting", daemon=True)
 
@@ -56,7 +56,7 @@ class CountingJob:
 
     def _run(self) -> None:
         try:
-            self.found = self._work(Watch(progress=self._report, cancel=self._cancel))
+            self.found = self._work(Progress(progress=self._report, cancel=self._cancel))
         except DpvizError as error:
             self.error = str(error)
         except MemoryError:
@@ -70,7 +70,7 @@ class CountingJob:
         self.done = done
 
 
-class Counts:
+class SessionCounts:
     """The counts of a session, page by page: one that runs, and the last few that are done.
 
     A count that runs is cancelled by `let_go`.

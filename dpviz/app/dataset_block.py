@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import streamlit as st
 
-from dpviz.app.fields import at_most, check, in_range, refused_by
-from dpviz.app.ledger import Draws, Loaded, Purse, in_currency
-from dpviz.app.session import refusal
-from dpviz.app.words import amount_words, budget_words
+from dpviz.app.fields import at_most, in_range, problem_with, show_problem
+from dpviz.app.ledger import Draws, Funding, LoadedData, in_currency
+from dpviz.app.session import show_error
+from dpviz.app.words import amount_text, budget_words
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import BOUNDED, AnyMechanism
-from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms, checked_text
+from dpviz.privacy.accounts import LONGEST_TEXT, Account, Amount, Terms, require_short_text
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.view.escape import html, markdown
@@ -25,7 +25,7 @@ SPENT, NOW, PASSED = "#7f878c", "#1b81a4", "#d55e00"
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
-def dataset_block(data: Loaded, draws: Draws, *, title: str = "##### 4 Dataset") -> Purse:
+def dataset_block(data: LoadedData, draws: Draws, *, title: str = "##### 4 Dataset") -> Funding:
     """Ask for name and cap if the ledger does not know the data; show what is spent, what the releases cost and what remains.
 
     Args:
@@ -35,11 +35,11 @@ def dataset_block(data: Loaded, draws: Draws, *, title: str = "##### 4 Dataset")
     """
     st.markdown(title)
     try:
-        account = Ledger().recognised(data.marks)
+        account = Ledger().find_by_fingerprints(data.marks)
         purse = _new(data, draws) if account is None else _known(account, data, draws)
     except DpvizError as error:  # the ledger's, or that of a column whose name no ledger takes
-        refusal(str(error))
-        return Purse(name="", cap=None, account=None, problem=str(error), known=False)
+        show_error(str(error))
+        return Funding(name="", cap=None, account=None, problem=str(error), known=False)
     if purse.account is not None:
         _terms(purse.account)
         _sums(purse.account, draws)
@@ -48,14 +48,14 @@ def dataset_block(data: Loaded, draws: Draws, *, title: str = "##### 4 Dataset")
     return purse
 
 
-def _known(account: Account, data: Loaded, draws: Draws) -> Purse:
-    return Purse(name=account.name, cap=None, account=account, problem=_problem(account, data, draws))
+def _known(account: Account, data: LoadedData, draws: Draws) -> Funding:
+    return Funding(name=account.name, cap=None, account=account, problem=_problem(account, data, draws))
 
 
-def _new(data: Loaded, draws: Draws) -> Purse:
+def _new(data: LoadedData, draws: Draws) -> Funding:
     """A new account, which the first release opens, or the known one of the typed name, to which the data are added."""
     if not draws:
-        return Purse(name="", cap=None, account=None, problem="The ledger has no account of this draw any more: it cannot be published.")
+        return Funding(name="", cap=None, account=None, problem="The ledger has no account of this draw any more: it cannot be published.")
     name, cap = _name(data), _cap(data)
     known = next((each for each in Ledger().accounts() if each.name == name), None) if name else None
     if known is not None:
@@ -63,14 +63,14 @@ def _new(data: Loaded, draws: Draws) -> Purse:
         return _known(known, data, draws)
     if not name or cap is None:
         missing = "Name the dataset, and say the most that may ever be spent on it: the cap never changes once something is drawn."
-        return Purse(name=name, cap=None, account=None, problem=missing)
+        return Funding(name=name, cap=None, account=None, problem=missing)
     terms = Terms(unit=data.private.unit, neighbours=_neighbours(draws[0][0]), cap=cap, person=data.source.data.person or "")
     nothing = dict.fromkeys(terms.limit, Fraction(0))
     account = Account(name=name, terms=terms, spent=nothing, draws=0, created="", truth_seen=Ledger().seen(data.marks))
-    return Purse(name=name, cap=cap, account=account, problem=_problem(account, data, draws))
+    return Funding(name=name, cap=cap, account=account, problem=_problem(account, data, draws))
 
 
-def _name(data: Loaded) -> str:
+def _name(data: LoadedData) -> str:
     """Ask for the name of the dataset; that of a sample is preset."""
     about = data.source.data
     of = "" if about.size is None else f" of {about.size:,}"
@@ -86,11 +86,11 @@ def _name(data: Loaded) -> str:
         help=help_text,
     )
     text, label = str(name or "").strip(), "Name of the dataset"
-    wrong = at_most(label, LONGEST_TEXT)(text) or (refused_by(lambda: checked_text(text, label)) if text else None)
-    return text if check(key, wrong) else ""
+    wrong = at_most(label, LONGEST_TEXT)(text) or (problem_with(lambda: require_short_text(text, label)) if text else None)
+    return text if show_problem(key, wrong) else ""
 
 
-def _cap(data: Loaded) -> Budget | None:
+def _cap(data: LoadedData) -> Budget | None:
     """Ask for the cap, in ε and δ or in ρ; None until it is typed."""
     kind = st.segmented_control(
         "The ledger counts",
@@ -114,7 +114,7 @@ def _cap(data: Loaded) -> Budget | None:
         help=never,
     )
     smallest = 0.000_001 if symbol == "ρ" else 0.001
-    if not check(f"dataset cap {data.digest}", in_range(f"Cap, {symbol}", smallest, LARGEST_CAP, optional=True)(total)):
+    if not show_problem(f"dataset cap {data.digest}", in_range(f"Cap, {symbol}", smallest, LARGEST_CAP, optional=True)(total)):
         total = None
     if symbol == "ρ":
         return None if total is None else ZcdpBudget(repr(total))
@@ -127,7 +127,7 @@ def _cap(data: Loaded) -> Budget | None:
         persist_state="session",
         help="0 where no mechanism that needs a δ will be used.",
     )
-    if not check(f"dataset cap δ {data.digest}", in_range("Cap, δ", 0, LARGEST_CAP_DELTA)(delta)) or total is None:
+    if not show_problem(f"dataset cap δ {data.digest}", in_range("Cap, δ", 0, LARGEST_CAP_DELTA)(delta)) or total is None:
         return None
     return ApproxBudget(repr(total), repr(delta)) if delta else PureBudget(repr(total))
 
@@ -137,7 +137,7 @@ def _neighbours(mechanism: AnyMechanism) -> str:
     return "replace one" if mechanism.neighbours == BOUNDED else "add or remove one"
 
 
-def _problem(account: Account, data: Loaded, draws: Draws) -> str | None:
+def _problem(account: Account, data: LoadedData, draws: Draws) -> str | None:
     """Why the ledger would refuse the releases, as far as that is known before; None if it would not."""
     terms, unit = account.terms, data.private.unit
     if unit != terms.unit:
@@ -164,8 +164,8 @@ def _problem(account: Account, data: Loaded, draws: Draws) -> str | None:
     if all(part <= account.left[name] for name, part in cost.items()):
         return None
     return (
-        f"The next draw would pass the cap: it takes {amount_words(cost)}, and {amount_words(account.left)} is left of"
-        f" {amount_words(terms.limit)}. Choose a smaller budget."
+        f"The next draw would pass the cap: it takes {amount_text(cost)}, and {amount_text(account.left)} is left of"
+        f" {amount_text(terms.limit)}. Choose a smaller budget."
     )
 
 
@@ -188,11 +188,11 @@ def _sums(account: Account, draws: Draws) -> None:
         return
     after = {name: part + cost[name] for name, part in account.spent.items()}
     st.html("".join(_bar(name, account, cost[name]) for name in _parts_with_bars(account, cost)))
-    coming = f"The next draw makes it {amount_words(after)}, of" if draws else "The cap is"
-    st.caption(f"{_spent(account)} {coming} {amount_words(account.terms.limit)}; reloads, other tabs and the command line count as well.")
+    coming = f"The next draw makes it {amount_text(after)}, of" if draws else "The cap is"
+    st.caption(f"{_spent(account)} {coming} {amount_text(account.terms.limit)}; reloads, other tabs and the command line count as well.")
 
 
-def spent_words(purse: Purse | None) -> str:
+def describe_spent(purse: Funding | None) -> str:
     """What was spent on the data so far, by the account that pays for the release, as a sentence; "" in Teach, where nothing is paid.
 
     Args:
@@ -208,7 +208,7 @@ def spent_words(purse: Purse | None) -> str:
 
 
 def _spent(account: Account) -> str:
-    return f"Spent on these data so far: {amount_words(account.spent)}."
+    return f"Spent on these data so far: {amount_text(account.spent)}."
 
 
 def _cost(account: Account, draws: Draws) -> Amount:

@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.session import refusal
+from dpviz.app.session import show_error
 from dpviz.errors import DpvizError
 
 REFUSED, PROBLEMS = "refused fields", "field problems"
@@ -51,7 +51,7 @@ class Field:
             typed = self.value
         st.session_state[self.key] = typed
         widget(self.label, key=self.key, on_change=self._take, **how)
-        return check(self.key, self.problem(typed) if self.key in refused else None)
+        return show_problem(self.key, self.problem(typed) if self.key in refused else None)
 
     def _take(self) -> None:
         """Use what was typed, or keep it as refused."""
@@ -68,17 +68,17 @@ def start_checks() -> None:
     st.session_state[PROBLEMS] = {}
 
 
-def check(key: str, problem: str | None) -> bool:
+def show_problem(key: str, problem: str | None) -> bool:
     """Show what is wrong with a field, if anything, and lock the page's button; True if nothing is wrong."""
     problems: dict[str, str] = st.session_state.setdefault(PROBLEMS, {})
     problems.pop(key, None)
     if problem is not None:
         problems[key] = problem
-        refusal(problem)
+        show_error(problem)
     return problem is None
 
 
-def stopped() -> bool:
+def show_lock() -> bool:
     """Whether a field of the page has a problem; shows beside the button why it is locked."""
     problems: dict[str, str] = st.session_state.get(PROBLEMS, {})
     if problems:
@@ -113,7 +113,7 @@ def at_most(label: str, most: int) -> Problem:
     return lambda typed: f"{label}: at most {most:,} characters; these are {len(typed):,}." if len(typed or "") > most else None
 
 
-def refused_by(make: Callable[[], object]) -> str | None:
+def problem_with(make: Callable[[], object]) -> str | None:
     """Why something cannot be made; None if it can."""
     try:
         make()

@@ -10,14 +10,14 @@ from pathlib import Path
 import streamlit as st
 
 from dpviz.app import cached
-from dpviz.app.counting_job import FAILED, RUNNING, STOPPED, CountingJob, Counts
-from dpviz.app.session import refusal
-from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, engine_for
+from dpviz.app.counting_job import FAILED, RUNNING, STOPPED, CountingJob, SessionCounts
+from dpviz.app.session import show_error
+from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, choose_engine
 from dpviz.data.counting.scheduler import ADDRESS_VARIABLE, Scheduler, scheduler_of_app
 from dpviz.data.reading.safety import Limits, refuse_share
-from dpviz.data.reading.sources import LARGE_SHARE, TABLES, FoundFiles, found_files, memory_bytes
+from dpviz.data.reading.sources import LARGE_SHARE, TABLES, FoundFiles, find_files, memory_bytes
 from dpviz.errors import DpvizError, InputError
-from dpviz.publishing.private_data import Asked, Opened, count_files, stamps_of
+from dpviz.publishing.private_data import CountRequest, OpenedData, count_files, file_stamps
 from dpviz.view.escape import markdown
 
 SMALL = 64 * 2**20  # bytes that are counted at once
@@ -51,7 +51,7 @@ class PathFiles:
     scheduler: Scheduler | None
     counting: str
 
-    def content(self, opened: Opened) -> str:
+    def content(self, opened: OpenedData) -> str:
         """A digest that stands for the files' content when they were counted."""
         return cached.digest_of_marks(opened.of_files)
 
@@ -80,13 +80,13 @@ def path_files(page: str, hint: str) -> PathFiles | None:
         return None
     refuse_share(text)
     written = os.path.expanduser(text)  # noqa: PTH111  (a pattern is no path)
-    found = found_files(written)
+    found = find_files(written)
     engine, scheduler = _engine(page)
-    counting = engine_for(found, engine, scheduler, LIMITS)
+    counting = choose_engine(found, engine, scheduler, LIMITS)
     if counting == NUMPY and not found.within(LIMITS):
         raise InputError(_too_large(found))
     st.caption(_why(found, engine, counting))
-    digest = cached.digest_of(repr(stamps_of(found.paths or ())).encode())
+    digest = cached.digest_of(repr(file_stamps(found.paths or ())).encode())
     path = str(Path(written).absolute())
     return PathFiles(found=found, digest=digest, written=path, engine=engine, scheduler=scheduler, counting=counting)
 
@@ -134,7 +134,7 @@ def _bytes(size: float) -> str:
     return f"{size:,.1f} TiB"
 
 
-def count_by_path(page: str, files: PathFiles, how: Asked, key: object) -> Opened | None:
+def count_by_path(page: str, files: PathFiles, how: CountRequest, key: object) -> OpenedData | None:
     """Count files: small ones at once, others in the background after the user has pressed a button; None until that is done.
 
     Args:
@@ -167,14 +167,14 @@ def count_by_path(page: str, files: PathFiles, how: Asked, key: object) -> Opene
     return job.found
 
 
-def _begin(page: str, counts: Counts, fresh: Callable[[], CountingJob]) -> None:
+def _begin(page: str, counts: SessionCounts, fresh: Callable[[], CountingJob]) -> None:
     counts.take(page, fresh())
 
 
 def _show_button(page: str, job: CountingJob | None, begin: Callable[[], None]) -> None:
     """Show the button that starts a count in the background, and how the last one ended."""
     if job is not None and job.state == FAILED:
-        refusal(job.error)
+        show_error(job.error)
     elif job is not None:
         st.caption("The count was cancelled; nothing of it was kept.")
     text = "What takes a while is counted in the background, once you ask; the page stays usable, and it can be cancelled."

@@ -6,8 +6,8 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from dpviz.app import cached
-from dpviz.app.ledger import Loaded
-from dpviz.app.points_state import CURATE, TEACH, Desk, truth_key, truth_wanted
+from dpviz.app.ledger import LoadedData
+from dpviz.app.points_state import CURATE, TEACH, PageState, truth_key, truth_wanted
 
 _DONE = "forgotten"
 _STAMP = """<style>
@@ -46,7 +46,7 @@ def forget() -> None:
     st.session_state[_DONE] = True
 
 
-def forgotten() -> bool:
+def show_forgotten() -> bool:
     """Right after forgetting, show a note instead of the page: its widgets disappear, and with them what the browser kept of them."""
     if not st.session_state.pop(_DONE, False):
         return False
@@ -61,7 +61,7 @@ def forgotten() -> bool:
     return True
 
 
-def mode_row(page_state: Desk, protected: str) -> None:
+def mode_row(page_state: PageState, protected: str) -> None:
     """Switch the mode; `protected` says what is protected on this page and what is not."""
     left, right, end = st.columns([4, 15, 3], vertical_alignment="center")
     st.session_state["mode"] = page_state.config().mode
@@ -82,7 +82,7 @@ def mode_row(page_state: Desk, protected: str) -> None:
     right.caption(f"{text} {protected}")
 
 
-def truth_switch(data: Loaded, mode: str) -> None:
+def truth_switch(data: LoadedData, mode: str) -> None:
     """In Curate, the switch that shows a dataset's truth, and what it costs; in Teach nothing."""
     if mode != CURATE:
         return

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
-from dpviz.publishing.dry_run import MOST_LOOKS, Wanted, wanted_epsilon
+from dpviz.publishing.dry_run import MOST_LOOKS, WantedError, wanted_epsilon
 
 
 class _StoppedError(Exception):
@@ -26,7 +26,7 @@ class InverseJob:
         wanted: the error, and where.
     """
 
-    def __init__(self, asked: object, data: Any, mechanisms: dict[str, AnyMechanism], wanted: Wanted) -> None:
+    def __init__(self, asked: object, data: Any, mechanisms: dict[str, AnyMechanism], wanted: WantedError) -> None:
         self.asked, self.rows = asked, list[dict[str, Any]]()
         self._data, self._mechanisms, self._wanted = data, mechanisms, wanted
         self._looks, self._stop = 0, Event()

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.controls import fits_buttons, share_field, split_bar
-from dpviz.app.session import from_query
+from dpviz.app.session import read_link
 from dpviz.lessons import LESSONS
 from dpviz.lessons.lesson import MOST_DRAWS, Lesson, ShareBar, Shown
 from dpviz.mechanisms.base import Rule
@@ -68,7 +68,7 @@ def _lesson_here() -> Lesson:
     if _AT not in st.session_state or gone_back or (not _was_here() and "stop" in query):
         kind = BY_KEY.get(query.get("stop", ""), LESSONS[0])
         st.session_state[_AT] = kind.key
-        st.session_state.setdefault(_SETTINGS, {})[kind.key] = from_query(kind, query)
+        st.session_state.setdefault(_SETTINGS, {})[kind.key] = read_link(kind, query)
     kind = BY_KEY[st.session_state[_AT]]
     lesson: Lesson = st.session_state[_SETTINGS].setdefault(kind.key, kind())
     return lesson

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import streamlit as st
 
-from dpviz.app.session import refusal, shelf
+from dpviz.app.session import result_slot, show_error
 from dpviz.errors import RefusedError
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import Account
@@ -42,7 +42,7 @@ class Source:
     destinations: RegionsPart | None = None
 
 
-class Recognised(Protocol):
+class IdentifiedData(Protocol):
     """Data that the ledger and the caches can recognise."""
 
     @property
@@ -61,7 +61,7 @@ class Recognised(Protocol):
         ...
 
 
-class Loaded(Recognised, Protocol):
+class LoadedData(IdentifiedData, Protocol):
     """Private data as a page has loaded them: points or trips."""
 
     @property
@@ -86,7 +86,7 @@ class Loaded(Recognised, Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Purse:
+class Funding:
     """The account that would pay for a draw.
 
     Attributes:
@@ -105,7 +105,7 @@ class Purse:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class PaidDraw:
     """A draw of this session that is paid for, and may be published.
 
     Attributes:
@@ -115,14 +115,14 @@ class Kept:
         time: when, UTC.
     """
 
-    paid: publish.Paid
-    data: Loaded
+    paid: publish.PaidRelease
+    data: LoadedData
     mechanism: AnyMechanism
     time: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
-class Till:
+class SessionDraws:
     """What this session keeps of draws that are paid for: plain objects, taken out of the session state before a draw is paid.
 
     Attributes:
@@ -130,20 +130,20 @@ class Till:
         published: the ledger's numbers of draws that were published.
     """
 
-    kept: deque[Kept]
+    kept: deque[PaidDraw]
     published: set[int]
 
-    def keep(self, paid: publish.Paid, data: Loaded, mechanism: AnyMechanism) -> Kept:
+    def keep(self, paid: publish.PaidRelease, data: LoadedData, mechanism: AnyMechanism) -> PaidDraw:
         """Keep a draw that is paid for, so that it can be published."""
-        made = Kept(paid=paid, data=data, mechanism=mechanism, time=datetime.now(UTC))
+        made = PaidDraw(paid=paid, data=data, mechanism=mechanism, time=datetime.now(UTC))
         self.kept.append(made)
         return made
 
 
-def till() -> Till:
+def session_draws() -> SessionDraws:
     """The draws of this session, for a run that may be ended by a click."""
     published: set[int] = st.session_state.setdefault("published entries", set())
-    return Till(kept=shelf("kept draws", MOST_KEPT), published=published)
+    return SessionDraws(kept=result_slot("kept draws", MOST_KEPT), published=published)
 
 
 def in_currency(mechanism: AnyMechanism, budget: Budget, cap: Budget | None) -> Budget:
@@ -153,7 +153,7 @@ def in_currency(mechanism: AnyMechanism, budget: Budget, cap: Budget | None) -> 
     return budget
 
 
-def order_of(data: Loaded, mechanism: AnyMechanism, budget: Budget, purse: Purse) -> publish.Order:
+def make_order(data: LoadedData, mechanism: AnyMechanism, budget: Budget, purse: Funding) -> publish.Order:
     """The order to the ledger and the mechanism: what to draw, and what pays for it."""
     cap = purse.account.terms.cap if purse.account is not None else purse.cap
     return publish.Order(
@@ -167,7 +167,7 @@ def order_of(data: Loaded, mechanism: AnyMechanism, budget: Budget, purse: Purse
     )
 
 
-def pay_and_draw(data: Loaded, order: publish.Order, draws: Till) -> publish.Paid:
+def pay_and_draw(data: LoadedData, order: publish.Order, draws: SessionDraws) -> publish.PaidRelease:
     """Pay for one draw, make it, and keep it for publishing. Nothing here calls into Streamlit: such a call could lose the draw.
 
     Args:
@@ -183,51 +183,51 @@ def pay_and_draw(data: Loaded, order: publish.Order, draws: Till) -> publish.Pai
     return paid
 
 
-def kept() -> list[Kept]:
+def paid_draws() -> list[PaidDraw]:
     """The last draws of this session that are paid for, oldest first."""
     return list(st.session_state.get("kept draws", ()))
 
 
-def looked_at() -> set[str]:
+def seen_digests() -> set[str]:
     """Digests of datasets whose truth was looked at in this session, in either mode: the ledger has recorded these looks."""
     return st.session_state.setdefault("looked_at", set())  # type: ignore[no-any-return]
 
 
-def note_teach_look(data: Recognised) -> bool:
+def record_public_look(data: IdentifiedData) -> bool:
     """Record in the ledger that Teach or Compare shows the truth, before it is shown, whether or not the data have an account.
 
     Returns:
         Whether the truth may be shown. If the look cannot be recorded it may not, and the reason is shown: a release of these data could
         later claim that the truth was not looked at. Samples are public, and are shown without a ledger, too.
     """
-    if data.digest in looked_at():
+    if data.digest in seen_digests():
         return True
     try:
-        Ledger().note_seen(data.marks)
+        Ledger().note_truth_seen(data.marks)
     except RefusedError as error:
         if data.bundled:
             return True
-        refusal(f"{_NOT_RECORDED} {error} DPVIZ_LEDGER can name a file that can be written.")
+        show_error(f"{_NOT_RECORDED} {error} DPVIZ_LEDGER can name a file that can be written.")
         return False
-    looked_at().add(data.digest)
+    seen_digests().add(data.digest)
     return True
 
 
-def may_look(data: Loaded, account: str) -> bool:
+def record_private_look(data: LoadedData, account: str) -> bool:
     """Record in the ledger that the truth is looked at, before it is shown; if that fails, nothing is shown."""
     recorded = st.session_state.setdefault("looks told", set())
     if data.digest not in recorded:
         try:
-            Ledger().looked(account)
+            Ledger().note_account_truth_seen(account)
         except RefusedError as error:
-            refusal(f"{_NOT_RECORDED} {error}")
+            show_error(f"{_NOT_RECORDED} {error}")
             return False
         recorded.add(data.digest)
-        looked_at().add(data.digest)
+        seen_digests().add(data.digest)
     return True
 
 
-def look_words(account: str) -> str:
+def describe_look(account: str) -> str:
     """Whether the truth was looked at, as the manifest will say it."""
     try:
         seen = Ledger().account(account).truth_seen

@@ -13,15 +13,15 @@ from dpviz.app.fields import Field, in_range
 from dpviz.app.files import count_by_path, path_files
 from dpviz.app.ledger import Source
 from dpviz.app.points_state import CURATE, LARGEST_ORDER, POINTS, SOURCES, Data, config
-from dpviz.app.session import refusal
+from dpviz.app.session import show_error
 from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
-from dpviz.data.reading.inspect import found_points
+from dpviz.data.reading.inspect import describe_points
 from dpviz.data.reading.points import PointsFile
-from dpviz.data.reading.sources import FoundFiles, found_files
+from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.errors import DpvizError
 from dpviz.publishing.config import PLAIN, DataPart, DomainPart
-from dpviz.publishing.private_data import Asked, Opened, left_out, refuse_nothing
+from dpviz.publishing.private_data import CountRequest, OpenedData, left_out, refuse_empty_data
 from dpviz.release.nouns import RECORDS
 from dpviz.samples.points import SAMPLES
 from dpviz.space.domain import Domain, refuse_degrees
@@ -38,7 +38,7 @@ MOST_MADE_UP = 10_000_000
 NONE = "(none)"
 
 
-def data_controls() -> Data | None:
+def points_controls() -> Data | None:
     """Show the controls. Return the loaded data; if something is missing, say so on the page and return None."""
     how = config()
     st.markdown("##### 1 Data")
@@ -74,8 +74,8 @@ class Given:
     about: PointsFile
     digest: str
     part: dict[str, Any]
-    count: Callable[[Domain, cached.Options], Opened | None]
-    content: Callable[[Opened], str]
+    count: Callable[[Domain, cached.Options], OpenedData | None]
+    content: Callable[[OpenedData], str]
     found: Callable[[], FoundFiles]
 
 
@@ -153,19 +153,19 @@ def _uploaded() -> Given | None:
 def _of_upload(name: str, body: bytes) -> Given:
     digest = cached.digest_of(body)
 
-    def count(domain: Domain, options: cached.Options) -> Opened:
-        points = cached.counted(digest, name, body, domain, options)
-        refuse_nothing(points)
-        return Opened(data=points, marks=cached.marks(digest, (domain, options), points, body), engine=NUMPY)
+    def count(domain: Domain, options: cached.Options) -> OpenedData:
+        points = cached.count_points_file(digest, name, body, domain, options)
+        refuse_empty_data(points)
+        return OpenedData(data=points, marks=cached.marks(digest, (domain, options), points, body), engine=NUMPY)
 
-    about = cached.inspected(digest, name, body)
+    about = cached.inspect_points_file(digest, name, body)
     return Given(
         about=about,
         digest=digest,
         part={"points": name},
         count=count,
         content=lambda _: digest,
-        found=lambda: found_files(cached.named(name, body)),
+        found=lambda: find_files(cached.named_file(name, body)),
     )
 
 
@@ -180,12 +180,12 @@ def _by_path() -> Given | None:
     if files is None:
         return None
 
-    def count(domain: Domain, options: cached.Options) -> Opened | None:
-        how = Asked(frame=domain, options=dict(options), engine=files.counting, scheduler=files.scheduler)
+    def count(domain: Domain, options: cached.Options) -> OpenedData | None:
+        how = CountRequest(frame=domain, options=dict(options), engine=files.counting, scheduler=files.scheduler)
         return count_by_path("", files, how, (domain, options))
 
     return Given(
-        about=found_points(files.found),
+        about=describe_points(files.found),
         digest=files.digest,
         part={"points": files.written, "engine": files.engine},
         count=count,
@@ -228,11 +228,11 @@ def _file(given: Given) -> Data | None:
     data = _loaded(given, opened, domain, options)
     if mode == CURATE and "person" not in unit:
         used = tuple(sorted(options[role] for role in ("x", "y", "count") if role in options))
-        show_repeated(data, cached.repeated(digest, used, given.found()), "record")
+        show_repeated(data, cached.find_id_columns(digest, used, given.found()), "record")
     return data
 
 
-def _loaded(given: Given, opened: Opened, domain: Domain, options: dict[str, Any]) -> Data:
+def _loaded(given: Given, opened: OpenedData, domain: Domain, options: dict[str, Any]) -> Data:
     """The counted data; notes for the curator only are shown."""
     for note in filter(None, (*opened.notes, left_out(opened.data))):
         st.caption(f"Curator only: {markdown(note)}")
@@ -289,7 +289,7 @@ def _declared_domain(crs: str | None) -> Domain | None:
         domain = Domain(bounds=(west, south, east, north), crs=frame_crs, order=order)
         refuse_degrees(domain)
     except DpvizError as error:
-        refusal(str(error))
+        show_error(str(error))
         return None
     return domain
 

@@ -6,11 +6,11 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
-from dpviz.app.dataset_block import dataset_block, spent_words
-from dpviz.app.fields import start_checks, stopped
-from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, forgotten, mode_row, truth_switch
-from dpviz.app.ledger import Purse, note_teach_look
-from dpviz.app.points_data import data_controls
+from dpviz.app.dataset_block import dataset_block, describe_spent
+from dpviz.app.fields import show_lock, start_checks
+from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, show_forgotten, truth_switch
+from dpviz.app.ledger import Funding, record_public_look
+from dpviz.app.points_data import points_controls
 from dpviz.app.points_state import (
     CURATE,
     POINTS,
@@ -23,14 +23,14 @@ from dpviz.app.points_state import (
 )
 from dpviz.app.points_tabs import tabs
 from dpviz.app.saved_config import save_button
-from dpviz.app.session import refusal, said, serve, settle
-from dpviz.app.words import in_words, verdict_row
+from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
+from dpviz.app.words import budget_text, verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
 from dpviz.evaluation.metrics import Evaluation
 from dpviz.privacy.receipt import Receipt
 from dpviz.view.deck import MOST_FEATURES
 from dpviz.view.escape import html
-from dpviz.view.points_map import INTERPOLATED, PRESENT, SHOWN, can_be_interpolated, points_map, truth_map
+from dpviz.view.points_map import INTERPOLATED, PRESENT, SHOWN, can_show_interpolation, points_map, truth_map
 
 MAP_HEIGHT = 620
 FIRST_ZOOM = 6  # of the map before the first draw: light, so that it is there at once
@@ -43,7 +43,7 @@ _UNPROTECTED = "**NOT PRIVATE:** the chosen reference protects nothing. It shows
 
 def points_page() -> None:
     """Draw the page."""
-    if forgotten():
+    if show_forgotten():
         return
     private = config().mode == CURATE or POINTS.mechanisms[config().mechanism].private
     mode_row(POINTS, _PROTECTED if private else _UNPROTECTED)
@@ -55,25 +55,25 @@ def points_page() -> None:
         _before_the_first_draw(data, purse)
     else:
         _result(what.number, data is not None and what.data.points is data.points)
-    settle(POINTS.key)
+    accept_presses(POINTS.key)
 
 
-def _left() -> tuple[Data | None, Purse | None]:
+def _left() -> tuple[Data | None, Funding | None]:
     """The controls, and what a draw would be paid from in Curate; anything that does not fit is said in place and loses nothing."""
     start_checks()
     data = None
     if config().mode == CURATE:
         POINTS.remember(None)
     try:
-        data = data_controls()
+        data = points_controls()
     except DpvizError as error:
-        refusal(str(error))
+        show_error(str(error))
     POINTS.offer(data)
     try:
         mechanism_controls(POINTS)
         privacy_controls(POINTS, data.points.domain if data else None)
     except (SettingError, BudgetError) as error:
-        refusal(str(error))
+        show_error(str(error))
         if config().mechanism in POINTS.offered():
             st.button("Back to the default settings", on_click=without_settings, args=(POINTS,))
         return data, None
@@ -83,32 +83,32 @@ def _left() -> tuple[Data | None, Purse | None]:
     return None, None
 
 
-def _draw_controls(data: Data) -> Purse | None:
+def _draw_controls(data: Data) -> Funding | None:
     """What a draw is paid from, in Curate, and the button that draws."""
     how = config()
     purse = dataset_block(data, [(how.built(), how.budget())]) if how.mode == CURATE else None
-    wrong = stopped()
+    wrong = show_lock()
     if how.mode == CURATE and not wrong:
         POINTS.remember(data)  # before the draw: the Release page may be opened while it is made
     locked = wrong or (purse is not None and purse.problem is not None)
     if st.button("Draw a release", type="primary", width="stretch", disabled=locked, key="draw") and not locked:
-        serve(POINTS.key, lambda: draw(data, purse), "Drawing ...")
-    said(POINTS.key)
+        serve_press(POINTS.key, lambda: draw(data, purse), "Drawing ...")
+    show_refusal(POINTS.key)
     if not wrong:
         save_button(data, how, purse)
     return purse
 
 
-def _before_the_first_draw(data: Data | None, purse: Purse | None) -> None:
+def _before_the_first_draw(data: Data | None, purse: Funding | None) -> None:
     """What to do next; in Teach the public truth, so that there is something to see."""
     if data is None:
         st.info("Choose data on the left to begin.")
         return
     if config().mode == CURATE:
-        st.info(f"Set the mechanism and the budget on the left, then press *Draw a release*. {spent_words(purse)}")
+        st.info(f"Set the mechanism and the budget on the left, then press *Draw a release*. {describe_spent(purse)}")
         return
     st.markdown(f"**{data.title}**: the true data, which are public. Press *Draw a release* to see what could be published instead.")
-    if not note_teach_look(data):
+    if not record_public_look(data):
         return
     picture = truth_map(data.points.domain, _truth_zoom(data), data.points.blocks, unit=data.unit, dark=_dark())
     st.pydeck_chart(picture.deck, height=MAP_HEIGHT, key="map before", alt=picture.description)
@@ -168,7 +168,7 @@ def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]
     height = what.release.height
     left, right = st.columns([3, 2], vertical_alignment="center")
     options = list(SHOWN if evaluation is not None else SHOWN[:1])
-    if can_be_interpolated(what.release):
+    if can_show_interpolation(what.release):
         options.insert(1, INTERPOLATED)
     shown = config().shown if config().shown in options else SHOWN[0]
     st.session_state["shown"] = shown
@@ -219,7 +219,7 @@ def _budget_of(receipt: Receipt) -> str:
     """What one draw spent, for a key figure."""
     if not receipt.private:
         return "NOT PRIVATE"
-    return in_words(receipt.used, getattr(receipt.spent, "delta", 0))
+    return budget_text(receipt.used, getattr(receipt.spent, "delta", 0))
 
 
 def _clicked(chosen: object) -> int | None:

@@ -9,8 +9,18 @@ from typing import Any, cast
 
 import streamlit as st
 
-from dpviz.app.ledger import Loaded, Purse, Source, may_look, note_teach_look, order_of, pay_and_draw, till
-from dpviz.app.session import Reader, amount, from_query, newest, number, one_of, settings, shelf, to_query
+from dpviz.app.ledger import Funding, LoadedData, Source, make_order, pay_and_draw, record_private_look, record_public_look, session_draws
+from dpviz.app.session import (
+    Reader,
+    amount_reader,
+    choice_reader,
+    newest_result,
+    number_reader,
+    read_link,
+    read_settings,
+    result_slot,
+    to_query,
+)
 from dpviz.data.points import PointCounts
 from dpviz.errors import RefusedError, SettingError
 from dpviz.evaluation.metrics import Evaluation, evaluate
@@ -78,21 +88,21 @@ class Config:
     def readers(cls) -> dict[str, Reader]:
         """How each parameter of a link is read."""
         return {
-            "mode": one_of(TEACH, CURATE),
-            "sample": one_of(*SAMPLES),
-            "size": number(1, 10_000_000, int),
-            "mechanism": one_of(*POINT_FAMILY.choices),
-            "settings": settings,
-            "epsilon": amount(SMALLEST_EPSILON, LARGEST_EPSILON),
-            "delta": number(SMALLEST_DELTA, LARGEST_DELTA, float),
-            "order": number(1, LARGEST_ORDER, int),
-            "zoom": number(0, 24, int),
-            "shown": one_of(*SHOWN, INTERPOLATED),
+            "mode": choice_reader(TEACH, CURATE),
+            "sample": choice_reader(*SAMPLES),
+            "size": number_reader(1, 10_000_000, int),
+            "mechanism": choice_reader(*POINT_FAMILY.choices),
+            "settings": read_settings,
+            "epsilon": amount_reader(SMALLEST_EPSILON, LARGEST_EPSILON),
+            "delta": number_reader(SMALLEST_DELTA, LARGEST_DELTA, float),
+            "order": number_reader(1, LARGEST_ORDER, int),
+            "zoom": number_reader(0, 24, int),
+            "shown": choice_reader(*SHOWN, INTERPOLATED),
         }
 
 
 @dataclass(frozen=True, kw_only=True)
-class Desk:
+class PageState:
     """Where a page keeps its configuration in the session.
 
     Attributes:
@@ -113,7 +123,7 @@ class Desk:
     def config(self) -> Any:
         """The configuration of this session; read from the address on the first visit."""
         if self.key not in st.session_state:
-            st.session_state[self.key] = from_query(self.kind, st.query_params.to_dict())
+            st.session_state[self.key] = read_link(self.kind, st.query_params.to_dict())
         return st.session_state[self.key]
 
     def change(self, **updates: Any) -> None:
@@ -133,19 +143,19 @@ class Desk:
                 " Choose another mechanism, or go back to Teach. Nothing was drawn or spent."
             )
 
-    def refuse_unpaid(self, purse: Purse | None) -> None:
+    def refuse_unpaid(self, purse: Funding | None) -> None:
         """Raise `RefusedError` where a draw in Curate would be paid from nothing."""
         if purse is None and self.config().mode == CURATE:
             raise RefusedError("In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent.")
 
-    def remember(self, data: Loaded | None) -> None:
+    def remember(self, data: LoadedData | None) -> None:
         """Keep what is loaded in Curate, with its configuration, for the Release page; None while something is missing."""
         if data is None:
             st.session_state.pop(f"loaded {self.key}", None)
         else:
             st.session_state[f"loaded {self.key}"] = (data, self.config())
 
-    def offer(self, data: Loaded | None) -> None:
+    def offer(self, data: LoadedData | None) -> None:
         """Offer what is loaded in Teach, which is public, to the Compare page; None takes it back."""
         if data is None or self.config().mode != TEACH or self.config().source == "sample":
             st.session_state.pop(f"public {self.key}", None)
@@ -156,7 +166,7 @@ class Desk:
         """A file that was declared public and loaded in Teach in this session."""
         return st.session_state.get(f"public {self.key}")
 
-    def loaded(self) -> tuple[Loaded, Any] | None:
+    def loaded(self) -> tuple[LoadedData, Any] | None:
         """Data as last loaded in Curate in this session, and the configuration that they had then."""
         return st.session_state.get(f"loaded {self.key}")
 
@@ -167,7 +177,7 @@ class Desk:
             st.query_params.from_dict(query)
 
 
-POINTS = Desk(key="config", kind=Config, families=(POINT_FAMILY,))
+POINTS = PageState(key="config", kind=Config, families=(POINT_FAMILY,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,10 +239,10 @@ def config() -> Config:
 
 def drawn() -> Drawn | None:
     """The last draw of the present mode, None before the first."""
-    return newest(f"drawn {config().mode}")  # type: ignore[no-any-return]
+    return newest_result(f"drawn {config().mode}")  # type: ignore[no-any-return]
 
 
-def draw(data: Data, purse: Purse | None = None) -> None:
+def draw(data: Data, purse: Funding | None = None) -> None:
     """Draw once and keep the result. In Curate the ledger counts the draw before any noise is drawn.
 
     Args:
@@ -249,12 +259,12 @@ def draw(data: Data, purse: Purse | None = None) -> None:
     mechanism, budget = how.built(), how.budget()
     mechanism.check_data(data.points)
     st.session_state["draws"] = number
-    place, paying = shelf(f"drawn {how.mode}"), till()  # from here on no call into Streamlit: it could lose the draw
+    place, paying = result_slot(f"drawn {how.mode}"), session_draws()  # from here on no call into Streamlit: it could lose the draw
     start, account = time.perf_counter(), None
     if purse is None:
         release = mechanism.release(data.points, budget, Entropy.seeded(number))
     else:
-        paid = pay_and_draw(data, order_of(data, mechanism, budget, purse), paying)
+        paid = pay_and_draw(data, make_order(data, mechanism, budget, purse), paying)
         release, account = cast("Release", paid.release), paid.account.name
     seconds = time.perf_counter() - start
     place.append(Drawn(release=release, data=data, config=how, seconds=seconds, number=number, account=account))
@@ -272,7 +282,7 @@ def truth_of(what: Drawn) -> Evaluation | None:
     return evaluation  # type: ignore[no-any-return]
 
 
-def truth_allowed(data: Loaded, account: str | None) -> bool:
+def truth_allowed(data: LoadedData, account: str | None) -> bool:
     """Whether the truth may be shown: it is noted before it is looked at, in Curate in the ledger.
 
     Args:
@@ -280,15 +290,15 @@ def truth_allowed(data: Loaded, account: str | None) -> bool:
         account: in the ledger; None in Teach.
     """
     if account is not None:
-        return truth_wanted(data) and may_look(data, account)
-    return note_teach_look(data)
+        return truth_wanted(data) and record_private_look(data, account)
+    return record_public_look(data)
 
 
-def truth_key(data: Loaded) -> str:
+def truth_key(data: LoadedData) -> str:
     """The switch that shows a dataset's truth in Curate; each dataset has its own, so that none is shown unasked."""
     return f"curator truth {data.digest}"
 
 
-def truth_wanted(data: Loaded) -> bool:
+def truth_wanted(data: LoadedData) -> bool:
     """Whether the curator asked to see this dataset's truth."""
     return bool(st.session_state.get(truth_key(data), False))

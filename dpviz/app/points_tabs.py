@@ -12,14 +12,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.fields import Field, in_range
-from dpviz.app.ledger import look_words
+from dpviz.app.ledger import describe_look
 from dpviz.app.points_state import CURATE, Drawn
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print
 from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation, error_by_size, expected_error, true_answers
 from dpviz.evaluation.split_objective import objective_curve
 from dpviz.mechanisms import POINT_FAMILY
 from dpviz.privacy.budget import PureBudget
-from dpviz.release.at_once import how_many, point_intervals
+from dpviz.release.at_once import count_of_numbers, point_intervals
 from dpviz.release.point_release import Release
 from dpviz.space.coverage import TOLERANCE, percent_outside
 from dpviz.view import charts
@@ -172,7 +172,7 @@ def _receipt(what: Drawn) -> None:
         receipt_table(receipt, "zoom", lambda level: level)
     extra = [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
     if what.account is not None:
-        extra.append(f"**Truth looked at while tuning**: {look_words(what.account)}.")
+        extra.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
     small_print(receipt, release.steps, release.approximate, extra)
 
 
@@ -190,7 +190,7 @@ def _table(what: Drawn, level: int) -> None:
         table = table.rename(columns={"count": "count (NOT PRIVATE)"})
         st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
     st.dataframe(table, hide_index=True, width="stretch")
-    st.caption(AT_ONCE.format(numbers=how_many(what.release)))
+    st.caption(AT_ONCE.format(numbers=count_of_numbers(what.release)))
     if len(nodes) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(nodes):,} partitions, by released count.")
     if what.release.simulation:

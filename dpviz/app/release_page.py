@@ -13,12 +13,12 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from dpviz.app.dataset_block import dataset_block
-from dpviz.app.fields import at_most, check, start_checks, stopped
-from dpviz.app.first_row import forget_button, forgotten
-from dpviz.app.ledger import Kept, Loaded, Purse, Till, in_currency, kept, order_of, till
-from dpviz.app.points_state import POINTS, Desk
+from dpviz.app.fields import at_most, show_lock, show_problem, start_checks
+from dpviz.app.first_row import forget_button, show_forgotten
+from dpviz.app.ledger import Funding, LoadedData, PaidDraw, SessionDraws, in_currency, make_order, paid_draws, session_draws
+from dpviz.app.points_state import POINTS, PageState
 from dpviz.app.saved_config import save_button
-from dpviz.app.session import newest, refusal, said, serve, settle, shelf
+from dpviz.app.session import accept_presses, newest_result, result_slot, serve_press, show_error, show_refusal
 from dpviz.app.trips_state import TRIPS
 from dpviz.app.words import budget_words, show_verdict, verdict_row
 from dpviz.errors import DpvizError, SettingError
@@ -26,14 +26,14 @@ from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import publish
-from dpviz.publishing.dry_run import Expected, expected
-from dpviz.release.files import MANIFEST, zipped
+from dpviz.publishing.dry_run import ExpectedErrors, expected
+from dpviz.release.files import MANIFEST, zip_release
 from dpviz.release.manifest import stated_amount
 from dpviz.release.tables import FORMATS
 from dpviz.release.verdict import records_needed
 from dpviz.view.escape import markdown
 
-PAGE_STATES: dict[str, Desk] = {"Points": POINTS, "Trips": TRIPS}
+PAGE_STATES: dict[str, PageState] = {"Points": POINTS, "Trips": TRIPS}
 PAGE = "release"
 NEW, PAID = "A new draw", "A draw that is already paid for"
 _NEVER = "Draws in Teach are simulations, whose seed is known, and references are not private: neither can ever be chosen here."
@@ -52,15 +52,15 @@ _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | None = None) -> None:
     """Draw the page; `points` and `trips` are where its buttons lead."""
-    if forgotten():
+    if show_forgotten():
         return
     _first_row()
-    outcome: Outcome | None = newest("outcome")
+    outcome: Outcome | None = newest_result("outcome")
     if outcome is not None:
         show_outcome(outcome)
     else:
         _preparation(points, trips)
-    settle(PAGE)
+    accept_presses(PAGE)
 
 
 def _first_row() -> None:
@@ -77,7 +77,7 @@ def _preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> N
     """Everything before the button: data, what is released, what was spent, dry run and words."""
     start_checks()
     ready = {title: found for title, page_state in PAGE_STATES.items() if (found := page_state.loaded()) is not None}
-    earlier = kept()
+    earlier = paid_draws()
     if not ready and not earlier:
         _nothing_yet(points, trips)
         return
@@ -96,10 +96,10 @@ def _preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> N
         dry_run_block(data, mechanism, converted)
         if made is None:
             st.caption(f"One press: the ledger counts {budget_words(converted)}, noise is drawn once, and the files are made.")
-        locked = stopped() or funding.problem is not None
+        locked = show_lock() or funding.problem is not None
         if st.button("Publish", type="primary", disabled=locked, key="publish", width="stretch") and not locked:
-            serve(PAGE, lambda: _publish((data, mechanism, budget), funding, made, words), "Publishing ...")
-        said(PAGE)
+            serve_press(PAGE, lambda: _publish((data, mechanism, budget), funding, made, words), "Publishing ...")
+        show_refusal(PAGE)
         if made is None:
             save_button(data, how, funding)
 
@@ -113,7 +113,7 @@ def _nothing_yet(points: StreamlitPage | None, trips: StreamlitPage | None) -> N
                 st.switch_page(page)
 
 
-def _choose(ready: dict[str, tuple[Loaded, Any]], earlier: list[Kept]) -> tuple[Loaded, Any, Kept | None] | None:
+def _choose(ready: dict[str, tuple[LoadedData, Any]], earlier: list[PaidDraw]) -> tuple[LoadedData, Any, PaidDraw | None] | None:
     """The data with their configuration for a new draw, or a draw that is already paid for."""
     st.markdown("##### 1 What")
     options = [*([NEW] if ready else []), *([PAID] if earlier else [])]
@@ -145,11 +145,11 @@ def _in_short(mechanism: AnyMechanism, budget: Any) -> str:
     return f"**{mechanism.title}**, {budget_words(budget)}" + (f" ({markdown(', '.join(other))})" if other else "")
 
 
-def _budget_of(made: Kept) -> Any:
+def _budget_of(made: PaidDraw) -> Any:
     return made.paid.release.receipt.total
 
 
-def _title(made: Kept) -> str:
+def _title(made: PaidDraw) -> str:
     """A draw in one line: time, mechanism, budget and dataset."""
     published = st.session_state.get("published entries", ())
     time = made.time.astimezone().strftime("%H:%M:%S")
@@ -157,12 +157,12 @@ def _title(made: Kept) -> str:
     return f"{time}, {made.mechanism.title}, {budget_words(_budget_of(made))}, {made.paid.account.name}{again}"
 
 
-def _sums(data: Loaded, mechanism: AnyMechanism, budget: Any, made: Kept | None) -> Purse:
+def _sums(data: LoadedData, mechanism: AnyMechanism, budget: Any, made: PaidDraw | None) -> Funding:
     """Show what is spent and left; a draw that is already paid for costs nothing more."""
     return dataset_block(data, [] if made is not None else [(mechanism, budget)], title="##### What is spent")
 
 
-def _publish(wanted: tuple[Loaded, Any, Any], funding: Purse, made: Kept | None, words: dict[str, Any]) -> None:
+def _publish(wanted: tuple[LoadedData, Any, Any], funding: Funding, made: PaidDraw | None, words: dict[str, Any]) -> None:
     """Publish, and keep what was published in the result slot; if publishing fails, a draw that is paid for can be published later.
 
     Args:
@@ -171,11 +171,11 @@ def _publish(wanted: tuple[Loaded, Any, Any], funding: Purse, made: Kept | None,
         made: publish this draw, which is already paid for, instead of a new one.
         words: of the publication.
     """
-    outcomes, draws = shelf("outcome"), till()  # from here on no call into Streamlit: it could lose what is published
+    outcomes, draws = result_slot("outcome"), session_draws()  # from here on no call into Streamlit: it could lose what is published
     if made is not None:
         outcomes.append(publish_kept(made, words, draws))
     else:
-        outcomes.append(publish_new(order_of(*wanted, funding), wanted[0], words, draws))
+        outcomes.append(publish_new(make_order(*wanted, funding), wanted[0], words, draws))
 
 
 def words_form() -> dict[str, Any]:
@@ -191,7 +191,7 @@ def words_form() -> dict[str, Any]:
             typed[name] = column.text_area(label, height=80, **common)
         else:
             typed[name] = column.text_input(label, **common)
-        check(common["key"], at_most(label, LONGEST_TEXT if name in _LONG else LONGEST_LINE)(typed[name]))
+        show_problem(common["key"], at_most(label, LONGEST_TEXT if name in _LONG else LONGEST_LINE)(typed[name]))
     st.session_state.setdefault("publication formats", list(FORMATS))
     typed["formats"] = st.multiselect(
         "Formats",
@@ -221,13 +221,13 @@ def checked_words(typed: dict[str, Any]) -> dict[str, Any]:
     return {**texts, "formats": formats}
 
 
-def dry_run_block(data: Loaded, mechanism: AnyMechanism, budget: Budget) -> None:
+def dry_run_block(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -> None:
     """Expected error per level, from the mechanism alone."""
     st.markdown("##### Dry run")
     try:
         found = _expected(data, mechanism, budget)
     except DpvizError as error:
-        refusal(str(error))
+        show_error(str(error))
         return
     table = found.by_level
     shown = pd.DataFrame({"level": table["level"], "of": table["of"]})
@@ -243,7 +243,7 @@ def dry_run_block(data: Loaded, mechanism: AnyMechanism, budget: Budget) -> None
     st.caption(f"In {data.unit}, computed without a single record: nothing is spent. {markdown(found.note)}")
 
 
-def _expected(data: Loaded, mechanism: AnyMechanism, budget: Budget) -> Expected:
+def _expected(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -> ExpectedErrors:
     """The dry run of these settings, kept until they change: it holds nothing of the data."""
     key = (data.digest, data.marks, repr(mechanism), str(budget))
     known, found = st.session_state.get("dry run", (None, None))
@@ -269,7 +269,7 @@ class Outcome:
     report: bytes
 
 
-def publish_new(order: publish.Order, data: Loaded, typed: dict[str, Any], draws: Till) -> Outcome:
+def publish_new(order: publish.Order, data: LoadedData, typed: dict[str, Any], draws: SessionDraws) -> Outcome:
     """A new draw: the words are checked, the ledger accepts it, it is drawn and kept, then written; with no call into Streamlit.
 
     Raises:
@@ -288,7 +288,7 @@ def publish_new(order: publish.Order, data: Loaded, typed: dict[str, Any], draws
             raise type(error)(f"{error} The draw is paid for and kept. {again}") from None
 
 
-def publish_kept(made: Kept, typed: dict[str, Any], draws: Till) -> Outcome:
+def publish_kept(made: PaidDraw, typed: dict[str, Any], draws: SessionDraws) -> Outcome:
     """A draw that is already paid for; spends nothing.
 
     Raises:
@@ -298,15 +298,15 @@ def publish_kept(made: Kept, typed: dict[str, Any], draws: Till) -> Outcome:
         return _written(made, _words(typed, folder), draws)
 
 
-def _words(typed: dict[str, Any], folder: str) -> publish.Words:
-    return publish.Words(folder=Path(folder) / "release", **checked_words(typed))
+def _words(typed: dict[str, Any], folder: str) -> publish.PublicationTexts:
+    return publish.PublicationTexts(folder=Path(folder) / "release", **checked_words(typed))
 
 
-def _written(made: Kept, words: publish.Words, draws: Till) -> Outcome:
+def _written(made: PaidDraw, words: publish.PublicationTexts, draws: SessionDraws) -> Outcome:
     done = publish.write(made.paid, words, Ledger())
     draws.published.add(made.paid.entry)
     whole = json.loads((done.folder / MANIFEST).read_bytes())
-    return Outcome(manifest=whole, archive=zipped(done.folder), report=(done.folder / publish.REPORT).read_bytes())
+    return Outcome(manifest=whole, archive=zip_release(done.folder), report=(done.folder / publish.REPORT).read_bytes())
 
 
 def show_outcome(outcome: Outcome) -> None:

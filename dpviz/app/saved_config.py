@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.ledger import Loaded, Purse, in_currency
+from dpviz.app.ledger import Funding, LoadedData, in_currency
 from dpviz.errors import DpvizError
 from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.accounts import amount_of
@@ -18,7 +18,7 @@ FILE_NAME = "release.toml"
 TEXTS = ("name", "curator", "description", "region", "intended_use")
 
 
-def save_button(data: Loaded, how: Any, funding: Purse | None) -> None:
+def save_button(data: LoadedData, how: Any, funding: Funding | None) -> None:
     """A button that downloads the page's configuration; none for what may never be released.
 
     Args:
@@ -46,7 +46,7 @@ def save_button(data: Loaded, how: Any, funding: Purse | None) -> None:
     )
 
 
-def configuration(data: Loaded, mechanism: AnyMechanism, budget: Budget, funding: Purse | None) -> str:
+def configuration(data: LoadedData, mechanism: AnyMechanism, budget: Budget, funding: Funding | None) -> str:
     """The configuration as TOML.
 
     Args:

@@ -30,7 +30,7 @@ Reader = Callable[[str], Any]
 """Reads one parameter of a link; raises ValueError, TypeError or OverflowError if it cannot."""
 
 
-def shelf(key: str, most: int = 1) -> deque[Any]:
+def result_slot(key: str, most: int = 1) -> deque[Any]:
     """The slot of this session with that name: a plain deque, so appending to it does not touch the session state.
 
     Args:
@@ -42,7 +42,7 @@ def shelf(key: str, most: int = 1) -> deque[Any]:
     return st.session_state[key]  # type: ignore[no-any-return]
 
 
-def newest(key: str) -> Any:
+def newest_result(key: str) -> Any:
     """The last result in a slot; None if there is none."""
     found = tuple(st.session_state.get(key, ()))
     return found[-1] if found else None
@@ -75,7 +75,7 @@ class Press:
             self.busy = False
 
 
-def serve(page: str, action: Callable[[], object], waiting: str) -> None:
+def serve_press(page: str, action: Callable[[], object], waiting: str) -> None:
     """Run the action of a press once, and draw the page again; `said` shows a refusal then.
 
     Args:
@@ -91,7 +91,7 @@ def serve(page: str, action: Callable[[], object], waiting: str) -> None:
     st.rerun()
 
 
-def said(page: str) -> None:
+def show_refusal(page: str) -> None:
     """Show why the last press was refused. The text may quote a dataset's name, so it is not read as Markdown."""
     press: Press | None = st.session_state.get(f"press {page}")
     if press is None:
@@ -99,17 +99,17 @@ def said(page: str) -> None:
     if press.busy:
         st.info("Still at work on the last press. What comes of it is kept, and shown after the next click.")
     if press.refused:
-        refusal(press.refused)
+        show_error(press.refused)
 
 
-def settle(page: str) -> None:
+def accept_presses(page: str) -> None:
     """Accept the next press: the page has been drawn to its end. Nothing changes while the last one is still served."""
     press: Press | None = st.session_state.get(f"press {page}")
     if press is not None and not press.busy:
         st.session_state.pop(f"press {page}", None)
 
 
-def refusal(text: str) -> None:
+def show_error(text: str) -> None:
     """Show an error; its text is not read as Markdown."""
     st.error(markdown(text))
 
@@ -124,7 +124,7 @@ def to_query(config: Any) -> dict[str, str]:
     }
 
 
-def from_query(kind: type[Any], query: Mapping[str, str]) -> Any:
+def read_link(kind: type[Any], query: Mapping[str, str]) -> Any:
     """Read a configuration from a link.
 
     Args:
@@ -145,7 +145,7 @@ def from_query(kind: type[Any], query: Mapping[str, str]) -> Any:
     return config
 
 
-def one_of(*allowed: str) -> Reader:
+def choice_reader(*allowed: str) -> Reader:
     """A reader that takes only these texts."""
 
     def read(text: str) -> str:
@@ -156,7 +156,7 @@ def one_of(*allowed: str) -> Reader:
     return read
 
 
-def number(low: float, high: float, kind: type) -> Reader:
+def number_reader(low: float, high: float, kind: type) -> Reader:
     """A reader of numbers of a kind within a range."""
 
     def read(text: str) -> Any:
@@ -168,12 +168,12 @@ def number(low: float, high: float, kind: type) -> Reader:
     return read
 
 
-def amount(low: float, high: float) -> Reader:
+def amount_reader(low: float, high: float) -> Reader:
     """A reader of exact numbers within a range, such as 0.1 or 1/3."""
-    return lambda text: amount_in(text, "The number", low, high)
+    return lambda text: read_amount(text, "The number", low, high)
 
 
-def amount_in(text: object, label: str, low: float, high: float) -> float | Fraction:
+def read_amount(text: object, label: str, low: float, high: float) -> float | Fraction:
     """A number as a person types it, exact: 0.1, 1e-3 or 1/3; a fraction only where no decimal number is the same.
 
     >>> amount_in("1e-3", "ε", 0.001, 100), amount_in(" 1/3 ", "ε", 0.001, 100), amount_in("1/2", "ε", 0.001, 100)
@@ -192,7 +192,7 @@ def amount_in(text: object, label: str, low: float, high: float) -> float | Frac
     return float(number) if exact(float(number), label) == number else number
 
 
-def settings(text: str) -> dict[str, Any]:
+def read_settings(text: str) -> dict[str, Any]:
     """Settings by name, from their JSON text."""
     found = json.loads(text)
     if not isinstance(found, dict):

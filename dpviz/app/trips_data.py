@@ -18,10 +18,10 @@ from dpviz.app.unit_controls import UnitQuestion, show_repeated, unit_controls
 from dpviz.data.counting.engines import NUMPY
 from dpviz.data.flows import Flows
 from dpviz.data.reading.flows import FlowsFile
-from dpviz.data.reading.inspect import coordinate_columns, found_flows
-from dpviz.data.reading.sources import FoundFiles, found_files
+from dpviz.data.reading.inspect import coordinate_columns, describe_flows
+from dpviz.data.reading.sources import FoundFiles, find_files
 from dpviz.publishing.config import DataPart, RegionsPart
-from dpviz.publishing.private_data import Asked, Opened, left_out, refuse_nothing
+from dpviz.publishing.private_data import CountRequest, OpenedData, left_out, refuse_empty_data
 from dpviz.release import nouns
 from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.space.regions import Regions
@@ -29,7 +29,7 @@ from dpviz.view.escape import markdown
 
 TABLES = ("csv", "tsv", "parquet")
 IDS, COORDINATES = "Ids of regions", "Coordinates"
-Frames = tuple[cached.Frame, cached.Frame]
+Frames = tuple[cached.UploadedRegions, cached.UploadedRegions]
 
 
 def trips_controls() -> TripsData | None:
@@ -61,7 +61,7 @@ def _sample() -> TripsData:
     )
     about = FLOW_SAMPLES[how.sample]
     flows = cached.flow_sample(how.sample)
-    st.caption(about.description, help=f"{frame_text(flows.regions)} Source: {about.source} Licence: {about.licence}.")
+    st.caption(about.description, help=f"{regions_text(flows.regions)} Source: {about.source} Licence: {about.licence}.")
     key = f"trips {how.sample}"
     return TripsData(
         flows=flows,
@@ -73,7 +73,7 @@ def _sample() -> TripsData:
     )
 
 
-def frame_text(regions: Regions) -> str:
+def regions_text(regions: Regions) -> str:
     """The number of regions of each level, as a sentence."""
     sizes = ", ".join(f"{regions.size(level):,} of level {markdown(name)}" for level, name in enumerate(regions.levels, start=1))
     return f"Regions: {sizes}."
@@ -95,8 +95,8 @@ class Given:
     about: FlowsFile
     digest: str
     part: dict[str, Any]
-    count: Callable[[Frames, cached.Options], Opened | None]
-    content: Callable[[Opened], str]
+    count: Callable[[Frames, cached.Options], OpenedData | None]
+    content: Callable[[OpenedData], str]
     found: Callable[[], FoundFiles]
 
 
@@ -129,7 +129,7 @@ def _files() -> TripsData | None:
         return None
     data = _loaded(given, opened, (frame, ends if apart else None), options)
     if mode == CURATE and columns and "person" not in unit:
-        show_repeated(data, cached.repeated(given.digest, _used(options), given.found()), "trip")
+        show_repeated(data, cached.find_id_columns(given.digest, _used(options), given.found()), "trip")
     return data
 
 
@@ -187,7 +187,9 @@ def _used(options: dict[str, Any]) -> tuple[str, ...]:
     return tuple(sorted(name for end in ends for name in ((end,) if isinstance(end, str) else end)))
 
 
-def _loaded(given: Given, opened: Opened, frames: tuple[cached.Frame, cached.Frame | None], options: dict[str, Any]) -> TripsData:
+def _loaded(
+    given: Given, opened: OpenedData, frames: tuple[cached.UploadedRegions, cached.UploadedRegions | None], options: dict[str, Any]
+) -> TripsData:
     """The counted data; notes for the curator only are shown."""
     flows: Flows = opened.data  # type: ignore[assignment]
     for note in filter(None, (*opened.notes, left_out(flows), *flows.notes)):
@@ -214,20 +216,20 @@ def _uploaded() -> Given | None:
     name, body = kept
     digest = cached.digest_of(body)
 
-    def count(frames: Frames, options: cached.Options) -> Opened:
-        flows = cached.flows(digest, name, body, frames, options)
-        refuse_nothing(flows)
+    def count(frames: Frames, options: cached.Options) -> OpenedData:
+        flows = cached.count_flows_file(digest, name, body, frames, options)
+        refuse_empty_data(flows)
         keys = tuple(frame.key for frame in frames)
-        return Opened(data=flows, marks=cached.marks(digest, (keys, options), flows, body), engine=NUMPY)
+        return OpenedData(data=flows, marks=cached.marks(digest, (keys, options), flows, body), engine=NUMPY)
 
-    about = cached.inspected_flows(digest, name, body)
+    about = cached.inspect_flows_file(digest, name, body)
     return Given(
         about=about,
         digest=digest,
         part={"trips": name},
         count=count,
         content=lambda _: digest,
-        found=lambda: found_files(cached.named(name, body)),
+        found=lambda: find_files(cached.named_file(name, body)),
     )
 
 
@@ -236,13 +238,13 @@ def _by_path() -> Given | None:
     if files is None:
         return None
 
-    def count(frames: Frames, options: cached.Options) -> Opened | None:
+    def count(frames: Frames, options: cached.Options) -> OpenedData | None:
         frame = (frames[0].regions, frames[1].regions)
-        how = Asked(frame=frame, options=dict(options), engine=files.counting, scheduler=files.scheduler)
+        how = CountRequest(frame=frame, options=dict(options), engine=files.counting, scheduler=files.scheduler)
         return count_by_path("trips ", files, how, (frames[0].key, frames[1].key, options))
 
     return Given(
-        about=found_flows(files.found),
+        about=describe_flows(files.found),
         digest=files.digest,
         part={"trips": files.written, "engine": files.engine},
         count=count,
@@ -251,7 +253,7 @@ def _by_path() -> Given | None:
     )
 
 
-def _part(role: str, frame: cached.Frame) -> RegionsPart:
+def _part(role: str, frame: cached.UploadedRegions) -> RegionsPart:
     """A file of regions as a part of a configuration."""
     _, levels, prefixes = frame.key
     return RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefixes)  # type: ignore[arg-type]
@@ -275,16 +277,16 @@ def _upload(title: str, types: tuple[str, ...], role: str, text: str) -> tuple[s
     return kept
 
 
-def _regions(role: str, title: str) -> cached.Frame | None:
+def _regions(role: str, title: str) -> cached.UploadedRegions | None:
     """Ask for a file of regions, the columns of its levels, and levels by prefixes of ids; None until it is chosen."""
     kept = _upload(title, TYPES, role, "Polygons, points or a table: a column of ids per level, or region_id and parent_id.")
     if kept is None:
         return None
     name, body = kept
     digest = cached.digest_of(body)
-    about = cached.inspected_regions(digest, name, body)
+    about = cached.inspect_regions_file(digest, name, body)
     if about.nested:
-        return cached.frame(digest, name, body, (), ())
+        return cached.read_regions_file(digest, name, body, (), ())
     levels = st.multiselect(
         "Columns of ids, coarsest level first",
         about.columns,
@@ -308,4 +310,4 @@ def _regions(role: str, title: str) -> cached.Frame | None:
         st.error("The numbers of characters must be whole numbers with commas between them, such as 2, 5.")
         return None
     prefixes = tuple(int(part) for part in parts)
-    return cached.frame(digest, name, body, tuple(levels), prefixes)
+    return cached.read_regions_file(digest, name, body, tuple(levels), prefixes)

@@ -7,14 +7,14 @@ from typing import Any
 import streamlit as st
 
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
-from dpviz.app.dataset_block import dataset_block, spent_words
-from dpviz.app.fields import Field, in_range, start_checks, stopped
-from dpviz.app.first_row import NO_EXPORT, WATERMARK, forgotten, mode_row, truth_switch
-from dpviz.app.ledger import Purse
+from dpviz.app.dataset_block import dataset_block, describe_spent
+from dpviz.app.fields import Field, in_range, show_lock, start_checks
+from dpviz.app.first_row import NO_EXPORT, WATERMARK, mode_row, show_forgotten, truth_switch
+from dpviz.app.ledger import Funding
 from dpviz.app.points_state import CURATE
 from dpviz.app.saved_config import save_button
-from dpviz.app.session import refusal, said, serve, settle
-from dpviz.app.trips_data import frame_text, trips_controls
+from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
+from dpviz.app.trips_data import regions_text, trips_controls
 from dpviz.app.trips_state import ALONE, MOST_ARCS, TRIPS, TripsData, TripsDrawn, draw, drawn, truths_of
 from dpviz.app.trips_tabs import ask_for_pair, trips_tabs
 from dpviz.app.words import verdict_row
@@ -24,7 +24,7 @@ from dpviz.release.flow_release import FlowRelease
 from dpviz.space.regions import Regions
 from dpviz.view.escape import html, markdown
 from dpviz.view.trips_charts import matrix_chart
-from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, has_places, trips_map
+from dpviz.view.trips_map import SHOWN_TRIPS, TripsMapSettings, has_geometry, trips_map
 
 MAP_HEIGHT, MAP_WIDTH = 620, 780
 EASY_TO_SEE = 400
@@ -37,7 +37,7 @@ _PROTECTED = (
 
 def trips_page() -> None:
     """Draw the page."""
-    if forgotten():
+    if show_forgotten():
         return
     mode_row(TRIPS, _PROTECTED)
     with st.sidebar:
@@ -50,12 +50,12 @@ def trips_page() -> None:
         st.info("Choose data on the left to begin.")
     else:
         st.markdown(f"**{data.title}**: press *Draw a release* to see what could be published.")
-        so_far = spent_words(purse) if TRIPS.config().mode == CURATE else "Nothing has been drawn yet."
-        st.caption(f"{frame_text(data.flows.regions)} {so_far}")
-    settle(TRIPS.key)
+        so_far = describe_spent(purse) if TRIPS.config().mode == CURATE else "Nothing has been drawn yet."
+        st.caption(f"{regions_text(data.flows.regions)} {so_far}")
+    accept_presses(TRIPS.key)
 
 
-def _left() -> tuple[TripsData | None, Purse | None]:
+def _left() -> tuple[TripsData | None, Funding | None]:
     """The controls, and what draws would be paid from in Curate; anything that does not fit is said in place and loses nothing."""
     start_checks()
     data = None
@@ -64,14 +64,14 @@ def _left() -> tuple[TripsData | None, Purse | None]:
     try:
         data = trips_controls()
     except DpvizError as error:
-        refusal(str(error))
+        show_error(str(error))
     TRIPS.offer(data)
     try:
         mechanism_controls(TRIPS)
         _beside()
         privacy_controls(TRIPS, data.flows.regions if data else None)
     except (SettingError, BudgetError) as error:
-        refusal(str(error))
+        show_error(str(error))
         st.button("Back to the default settings", on_click=without_settings, args=(TRIPS,))
         return data, None
     if data is not None:
@@ -80,18 +80,18 @@ def _left() -> tuple[TripsData | None, Purse | None]:
     return None, None
 
 
-def _draw_controls(data: TripsData) -> Purse | None:
+def _draw_controls(data: TripsData) -> Funding | None:
     """What the draws are paid from, in Curate, and the button that draws."""
     how = TRIPS.config()
     draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.all_built()]
     purse = dataset_block(data, draws) if how.mode == CURATE else None
-    wrong = stopped()
+    wrong = show_lock()
     if how.mode == CURATE and not wrong:
         TRIPS.remember(data)  # before the draw: the Release page may be opened while it is made
     locked = wrong or (purse is not None and purse.problem is not None)
     if st.button("Draw a release", type="primary", width="stretch", disabled=locked, key="draw") and not locked:
-        serve(TRIPS.key, lambda: draw(data, purse), "Drawing ...")
-    said(TRIPS.key)
+        serve_press(TRIPS.key, lambda: draw(data, purse), "Drawing ...")
+    show_refusal(TRIPS.key)
     if not wrong:
         save_button(data, how, purse)
     return purse
@@ -139,11 +139,11 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
         trips_tabs(what, truths, view)
 
 
-def _view(what: TripsDrawn, *, shows_truth: bool) -> TripsView:
+def _view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
     """What the maps show: which of the four pictures, which level, which region, and how many arcs."""
     how, regions = TRIPS.config(), what.releases[0].tree.origins
     level = min(how.level or _overview(regions), regions.depth)
-    options = SHOWN_TRIPS if shows_truth and has_places(regions, level) else SHOWN_TRIPS[:1]
+    options = SHOWN_TRIPS if shows_truth and has_geometry(regions, level) else SHOWN_TRIPS[:1]
     shown = how.shown if how.shown in options else SHOWN_TRIPS[0]
     left, middle = st.columns([3, 2], vertical_alignment="center")
     st.session_state["trips shown"] = shown
@@ -167,7 +167,7 @@ def _view(what: TripsDrawn, *, shows_truth: bool) -> TripsView:
     )
     chosen, top, least = _filters(regions, level)
     width = MAP_WIDTH // len(what.releases)
-    return TripsView(level=level, shown=shown, top=top, least=least, chosen=chosen, unit=what.data.unit, dark=_dark(), width=width)
+    return TripsMapSettings(level=level, shown=shown, top=top, least=least, chosen=chosen, unit=what.data.unit, dark=_dark(), width=width)
 
 
 def _filters(regions: Regions, level: int) -> tuple[int | None, int, int]:
@@ -200,12 +200,12 @@ def _overview(regions: Regions) -> int:
     return max((level for level in range(1, regions.depth + 1) if regions.size(level) <= EASY_TO_SEE), default=1)
 
 
-def _picture(what: TripsDrawn, place: int, view: TripsView, truths: tuple[FlowEvaluation, ...]) -> None:
+def _picture(what: TripsDrawn, place: int, view: TripsMapSettings, truths: tuple[FlowEvaluation, ...]) -> None:
     """One mechanism's map, or a matrix where the regions have no places."""
     release, truth = what.releases[place], truths[place].true_sums(view.level, view.level) if truths else None
     if len(what.releases) > 1:
         st.markdown(f"**{what.titles[place]}**")
-    if not has_places(release.tree.origins, view.level):
+    if not has_geometry(release.tree.origins, view.level):
         st.altair_chart(matrix_chart(release, view.level, view.unit), width="stretch")
         st.caption("These regions have neither outlines nor coordinates: a matrix stands for the map.")
         return

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import streamlit as st
 
-from dpviz.app.ledger import Purse, Source, Till, order_of, pay_and_draw, till
+from dpviz.app.ledger import Funding, SessionDraws, Source, make_order, pay_and_draw, session_draws
 from dpviz.app.points_state import (
     CURATE,
     LARGEST_DELTA,
@@ -17,10 +17,10 @@ from dpviz.app.points_state import (
     SMALLEST_DELTA,
     SMALLEST_EPSILON,
     TEACH,
-    Desk,
+    PageState,
     truth_allowed,
 )
-from dpviz.app.session import Reader, amount, newest, number, one_of, settings, shelf
+from dpviz.app.session import Reader, amount_reader, choice_reader, newest_result, number_reader, read_settings, result_slot
 from dpviz.data.flows import Flows
 from dpviz.evaluation.flow_metrics import FlowEvaluation, evaluate_flows
 from dpviz.mechanisms import FLOW_MECHANISMS, TRIP_FAMILY, FlowMechanism
@@ -102,21 +102,21 @@ class TripsConfig:
     def readers(cls) -> dict[str, Reader]:
         """How each parameter of a link is read."""
         return {
-            "mode": one_of(TEACH, CURATE),
-            "sample": one_of(*FLOW_SAMPLES),
-            "mechanism": one_of(*FLOW_MECHANISMS),
-            "settings": settings,
-            "epsilon": amount(SMALLEST_EPSILON, LARGEST_EPSILON),
-            "delta": number(SMALLEST_DELTA, LARGEST_DELTA, float),
-            "beside": one_of(ALONE, *FLOW_MECHANISMS),
-            "level": number(1, 16, int),
-            "shown": one_of(*SHOWN_TRIPS),
-            "top": number(1, MOST_ARCS, int),
-            "least": number(1, 2**53 - 1, int),
+            "mode": choice_reader(TEACH, CURATE),
+            "sample": choice_reader(*FLOW_SAMPLES),
+            "mechanism": choice_reader(*FLOW_MECHANISMS),
+            "settings": read_settings,
+            "epsilon": amount_reader(SMALLEST_EPSILON, LARGEST_EPSILON),
+            "delta": number_reader(SMALLEST_DELTA, LARGEST_DELTA, float),
+            "beside": choice_reader(ALONE, *FLOW_MECHANISMS),
+            "level": number_reader(1, 16, int),
+            "shown": choice_reader(*SHOWN_TRIPS),
+            "top": number_reader(1, MOST_ARCS, int),
+            "least": number_reader(1, 2**53 - 1, int),
         }
 
 
-TRIPS = Desk(key="trips config", kind=TripsConfig, families=(TRIP_FAMILY,))
+TRIPS = PageState(key="trips config", kind=TripsConfig, families=(TRIP_FAMILY,))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,10 +175,10 @@ class TripsDrawn:
 
 def drawn() -> TripsDrawn | None:
     """The last draw of the present mode, None before the first."""
-    return newest(f"trips drawn {TRIPS.config().mode}")  # type: ignore[no-any-return]
+    return newest_result(f"trips drawn {TRIPS.config().mode}")  # type: ignore[no-any-return]
 
 
-def draw(data: TripsData, purse: Purse | None = None) -> None:
+def draw(data: TripsData, purse: Funding | None = None) -> None:
     """Draw once per mechanism and keep the results. In Curate the ledger counts each draw before its noise is drawn.
 
     Args:
@@ -194,21 +194,21 @@ def draw(data: TripsData, purse: Purse | None = None) -> None:
     for mechanism in mechanisms:
         mechanism.check_data(data.flows)
     st.session_state["trips draws"] = count
-    place, paying = shelf(f"trips drawn {how.mode}"), None if purse is None else (purse, till())
+    place, paying = result_slot(f"trips drawn {how.mode}"), None if purse is None else (purse, session_draws())
     made = TripsDrawn(releases=(), titles=(), data=data, config=how, seconds=(), number=count)
     for mechanism in mechanisms:  # from here on no call into Streamlit: it could lose what is drawn
         made = _with_one_more(made, mechanism, paying)
         place.append(made)
 
 
-def _with_one_more(made: TripsDrawn, mechanism: FlowMechanism, paying: tuple[Purse, Till] | None) -> TripsDrawn:
+def _with_one_more(made: TripsDrawn, mechanism: FlowMechanism, paying: tuple[Funding, SessionDraws] | None) -> TripsDrawn:
     """What was drawn, with one mechanism's release more; a seeded one in Teach, where nothing is paid."""
     start, budget, account = time.perf_counter(), made.config.budget_for(mechanism), made.account
     if paying is None:
         release = mechanism.release(made.data.flows, budget, Entropy.seeded(made.number))
     else:
         purse, place = paying
-        paid = pay_and_draw(made.data, order_of(made.data, mechanism, budget, purse), place)
+        paid = pay_and_draw(made.data, make_order(made.data, mechanism, budget, purse), place)
         release, account = cast("FlowRelease", paid.release), paid.account.name
     seconds = (*made.seconds, time.perf_counter() - start)
     return replace(made, releases=(*made.releases, release), titles=(*made.titles, mechanism.title), seconds=seconds, account=account)

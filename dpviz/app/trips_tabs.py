@@ -8,24 +8,24 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dpviz.app.ledger import look_words
+from dpviz.app.ledger import describe_look
 from dpviz.app.points_state import CURATE
 from dpviz.app.trips_state import TripsDrawn
 from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, receipt_table, small_print
 from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds
-from dpviz.release.at_once import how_many, pair_intervals
+from dpviz.release.at_once import count_of_numbers, pair_intervals
 from dpviz.release.flow_release import FlowRelease, interval
 from dpviz.space.regions import Regions
 from dpviz.view import trips_charts as charts
 from dpviz.view.escape import markdown
-from dpviz.view.trips_map import TripsView
+from dpviz.view.trips_map import TripsMapSettings
 
 NAMES = ("Errors by stage", "Region", "Pair of regions", "Consistency", "Receipt", "Table", "Matrix")
 MOST_ROWS = 5000
 LEVEL_ZERO = "all"
 
 
-def trips_tabs(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsView) -> None:
+def trips_tabs(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:
     """Draw the tabs; only the open one is computed."""
     errors, region, pair, consistency, receipt, table, matrix = st.tabs(NAMES, key="trips tab", on_change="rerun")
     if errors.open:
@@ -82,7 +82,7 @@ def _errors(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
     )
 
 
-def _region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsView) -> None:
+def _region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:
     """Trips out of, into and within the chosen region."""
     if view.chosen is None:
         st.info("Click a region on the map, or choose one in the box above it.")
@@ -192,7 +192,7 @@ def _consistency(what: TripsDrawn) -> None:
     st.caption("Checked on the released numbers: each pair against the sum of the pairs that it is refined into.")
 
 
-def _receipt(what: TripsDrawn, place: int, view: TripsView) -> None:  # noqa: ARG001 - tabs are called alike
+def _receipt(what: TripsDrawn, place: int, view: TripsMapSettings) -> None:  # noqa: ARG001 - tabs are called alike
     release = what.releases[place]
     receipt = release.receipt
     st.altair_chart(charts.receipt_by_stage(receipt), width="stretch")
@@ -201,11 +201,11 @@ def _receipt(what: TripsDrawn, place: int, view: TripsView) -> None:  # noqa: AR
         st.caption(f"{receipt.total} buys {receipt.converted} by the {receipt.conversion} conversion.")
     extra = [f"**Time**: {what.seconds[place]:.2f} s on the server."] if what.config.mode != CURATE else []
     if what.account is not None:
-        extra.append(f"**Truth looked at while tuning**: {look_words(what.account)}.")
+        extra.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
     small_print(receipt, release.steps, release.approximate, extra)
 
 
-def _table(what: TripsDrawn, place: int, view: TripsView) -> None:
+def _table(what: TripsDrawn, place: int, view: TripsMapSettings) -> None:
     release = what.releases[place]
     table = release.level(view.level, spread=True).drop(columns=["ci_low", "ci_high"])
     at, ends = release.stages[2 * view.level], pair_intervals(release, 2 * view.level)
@@ -213,12 +213,12 @@ def _table(what: TripsDrawn, place: int, view: TripsView) -> None:
     table["all at once, 95 % from"], table["to"] = (end[order] for end in ends)
     table = table.sort_values("count", ascending=False, kind="stable")
     st.dataframe(table.head(MOST_ROWS), hide_index=True, width="stretch")
-    st.caption(AT_ONCE.format(numbers=how_many(release)))
+    st.caption(AT_ONCE.format(numbers=count_of_numbers(release)))
     if len(table) > MOST_ROWS:
         st.caption(f"The {MOST_ROWS:,} largest of {len(table):,} released pairs.")
     if release.simulation:
         st.caption("Simulation: seeded noise, not private.")
 
 
-def _matrix(what: TripsDrawn, place: int, view: TripsView) -> None:
+def _matrix(what: TripsDrawn, place: int, view: TripsMapSettings) -> None:
     st.altair_chart(charts.matrix_chart(what.releases[place], view.level, view.unit), width="stretch")

@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from dpviz.app.fields import check, in_range
-from dpviz.app.ledger import Recognised, note_teach_look
+from dpviz.app.fields import in_range, show_problem
+from dpviz.app.ledger import IdentifiedData, record_public_look
 from dpviz.data.reading.inspect import MOST_SHOWN, RepeatedColumn
 from dpviz.view.escape import markdown
 
@@ -84,7 +84,7 @@ def _most(question: UnitQuestion, *, enforced: bool) -> int | None:
         persist_state="session",
         help=f"{kept if enforced else 'It is not enforced: you vouch for it.'} The noise grows with it.",
     )
-    return most if check(key, in_range(label, 1, MOST_PER_PERSON, optional=True)(most)) else None
+    return most if show_problem(key, in_range(label, 1, MOST_PER_PERSON, optional=True)(most)) else None
 
 
 def _further(question: UnitQuestion, most: int, *, enforced: bool) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _further(question: UnitQuestion, most: int, *, enforced: bool) -> dict[str, 
     return options
 
 
-def show_repeated(data: Recognised, columns: Sequence[RepeatedColumn] | None, each: str) -> None:
+def show_repeated(data: IdentifiedData, columns: Sequence[RepeatedColumn] | None, each: str) -> None:
     """Show the curator which columns look like ids where each row counts as a person; noted first, for that is a look at the data.
 
     Args:
@@ -112,7 +112,7 @@ def show_repeated(data: Recognised, columns: Sequence[RepeatedColumn] | None, ea
     """
     if columns is None:
         return
-    if not note_teach_look(data):
+    if not record_public_look(data):
         return
     if not columns:
         st.caption("Curator only: no other column's values repeat as ids do. That the data were looked at is recorded.")

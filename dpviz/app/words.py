@@ -25,7 +25,7 @@ AT_ONCE = (
 CHOSEN_BEFOREHAND = "It holds for what was chosen without a look at the counts, not for the largest of many."
 
 
-def in_words(epsilon: Fraction | float, delta: Fraction | float = 0) -> str:
+def budget_text(epsilon: Fraction | float, delta: Fraction | float = 0) -> str:
     """A budget as it is written on screen; delta only where there is one.
 
     >>> in_words(Fraction(1, 2)), in_words(0.5, 1e-6)
@@ -34,7 +34,7 @@ def in_words(epsilon: Fraction | float, delta: Fraction | float = 0) -> str:
     return format_budget_symbols({"epsilon": epsilon, "delta": delta})
 
 
-def amount_words(amount: Amount) -> str:
+def amount_text(amount: Amount) -> str:
     """An amount of the ledger as it is written on screen.
 
     >>> amount_words({"rho": Fraction(1, 8)}), amount_words({"epsilon": Fraction(1), "delta": Fraction(0)})
@@ -45,7 +45,7 @@ def amount_words(amount: Amount) -> str:
 
 def budget_words(budget: Budget) -> str:
     """A budget of any kind as it is written on screen."""
-    return amount_words(amount_of(budget))
+    return amount_text(amount_of(budget))
 
 
 def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None], Any]) -> None:

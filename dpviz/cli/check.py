@@ -12,14 +12,22 @@ from typing import Any
 import numpy as np
 import shapely
 
-from dpviz.data.counting.engines import AUTO, engine_for
+from dpviz.data.counting.engines import AUTO, choose_engine
 from dpviz.data.reading.flows import FlowsFile, inspect_flows
 from dpviz.data.reading.geometries import open_shapes
-from dpviz.data.reading.inspect import MOST_SHOWN, Pair, RepeatedColumn, coordinate_columns, found_flows, found_points, repeated_columns
+from dpviz.data.reading.inspect import (
+    MOST_SHOWN,
+    Pair,
+    RepeatedColumn,
+    coordinate_columns,
+    describe_flows,
+    describe_points,
+    find_repeated_columns,
+)
 from dpviz.data.reading.points import PointsFile, inspect_points
 from dpviz.data.reading.regions import inspect_regions
-from dpviz.data.reading.safety import FORMATS, Limits, attempt, checked_bytes
-from dpviz.data.reading.sources import TABLES, FoundFiles, found_files, refuse_copies
+from dpviz.data.reading.safety import FORMATS, Limits, attempt, read_checked
+from dpviz.data.reading.sources import TABLES, FoundFiles, find_files, refuse_copies
 from dpviz.data.reading.tables import open_table
 from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import DpvizError, InputError
@@ -61,7 +69,7 @@ def check(path: Path) -> Facts:
         return _release(path)
     found = _several_or_large(path, folder=folder)
     tabular = found is not None or FORMATS.get(path.suffix.lower()) in (*SEPARATORS, "Parquet")
-    tables = found if found is not None or not tabular else attempt(lambda: found_files(path))
+    tables = found if found is not None or not tabular else attempt(lambda: find_files(path))
     if tables is not None and all(tables.rowless):
         raise InputError("No row follows the header: nothing could be counted or released.")
     if found is None:
@@ -70,14 +78,14 @@ def check(path: Path) -> Facts:
         looks += [lambda: _as_points(inspect_points(path, through=True), lambda: _shapes(path)), lambda: _as_regions(path)]
         return _data(looks)
     refuse_copies(found)
-    looks = [lambda: _as_trips(found_flows(found)), lambda: _as_points(found_points(found), lambda: {"point"})]
-    return {**_data(looks), "files": len(found.sources), "engine": engine_for(found, AUTO, None, _LIMITS)}
+    looks = [lambda: _as_trips(describe_flows(found)), lambda: _as_points(describe_points(found), lambda: {"point"})]
+    return {**_data(looks), "files": len(found.sources), "engine": choose_engine(found, AUTO, None, _LIMITS)}
 
 
 def _refuse_bad_lines(path: Path) -> None:
     """Refuse a text table with a malformed line."""
     if FORMATS.get(path.suffix.lower()) in SEPARATORS:
-        kind, data = checked_bytes(path, _LIMITS)
+        kind, data = read_checked(path, _LIMITS)
         open_table(kind, data, _LIMITS).take([0]).bad.refuse("Correct the file; a release would leave such rows out.")
 
 
@@ -87,14 +95,14 @@ def _several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
         if os.path.isfile(path / SCHEMA):  # noqa: PTH113
             raise InputError(f"The folder holds a release without its {MANIFEST}, which describes its tables.")
         try:
-            return found_files(path)
+            return find_files(path)
         except InputError as error:
             refusal = f"The folder holds no release: there is no {MANIFEST}. {error}"
         raise InputError(refusal)
     if not os.path.isfile(path):  # noqa: PTH113
-        return found_files(path) if glob.has_magic(str(path)) else None
+        return find_files(path) if glob.has_magic(str(path)) else None
     large = path.stat().st_size > _LIMITS.file_bytes and FORMATS.get(path.suffix.lower()) in TABLES
-    return found_files(path) if large else None
+    return find_files(path) if large else None
 
 
 def _data(looks: Sequence[Callable[[], Facts]]) -> Facts:
@@ -187,7 +195,7 @@ def _about(kind: str, columns: tuple[str, ...]) -> Facts:
 
 def _shapes(path: Path) -> set[str]:
     """The kinds of geometries: "point", "polygon" or both; empty if they cannot be read."""
-    shapes = attempt(lambda: open_shapes(*checked_bytes(path, _LIMITS), _LIMITS).take([])[1])
+    shapes = attempt(lambda: open_shapes(*read_checked(path, _LIMITS), _LIMITS).take([])[1])
     kinds = set() if shapes is None else {int(kind) for kind in np.unique(shapely.get_type_id(shapes))}
     names = {"point": {shapely.GeometryType.POINT}, "polygon": {shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON}}
     return {name for name, those in names.items() if kinds & those}
@@ -225,10 +233,10 @@ def repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
     if use is None or "files" in facts or use["as"] == "regions" or "matrix" in use["found"]:
         return None
     used = [use["found"][role] for role in ("x", "y", "origin", "destination", "count") if role in use["found"]]
-    return repeated_columns(found_files(path), but=[name for each in used for name in ((each,) if isinstance(each, str) else each)])
+    return find_repeated_columns(find_files(path), but=[name for each in used for name in ((each,) if isinstance(each, str) else each)])
 
 
-def with_repeated(facts: Facts, columns: Sequence[RepeatedColumn]) -> Facts:
+def add_repeated_columns(facts: Facts, columns: Sequence[RepeatedColumn]) -> Facts:
     """Add the columns that are likeliest to identify persons to the facts."""
     return {
         **facts,

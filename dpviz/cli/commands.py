@@ -14,18 +14,18 @@ from typing import Any
 from dpviz.amounts import format_budget, format_decimal
 from dpviz.cli import check, serve
 from dpviz.cli.compare import run_compare
-from dpviz.cli.console import DONE, REFUSED, counted_bar, followed, give, say
+from dpviz.cli.console import DONE, REFUSED, give, run_with_bar, say, step_bar
 from dpviz.data.counting.scheduler import Scheduler, scheduler_at
 from dpviz.errors import RefusedError, SettingError
-from dpviz.evaluation.audits import audit_all, audited
+from dpviz.evaluation.audits import audit_all, audit_targets
 from dpviz.privacy.accounts import Account, Amount, Entry, amount_of
 from dpviz.privacy.audit import AuditPlan
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import ReleaseConfig, read_config
-from dpviz.publishing.dry_run import Expected, expected
-from dpviz.publishing.kept import differences, kept_draws, recovered
-from dpviz.publishing.order import Order, Published, Words
-from dpviz.publishing.private_data import PrivateData, file_marks, left_out, open_data, open_frame, placed
+from dpviz.publishing.dry_run import ExpectedErrors, expected
+from dpviz.publishing.kept import differences, kept_draws, recover
+from dpviz.publishing.order import Order, PublicationTexts, Published
+from dpviz.publishing.private_data import PrivateData, file_fingerprints, left_out, open_data, open_frame, placed
 from dpviz.publishing.publish import publish, write
 from dpviz.publishing.toml_tables import SEED_REFUSED
 
@@ -106,8 +106,8 @@ def run_release(arguments: Namespace) -> None:
         raise RefusedError(SEED_REFUSED)
     scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
     config = read_config(Path(arguments.config))
-    config = replace(config, data=config.data.counted_by(arguments.engine, scheduler))
-    words = words_of(config) if arguments.output is None else replace(words_of(config), folder=Path(arguments.output))
+    config = replace(config, data=config.data.with_engine(arguments.engine, scheduler))
+    words = publication_texts(config) if arguments.output is None else replace(publication_texts(config), folder=Path(arguments.output))
     words.check()
     if arguments.paid is not None:
         _print_published(_write_kept(arguments.paid, config, words), None, as_json=arguments.json)
@@ -116,7 +116,7 @@ def run_release(arguments: Namespace) -> None:
     order, engine = order_of(config, scheduler)
     if engine is not None:
         say(f"Counted by engine {engine}.")
-    for line in curator_only(order.data):
+    for line in dropped_notes(order.data):
         say(f"Curator only: {line}")
     if arguments.dry_run:
         found = expected(order.mechanism, order.data, order.budget)
@@ -125,13 +125,13 @@ def run_release(arguments: Namespace) -> None:
     _print_published(publish(order, words, Ledger(), say=say), engine, as_json=arguments.json)
 
 
-def _write_kept(entry: int, config: ReleaseConfig, words: Words) -> Published:
+def _write_kept(entry: int, config: ReleaseConfig, words: PublicationTexts) -> Published:
     """Publish a release that is paid for and kept on the disk, with the texts of a configuration; nothing is read or spent.
 
     Raises:
         SettingError: no release of that entry is kept, or the configuration describes another release.
     """
-    paid = recovered(entry, Ledger())
+    paid = recover(entry, Ledger())
     other = differences(paid, config)
     if other:
         raise SettingError(f"Draw {entry} was made with another {', '.join(other)}: give the configuration that it was drawn with.")
@@ -157,10 +157,10 @@ def _print_published(done: Published, engine: str | None, *, as_json: bool) -> N
         raise
 
 
-def words_of(config: ReleaseConfig) -> Words:
+def publication_texts(config: ReleaseConfig) -> PublicationTexts:
     """The curator's texts and the folder of a configuration."""
     said, output = config.publication, config.output
-    return Words(
+    return PublicationTexts(
         name=said.name,
         curator=said.curator,
         folder=placed(config.base, output.folder),
@@ -182,7 +182,7 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
     """
     mechanism, budget = config.mechanism.built(config.data.family), config.budget.budget()
     frame = open_frame(config)
-    opened = followed("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
+    opened = run_with_bar("counting", lambda watch: open_data(config, frame, bad_rows="drop", watch=watch, scheduler=scheduler))
     for note in opened.notes:
         say(f"Curator only: {note}")
     order = Order(
@@ -197,12 +197,12 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
     return order, opened.engine
 
 
-def curator_only(data: PrivateData) -> list[str]:
+def dropped_notes(data: PrivateData) -> list[str]:
     """Sentences about records that were left out. CURATOR ONLY: they hold true numbers, for the curator's terminal."""
     return [*getattr(data, "notes", ()), *filter(None, [left_out(data)])]
 
 
-def _dry_facts(order: Order, found: Expected) -> Facts:
+def _dry_facts(order: Order, found: ExpectedErrors) -> Facts:
     levels = [{name: _finite(value) for name, value in row.items()} for row in found.by_level.to_dict("records")]
     receipt = found.receipt
     return {"budget": str(order.budget), "unit": receipt.unit, "neighbours": receipt.neighbours, "levels": levels, "note": found.note}
@@ -212,7 +212,7 @@ def _finite(value: Any) -> Any:
     return None if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
 
 
-def _dry_lines(order: Order, found: Expected) -> list[str]:
+def _dry_lines(order: Order, found: ExpectedErrors) -> list[str]:
     budget = format_budget(amount_of(order.budget))
     spent = f"Would spend {budget}, protecting one {found.receipt.unit} ({found.receipt.neighbours}). Nothing was spent."
     table = found.by_level.dropna(axis=1, how="all")
@@ -228,7 +228,7 @@ def run_check(arguments: Namespace) -> None:
     if columns is not None:
         try:
             _note_look(path)
-            facts = check.with_repeated(facts, columns)
+            facts = check.add_repeated_columns(facts, columns)
             say("Columns were searched for ids of persons: the ledger records that, and releases of these data will say so.")
         except RefusedError as error:
             say(f"Columns that look like ids of persons are not shown, since the ledger cannot record that the data were searched. {error}")
@@ -237,17 +237,17 @@ def run_check(arguments: Namespace) -> None:
 
 def _note_look(path: Path) -> None:
     """Record in the ledger that a file's content was looked at; called before anything is shown."""
-    Ledger().note_seen(file_marks([path]))
+    Ledger().note_truth_seen(file_fingerprints([path]))
 
 
 def run_audit(arguments: Namespace) -> int:
     """Audit one mechanism or all; return 1 if the audit contradicts a declared budget."""
     plan = AuditPlan(runs=arguments.runs, confidence=arguments.confidence, seed=arguments.seed)
-    known = audited()
+    known = audit_targets()
     if arguments.mechanism not in (ALL, *known):
         raise SettingError(f"There is no such mechanism; choose {ALL}, or one of: {'; '.join(known)}.")
     chosen = known if arguments.mechanism == ALL else {arguments.mechanism: known[arguments.mechanism]}
-    with counted_bar(len(chosen), "audit") as step:
+    with step_bar(len(chosen), "audit") as step:
 
         def progress(done: int, total: int, name: str) -> None:  # noqa: ARG001
             step()

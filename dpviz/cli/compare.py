@@ -16,16 +16,16 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_string_dtype
 
-from dpviz.cli.console import counted_bar, followed, give, say
+from dpviz.cli.console import give, run_with_bar, say, step_bar
 from dpviz.data.counting.scheduler import scheduler_at
 from dpviz.errors import DpvizError, RefusedError, SettingError
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import Study
-from dpviz.evaluation.tables import made_already, read_rows, tidy
+from dpviz.evaluation.tables import finished_runs, read_rows, tidy
 from dpviz.evaluation.workers import MOST_WORKERS
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.study_config import StudyConfig, read_study
-from dpviz.release.tables import neutral
+from dpviz.release.tables import escape_formulas
 from dpviz.view.escape import clean
 
 ENDINGS = (".csv", ".json")
@@ -33,7 +33,7 @@ ENDINGS = (".csv", ".json")
 
 def csv_text(table: pd.DataFrame) -> str:
     """A table as CSV; texts that a spreadsheet would read as formulas are escaped."""
-    texts = {str(name): neutral(column.to_numpy(object)) for name, column in table.items() if is_string_dtype(column)}
+    texts = {str(name): escape_formulas(column.to_numpy(object)) for name, column in table.items() if is_string_dtype(column)}
     return str(table.assign(**texts).to_csv(index=False, lineterminator="\n"))
 
 
@@ -83,12 +83,12 @@ def run_compare(arguments: Namespace) -> None:
     output = _target(arguments)
     scheduler = scheduler_at(arguments.address, insecure=arguments.insecure_address)
     config = read_study(Path(arguments.config))
-    config = replace(config, data=config.data.counted_by(arguments.engine, scheduler))
-    opened = followed("counting", lambda watch: config.opened(watch, scheduler))
+    config = replace(config, data=config.data.with_engine(arguments.engine, scheduler))
+    opened = run_with_bar("counting", lambda watch: config.opened(watch, scheduler))
     _note_look(config, opened.marks)
-    study = config.study_on(opened.data)
+    study = config.build_study(opened.data)
     before = read_rows(output) if arguments.resume and output is not None and output.exists() else None
-    there = len(made_already(study, before))
+    there = len(finished_runs(study, before))
     say(f"Making {len(study) - there:,} runs." + (f" {there:,} are there already." if there else ""))
     table = _Table(study, output, before, as_json=arguments.json)
     with _saved_on_failure(table):
@@ -108,7 +108,7 @@ def _note_look(config: StudyConfig, marks: tuple[str, ...]) -> None:
         RefusedError: it cannot be recorded.
     """
     try:
-        Ledger().note_seen(marks)
+        Ledger().note_truth_seen(marks)
     except RefusedError as error:
         if config.data.sample is not None:
             return
@@ -201,7 +201,7 @@ def _saved_on_failure(table: _Table) -> Iterator[None]:
 
 def _make(table: _Table, before: pd.DataFrame | None, workers: int) -> None:
     """Make the runs that are left and add their rows."""
-    with counted_bar(len(table.study), "compare") as step:
+    with step_bar(len(table.study), "compare") as step:
         last = 0
 
         def progress(made: int, total: int) -> None:  # noqa: ARG001

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO, TypeVar
 
-from dpviz.data.counting.job import Watch
+from dpviz.data.counting.job import Progress
 from dpviz.errors import DpvizError, RefusedError
 from dpviz.view.escape import clean, line
 
@@ -40,7 +40,7 @@ def silence(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def any_text(*streams: TextIO) -> None:
+def escape_unencodable(*streams: TextIO) -> None:
     """Make streams accept every text: characters that their encoding lacks are written as backslash escapes."""
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper):
@@ -61,7 +61,7 @@ def give(found: Any, lines: Iterable[str], *, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-def complain(error: BaseException, *, as_json: bool) -> int:
+def report_error(error: BaseException, *, as_json: bool) -> int:
     """Print an error on stderr, as one line or as one JSON object, and return the exit code.
 
     Only texts of dpviz are printed. Of other exceptions the type is named, since their texts could hold private values.
@@ -93,7 +93,7 @@ def code_of(error: BaseException) -> int:
 
 
 @contextmanager
-def ended_as_interrupted() -> Iterator[None]:
+def signals_as_interruptions() -> Iterator[None]:
     """Treat SIGTERM and SIGHUP as interruptions (KeyboardInterrupt), so that temporary files are removed.
 
     Signals that are ignored stay ignored, as nohup needs.
@@ -111,7 +111,7 @@ def ended_as_interrupted() -> Iterator[None]:
 
 
 @contextmanager
-def counted_bar(total: int, what: str) -> Iterator[Callable[..., object]]:
+def step_bar(total: int, what: str) -> Iterator[Callable[..., object]]:
     """A progress bar on stderr for a number of steps; not shown if stderr is not a terminal.
 
     Args:
@@ -144,7 +144,7 @@ def share_bar(what: str) -> Iterator[Callable[[float], object]]:
         yield lambda done: bar.update(max(100 * done - bar.n, 0))
 
 
-def followed(what: str, work: Callable[[Watch], T]) -> T:
+def run_with_bar(what: str, work: Callable[[Progress], T]) -> T:
     """Run `work` in a thread with a progress bar, and return its result.
 
     An interruption cancels the work and waits until it has removed its temporary files; a second interruption does not wait.
@@ -163,7 +163,7 @@ def followed(what: str, work: Callable[[Watch], T]) -> T:
 
     def run(progress: Callable[[float], object]) -> None:
         try:
-            found.append(work(Watch(progress=progress, cancel=cancel)))
+            found.append(work(Progress(progress=progress, cancel=cancel)))
         except BaseException as error:  # noqa: BLE001  (raised again in the calling thread)
             failed.append(error)
         finally:

@@ -41,7 +41,7 @@ def serve(*, port: int = PORT, headless: bool = False, token: bool = True) -> in
     scheduler_of_app()
     if importlib.util.find_spec("streamlit") is None or importlib.util.find_spec("pydeck") is None:
         raise DpvizError("The app is not installed. Install it with: pip install 'dpviz[app]'")
-    words, environment = command(port=port, headless=headless, token=token), without_settings(os.environ)
+    words, environment = command(port=port, headless=headless, token=token), without_streamlit_variables(os.environ)
     if os.name == "posix":
         os.execve(words[0], words, environment)  # noqa: S606  (no shell; signals reach the app itself)
     return subprocess.run(words, env=environment, check=False).returncode  # noqa: S603
@@ -102,6 +102,6 @@ def settings_of(script: Path) -> dict[str, Any]:
     return {f"{section}.{name}": value for section, values in settings.items() if section != _THEME for name, value in values.items()}
 
 
-def without_settings(environment: Mapping[str, str]) -> dict[str, str]:
+def without_streamlit_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment without Streamlit's variables, which would override the app's settings file."""
     return {name: value for name, value in environment.items() if not name.upper().startswith("STREAMLIT_")}

@@ -18,7 +18,7 @@ from dpviz.data.bounding import KEEP, bound_of, check_people, refuse_unenforced
 from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import BAD, MOST_RECORDS, REMEDY, check_bad_rows, clip_counts, freeze, pairs_of, too_many
 from dpviz.data.columns import WEIGHTS_REFUSED, people_of
-from dpviz.data.reading.safety import guarded
+from dpviz.data.reading.safety import guard
 from dpviz.errors import InputError
 from dpviz.space.regions import Regions
 
@@ -186,7 +186,7 @@ def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = 
     """
     if isinstance(cells, pd.Series) and not (isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "iufO"):
         rule = f"{source} must hold whole numbers."
-        cells = guarded(rule, lambda: pa.chunked_array([pa.Array.from_pandas(cells)]))
+        cells = guard(rule, lambda: pa.chunked_array([pa.Array.from_pandas(cells)]))
     if isinstance(cells, pa.ChunkedArray) and pa.types.is_dictionary(cells.type):
         cells = cells.cast(cells.type.value_type)
     stored = _stored_numbers(cells)

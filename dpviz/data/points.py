@@ -12,7 +12,7 @@ from dpviz.arrays import Integers
 from dpviz.data.bounding import Bound, People, bound_of, check_people, refuse_unenforced
 from dpviz.data.cell_counts import CellCounts, count_rows
 from dpviz.data.cells import BAD, REMEDY, array_of, cells_of, check_bad_rows, coordinates, freeze, most_per_cell, too_many, whole_counts
-from dpviz.data.reading.safety import guarded
+from dpviz.data.reading.safety import guard
 from dpviz.errors import DomainError, InputError
 from dpviz.space.domain import Domain
 
@@ -141,11 +141,11 @@ class PointCounts:
         Raises:
             InputError: no geometry column, no CRS on a frame whose domain has one, or geometries that are not points.
         """
-        geometry, crs = guarded("The frame must be a GeoDataFrame with a geometry column.", lambda: (frame.geometry, frame.crs))
+        geometry, crs = guard("The frame must be a GeoDataFrame with a geometry column.", lambda: (frame.geometry, frame.crs))
         if domain.crs is not None:
             if crs is None:
                 raise InputError("The GeoDataFrame has no CRS; set it with frame.set_crs(...), it is never guessed.")
-            geometry = guarded("The geometries cannot be reprojected to the domain's CRS.", lambda: frame.geometry.to_crs(domain.crs))
+            geometry = guard("The geometries cannot be reprojected to the domain's CRS.", lambda: frame.geometry.to_crs(domain.crs))
         kinds = set(geometry.geom_type.dropna().unique())
         if kinds - {"Point"}:
             raise InputError("The geometry column must hold points only.")

@@ -64,7 +64,7 @@ VARIANTS: dict[str, AnyMechanism] = {
 """Settings under which a mechanism releases something else; defaults are audited under their keys."""
 
 
-def audited() -> dict[str, AnyMechanism]:
+def audit_targets() -> dict[str, AnyMechanism]:
     """Everything that `audit_all` looks at: each mechanism of every family with its default settings, then the variants."""
     return {key: kind() for family in FAMILIES.values() for key, kind in family.mechanisms.items()} | VARIANTS
 
@@ -121,7 +121,7 @@ def audit_all(
     Returns:
         DataFrame with the fields of `AuditResult` and `passed`.
     """
-    chosen = audited() if mechanisms is None else dict(mechanisms)
+    chosen = audit_targets() if mechanisms is None else dict(mechanisms)
     plan = plan or AuditPlan(runs=RUNS)
     jobs = [(name, made, plan.runs, plan.confidence, len(chosen), plan.seed) for name, made in chosen.items()]
     rows = []
@@ -155,7 +155,7 @@ def _named(mechanism: str | AnyMechanism) -> tuple[str, AnyMechanism]:
     """The name and the mechanism itself, of one that is given by name or by itself."""
     if not isinstance(mechanism, str):
         return mechanism.key, mechanism
-    known = audited()
+    known = audit_targets()
     if mechanism not in known:
         keys = (key for family in FAMILIES.values() for key in family.mechanisms)
         raise SettingError(f"There is no such mechanism; choose one of {', '.join(keys)}.")

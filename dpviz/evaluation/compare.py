@@ -20,7 +20,7 @@ import pandas as pd
 from dpviz.errors import DpvizError, SettingError
 from dpviz.evaluation.rows import Failure, Row, attempt
 from dpviz.evaluation.study import Run, Study
-from dpviz.evaluation.tables import made_already
+from dpviz.evaluation.tables import finished_runs
 from dpviz.evaluation.workers import MOST_WORKERS, NO_RUN, Crew, Result
 
 Progress = Callable[[int, int], Any]
@@ -97,7 +97,7 @@ def compare(
         progress: called with how many runs are there and how many there are in all, at the beginning and after each run.
 
     Yields:
-        Rows as `rows_of` gives them, one per run and workload.
+        Rows as `make_rows` gives them, one per run and workload.
 
     Raises:
         SettingError: no study, a number of workers out of range, rows of another study, or a mechanism that workers cannot import.
@@ -108,7 +108,7 @@ def compare(
         raise SettingError("compare takes a Study: see dpviz.Study.")
     if isinstance(workers, bool) or not isinstance(workers, int) or not 1 <= workers <= MOST_WORKERS:
         raise SettingError(f"workers must be a whole number from 1 to {MOST_WORKERS}.")
-    runs, there = study.runs(), made_already(study, done)
+    runs, there = study.runs(), finished_runs(study, done)
     work = _Work(study=study, runs=runs, left=deque(number for number, run in enumerate(runs) if run.id not in there))
     yield from _stream_rows(work, workers, stop or Event(), progress or _no_progress)
 

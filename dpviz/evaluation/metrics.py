@@ -13,7 +13,7 @@ from dpviz.arrays import Floats, Integers
 from dpviz.data.points import PointCounts
 from dpviz.errors import DomainError
 from dpviz.release.point_release import Release
-from dpviz.space.coverage import checked_coverage
+from dpviz.space.coverage import check_coverage
 
 FINEST_ZOOM = 10
 SMOOTHING = 20.0
@@ -169,7 +169,7 @@ def true_answers(points: PointCounts, boxes: ArrayLike) -> Integers:
     >>> dv.true_answers(points, [[0, 0, 8, 8], [8, 0, 16, 16]]).tolist()
     [40, 0]
     """
-    checked_coverage(points.domain, boxes)
+    check_coverage(points.domain, boxes)
     lattice = points.domain.lattice(boxes)
     parts = range(0, len(lattice), _QUERIES_AT_ONCE)
     return np.concatenate([np.zeros(0, np.int64), *(_true_answers(points, lattice[start : start + _QUERIES_AT_ONCE]) for start in parts)])

@@ -23,7 +23,7 @@ class Failure:
     text: str
 
 
-def rows_of(study: Study, run: Run) -> list[Row]:
+def make_rows(study: Study, run: Run) -> list[Row]:
     """A row per workload of one run, whichever process makes it: a function of the study and the run alone, but for the seconds.
 
     Returns:
@@ -56,7 +56,7 @@ def attempt(study: Study, run: Run) -> list[Row] | Failure:
     """The rows of a run, or why there are none."""
     where = run_name(run)
     try:
-        return rows_of(study, run)
+        return make_rows(study, run)
     except DpvizError as error:
         return Failure(text=f"{where}: {error}")
     except MemoryError:

@@ -53,7 +53,7 @@ class ObjectiveCurve:
     least: float
     visited: Integers
     visited_objective: Floats
-    closes_in_on: int
+    last_visited: int
     tried: Integers
     tried_objective: Floats
     noise: float
@@ -80,10 +80,10 @@ def objective_curve(points: PointCounts, budget: PureBudget, *, across: bool = T
         Shaham et al., "HTF: homogeneous tree framework", SIGSPATIAL 2021, Equation (5), Algorithm 1 and Theorem 1.
     """
     side = points.domain.side
-    value = objectives(points, across=across)
+    value = split_objectives(points, across=across)
     best = 1 + int(value[1:side].argmin())
     scale = Fraction(SENSITIVITY * points.contributions, UNITS) / budget.epsilon
-    visited, last = closing_in(value, rounds)
+    visited, last = run_without_noise(value, rounds)
     low, high = np.zeros(1, np.int64), np.full(1, side)
     tried, valid = candidates(low, high, FORM.lines, FORM.inner)
     lines = np.unique(np.linspace(1, side - 1, min(side - 1, MOST_LINES)).round().astype(np.int64))
@@ -97,7 +97,7 @@ def objective_curve(points: PointCounts, budget: PureBudget, *, across: bool = T
         least=float(value[best]),
         visited=visited,
         visited_objective=value[visited],
-        closes_in_on=last,
+        last_visited=last,
         tried=tried[valid],
         tried_objective=value[tried[valid]],
         noise=math.sqrt(laplace_variance(scale * (2 * rounds + 1))),
@@ -105,7 +105,7 @@ def objective_curve(points: PointCounts, budget: PureBudget, *, across: bool = T
     )
 
 
-def objectives(points: PointCounts, *, across: bool = True) -> Floats:
+def split_objectives(points: PointCounts, *, across: bool = True) -> Floats:
     """Compute the split objective at every lattice line. CURATOR ONLY.
 
     In a part with N records on A cells, the cells with more than N / A records are those with more than q = floor(N / A), and
@@ -147,7 +147,7 @@ def _group_cells(place: NDArray[np.int32], count: Integers) -> tuple[Integers, I
     return pairs[0], pairs[1], number
 
 
-def closing_in(objective: Floats, rounds: int = FORM.rounds) -> tuple[Integers, int]:
+def run_without_noise(objective: Floats, rounds: int = FORM.rounds) -> tuple[Integers, int]:
     """Run Algorithm 1 without noise on a whole domain.
 
     Args:

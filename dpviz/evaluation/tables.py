@@ -83,7 +83,7 @@ def read_rows(path: Path) -> pd.DataFrame:
         raise InputError("The table to resume from cannot be read: is it the table of a study?") from None
 
 
-def made_already(study: Study, rows: pd.DataFrame | None) -> set[str]:
+def finished_runs(study: Study, rows: pd.DataFrame | None) -> set[str]:
     """The ids of a study's runs that are complete in a table.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from dpviz.view.charts import AXIS, DASHES, FORMAT, GREY, finish, legend, told_by, tooltip, with_texts
+from dpviz.view.charts import AXIS, DASHES, FORMAT, GREY, describe_values, finish, legend, tooltip, with_texts
 from dpviz.view.colors import ACCENT
 
 HEIGHT = 330
@@ -131,7 +131,7 @@ def series_text(table: pd.DataFrame, most: int = 12) -> str:
     parts = []
     for name, rows in table.groupby("series", sort=False):
         some = rows if len(rows) <= most else rows.iloc[:: -(-len(rows) // most)]
-        parts.append(f"{name}: {told_by(some, 'x', 'y')}")
+        parts.append(f"{name}: {describe_values(some, 'x', 'y')}")
     return "; ".join(parts) + "."
 
 

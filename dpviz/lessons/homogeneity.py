@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.data.points import PointCounts
-from dpviz.evaluation.split_objective import FORM, ObjectiveCurve, objective_curve, objectives
+from dpviz.evaluation.split_objective import FORM, ObjectiveCurve, objective_curve, split_objectives
 from dpviz.lessons.charts import AMBER, GREEN, band, level, style_channel
 from dpviz.lessons.lesson import Figure, Lesson, Shown, draw_setting
 from dpviz.lessons.maps import Cells, cell_map
@@ -21,7 +21,7 @@ from dpviz.mechanisms.points.htf import SENSITIVITY, UNITS, candidates
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.selection import permute_and_flip
-from dpviz.view.charts import AXIS, FORMAT, GREY, finish, readable, told_by, tooltip, with_texts
+from dpviz.view.charts import AXIS, FORMAT, GREY, describe_values, finish, readable, tooltip, with_texts
 from dpviz.view.colors import ACCENT
 
 REPEATS = 200
@@ -121,7 +121,9 @@ def unevenness_chart(curve: ObjectiveCurve, where: str, *, height: int = 380) ->
     line = alt.Chart(with_texts(rows, list(names))).mark_line(color=ACCENT, strokeWidth=2.5).encode(x=x, y=y, tooltip=tooltip(names))
     marks = alt.Chart(with_texts(marked, list(names))).mark_point(filled=True, size=110, opacity=1)
     marks = marks.encode(x=x, y=y, tooltip=tooltip(names), **_kinds())
-    description = f"Unevenness without a split: {readable(curve.unsplit)}. At the lines that are tried: {told_by(marked[:-1], 'x', 'y')}."
+    description = (
+        f"Unevenness without a split: {readable(curve.unsplit)}. At the lines that are tried: {describe_values(marked[:-1], 'x', 'y')}."
+    )
     description += f" Best of all: {readable(curve.best)}, with {readable(curve.least)}. Noise: {readable(curve.choice_noise)} up and down."
     whole = level(curve.unsplit, "without a split")
     return finish(alt.layer(band(rows), whole, line, marks), "How uneven are both parts?", description, height)
@@ -152,7 +154,7 @@ def chosen(table: pd.DataFrame, where: str, *, height: int = 220) -> alt.LayerCh
     )
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2, size=26)
     texts = base.mark_text(color=GREY, dy=-8, aria=False).encode(text=alt.Text(field="times shown", type="nominal"))
-    return finish(alt.layer(bars, texts), "Where private choices fall", f"Chosen (%): {told_by(rows, 'place', 'times')}.", height)
+    return finish(alt.layer(bars, texts), "Where private choices fall", f"Chosen (%): {describe_values(rows, 'place', 'times')}.", height)
 
 
 def chosen_lines(points: PointCounts, epsilon: float, draw: int, *, across: bool) -> pd.DataFrame:
@@ -163,7 +165,7 @@ def chosen_lines(points: PointCounts, epsilon: float, draw: int, *, across: bool
     """
     side = points.domain.side
     tried, valid = candidates(np.zeros(1, np.int64), np.full(1, side), FORM.lines, FORM.inner)
-    value = np.floor(UNITS * objectives(points, across=across)[tried]).astype(np.int64)
+    value = np.floor(UNITS * split_objectives(points, across=across)[tried]).astype(np.int64)
     many = np.broadcast_to(-value, (REPEATS, value.shape[1])).copy()
     allowed = np.broadcast_to(valid, many.shape).copy()
     sensitivity = SENSITIVITY * points.contributions

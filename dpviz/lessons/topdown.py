@@ -25,7 +25,7 @@ from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
 from dpviz.release.flow_release import FlowRelease, PairSums
 from dpviz.space.regions import Regions
-from dpviz.view.charts import GREY, finish, hex_of, legend, told_by, tooltip, with_texts
+from dpviz.view.charts import GREY, describe_values, finish, legend, to_hex, tooltip, with_texts
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
 
 CHEBYSHEV, EUCLIDEAN = "IntOpt (Chebyshev)", "least squares"
@@ -137,7 +137,7 @@ def pair_matrix(table: pd.DataFrame, title: str, description: str, *, height: in
     cells = base.mark_rect(color=FILL, stroke=GREY, strokeWidth=0.3).encode(
         opacity=alt.Opacity(field="released", type="quantitative", scale=scale, legend=None)
     )
-    kinds = {EXTRA: (hex_of(FALSE_POSITIVE), "cross"), MISSED: (hex_of(FALSE_NEGATIVE), "circle")}
+    kinds = {EXTRA: (to_hex(FALSE_POSITIVE), "cross"), MISSED: (to_hex(FALSE_NEGATIVE), "circle")}
     wrong = base.transform_filter(alt.FieldOneOfPredicate(field="kind", oneOf=list(kinds))).mark_point(filled=True, size=70, opacity=1)
     shown = legend("circle")
     wrong = wrong.encode(
@@ -178,7 +178,7 @@ def family_table(table: pd.DataFrame, order: Sequence[str], title: str, *, heigh
             alt.FieldOneOfPredicate(field="kind", oneOf=[EXTRA, MISSED])
         ),
     )
-    description = "; ".join(f"{name}: {told_by(part, 'child', 'count')}" for name, part in rows.groupby("series", sort=False))
+    description = "; ".join(f"{name}: {describe_values(part, 'child', 'count')}" for name, part in rows.groupby("series", sort=False))
     return finish(alt.layer(boxes, texts), title, description, height)
 
 

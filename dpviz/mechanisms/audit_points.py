@@ -13,7 +13,7 @@ import numpy as np
 from dpviz.arrays import Integers
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.sights import largest_chance, manifest_numbers
-from dpviz.privacy.audit import Neighbours, Sight
+from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.wavelet import WaveletSpread, coefficients
 from dpviz.release.point_release import Release
@@ -77,14 +77,14 @@ ACROSS = Added(
 def point_pair(added: Added, release: Callable[[PointCounts, Entropy], Release]) -> Neighbours:
     """Two neighbouring inputs with a mechanism run on them; what is read of a release lies on the paths to the added records."""
 
-    def run(points: PointCounts) -> Callable[[Entropy], Sight]:
+    def run(points: PointCounts) -> Callable[[Entropy], Observation]:
         return lambda entropy: read_points_release(release(points, entropy), *dict.fromkeys(added.cells))
 
     one, other = added.inputs()
     return Neighbours(words=added.words, one=run(one), other=run(other))
 
 
-def read_points_release(release: Release, *cells: tuple[int, int]) -> Sight:
+def read_points_release(release: Release, *cells: tuple[int, int]) -> Observation:
     """What a release shows to somebody who looks for a person's records in cells.
 
     All that lies on the path from the root to each cell: rectangles, counts as first measured, measured again and as released. All
@@ -104,7 +104,7 @@ def read_points_release(release: Release, *cells: tuple[int, int]) -> Sight:
         found = coefficients(release.blocks(release.spread.order)).ravel()  # type: ignore[arg-type]
         numbers |= {("coefficient", number): round(value) for number, value in enumerate(found.tolist())}
     chance = _point_chance(release, shown)
-    return Sight(numbers={name: value for name, value in numbers.items() if math.isfinite(value)}, chance=chance)
+    return Observation(numbers={name: value for name, value in numbers.items() if math.isfinite(value)}, chance=chance)
 
 
 def _along(release: Release, path: Integers) -> dict[tuple[Hashable, ...], float]:

@@ -11,7 +11,7 @@ import pandas as pd
 from dpviz.arrays import Integers
 from dpviz.data.flows import Flows
 from dpviz.mechanisms.sights import largest_chance, manifest_numbers
-from dpviz.privacy.audit import Sight
+from dpviz.privacy.audit import Observation
 from dpviz.release.flow_release import FlowRelease
 from dpviz.space.regions import Regions
 
@@ -63,7 +63,7 @@ PEOPLE = (
 """One person's trips, all on one pair or on pairs of several nodes of each stage: for mechanisms that take more than one."""
 
 
-def read_flow_release(release: FlowRelease) -> Sight:
+def read_flow_release(release: FlowRelease) -> Observation:
     """What a release of trips shows: all pairs of all stages, as measured and as released, which of them exist, and its texts."""
     numbers, log_chance = manifest_numbers(release), 0.0
     for stage, at in enumerate(release.stages):
@@ -74,7 +74,7 @@ def read_flow_release(release: FlowRelease) -> Sight:
             numbers["trips", stage, origin, destination] = count
         if math.isfinite(at.variance):
             log_chance += math.log(largest_chance(np.full(len(at.count), at.variance)))
-    return Sight(numbers=numbers, chance=math.exp(log_chance))
+    return Observation(numbers=numbers, chance=math.exp(log_chance))
 
 
 def _regular(fan_outs: tuple[int, ...]) -> Regions:

@@ -15,7 +15,7 @@ from dpviz.errors import SettingError
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.noise import laplace_variance
 from dpviz.space.domain import Domain
-from dpviz.space.grids import snapped
+from dpviz.space.grids import snap_lines
 from dpviz.space.workloads import area_share
 
 
@@ -281,13 +281,13 @@ def expected_grid(queries: BoxQueries, side: int, budget: PureBudget, *, bound: 
 @lru_cache(maxsize=64)
 def grid_cover(boxes: Boxes, side: int) -> Cover:
     """How boxes lie over a side x side grid. PUBLIC, so it may be kept."""
-    lines = snapped(side, boxes.domain.side)
+    lines = snap_lines(side, boxes.domain.side)
     return Cover.of(boxes.lattice, lines, lines)
 
 
 def grid_bias(queries: BoxQueries, side: int) -> Floats:
     """(q,) error of a grid without noise, |sum alpha c - d|: that of assuming uniformity inside cells. PRIVATE."""
-    lines = snapped(side, queries.points.domain.side)
+    lines = snap_lines(side, queries.points.domain.side)
     answer = grid_cover(queries.boxes, side).weighted(CornerCounts(points=queries.points, columns=lines, rows=lines).at)
     return np.asarray(np.abs(answer - queries.truth))
 

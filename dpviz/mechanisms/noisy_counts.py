@@ -16,7 +16,7 @@ from dpviz.mechanisms.audit_points import USUAL, Added, point_pair
 from dpviz.mechanisms.base import LevelError, Mechanism
 from dpviz.privacy.audit import Neighbours
 from dpviz.privacy.budget import Budget, PureBudget
-from dpviz.privacy.consistency import add_up, least_squares, soft_zeroed
+from dpviz.privacy.consistency import add_up, least_squares, shrink_small_counts
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Receipt, Step
@@ -212,7 +212,7 @@ class NoisyCounts:
             (count, variance), spread = add_up(tree, noisy, variance), None
         several, zero, zeroed = np.isfinite(variance).sum() > len(tree.leaves), finish.zero and finish.least_squares, None
         if zero:
-            zeroed, _ = least_squares(tree, *soft_zeroed(tree, noisy, variance), least=0.0)
+            zeroed, _ = least_squares(tree, *shrink_small_counts(tree, noisy, variance), least=0.0)
         leaning = finish.inside == "interpolated"
         steps = ("small leaves drawn towards 0",) * zero + ("least squares",) * bool(consistent and several and not zero)
         steps += ("least squares, the total at least 0",) * zero + ("answers lean towards fuller neighbours inside leaves",) * leaning

@@ -14,7 +14,7 @@ from dpviz.data.flows import Flows
 from dpviz.errors import InputError, SettingError
 from dpviz.mechanisms.audit_trips import PEOPLE, TRIPS, read_flow_release
 from dpviz.mechanisms.base import BOUNDED, LevelError, Mechanism
-from dpviz.privacy.audit import Neighbours, Sight
+from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import Budget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_gaussian
@@ -102,7 +102,7 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
         """The mechanism on one trip more or elsewhere, and on one person's several trips where it takes these."""
 
-        def run(flows: Flows) -> Callable[[Entropy], Sight]:
+        def run(flows: Flows) -> Callable[[Entropy], Observation]:
             return lambda entropy: read_flow_release(self.release(flows, budget, entropy))
 
         inputs = [(pair.words, pair.inputs(moved=self.neighbours == BOUNDED)) for pair in (*TRIPS, *PEOPLE)]

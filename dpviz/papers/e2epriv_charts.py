@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.amounts import format_percent
-from dpviz.view.charts import GREY, finish, log_y, on_log_axis, told_by, tooltip, with_texts
+from dpviz.view.charts import GREY, describe_values, finish, log_y, prepare_log_axis, tooltip, with_texts
 from dpviz.view.colors import ACCENT
 from dpviz.view.study_charts import lines_with_spread
 
@@ -28,7 +28,7 @@ def figure_5(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
     """
     spread = table["spread"].fillna(0.0)
     rows = table.assign(low=np.maximum(table["error"] - spread, table["error"] / 10), high=table["error"] + spread)
-    drawn, ticks = on_log_axis(rows, ["error", "low", "high"])
+    drawn, ticks = prepare_log_axis(rows, ["error", "low", "high"])
     names = {"side": "cells per side of the grid", "error": _ERROR, "spread": _NAMES["spread"]}
     drawn = with_texts(drawn, list(names))
     x = alt.X(field="side", type="ordinal", title=names["side"], axis=alt.Axis(labelAngle=0))
@@ -38,8 +38,8 @@ def figure_5(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
     rule = base.transform_filter("datum.heuristic")
     mark = rule.mark_point(color=_RULE, filled=True, shape="diamond", size=170)
     text = rule.mark_text(dy=-14, text="UG's rule", color=GREY)
-    summary = f"{_ERROR} by cells per side: {told_by(table, 'side', 'error')}."
-    summary += f" UG's rule comes nearest to {told_by(table[table['heuristic']], 'side', 'error')}."
+    summary = f"{_ERROR} by cells per side: {describe_values(table, 'side', 'error')}."
+    summary += f" UG's rule comes nearest to {describe_values(table[table['heuristic']], 'side', 'error')}."
     return finish(alt.layer(spreads, line, mark, text), "Uniform grids by their size", summary, height)
 
 

@@ -176,7 +176,7 @@ def figure_4(
     rest: dict[str, PointMechanism] = {OWN: Htf(), **grids(), "Quadtree (geo)": Quadtree(height=7)}
     cases += [({"method": name, "stop": None}, each) for name, each in rest.items()]
     queries_by_name = workloads(points.domain, queries, seed)
-    table = pd.concat([measured(points, cases, queries_by_name, epsilon, (repeats, seed)) for epsilon in epsilons], ignore_index=True)
+    table = pd.concat([measure_errors(points, cases, queries_by_name, epsilon, (repeats, seed)) for epsilon in epsilons], ignore_index=True)
     return table.astype({"stop": "Int64"})
 
 
@@ -226,11 +226,15 @@ def figure_6(
     more: dict[str, PointMechanism] = {"PrivTree": PrivTree(), "Path tree": PathTree()}
     methods: dict[str, PointMechanism] = {**htf_forms(), **kd_trees(height), **quadtrees(height), **grids(), **more}
     cases: list[Case] = [({"method": name}, each) for name, each in methods.items()]
-    parts = {name: measured(points, cases, mixed(points.domain, queries, seed), epsilon, (repeats, seed)) for name, points in sets.items()}
+    parts = {
+        name: measure_errors(points, cases, mixed(points.domain, queries, seed), epsilon, (repeats, seed)) for name, points in sets.items()
+    }
     return pd.concat(parts, names=["data"]).reset_index(level="data").reset_index(drop=True)
 
 
-def measured(points: PointCounts, cases: Sequence[Case], queries_by_name: Workloads, epsilon: float, runs: tuple[int, int]) -> pd.DataFrame:
+def measure_errors(
+    points: PointCounts, cases: Sequence[Case], queries_by_name: Workloads, epsilon: float, runs: tuple[int, int]
+) -> pd.DataFrame:
     """Make several releases by each mechanism and measure their errors. CURATOR ONLY.
 
     Args:
@@ -277,7 +281,7 @@ def _by_height(
             ({"method": name, "height": _chosen_height(each, points, epsilon, runs[1]), "estimated": True}, each)
             for name, each in htf_forms().items()
         ]
-        parts.append(measured(points, [*cases, *found], queries_by_name, epsilon, runs))
+        parts.append(measure_errors(points, [*cases, *found], queries_by_name, epsilon, runs))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -23,13 +23,13 @@ from dpviz.mechanisms.points.hilbert_tree import HilbertTree
 from dpviz.mechanisms.points.kdtree import Kdtree
 from dpviz.mechanisms.points.quadtree import Quadtree
 from dpviz.mechanisms.references import ExactKdtree
-from dpviz.privacy.allocation import worst_error
+from dpviz.privacy.allocation import worst_case_variance
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import cell_medians, exponential_medians, noisy_mean_medians
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.noise import discrete_laplace
-from dpviz.privacy.sampling import before_sampling, delta_before_sampling, thinned
+from dpviz.privacy.sampling import delta_before_sampling, epsilon_before_sampling, sample_records
 from dpviz.privacy.smooth import smooth_medians
 from dpviz.release.point_release import Release
 from dpviz.samples.points import BOUNDS, PAPER_SIZE, SQUARE, los_angeles, road_points
@@ -169,7 +169,7 @@ def figure_2(heights: Iterable[int] = range(5, 11)) -> pd.DataFrame:
     Source:
         Cormode et al., ICDE 2012, Figure 2.
     """
-    rows = [(height, split, worst_error(height, 1.0, split) / 16) for height in heights for split in ("uniform", "geometric")]
+    rows = [(height, split, worst_case_variance(height, 1.0, split) / 16) for height in heights for split in ("uniform", "geometric")]
     return pd.DataFrame(rows, columns=["height", "split", "error"])
 
 
@@ -489,11 +489,11 @@ def _medians(nodes: NodeValues, method: str, entropy: Entropy, levels: int, cell
     if method == "NM":
         return lambda part: noisy_mean_medians(part, EPSILON, entropy)
     rate = RATE if method.endswith("_s") else Fraction(1)
-    epsilon = before_sampling(EPSILON, rate)
+    epsilon = epsilon_before_sampling(EPSILON, rate)
     if method.startswith("EM"):
-        return lambda part: exponential_medians(thinned(part, rate, entropy), epsilon, entropy)
+        return lambda part: exponential_medians(sample_records(part, rate, entropy), epsilon, entropy)
     budget = ApproxBudget(epsilon, delta_before_sampling(_MEDIANS_DELTA, rate))
-    return lambda part: smooth_medians(thinned(part, rate, entropy), budget, entropy)
+    return lambda part: smooth_medians(sample_records(part, rate, entropy), budget, entropy)
 
 
 def _below(nodes: NodeValues, line: Integers) -> Integers:

@@ -18,11 +18,11 @@ from dpviz.view.charts import (
     MARKS,
     POINT,
     ROW,
+    category_channel,
+    describe_values,
     finish,
     log_y,
-    on_log_axis,
-    told_apart,
-    told_by,
+    prepare_log_axis,
     tooltip,
     with_texts,
 )
@@ -115,7 +115,9 @@ def figure_7a(table: pd.DataFrame) -> alt.LayerChart:
     base = alt.Chart(with_texts(rows, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
     labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
-    told = f"Seconds: {told_by(table, 'method', 'seconds')}; sorts of the same points: {told_by(table, 'method', 'lexsorts')}."
+    told = (
+        f"Seconds: {describe_values(table, 'method', 'seconds')}; sorts of the same points: {describe_values(table, 'method', 'lexsorts')}."
+    )
     return finish(alt.layer(bars, labels), "Time to build a decomposition", told, FRAME + ROW * len(rows))
 
 
@@ -145,18 +147,18 @@ def _by_shape(table: pd.DataFrame, epsilon: float, what: str, height: int) -> al
     shape = [f"{width:g} × {high:g}" for width, high in zip(rows["width"], rows["height"], strict=True)]
     spread = rows["spread"].fillna(0.0)
     rows = rows.assign(shape=shape, low=np.maximum(rows["error"] - spread, rows["error"] / 10), high=rows["error"] + spread)
-    drawn, ticks = on_log_axis(rows, ["error", "low", "high"])
+    drawn, ticks = prepare_log_axis(rows, ["error", "low", "high"])
     names = {"method": "method", "shape": "queries (degrees wide × high)", "error": _ERROR, "spread": "spread over runs (%)"}
     order = rows["method"].unique().tolist()
     base = alt.Chart(with_texts(drawn, list(names))).encode(
         x=alt.X(field="shape", type="ordinal", sort=None, title=names["shape"], axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset(field="method", type="nominal", sort=order),
-        color=told_apart(alt.Color, "method", order, COLORS),
+        color=category_channel(alt.Color, "method", order, COLORS),
         tooltip=tooltip(names),
     )
     spreads = base.mark_rule(strokeWidth=2, aria=False).encode(y=log_y(_ERROR, ticks, "low drawn"), y2="high drawn")
     points = base.mark_point(filled=True, size=70).encode(
-        y=log_y(_ERROR, ticks, "error drawn"), shape=told_apart(alt.Shape, "method", order, MARKS)
+        y=log_y(_ERROR, ticks, "error drawn"), shape=category_channel(alt.Shape, "method", order, MARKS)
     )
     title = f"{what} by shape of queries, ε = {epsilon:g}"
     return finish(alt.layer(spreads, points), title, _told(rows, ("shape", "method", "error"), names), height)
@@ -164,7 +166,7 @@ def _by_shape(table: pd.DataFrame, epsilon: float, what: str, height: int) -> al
 
 def _lines(table: pd.DataFrame, columns: Columns, names: Mapping[str, str], title: str, height: int) -> alt.LayerChart:
     """A line per series on a logarithmic axis."""
-    drawn, ticks = on_log_axis(table, [columns[2]])
+    drawn, ticks = prepare_log_axis(table, [columns[2]])
     lines = _styled(drawn, columns, names).encode(y=log_y(names[columns[2]], ticks, f"{columns[2]} drawn"))
     return finish(alt.layer(lines), title, _told(table, columns, names), height)
 
@@ -178,8 +180,8 @@ def _styled(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> 
         .mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
         .encode(
             x=alt.X(field=where, type="ordinal", title=names[where], axis=alt.Axis(labelAngle=0)),
-            color=told_apart(alt.Color, series, order, COLORS),
-            strokeDash=told_apart(alt.StrokeDash, series, order, DASHES),
+            color=category_channel(alt.Color, series, order, COLORS),
+            strokeDash=category_channel(alt.StrokeDash, series, order, DASHES),
             tooltip=tooltip(dict(names)),
         )
     )
@@ -188,5 +190,5 @@ def _styled(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> 
 def _told(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> str:
     """Every line in words."""
     where, series, what = columns
-    lines = (f"{name}: {told_by(rows, where, what)}" for name, rows in table.groupby(series, sort=False))
+    lines = (f"{name}: {describe_values(rows, where, what)}" for name, rows in table.groupby(series, sort=False))
     return f"{names[what]} by {names[where]}. {'; '.join(lines)}."

@@ -56,12 +56,12 @@ class Terms:
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
             raise SettingError(f"unit must be one of: {', '.join(UNITS)}.")
-        checked_text(self.neighbours, "neighbours")
+        require_short_text(self.neighbours, "neighbours")
         if self.person != "":
             if self.unit != "person":
                 raise SettingError("A column of persons has a meaning for the unit 'person' only.")
             if self.person is not None:
-                checked_text(self.person, "The name of the column of persons")
+                require_short_text(self.person, "The name of the column of persons")
         amount_of(self.cap)
 
     @property
@@ -107,7 +107,7 @@ class Terms:
         return {"epsilon": parts["epsilon"], "delta": parts.get("delta", Fraction(0))}
 
     @property
-    def described(self) -> dict[str, str]:
+    def descriptions(self) -> dict[str, str]:
         """Unit, definition of a person, neighbouring relation, currency and cap as texts: to show them, and to compare two terms."""
         return {
             "unit": self.unit,
@@ -267,7 +267,7 @@ def budget_of(amount: Amount) -> Budget:
     return _KINDS[tuple(amount)](**amount)
 
 
-def checked_text(text: object, what: str) -> str:
+def require_short_text(text: object, what: str) -> str:
     """The text without surrounding space, if it is one printable line of 1 to 120 characters.
 
     Args:

@@ -95,7 +95,7 @@ def _custom_weights(weights: list[float], number: int, first: str) -> list[float
 
 
 @dataclass(frozen=True, kw_only=True)
-class Published:
+class PublishedSplit:
     """How a real deployment split its budget over its levels, as a preset for trees of any height.
 
     Attributes:
@@ -130,13 +130,13 @@ class Published:
 
 
 PUBLISHED = (
-    Published(
+    PublishedSplit(
         title="Google mobility reports",
         parts=(0.11, 0.11, 0.22),
         source="Aktay et al., Google COVID-19 Community Mobility Reports: Anonymization Process Description, 2020:"
         " epsilon 0.11 for countries, 0.11 for their first and 0.22 for their second subdivisions",
     ),
-    Published(
+    PublishedSplit(
         title="US Census 2020 (persons)",
         parts=(104, 1440, 447, 687, 1256, 165),
         source="US Census Bureau, settings of the TopDown algorithm for the 2020 redistricting data, 2021: shares of rho out of 4,099"
@@ -145,7 +145,7 @@ PUBLISHED = (
 )
 
 
-def nodes_touched(height: int) -> NDArray[np.int64]:
+def most_nodes_touched(height: int) -> NDArray[np.int64]:
     """The most nodes of each level that one range query on a quadtree can add up: 8 * 2**level.
 
     Args:
@@ -160,7 +160,7 @@ def nodes_touched(height: int) -> NDArray[np.int64]:
     return 8 * 2 ** np.arange(height + 1)
 
 
-def worst_error(height: int, epsilon: float, strategy: str) -> float:
+def worst_case_variance(height: int, epsilon: float, strategy: str) -> float:
     """Upper bound on the variance of a range query on a quadtree without least squares, for continuous Laplace noise.
 
     Args:

@@ -258,7 +258,7 @@ _NEGLIGIBLE = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sight:
+class Observation:
     """The content of one release, as the audit observes it.
 
     Attributes:
@@ -292,8 +292,8 @@ class Neighbours:
     """
 
     words: str
-    one: Callable[[Entropy], Sight]
-    other: Callable[[Entropy], Sight]
+    one: Callable[[Entropy], Observation]
+    other: Callable[[Entropy], Observation]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -420,7 +420,7 @@ def audit(mechanism: str, neighbours: Sequence[Neighbours], budget: Budget, plan
     plan = plan or AuditPlan()
     if not neighbours:
         raise SettingError("An audit needs at least one pair of neighbouring inputs.")
-    epsilon, delta = declared(budget)
+    epsilon, delta = declared_guarantee(budget)
     level = (1 - plan.confidence) / (2 * plan.tests * len(neighbours))
     streams = Entropy.seeded(plan.seed).spawn(len(neighbours))
     found = [_audit_pair(pair, delta, level, stream, plan.runs) for pair, stream in zip(neighbours, streams, strict=True)]
@@ -439,7 +439,7 @@ def audit(mechanism: str, neighbours: Sequence[Neighbours], budget: Budget, plan
     )
 
 
-def declared(budget: Budget) -> tuple[float, float]:
+def declared_guarantee(budget: Budget) -> tuple[float, float]:
     """The epsilon and delta that a budget declares; for a rho, the epsilon that it implies at delta 0.01.
 
     Raises:
@@ -507,7 +507,7 @@ def _chosen(learn: list[Floats], events: list[Event], delta: float, level: float
     return (event.opposite if variant % 2 else event), bool(variant >= 2)
 
 
-def _repeats(sights: Sequence[Sight]) -> bool:
+def _repeats(sights: Sequence[Observation]) -> bool:
     """Whether more runs equal the first one than its probability under the declared noise can explain."""
     first, rest = sights[0], sights[1:]
     again = sum(sight.numbers == first.numbers for sight in rest)

@@ -158,7 +158,7 @@ def add_up(tree: Tree, noisy: Floats, variance: Floats) -> tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Zeroing:
+class Shrinkage:
     """How small noisy counts are shrunk towards 0. The defaults were chosen once, without looking at any user's data.
 
     Attributes:
@@ -173,7 +173,7 @@ class Zeroing:
     rest: float = 0.3
 
 
-def soft_zeroed(tree: Tree, noisy: Floats, variance: Floats, how: Zeroing | None = None) -> tuple[Floats, Floats]:
+def shrink_small_counts(tree: Tree, noisy: Floats, variance: Floats, how: Shrinkage | None = None) -> tuple[Floats, Floats]:
     """Shrink counts of leaves towards 0 where they are hardly more than noise, as input to `least_squares`.
 
     Shrunk counts also get a smaller variance, so that least squares keeps them near 0. Leaves of a single lattice cell are not
@@ -189,7 +189,7 @@ def soft_zeroed(tree: Tree, noisy: Floats, variance: Floats, how: Zeroing | None
         (n,) counts and (n,) variances for `least_squares`. The counts are biased, and the variances are weights: they do not
         describe the noise.
     """
-    how = how or Zeroing()
+    how = how or Shrinkage()
     shrinkable = (tree.children == 0) & (tree.cells > 1) & np.isfinite(variance)
     kept = np.ones(len(tree))
     kept[shrinkable] = np.clip((noisy[shrinkable] / np.sqrt(variance[shrinkable]) - how.zero) / (how.full - how.zero), 0.0, 1.0)

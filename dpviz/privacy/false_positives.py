@@ -13,7 +13,7 @@ from dpviz.errors import SettingError
 _LARGEST_SUMMED_VARIANCE = 400.0
 
 
-def dial_threshold(variance: Fraction | float, k: float) -> int:
+def stddev_threshold(variance: Fraction | float, k: float) -> int:
     """The smallest whole number that is at least k standard deviations.
 
     Args:

@@ -96,7 +96,7 @@ def exp_minus(x: Fraction) -> Decimal:
     return (-Decimal(x.numerator) / Decimal(x.denominator)).exp() if x < 10**9 else Decimal(0)
 
 
-def coins(share: Floats, slack: float, exactly: Callable[[int], Decimal], entropy: Entropy) -> NDArray[np.bool_]:
+def toss_coins(share: Floats, slack: float, exactly: Callable[[int], Decimal], entropy: Entropy) -> NDArray[np.bool_]:
     """(n,) independent coins whose probabilities are exact, although they are given as floating-point numbers with an error.
 
     A coin is True if a uniform U is below its probability. If 64 bits of U and the bound on the error do not decide that, `exactly`

@@ -17,7 +17,7 @@ from pathlib import Path
 from platformdirs import user_data_path
 
 from dpviz.errors import BudgetError, RefusedError, SettingError
-from dpviz.privacy.accounts import Account, Entry, Terms, amount_of, budget_of, checked_text, exact_amount, exact_text
+from dpviz.privacy.accounts import Account, Entry, Terms, amount_of, budget_of, exact_amount, exact_text, require_short_text
 from dpviz.privacy.budget import Budget
 from dpviz.privacy.ledger_file import LedgerFile
 
@@ -50,7 +50,7 @@ class Ledger:
     dishonest one. Keep the file on a local disk: locks on network drives are unreliable.
 
     Attributes:
-        path: the file. It is created by the first `open`, `pay` or `note_seen`.
+        path: the file. It is created by the first `open`, `pay` or `note_truth_seen`.
 
     >>> import tempfile
     >>> from dpviz.privacy.budget import PureBudget
@@ -101,7 +101,7 @@ class Ledger:
             with _refusing_bad_rows(name):
                 return [_read_entry(row) for row in rows]
 
-    def recognised(self, fingerprints: Iterable[str]) -> Account | None:
+    def find_by_fingerprints(self, fingerprints: Iterable[str]) -> Account | None:
         """The account to which any of these fingerprints belongs, under whatever name; None if there is none.
 
         Args:
@@ -149,7 +149,7 @@ class Ledger:
                 cannot be written or fails its checks.
             SettingError: a name that is not a short text, or fingerprints that are not hex digests.
         """
-        name, fingerprints = checked_text(name, "The dataset's name"), _check_fingerprints(fingerprints)
+        name, fingerprints = require_short_text(name, "The dataset's name"), _check_fingerprints(fingerprints)
         self._file.create()
         with self._file.writing() as db:
             return _join_account(db, name, fingerprints, terms)
@@ -184,7 +184,7 @@ class Ledger:
             BudgetError: as for `spend`.
             SettingError: as for `open` and `spend`.
         """
-        name, fingerprints = checked_text(name, "The dataset's name"), _check_fingerprints(fingerprints)
+        name, fingerprints = require_short_text(name, "The dataset's name"), _check_fingerprints(fingerprints)
         _check_draw(mechanism, purpose, contributions)
         self._file.create()
         with self._file.writing() as db:
@@ -230,12 +230,12 @@ class Ledger:
             RefusedError: no such draw, or the ledger cannot be written or fails its checks.
             SettingError: an id that is not a short text.
         """
-        checked_text(release_id, "The release's id")
+        require_short_text(release_id, "The release's id")
         with self._file.writing() as db:
             if not db.execute("UPDATE draw SET published = ? WHERE id = ?", (release_id, entry_id)).rowcount:
                 raise RefusedError("The ledger has no such draw.")
 
-    def looked(self, name: str) -> None:
+    def note_account_truth_seen(self, name: str) -> None:
         """Record that someone looks at figures made from an account's true data. Call it before they are shown; it is never undone.
 
         Args:
@@ -247,7 +247,7 @@ class Ledger:
         with self._file.writing() as db:
             db.execute("UPDATE dataset SET truth_seen = 1 WHERE id = ?", (_find_by_name(db, name)["id"],))
 
-    def note_seen(self, fingerprints: Iterable[str]) -> None:
+    def note_truth_seen(self, fingerprints: Iterable[str]) -> None:
         """Record that someone looks at figures made from true data that may have no account. Call it first; it is never undone.
 
         Args:
@@ -302,7 +302,7 @@ def _hash_with_key(db: sqlite3.Connection, fingerprints: Iterable[str]) -> list[
 
 
 def _check_draw(mechanism: str, purpose: str, contributions: int) -> None:
-    checked_text(mechanism, "mechanism")
+    require_short_text(mechanism, "mechanism")
     if purpose not in PURPOSES:
         raise SettingError(f"purpose must be one of: {', '.join(PURPOSES)}.")
     if isinstance(contributions, bool) or not isinstance(contributions, int) or not 1 <= contributions < 2**31:
@@ -386,7 +386,7 @@ def _set_or_check_terms(db: sqlite3.Connection, row: sqlite3.Row, terms: Terms) 
 
 
 def _refuse_other_terms(account: Account, terms: Terms) -> None:
-    current, wanted = account.terms.take_over_person(terms).described, terms.described
+    current, wanted = account.terms.take_over_person(terms).descriptions, terms.descriptions
     other = [f"its {name} is {current[name]}, not {wanted[name]}" for name in current if current[name] != wanted[name]]
     if other:
         raise RefusedError(

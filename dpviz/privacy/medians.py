@@ -19,8 +19,8 @@ from dpviz.arrays import Floats, Integers
 from dpviz.errors import SettingError
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.inversion import coins, exp_minus
-from dpviz.privacy.node_values import LARGEST_VALUE, NodeValues, brought_inside
+from dpviz.privacy.inversion import exp_minus, toss_coins
+from dpviz.privacy.node_values import LARGEST_VALUE, NodeValues, move_inside
 from dpviz.privacy.noise import LARGEST_COUNT, discrete_laplace, rounded_laplace
 
 EXPONENTS = ("sharp", "paper")
@@ -118,7 +118,7 @@ def noisy_mean_medians(
     sums = np.clip(sums + rounded_laplace(scales, 2 * LARGEST_COUNT, entropy), -LARGEST_COUNT, LARGEST_COUNT)
     mean = nodes.low + sums / np.maximum(number, 1) + 0.5
     line = np.where(number < 1, nodes.middle, np.rint(np.clip(mean, -1, LARGEST_VALUE + 1)))
-    return brought_inside(nodes, line.astype(np.int64), outside)
+    return move_inside(nodes, line.astype(np.int64), outside)
 
 
 def cell_medians(nodes: tuple[Integers, Integers], start: Integers, line: Integers, below: Floats, total: Floats) -> Integers:
@@ -193,7 +193,7 @@ class _Intervals:
 
 
 def _intervals(nodes: NodeValues) -> _Intervals:
-    head, low, high = nodes.heads(), nodes.low, nodes.high
+    head, low, high = nodes.first_entries(), nodes.low, nodes.high
     start = np.searchsorted(head, nodes.start)
     sizes, full = np.diff(start), np.flatnonzero(np.diff(start))
     g, value = len(head), nodes.value[head]
@@ -248,7 +248,7 @@ def _sample_intervals(intervals: _Intervals, rate: Fraction, entropy: Entropy) -
             portion = Fraction(float(scale[node])) * int(intervals.length[interval]) / int(tickets[interval])
             return exp_minus(rate * steps) * portion.numerator / portion.denominator
 
-        accepted = coins(share, SLACK, exactly, entropy)
+        accepted = toss_coins(share, SLACK, exactly, entropy)
         chosen[pending[accepted]] = drawn[accepted]
         pending = pending[~accepted]
     return chosen

@@ -105,7 +105,7 @@ class NodeValues:
         """(n,) the public middle line of each node."""
         return (self.low.astype(np.int64) + self.high) // 2
 
-    def heads(self) -> Integers:
+    def first_entries(self) -> Integers:
         """(g,) index in `value` of the first entry of each distinct value of each node."""
         head = np.ones(len(self.value), np.bool_)
         np.not_equal(self._steps, 0, out=head[1:])
@@ -134,7 +134,7 @@ class NodeValues:
         )
 
 
-def brought_inside(nodes: NodeValues, line: Integers, outside: str) -> Integers:
+def move_inside(nodes: NodeValues, line: Integers, outside: str) -> Integers:
     """Replace lines outside their nodes.
 
     Args:

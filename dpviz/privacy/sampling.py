@@ -21,7 +21,7 @@ _LONGEST_POWER = 64
 _RECORDS_AT_ONCE = 2**22
 
 
-def amplified(epsilon: float, rate: float, contributions: int = 1) -> float:
+def amplified_epsilon(epsilon: float, rate: float, contributions: int = 1) -> float:
     """The epsilon of sampling followed by an epsilon-DP mechanism on the sample: ln(1 + p (exp(epsilon) - 1)).
 
     Here p = 1 - (1 - rate)**contributions is the probability that any record of a unit is in the sample.
@@ -43,7 +43,7 @@ def amplified(epsilon: float, rate: float, contributions: int = 1) -> float:
     return math.log1p(_probability_of_any(rate, contributions) * math.expm1(epsilon))
 
 
-def amplified_in_paper(epsilon: float, rate: float) -> float:
+def amplified_epsilon_in_paper(epsilon: float, rate: float) -> float:
     """A looser bound on the same epsilon, from the paper on private spatial decompositions: 2 rate exp(epsilon).
 
     Args:
@@ -59,7 +59,7 @@ def amplified_in_paper(epsilon: float, rate: float) -> float:
     return 2 * rate * math.exp(epsilon)
 
 
-def before_sampling(epsilon: Fraction, rate: Fraction, contributions: int = 1) -> Fraction:
+def epsilon_before_sampling(epsilon: Fraction, rate: Fraction, contributions: int = 1) -> Fraction:
     """The epsilon that a mechanism on the sample may spend: the inverse of `amplified`, rounded down to a multiple of 2**-64.
 
     Args:
@@ -84,8 +84,8 @@ def before_sampling(epsilon: Fraction, rate: Fraction, contributions: int = 1) -
     return Fraction(whole, _GRAIN)
 
 
-def before_sampling_in_paper(epsilon: float, rate: float) -> float:
-    """The inverse of `amplified_in_paper`: the epsilon on the sample by the paper's looser bound; 0 where that would be negative."""
+def epsilon_before_sampling_in_paper(epsilon: float, rate: float) -> float:
+    """The inverse of `amplified_epsilon_in_paper`: by the paper's looser bound; 0 where that would be negative."""
     return max(0.0, math.log(epsilon / (2 * rate)))
 
 
@@ -103,7 +103,7 @@ def _exact_probability_of_any(rate: Fraction, contributions: int) -> Fraction:
         return min(Fraction(1 - (1 - _decimal(rate)) ** contributions + Decimal("1e-51")), Fraction(1))
 
 
-def thinned(nodes: NodeValues, rate: Fraction, entropy: Entropy) -> NodeValues:
+def sample_records(nodes: NodeValues, rate: Fraction, entropy: Entropy) -> NodeValues:
     """A random sample of the records of all nodes: each is kept independently with probability exactly `rate`.
 
     The number of records skipped between two kept ones is geometric. So the sample is made by drawing these gaps, in time

@@ -16,7 +16,7 @@ from dpviz.arrays import Floats, Integers, Mask
 from dpviz.errors import BudgetError, InputError, SettingError
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.inversion import coins, exp_minus
+from dpviz.privacy.inversion import exp_minus, toss_coins
 from dpviz.privacy.receipt import Step
 
 LARGEST_SCORE = 2**61
@@ -80,7 +80,7 @@ def _exp_coins(gap: Integers, rate: Fraction, entropy: Entropy) -> Mask:
     where `coins` allows an absolute error of 2**-60.
     """
     share = np.exp(-gap * float(rate))
-    return coins(share, _FLOAT_ERROR, lambda index: exp_minus(int(gap[index]) * rate), entropy)
+    return toss_coins(share, _FLOAT_ERROR, lambda index: exp_minus(int(gap[index]) * rate), entropy)
 
 
 LAWS = ("permute-and-flip", "exponential mechanism")
@@ -242,7 +242,7 @@ def _exponential_choice(errors: Integers, rate: Fraction, entropy: Entropy) -> i
 def _accepts(exponent: Fraction, entropy: Entropy) -> bool:
     """One coin with P(True) = exp(-exponent), exactly. Beyond 800 the floating-point value is 0; `coins` allows that error."""
     share = np.exp([-float(min(exponent, Fraction(800)))])
-    return bool(coins(share, _COIN_ERROR, lambda _: exp_minus(exponent), entropy)[0])
+    return bool(toss_coins(share, _COIN_ERROR, lambda _: exp_minus(exponent), entropy)[0])
 
 
 def _unit(largest: float) -> float:

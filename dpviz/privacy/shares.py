@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def checked_shares(values: object, count: int) -> list[float]:
+def normalise_shares(values: object, count: int) -> list[float]:
     """Check numbers and scale them to shares that add up to 1.
 
     Args:
@@ -52,12 +52,12 @@ def redistribute(shares: Sequence[float], locked: Sequence[bool], place: int, va
         (n,) shares with a total of 1; unchanged if the share to set, or all others, are locked.
 
     Raises:
-        BudgetError: `shares` as for `checked_shares`, or `value` is not a finite number.
+        BudgetError: `shares` as for `normalise_shares`, or `value` is not a finite number.
 
     >>> redistribute([0.2, 0.2, 0.6], [False, False, False], 0, 0.6)
     [0.6, 0.1, 0.3]
     """
-    parts = checked_shares(list(shares), len(locked))
+    parts = normalise_shares(list(shares), len(locked))
     if not math.isfinite(value):
         raise BudgetError("A share must be a finite number.")
     others = [other for other, is_locked in enumerate(locked) if not is_locked and other != place]

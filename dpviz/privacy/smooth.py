@@ -12,7 +12,7 @@ from dpviz.arrays import Floats, Integers
 from dpviz.errors import BudgetError
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.node_values import NodeValues, brought_inside
+from dpviz.privacy.node_values import NodeValues, move_inside
 from dpviz.privacy.noise import rounded_laplace
 
 ROUNDING = 2.0**-36
@@ -71,7 +71,7 @@ def smooth_medians(
     sensitivity = smooth_sensitivity(nodes, _xi(budget, contributions))
     scale = sensitivity * (float(2 * contributions / budget.epsilon) * (1 + 2.0**-50))
     noise = rounded_laplace(scale, nodes.high.astype(np.int64) - nodes.low, entropy)
-    return brought_inside(nodes, _medians(nodes).value + noise + 1, outside)
+    return move_inside(nodes, _medians(nodes).value + noise + 1, outside)
 
 
 def _xi(budget: ApproxBudget, contributions: int) -> float:
@@ -171,7 +171,7 @@ def _sides(nodes: NodeValues, rate: float) -> tuple[_Side, _Side]:
 
     Of records with the same value only the one nearest to the median counts. The node's own low or high end is added.
     """
-    head, middle = nodes.heads(), _medians(nodes)
+    head, middle = nodes.first_entries(), _medians(nodes)
     start = np.searchsorted(head, nodes.start)
     sizes = np.diff(start)
     passed = np.concatenate([[0], np.cumsum(nodes.count, dtype=np.int64)])

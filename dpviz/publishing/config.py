@@ -354,7 +354,7 @@ class DataPart:
         names = ("x", "y") if self.is_points else ("origin", "destination", "exactly")
         return {name: getattr(self, name) for name in (*names, "crs", *_WHO)} | {"contributions": self.contributions or 1}
 
-    def counted_by(self: T, engine: str | None, scheduler: Scheduler | None) -> T:
+    def with_engine(self: T, engine: str | None, scheduler: Scheduler | None) -> T:
         """Replace the engine by that of the command line, if it names one, and check that it fits the scheduler.
 
         Raises:
@@ -404,7 +404,7 @@ PARTS: dict[str, type[Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sourced:
+class DataConfig:
     """The part that configurations of releases and of studies share: the data, and the public domain or regions.
 
     Attributes:
@@ -437,7 +437,7 @@ class Sourced:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleaseConfig(Sourced):
+class ReleaseConfig(DataConfig):
     """The configuration of a release.
 
     Attributes:

@@ -18,11 +18,11 @@ from dpviz.mechanisms.base import AnyMechanism
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.receipt import Receipt
-from dpviz.publishing.private_data import PrivateData, emptied
+from dpviz.publishing.private_data import PrivateData, without_records
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.point_release import Release
 
-__all__ = ["Answer", "Wanted", "error_at", "wanted_epsilon"]
+__all__ = ["FoundEpsilon", "WantedError", "error_at", "wanted_epsilon"]
 
 SEED = 0
 FROM_DATA = (
@@ -33,7 +33,7 @@ ONLY_NOISE = "These errors are those of the noise alone: assumptions inside part
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Expected:
+class ExpectedErrors:
     """Expected errors of a release. PUBLIC: computed without records.
 
     Attributes:
@@ -50,7 +50,7 @@ class Expected:
     note: str
 
 
-def expected(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> Expected:
+def expected(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> ExpectedErrors:
     """Compute the expected error per level by running the mechanism without records.
 
     Args:
@@ -64,12 +64,12 @@ def expected(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> Expe
     release = dry_run(mechanism, data, budget)
     rows = [vars(level) for level in mechanism.level_errors(release)]
     notes = [FROM_DATA] if mechanism.depends_on_data(release) else []
-    return Expected(by_level=pd.DataFrame(rows), receipt=release.receipt, note=" ".join([*notes, ONLY_NOISE]))
+    return ExpectedErrors(by_level=pd.DataFrame(rows), receipt=release.receipt, note=" ".join([*notes, ONLY_NOISE]))
 
 
 def dry_run(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> Release | FlowRelease:
     """Run the mechanism without records, on the domain or regions of `data`. The release is seeded, so it cannot be published."""
-    release: Release | FlowRelease = mechanism.release(emptied(data), budget, Entropy.seeded(SEED))
+    release: Release | FlowRelease = mechanism.release(without_records(data), budget, Entropy.seeded(SEED))
     return release
 
 
@@ -92,7 +92,7 @@ ALWAYS = "Even at ε 0.001 the error is smaller than that."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class WantedError:
     """The error that is wanted.
 
     Attributes:
@@ -110,7 +110,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class FoundEpsilon:
     """The smallest epsilon that gives the wanted error.
 
     Attributes:
@@ -124,7 +124,7 @@ class Answer:
     note: str
 
 
-def wanted_epsilon(mechanism: AnyMechanism, data: PrivateData, wanted: Wanted, *, look: Callable[[], object] = int) -> Answer:
+def wanted_epsilon(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, *, look: Callable[[], object] = int) -> FoundEpsilon:
     """Find the smallest epsilon whose expected error is small enough; nothing is spent.
 
     The search goes down from epsilon 100 while the error is small enough, and then bisects the last stride, on a logarithmic scale. So
@@ -152,9 +152,9 @@ def wanted_epsilon(mechanism: AnyMechanism, data: PrivateData, wanted: Wanted, *
     if not (math.isfinite(wanted.error) and wanted.error > 0):
         raise SettingError("The wanted error must be a finite number above 0.")
     if _sums_lack_pairs(mechanism, data, wanted):
-        return Answer(epsilon=None, error=math.nan, note=ADDED_UP)
+        return FoundEpsilon(epsilon=None, error=math.nan, note=ADDED_UP)
     if not error(LARGEST) <= wanted.error:
-        return Answer(epsilon=None, error=math.nan, note=f"{NOWHERE} {_note(mechanism, data, wanted)}")
+        return FoundEpsilon(epsilon=None, error=math.nan, note=f"{NOWHERE} {_note(mechanism, data, wanted)}")
     note, high = _note(mechanism, data, wanted), math.log(LARGEST)
     stride = (math.log(LARGEST) - math.log(SMALLEST)) / STRIDES
     for place in range(1, STRIDES + 1):
@@ -164,16 +164,16 @@ def wanted_epsilon(mechanism: AnyMechanism, data: PrivateData, wanted: Wanted, *
         high = low
     else:
         least = error(SMALLEST)
-        return Answer(epsilon=SMALLEST, error=least, note=f"{ALWAYS} {note}")
+        return FoundEpsilon(epsilon=SMALLEST, error=least, note=f"{ALWAYS} {note}")
     for _ in range(STEPS):
         middle = (low + high) / 2
         enough = error(math.exp(middle)) <= wanted.error
         low, high = (low, middle) if enough else (middle, high)
     epsilon, found = _round_to_enough(math.exp(high), wanted, error)
-    return Answer(epsilon=epsilon, error=found, note=note)
+    return FoundEpsilon(epsilon=epsilon, error=found, note=note)
 
 
-def _round_to_enough(epsilon: float, wanted: Wanted, error: Callable[[float], float]) -> tuple[float, float]:
+def _round_to_enough(epsilon: float, wanted: WantedError, error: Callable[[float], float]) -> tuple[float, float]:
     """Round epsilon up to three digits, and give its error. Noise may depend on partitions, so several roundings are tried."""
     tried = epsilon
     for _ in range(ROUNDINGS):
@@ -184,7 +184,7 @@ def _round_to_enough(epsilon: float, wanted: Wanted, error: Callable[[float], fl
     return epsilon, error(epsilon)
 
 
-def error_at(mechanism: AnyMechanism, data: PrivateData, wanted: Wanted, epsilon: float) -> float:
+def error_at(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, epsilon: float) -> float:
     """The expected root mean square error at the wanted level, for a given epsilon; errors are those of `wanted_epsilon`.
 
     Args:
@@ -213,10 +213,10 @@ def _release_of_made_up(mechanism: AnyMechanism, data: PrivateData, budget: Budg
     release = dry_run(mechanism, data, budget)
     if not isinstance(data, PointCounts) or not mechanism.depends_on_data(release):
         return release
-    return mechanism.release(evenly(data, records), budget, Entropy.seeded(SEED))
+    return mechanism.release(with_uniform_records(data, records), budget, Entropy.seeded(SEED))
 
 
-def evenly(data: PointCounts, records: int) -> PointCounts:
+def with_uniform_records(data: PointCounts, records: int) -> PointCounts:
     """Replace the data by made-up records, uniformly distributed over the lattice; domain, unit and bound stay."""
     place, count = np.unique(np.random.default_rng(SEED).integers(0, 4**data.domain.order, records), return_counts=True)
     row, column = (part.astype(np.int32) for part in np.divmod(place, data.domain.side))
@@ -232,7 +232,7 @@ def _summed_error(release: FlowRelease, level: int) -> float:
     return float(np.sqrt(finest * tree.size(tree.height) / tree.size(2 * level)))
 
 
-def _note(mechanism: AnyMechanism, data: PrivateData, wanted: Wanted) -> str:
+def _note(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> str:
     release = _run_at_one(mechanism, data, wanted)
     notes = []
     if isinstance(release, FlowRelease):
@@ -246,7 +246,7 @@ def _note(mechanism: AnyMechanism, data: PrivateData, wanted: Wanted) -> str:
     return " ".join([*notes, ONLY_NOISE])
 
 
-def _run_at_one(mechanism: AnyMechanism, data: PrivateData, wanted: Wanted) -> Any:
+def _run_at_one(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> Any:
     """A dry run with epsilon 1."""
     return dry_run(mechanism, data, ApproxBudget("1", repr(wanted.delta)) if mechanism.needs_delta else PureBudget("1"))
 
@@ -257,7 +257,7 @@ def _is_sum(release: Any, level: int) -> bool:
     return known and not np.isfinite(release.stages[2 * level].variance)
 
 
-def _sums_lack_pairs(mechanism: AnyMechanism, data: PrivateData, wanted: Wanted) -> bool:
+def _sums_lack_pairs(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> bool:
     """Whether the level is a sum of finer pairs of which the mechanism leaves some out."""
     if not isinstance(data, Flows):
         return False

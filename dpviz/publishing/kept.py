@@ -15,8 +15,8 @@ from pyproj import CRS
 from dpviz.errors import DpvizError, SettingError
 from dpviz.privacy.accounts import Account, Entry
 from dpviz.privacy.ledger import Ledger
-from dpviz.publishing.order import Paid
-from dpviz.publishing.private_data import Frame, open_frame
+from dpviz.publishing.order import PaidRelease
+from dpviz.publishing.private_data import PublicFrame, open_frame
 from dpviz.release.files import read_release, write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import Publication, describe
@@ -78,7 +78,7 @@ def kept_draws(ledger: Ledger) -> list[tuple[Account, Entry]]:
     return [known[number] for number in numbers if number in known and _folder(ledger, known[number][1]).name in names]
 
 
-def recovered(entry_id: int, ledger: Ledger) -> Paid:
+def recover(entry_id: int, ledger: Ledger) -> PaidRelease:
     """Read a kept release back, to be published without paying again.
 
     Args:
@@ -97,10 +97,10 @@ def recovered(entry_id: int, ledger: Ledger) -> Paid:
         raise SettingError(f"No release of draw {entry_id} is kept beside the ledger; kept are those of: {there}.")
     account, entry = found
     folder = _folder(ledger, entry)
-    return Paid(release=read_release(folder), account=account, entry=entry.id, kept=folder)
+    return PaidRelease(release=read_release(folder), account=account, entry=entry.id, kept=folder)
 
 
-def differences(paid: Paid, config: ReleaseConfig) -> list[str]:
+def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
     """The parts of a configuration that differ from those of a kept release; no data are read.
 
     Returns:
@@ -132,11 +132,11 @@ def _plain(settings: dict[str, Any]) -> str:
     return json.dumps(settings, sort_keys=True, default=str)
 
 
-def _frame_of(release: Release | FlowRelease) -> Frame:
+def _frame_of(release: Release | FlowRelease) -> PublicFrame:
     return release.domain if isinstance(release, Release) else (release.tree.origins, release.tree.destinations)
 
 
-def _frame_facts(frame: Frame | None) -> object:
+def _frame_facts(frame: PublicFrame | None) -> object:
     """The facts by which domains or regions are compared: bounds, CRS and order of a domain, or the ids of all regions."""
     if frame is None or isinstance(frame, Domain):
         return None if frame is None else (frame.bounds, CRS.from_user_input(frame.crs) if frame.crs else None, frame.order)

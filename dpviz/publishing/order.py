@@ -30,7 +30,7 @@ class Order:
         mechanism: with its settings.
         budget: for the release.
         dataset: the curator's name of the data.
-        marks: fingerprints by which the ledger recognises the data; see `marks_of`.
+        marks: fingerprints by which the ledger recognises the data; see `fingerprints_of`.
         cap: the most that may ever be spent on the data; None if the ledger knows it already.
         person: if persons are protected, the column whose values are persons; "" if there is no such column.
     """
@@ -62,7 +62,7 @@ def unit_definition(order: Order) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paid:
+class PaidRelease:
     """A release that is paid for.
 
     Attributes:
@@ -94,7 +94,7 @@ class Published:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Words:
+class PublicationTexts:
     """The curator's texts for a publication, and its folder.
 
     Attributes:

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpviz.data.counting.engines import AUTO, engine_for
+from dpviz.data.counting.engines import AUTO, choose_engine
 from dpviz.data.counting.files import read_flows, read_points
-from dpviz.data.counting.job import Watch
+from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.regions import read_regions
-from dpviz.data.reading.safety import Limits, attempt, guarded, refuse_share
-from dpviz.data.reading.sources import FoundFiles, copies_in_words, found_files
+from dpviz.data.reading.safety import Limits, attempt, guard, refuse_share
+from dpviz.data.reading.sources import FoundFiles, describe_copies, find_files
 from dpviz.errors import InputError
 from dpviz.samples.flows import load_flow_sample
 from dpviz.samples.points import SAMPLES, load_sample
@@ -33,15 +33,15 @@ from dpviz.space.regions import Regions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from dpviz.publishing.config import RegionsPart, Sourced
+    from dpviz.publishing.config import DataConfig, RegionsPart
 
 _FILE = b"file"
 _PIECE = 2**22
 _READERS = min(4, os.cpu_count() or 1)
-_UNWATCHED = Watch()
+_UNWATCHED = Progress()
 
 
-def marks_of(data: PointCounts | Flows, content: bytes | None = None, *, files: tuple[str, ...] = ()) -> tuple[str, ...]:
+def fingerprints_of(data: PointCounts | Flows, content: bytes | None = None, *, files: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Compute the fingerprints by which the ledger recognises data: of the content of each file, and of the counts themselves.
 
     The counts have no fingerprint if each person's records were bounded by a random choice, since they then differ each time, or if
@@ -50,25 +50,25 @@ def marks_of(data: PointCounts | Flows, content: bytes | None = None, *, files: 
     Args:
         data: the private counts.
         content: of the file, if there is one file.
-        files: `file_marks` of several files, without those that have no rows: different datasets may share an empty file.
+        files: `file_fingerprints` of several files, without those that have no rows: different datasets may share an empty file.
 
     Returns:
         Hex digests (SHA-256), at least one. They are for the ledger, which stores them keyed, and must never be shown.
     """
     enforced = data.enforced if isinstance(data, Flows) else data.unit == "person"
-    marks = [*files] if content is None else [*files, content_mark(content)]
+    marks = [*files] if content is None else [*files, content_fingerprint(content)]
     telling = len(data.count) > 0 and not enforced
     return tuple([*marks, _counts_fingerprint(data)] if telling or not marks else marks)
 
 
-def content_mark(content: bytes) -> str:
+def content_fingerprint(content: bytes) -> str:
     """The fingerprint of a file's content: its SHA-256 with a prefix, as a hex digest."""
     digest = hashlib.sha256(_FILE)
     digest.update(content)
     return digest.hexdigest()
 
 
-def file_marks(paths: Sequence[Path], watch: Watch = _UNWATCHED) -> tuple[str, ...]:
+def file_fingerprints(paths: Sequence[Path], watch: Progress = _UNWATCHED) -> tuple[str, ...]:
     """The fingerprints of files, sorted, so that their order says nothing about names.
 
     Args:
@@ -103,7 +103,7 @@ def _file_fingerprint(path: Path, step: Callable[[int], None]) -> str:
                 digest.update(piece)
                 step(len(piece))
 
-    guarded(f"The file {path.name!r} cannot be read any more.", read)
+    guard(f"The file {path.name!r} cannot be read any more.", read)
     return digest.hexdigest()
 
 
@@ -121,15 +121,15 @@ def _counts_fingerprint(data: PointCounts | Flows) -> str:
 
 
 PrivateData = PointCounts | Flows
-Frame = Domain | tuple[Regions, Regions]
-UNWATCHED = Watch()
+PublicFrame = Domain | tuple[Regions, Regions]
+UNWATCHED = Progress()
 _LIMITS = Limits()
 _MARKS_SHARE = 0.2
 _MADE_UP = np.int64(10_000)  # made-up records per cell: enough to pass the thresholds of mechanisms
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opened:
+class OpenedData:
     """Data that were read. PRIVATE.
 
     Attributes:
@@ -151,7 +151,7 @@ class Opened:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class CountRequest:
     """How files are to be counted.
 
     Attributes:
@@ -159,17 +159,17 @@ class Asked:
         options: arguments of `read_points` or `read_flows`: columns, bound per person and rules.
         engine: "auto", or one of ENGINES.
         scheduler: a running Dask scheduler; None for workers on this computer.
-        may_be_empty: whether data without any record are allowed; see `refuse_nothing`.
+        may_be_empty: whether data without any record are allowed; see `refuse_empty_data`.
     """
 
-    frame: Frame
+    frame: PublicFrame
     options: dict[str, Any] = field(default_factory=dict)
     engine: str = AUTO
     scheduler: Scheduler | None = None
     may_be_empty: bool = False
 
 
-def open_frame(config: Sourced) -> Frame | None:
+def open_frame(config: DataConfig) -> PublicFrame | None:
     """Build the public domain of points, or read the public regions of trips.
 
     Returns:
@@ -204,7 +204,7 @@ def placed(base: Path, text: str) -> Path:
     return base / Path(text).expanduser()
 
 
-def sources_of(config: Sourced) -> list[str]:
+def resolve_sources(config: DataConfig) -> list[str]:
     """The paths and glob patterns under [data], resolved. Special characters in the name of the configuration's folder are escaped.
 
     Raises:
@@ -219,8 +219,8 @@ def sources_of(config: Sourced) -> list[str]:
 
 
 def open_data(
-    config: Sourced, frame: Frame | None, *, bad_rows: str, watch: Watch = UNWATCHED, scheduler: Scheduler | None = None
-) -> Opened:
+    config: DataConfig, frame: PublicFrame | None, *, bad_rows: str, watch: Progress = UNWATCHED, scheduler: Scheduler | None = None
+) -> OpenedData:
     """Read and count the private data of a configuration.
 
     Args:
@@ -237,9 +237,9 @@ def open_data(
     part = config.data
     if part.sample is not None:
         data = load_sample(part.sample, domain=_domain(frame), size=part.size) if part.is_points else load_flow_sample(part.sample)
-        return Opened(data=data, marks=(_sample_fingerprint(part), *marks_of(data)))
-    found = found_files(sources_of(config))
-    request = Asked(
+        return OpenedData(data=data, marks=(_sample_fingerprint(part), *fingerprints_of(data)))
+    found = find_files(resolve_sources(config))
+    request = CountRequest(
         frame=frame,  # type: ignore[arg-type]
         options={**part.options(), "bad_rows": bad_rows},
         engine=part.engine,
@@ -249,7 +249,7 @@ def open_data(
     return count_files(found, request, watch)
 
 
-def count_files(found: FoundFiles, request: Asked, watch: Watch = UNWATCHED) -> Opened:
+def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWATCHED) -> OpenedData:
     """Count the records of files, and compute their fingerprints.
 
     Args:
@@ -261,11 +261,11 @@ def count_files(found: FoundFiles, request: Asked, watch: Watch = UNWATCHED) -> 
         InputError: a file or a column cannot be used, or a file was changed in the meantime.
         DpvizError: it was cancelled.
     """
-    engine = engine_for(found, request.engine, request.scheduler, _LIMITS)
+    engine = choose_engine(found, request.engine, request.scheduler, _LIMITS)
     paths, sources = found.paths or (), list(found.sources)
-    before = stamps_of(paths)
+    before = file_stamps(paths)
     with_rows = [path for path, rowless in zip(paths, found.rowless, strict=False) if not rowless]
-    marks = file_marks(with_rows, replace(watch, progress=_part_progress(watch, 0.0, _MARKS_SHARE)))
+    marks = file_fingerprints(with_rows, replace(watch, progress=_part_progress(watch, 0.0, _MARKS_SHARE)))
     arguments: dict[str, Any] = {**request.options, "engine": engine}
     if request.scheduler is not None:
         arguments |= {"address": request.scheduler.address, "insecure_address": request.scheduler.insecure}
@@ -274,15 +274,15 @@ def count_files(found: FoundFiles, request: Asked, watch: Watch = UNWATCHED) -> 
         data: PrivateData = read_flows(sources, regions=request.frame[0], destinations=request.frame[1], **arguments)
     else:
         data = read_points(sources, domain=request.frame, **arguments)
-    if stamps_of(paths) != before:
+    if file_stamps(paths) != before:
         raise InputError("A file was changed while it was read: nothing was kept. Try again when no other program writes to it.")
     if not request.may_be_empty:
-        refuse_nothing(data)
-    notes = tuple(copies_in_words(found)) if request.options.get("bad_rows") == "drop" else ()
-    return Opened(data=data, marks=marks_of(data, files=marks), engine=engine, of_files=marks, notes=notes)
+        refuse_empty_data(data)
+    notes = tuple(describe_copies(found)) if request.options.get("bad_rows") == "drop" else ()
+    return OpenedData(data=data, marks=fingerprints_of(data, files=marks), engine=engine, of_files=marks, notes=notes)
 
 
-def refuse_nothing(data: PrivateData) -> None:
+def refuse_empty_data(data: PrivateData) -> None:
     """Refuse data without a single counted record, before anything is spent; most often coordinates are in other units.
 
     An observer who sees whether a release appears learns from this only whether there is any record. A curator who must hide that, too,
@@ -308,7 +308,7 @@ def refuse_nothing(data: PrivateData) -> None:
     raise InputError(f"{why} Nothing was spent. If data without records are right, write may_be_empty = true under [data].")
 
 
-def stamps_of(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
+def file_stamps(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
     """Path, size and time of the last change of each file; while they stay the same, so does the content.
 
     Raises:
@@ -320,7 +320,7 @@ def stamps_of(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
     return tuple((name, fact.st_size, fact.st_mtime_ns) for name, fact in facts if fact is not None)
 
 
-def _part_progress(watch: Watch, start: float, end: float) -> Callable[[float], object] | None:
+def _part_progress(watch: Progress, start: float, end: float) -> Callable[[float], object] | None:
     """Report the progress of a part of the work as progress of the whole, from `start` to `end`."""
     tell = watch.progress
     return None if tell is None else lambda done: tell(start + (end - start) * done)
@@ -341,13 +341,13 @@ def _sample_fingerprint(part: Any) -> str:
     return hashlib.sha256(repr(("sample", part.sample, part.size if part.is_points else None)).encode()).hexdigest()
 
 
-def _domain(frame: Frame | None) -> Domain | None:
+def _domain(frame: PublicFrame | None) -> Domain | None:
     return frame if isinstance(frame, Domain) else None
 
 
 def made_up(data: PrivateData) -> PrivateData:
     """Replace the records by made-up ones: 10,000 in each of up to 1,000 cells or pairs. The result is public."""
-    empty = emptied(data)
+    empty = without_records(data)
     if isinstance(empty, Flows):
         ends = empty.ends.size(empty.ends.depth)
         pair = _spread(empty.regions.size(empty.regions.depth) * ends)
@@ -363,7 +363,7 @@ def _spread(size: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, size - 1, min(size, 1000)).astype(np.int64))
 
 
-def emptied(data: PrivateData) -> PrivateData:
+def without_records(data: PrivateData) -> PrivateData:
     """Drop all records; domain or regions, unit and bounds stay. The result is public."""
     place, count = np.zeros(0, np.int32), np.zeros(0, np.int64)
     if isinstance(data, Flows):

@@ -17,8 +17,8 @@ from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.receipt import Receipt
 from dpviz.publishing.dry_run import dry_run
 from dpviz.publishing.kept import discard, keep
-from dpviz.publishing.order import Order, Paid, Published, Words, unit_definition
-from dpviz.publishing.rehearsal import defined, rehearse
+from dpviz.publishing.order import Order, PaidRelease, PublicationTexts, Published, unit_definition
+from dpviz.publishing.rehearsal import rehearse, with_unit_definition
 from dpviz.release.files import MANIFEST, write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import check_describable, describe
@@ -27,12 +27,12 @@ from dpviz.release.point_release import Release
 __all__ = [
     "REPORT",
     "Order",
-    "Paid",
+    "PaidRelease",
+    "PublicationTexts",
     "Published",
-    "Words",
+    "call_after_payment",
+    "check_order",
     "draw",
-    "once_spent",
-    "open_account",
     "publish",
     "write",
 ]
@@ -47,7 +47,7 @@ _NEW_VERSION = (
 )
 
 
-def publish(order: Order, words: Words, ledger: Ledger, *, say: Say = lambda _: None) -> Published:
+def publish(order: Order, words: PublicationTexts, ledger: Ledger, *, say: Say = lambda _: None) -> Published:
     """Pay for a release, make it with entropy of the operating system, and write it with manifest and report.
 
     All that is public is checked, and the publication is rehearsed on made-up records, before anything is spent. From payment until
@@ -66,10 +66,10 @@ def publish(order: Order, words: Words, ledger: Ledger, *, say: Say = lambda _: 
     """
     words.check()
     paid = draw(order, ledger, words=words, say=say)
-    return once_spent(paid.account.name, paid.entry, lambda: write(paid, words, ledger, say=say, rescue=True), kept=paid.kept)
+    return call_after_payment(paid.account.name, paid.entry, lambda: write(paid, words, ledger, say=say, rescue=True), kept=paid.kept)
 
 
-def draw(order: Order, ledger: Ledger, *, words: Words | None = None, say: Say = lambda _: None) -> Paid:
+def draw(order: Order, ledger: Ledger, *, words: PublicationTexts | None = None, say: Say = lambda _: None) -> PaidRelease:
     """Pay for one release and make it, without publishing it. The app uses it alone; `publish` writes the files afterwards.
 
     Args:
@@ -82,22 +82,22 @@ def draw(order: Order, ledger: Ledger, *, words: Words | None = None, say: Say =
     Raises:
         DpvizError: as `publish`.
     """
-    terms = open_account(order, ledger)
+    terms = check_order(order, ledger)
     known, definition = _known(order, ledger), unit_definition(order)
-    joins = known is not None and ledger.recognised(order.marks) is None
+    joins = known is not None and ledger.find_by_fingerprints(order.marks) is None
     if words is not None:
         rehearse(order, words, unit_definition=definition)
     account, entry = _pay(order, ledger, terms, "draw" if words is None else "release")
     lines = [_NEW_VERSION.format(name=account.name)] * joins + _payment_lines(order, known, account)
 
-    def made() -> Paid:
+    def made() -> PaidRelease:
         for line in lines:
             say(line)
         release = _make_release(order, account, definition)
         kept = None if words is None else _keep_on_disk(release, account, entry, (ledger, say))
-        return Paid(release=release, account=account, entry=entry.id, kept=kept)
+        return PaidRelease(release=release, account=account, entry=entry.id, kept=kept)
 
-    return once_spent(account.name, entry.id, made)
+    return call_after_payment(account.name, entry.id, made)
 
 
 def _payment_lines(order: Order, known: Account | None, account: Account) -> list[str]:
@@ -118,7 +118,7 @@ def _make_release(order: Order, account: Account, definition: str) -> Release | 
     release: Release | FlowRelease = order.mechanism.release(order.data, order.budget, Entropy.system())
     _check_price(release.receipt, order)
     _check_promise(release.receipt, account.terms)
-    return defined(release, definition)
+    return with_unit_definition(release, definition)
 
 
 def _keep_on_disk(release: Release | FlowRelease, account: Account, entry: Entry, how: tuple[Ledger, Say]) -> Path | None:
@@ -140,7 +140,7 @@ def _pay(order: Order, ledger: Ledger, terms: Terms, purpose: str) -> tuple[Acco
         raise KeyboardInterrupt("Interrupted while the draw was paid for: nothing was drawn; dpviz ledger show says what counts.") from None
 
 
-def write(paid: Paid, words: Words, ledger: Ledger, *, say: Say = lambda _: None, rescue: bool = False) -> Published:
+def write(paid: PaidRelease, words: PublicationTexts, ledger: Ledger, *, say: Say = lambda _: None, rescue: bool = False) -> Published:
     """Write the files of a release that is paid for, and note the publication in the ledger.
 
     Args:
@@ -249,7 +249,7 @@ def _remove_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def open_account(order: Order, ledger: Ledger) -> Terms:
+def check_order(order: Order, ledger: Ledger) -> Terms:
     """Check all that is public about an order, and give the terms of its account; nothing is spent or written.
 
     The mechanism runs once without records, so that unsuitable settings, domains, regions or budgets fail now. Its receipt says what it
@@ -282,7 +282,7 @@ def open_account(order: Order, ledger: Ledger) -> Terms:
 
 def _known(order: Order, ledger: Ledger) -> Account | None:
     """The account of the data, found by their fingerprints or by name; None if there is none yet."""
-    return ledger.recognised(order.marks) or next((each for each in ledger.accounts() if each.name == order.dataset), None)
+    return ledger.find_by_fingerprints(order.marks) or next((each for each in ledger.accounts() if each.name == order.dataset), None)
 
 
 def _check_price(receipt: Receipt, order: Order) -> None:
@@ -299,7 +299,7 @@ def _check_promise(receipt: Receipt, terms: Terms) -> None:
         raise RefusedError("The mechanism's receipt protects something else than that of its dry run; nothing is published.")
 
 
-def once_spent(dataset: str, entry: int, work: Callable[[], T], *, kept: Path | None = None) -> T:
+def call_after_payment(dataset: str, entry: int, work: Callable[[], T], *, kept: Path | None = None) -> T:
     """Call `work`, which runs after payment, and give its result; its errors are raised with a text that says the budget is spent.
 
     Texts of libraries are not quoted, since they could hold a private value. For the same reason the new error is raised outside the

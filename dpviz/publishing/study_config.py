@@ -9,13 +9,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dpviz.data.counting.job import Watch
+from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import SettingError
 from dpviz.evaluation.study import MOST_RUNS, Study
 from dpviz.mechanisms import AnyMechanism
-from dpviz.publishing.config import DomainPart, MechanismPart, PublicDataPart, RegionsPart, Sourced
-from dpviz.publishing.private_data import UNWATCHED, Opened, PrivateData, open_data, open_frame
+from dpviz.publishing.config import DataConfig, DomainPart, MechanismPart, PublicDataPart, RegionsPart
+from dpviz.publishing.private_data import UNWATCHED, OpenedData, PrivateData, open_data, open_frame
 from dpviz.publishing.toml_tables import check_keys, read_file, table_of, value_of
 
 PARTS: dict[str, type[Any]] = {
@@ -60,7 +60,7 @@ def _value_text(value: object) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudyConfig(Sourced):
+class StudyConfig(DataConfig):
     """The configuration of a study.
 
     Attributes:
@@ -101,7 +101,7 @@ class StudyConfig(Sourced):
                     raise SettingError(f"There are more than {MOST_RUNS:,} combinations of settings.")
         return made
 
-    def opened(self, watch: Watch = UNWATCHED, scheduler: Scheduler | None = None) -> Opened:
+    def opened(self, watch: Progress = UNWATCHED, scheduler: Scheduler | None = None) -> OpenedData:
         """Check the mechanisms and read the data.
 
         Args:
@@ -114,7 +114,7 @@ class StudyConfig(Sourced):
         self.built()
         return open_data(self, open_frame(self), bad_rows="refuse", watch=watch, scheduler=scheduler)
 
-    def study_on(self, data: PrivateData) -> Study:
+    def build_study(self, data: PrivateData) -> Study:
         """Build the study of data from `opened`.
 
         Raises:

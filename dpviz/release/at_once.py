@@ -15,7 +15,7 @@ MISSED = 0.05
 """The largest probability that any of the intervals misses the number that was measured."""
 
 
-def how_many(release: Release | FlowRelease) -> int:
+def count_of_numbers(release: Release | FlowRelease) -> int:
     """N, the number of counts among which a reader may choose: all that were measured or released; for trips all possible pairs."""
     if isinstance(release, FlowRelease):
         return sum(release.tree.size(stage) for stage in range(release.tree.height + 1))
@@ -36,7 +36,7 @@ def point_intervals(release: Release, nodes: Integers) -> tuple[Floats, Floats]:
         (k,) lower and (k,) upper ends, whole numbers.
     """
     centre = release.count if release.unbiased is None else release.unbiased
-    reach = laplace_reach(release.stddev[nodes], how_many(release))
+    reach = laplace_reach(release.stddev[nodes], count_of_numbers(release))
     return np.floor(centre[nodes] - reach), np.ceil(centre[nodes] + reach)
 
 
@@ -50,7 +50,7 @@ def pair_intervals(release: FlowRelease, stage: int) -> tuple[Floats, Floats]:
     Returns:
         (k,) lower and (k,) upper ends in the order of `release.stages[stage]`, whole numbers of at least 0.
     """
-    stddev, numbers = release.stddev(stage), how_many(release)
+    stddev, numbers = release.stddev(stage), count_of_numbers(release)
     laplace = any("Laplace" in step.noise for step in release.receipt.steps)
     reach = laplace_reach(stddev, numbers) if laplace else gaussian_reach(stddev, numbers)
     centre = release.stages[stage].noisy

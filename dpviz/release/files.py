@@ -32,8 +32,8 @@ from dpviz.release.manifest import (
     SCHEMA_VERSION,
     facts_of,
     first_violation,
+    manifest_bytes,
     receipt_of,
-    spelt,
     utility_facts,
 )
 from dpviz.release.older import is_older, restrict_to_stated, stored_name, upgrade_manifest, upgrade_table
@@ -109,7 +109,7 @@ class Members:
         return digest.hexdigest(), size
 
 
-def guarded(rule: str, read: Callable[[], T]) -> T:
+def refuse_all_errors(rule: str, read: Callable[[], T]) -> T:
     """Call a function and turn every error into an `InputError`.
 
     The new error is raised outside the handler, so that it has no reference to the old one, whose text may quote values.
@@ -138,7 +138,7 @@ def guarded(rule: str, read: Callable[[], T]) -> T:
 
 
 @contextmanager
-def opened(source: Source) -> Iterator[Members]:
+def open_members(source: Source) -> Iterator[Members]:
     """Open a folder or a zip archive, for as long as the block lasts.
 
     Args:
@@ -151,10 +151,10 @@ def opened(source: Source) -> Iterator[Members]:
         InputError: no such folder or file; not a zip archive; too many or too large members; or members that are not plain files.
     """
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
-        yield _checked(guarded("The folder cannot be read.", lambda: _folder(Path(source))))
+        yield _checked(refuse_all_errors("The folder cannot be read.", lambda: _folder(Path(source))))
         return
-    with guarded("The file is not a zip archive, or it cannot be read.", lambda: _archive(source)) as archive:
-        yield _checked(guarded("The zip archive cannot be read.", lambda: _zip(archive)))
+    with refuse_all_errors("The file is not a zip archive, or it cannot be read.", lambda: _archive(source)) as archive:
+        yield _checked(refuse_all_errors("The zip archive cannot be read.", lambda: _zip(archive)))
 
 
 def _archive(source: Source) -> zipfile.ZipFile:
@@ -268,7 +268,7 @@ def write_release(
     return target
 
 
-def zipped(folder: str | os.PathLike[str]) -> bytes:
+def zip_release(folder: str | os.PathLike[str]) -> bytes:
     """A release's folder as a zip archive. The same folder always gives the same bytes.
 
     Args:
@@ -381,7 +381,7 @@ def _fill(fresh: Path, plan: Plan, manifest: Facts, extra: dict[str, bytes]) -> 
     broken = first_violation(whole)
     if broken is not None:
         raise SettingError(f"The manifest breaks its schema at {broken}; make it with describe(release, publication).")
-    (fresh / MANIFEST).write_bytes(spelt(whole))
+    (fresh / MANIFEST).write_bytes(manifest_bytes(whole))
 
 
 def _entry(path: Path, kind: str, about: str) -> Facts:
@@ -415,12 +415,12 @@ def read_release(source: Source) -> Release | FlowRelease:
     ...
     dpviz.errors.InputError: A release is a folder, or a zip of one: there is no such folder or file.
     """
-    with opened(source) as members:
+    with open_members(source) as members:
         manifest = _manifest(members)
-        tables = {name: guarded(_NOT_WHOLE, partial(_table, members, manifest, name)) for name in _needed(manifest)}
-        release = guarded(_NOT_WHOLE, lambda: _release(manifest, tables))
-        guarded(_NOT_WHOLE, partial(_check_main, tables, release))
-    contradicted = guarded(_NOT_WHOLE, partial(_find_contradiction, manifest, release))
+        tables = {name: refuse_all_errors(_NOT_WHOLE, partial(_table, members, manifest, name)) for name in _needed(manifest)}
+        release = refuse_all_errors(_NOT_WHOLE, lambda: _release(manifest, tables))
+        refuse_all_errors(_NOT_WHOLE, partial(_check_main, tables, release))
+    contradicted = refuse_all_errors(_NOT_WHOLE, partial(_find_contradiction, manifest, release))
     if contradicted is not None:
         raise InputError(f"The manifest contradicts the release that it describes, at {contradicted}: it was changed, or made up.")
     return release
@@ -442,17 +442,17 @@ def read_manifest(source: Source) -> Facts:
     ...
     dpviz.errors.InputError: A release is a folder, or a zip of one: there is no such folder or file.
     """
-    with opened(source) as members:
+    with open_members(source) as members:
         return _manifest(members)
 
 
 def _manifest(members: Members) -> Facts:
-    text = guarded("The manifest cannot be read.", lambda: members.read(MANIFEST, MOST_MANIFEST_BYTES))
-    manifest: Facts = guarded(
+    text = refuse_all_errors("The manifest cannot be read.", lambda: members.read(MANIFEST, MOST_MANIFEST_BYTES))
+    manifest: Facts = refuse_all_errors(
         "The manifest is not JSON.", lambda: json.loads(text.decode(), object_pairs_hook=_refuse_duplicates, parse_constant=_no_constant)
     )
     version = _known_version(manifest)
-    broken = guarded("The manifest breaks its schema.", lambda: first_violation(manifest, version))
+    broken = refuse_all_errors("The manifest breaks its schema.", lambda: first_violation(manifest, version))
     if broken is not None:
         raise InputError(f"The manifest breaks its schema at {broken}.")
     if manifest["seal"] != seal(manifest):
@@ -484,7 +484,7 @@ def _check_files(members: Members, listed: list[Facts]) -> None:
     for entry in listed:
         if entry["name"] not in members.sizes:
             raise InputError(f"The release's {entry['name']} is missing.")
-        found = guarded(f"The release's {entry['name']} cannot be read.", partial(members.digest, entry["name"]))
+        found = refuse_all_errors(f"The release's {entry['name']} cannot be read.", partial(members.digest, entry["name"]))
         if found != (entry["sha256"], entry["bytes"]):
             raise InputError(f"The release's {entry['name']} was changed after it was written: its SHA-256 does not fit.")
 

@@ -349,7 +349,7 @@ class FlowRelease:
 
         If the side that the stage refines is coarser above than these levels, one child does; otherwise all do.
         """
-        above, side = self.tree.levels(stage - 1), 0 if self.tree.refined(stage) == "origin" else 1
+        above, side = self.tree.levels(stage - 1), 0 if self.tree.refined_side(stage) == "origin" else 1
         at = self.stages[stage - 1]
         if above[side] < levels[side]:
             return np.ones(len(at.count), np.int64)

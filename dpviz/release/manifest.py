@@ -547,14 +547,14 @@ def check_describable(release: Release | FlowRelease, publication: Publication |
     """
     described = _described(release, publication or _NOBODY, None, None)
     whole = described | {"files": [], "left_out": [], "seal": "0" * 64}
-    spelt(whole)
+    manifest_bytes(whole)
     broken = first_violation(whole)
     if broken is not None:
         raise SettingError(f"What the mechanism says of its release cannot be written down: it breaks the schema at {broken}.")
     return described
 
 
-def spelt(manifest: Facts) -> bytes:
+def manifest_bytes(manifest: Facts) -> bytes:
     """A manifest as the bytes of its JSON file.
 
     Raises:

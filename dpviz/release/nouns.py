@@ -8,7 +8,7 @@ from dpviz.release.point_release import Release
 RECORDS, TRIPS = "records", "trips"
 
 
-def noun(release: Release | FlowRelease) -> str:
+def counted_noun(release: Release | FlowRelease) -> str:
     """What is counted, in the plural: "records" or "trips", never "people".
 
     With a person column, each person contributes up to m records, or with `distinct` one record per cell. So a sum over cells may

@@ -16,9 +16,9 @@ from dpviz.errors import DomainError
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.receipt import PRIVATE, Receipt
 from dpviz.privacy.wavelet import WaveletSpread
-from dpviz.space.coverage import checked_coverage, is_areas, shapes_of
+from dpviz.space.coverage import check_coverage, is_areas, shapes_of
 from dpviz.space.domain import Domain
-from dpviz.space.interpolate import INSIDE, leaning
+from dpviz.space.interpolate import INSIDE, interpolation_sums
 from dpviz.space.ranges import Cumulative, Front, Overlap, area_overlap, batches, block_sums, box_overlap, cumulative
 from dpviz.space.tree import Tree
 
@@ -233,7 +233,7 @@ class Release:
         Raises:
             DomainError: malformed boxes, more than 1e-9 of a box outside the domain, or an unknown `inside` or `outside`.
         """
-        share = checked_coverage(self.domain, boxes, outside)
+        share = check_coverage(self.domain, boxes, outside)
         found = self._answer_boxes(self.domain.lattice(boxes), self._interpolation(inside), spread)
         return _result(found, share if outside == "inside_part" else None, spread)
 
@@ -258,7 +258,7 @@ class Release:
         Raises:
             DomainError: as for `answer`.
         """
-        share = checked_coverage(self.domain, boxes, outside)
+        share = check_coverage(self.domain, boxes, outside)
         plain = self if self.unbiased is None else replace(self, count=self.unbiased, unbiased=None)
         centre, stddev = plain.answer(boxes, spread=True, inside="uniform", outside="inside_part")[:2]
         ends = np.floor(centre - INTERVAL_WIDTH * stddev), np.ceil(centre + INTERVAL_WIDTH * stddev)
@@ -286,7 +286,7 @@ class Release:
                 outside the domain.
         """
         shapes = shapes_of(self.domain, areas)
-        share = checked_coverage(self.domain, shapes, outside)
+        share = check_coverage(self.domain, shapes, outside)
         found = self._answer(area_overlap(self.tree, self.domain, shapes), len(shapes), spread)
         return _result(found, share if outside == "inside_part" else None, spread)
 
@@ -303,7 +303,7 @@ class Release:
             DomainError: malformed boxes or polygons.
         """
         comparable = shapes_of(self.domain, queries) if is_areas(queries) else queries
-        return checked_coverage(self.domain, comparable, "inside_part")
+        return check_coverage(self.domain, comparable, "inside_part")
 
     def blocks(self, zoom: int) -> Floats:
         """Estimated counts in equal blocks of the domain.
@@ -326,7 +326,7 @@ class Release:
 
     @cached_property
     def _leaning(self) -> Cumulative:
-        return leaning(self.tree, self.count)
+        return interpolation_sums(self.tree, self.count)
 
     def to_frame(self, level: int | None = None) -> geopandas.GeoDataFrame:
         """The partitions of a level as a table.

@@ -79,7 +79,7 @@ class LeftOut:
 Plan = list[Member | LeftOut]
 
 
-def neutral(texts: NDArray[np.object_]) -> list[str]:
+def escape_formulas(texts: NDArray[np.object_]) -> list[str]:
     """Put an apostrophe before each text that a spreadsheet would interpret as a formula.
 
     Distinct texts stay distinct, since a text that already begins with apostrophes before a formula gets one more.
@@ -96,12 +96,12 @@ def neutral(texts: NDArray[np.object_]) -> list[str]:
     return [f"'{text}" if _DANGEROUS.match(text) else text for text in texts.tolist()]
 
 
-def always(text: str, rows: int) -> pa.DictionaryArray:
+def constant_column(text: str, rows: int) -> pa.DictionaryArray:
     """(rows,) a column with the same text in every row."""
     return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [text])
 
 
-def plain(table: pa.Table) -> pa.Table:
+def decode_dictionaries(table: pa.Table) -> pa.Table:
     """The same table, with dictionary-encoded columns converted to plain text columns."""
     columns = [pc.cast(column, pa.string()) if pa.types.is_dictionary(column.type) else column for column in table.columns]
     return pa.table(dict(zip(table.column_names, columns, strict=True)))
@@ -109,7 +109,7 @@ def plain(table: pa.Table) -> pa.Table:
 
 def write_csv(table: pa.Table, path: Path) -> None:
     """Write a table as CSV in UTF-8: a header, numbers in full precision, missing numbers empty, texts in quotes."""
-    pyarrow.csv.write_csv(plain(table), path)
+    pyarrow.csv.write_csv(decode_dictionaries(table), path)
 
 
 def write_geojson(frame: geopandas.GeoDataFrame, path: Path) -> None:
@@ -149,7 +149,7 @@ def off_the_globe(crs: CRS | None, x: NDArray[np.float64], y: NDArray[np.float64
     return None if np.isfinite(degrees).all() else OFF_THE_GLOBE
 
 
-def numbers(columns: dict[str, Any]) -> pa.Table:
+def make_table(columns: dict[str, Any]) -> pa.Table:
     """An Arrow table of columns by name; NaN becomes missing."""
     return pa.table(
         {name: column if isinstance(column, pa.Array) else pa.array(column, from_pandas=True) for name, column in columns.items()}
@@ -211,7 +211,7 @@ def _columns(release: Release) -> Facts:
         "ci_low": low,
         "ci_high": high,
         "reliability": reliability(release.count, release.stddev),
-        "status": always(release.status, len(tree)),
+        "status": constant_column(release.status, len(tree)),
     }
 
 
@@ -236,11 +236,11 @@ def _write_levels(release: Release, columns: Facts, path: Path) -> None:
     everything |= {f"{side}_line": getattr(tree, side) for side in _LINES}
     if tree.curve is not None:
         everything |= {"curve_first": tree.curve.first, "curve_last": tree.curve.last}
-    pq.write_table(plain(numbers(everything)), path)
+    pq.write_table(decode_dictionaries(make_table(everything)), path)
 
 
 def _csv(columns: Facts) -> Callable[[Path], None]:
-    return lambda path: write_csv(numbers(columns), path)
+    return lambda path: write_csv(make_table(columns), path)
 
 
 def _geoparquet(release: Release, finest: Facts) -> Callable[[Path], None]:
@@ -250,7 +250,7 @@ def _geoparquet(release: Release, finest: Facts) -> Callable[[Path], None]:
 def _frame(release: Release, finest: Facts) -> geopandas.GeoDataFrame:
     """The finest partitions, with their rectangles in the domain's CRS."""
     shapes = release.domain.boxes(release.tree.rectangles(release.tree.leaves))
-    return geopandas.GeoDataFrame(plain(numbers(finest)).to_pandas(), geometry=shapes, crs=release.domain.crs)
+    return geopandas.GeoDataFrame(decode_dictionaries(make_table(finest)).to_pandas(), geometry=shapes, crs=release.domain.crs)
 
 
 def _partitions_geojson(release: Release, finest: Facts) -> Member | LeftOut:
@@ -275,7 +275,7 @@ def finest_counts(release: Release) -> pa.Table:
     """The columns of the main table of points that are stored in the release, to compare a table that was read with them."""
     leaves = release.tree.leaves
     level = release.tree.depth[leaves].astype(np.int32)
-    return numbers({"partition_id": leaves, "level": level, "count_noisy": release.noisy[leaves], "count": release.count[leaves]})
+    return make_table({"partition_id": leaves, "level": level, "count_noisy": release.noisy[leaves], "count": release.count[leaves]})
 
 
 def point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tuple[str, ...]) -> Release:
@@ -358,7 +358,14 @@ def trip_tables(release: FlowRelease) -> list[Member]:
     finest, last = f"Trips of the finest level, {release.tree.title(release.tree.height)}, nonzero pairs only.", release.depth
     about = "Every stage of the tree of pairs, 0 the pair of everything, nonzero pairs only: every stage has all trips, so add up the rows"
     about += " of one alone. With the regions, the whole release, which is read back from here."
-    members = [Member(name=FLOWS, format=PARQUET, about=finest, write=lambda path: pq.write_table(plain(flow_table(release, last)), path))]
+    members = [
+        Member(
+            name=FLOWS,
+            format=PARQUET,
+            about=finest,
+            write=lambda path: pq.write_table(decode_dictionaries(flow_table(release, last)), path),
+        )
+    ]
     members.append(Member(name=STAGES, format=PARQUET, about=about, write=lambda path: pq.write_table(_stages(release), path)))
     members += [_regions_member(stem, regions) for stem, regions in geographies(release.tree)]
     return members if release.across is None else [*members, _across_member(release, release.across)]
@@ -382,7 +389,9 @@ def _stages(release: FlowRelease) -> pa.Table:
             "origin": pa.array(release.tree.origins.ids_of(origin_level), pa.string()).take(pa.array(at.origin)),
             "destination": pa.array(release.tree.destinations.ids_of(destination_level), pa.string()).take(pa.array(at.destination)),
         }
-        parts.append(plain(numbers(columns | measures(at.count, at.noisy, release.stddev(stage)) | _status(release, size))))
+        parts.append(
+            decode_dictionaries(make_table(columns | count_columns(at.count, at.noisy, release.stddev(stage)) | _status(release, size)))
+        )
     return pa.concat_tables(parts)
 
 
@@ -401,15 +410,15 @@ def flow_table(release: FlowRelease, level: int, ids: Callable[[Texts], Any] = l
         "origin": pa.array(ids(tree.origins.ids_of(level)), pa.string()).take(pa.array(at.origin[order])),
         destination: pa.array(ids(tree.destinations.ids_of(level)), pa.string()).take(pa.array(at.destination[order])),
     }
-    columns = measures(at.count[order], at.noisy[order], release.stddev(2 * level)[order])
-    return numbers(ends | columns | _status(release, len(order)))
+    columns = count_columns(at.count[order], at.noisy[order], release.stddev(2 * level)[order])
+    return make_table(ends | columns | _status(release, len(order)))
 
 
 def _status(release: FlowRelease, rows: int) -> Facts:
-    return {"status": always(release.status, rows)}
+    return {"status": constant_column(release.status, rows)}
 
 
-def measures(count: NDArray[np.int64], noisy: NDArray[np.int64], stddev: NDArray[np.float64]) -> Facts:
+def count_columns(count: NDArray[np.int64], noisy: NDArray[np.int64], stddev: NDArray[np.float64]) -> Facts:
     """Columns of counts, their intervals and their reliability, from (n,) counts, noisy counts and standard deviations."""
     low, high = interval(noisy, stddev)
     columns = {"count": count, "count_noisy": noisy, "stddev": stddev, "ci_low": low, "ci_high": high}
@@ -445,7 +454,7 @@ def _across_member(release: FlowRelease, across: PairSums) -> Member:
         origin = pa.array(release.tree.origins.ids_of(depth), pa.string()).take(pa.array(across.origin))
         destination = pa.array(release.tree.destinations.ids_of(depth - 1), pa.string()).take(pa.array(across.destination))
         columns = {"origin": origin, "destination": destination, "count": across.count} | _status(release, len(across.count))
-        pq.write_table(plain(numbers(columns)), path)
+        pq.write_table(decode_dictionaries(make_table(columns)), path)
 
     return Member(name=ACROSS, format=PARQUET, about=about, write=write)
 
@@ -573,7 +582,7 @@ def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
 def _pairs_geojson(release: FlowRelease, stem: str, level: int) -> Member | LeftOut:
     """The regions of a level, with the released trips that leave and arrive."""
     regions = release.tree.destinations if stem == DESTINATIONS else release.tree.origins
-    name, sides = f"{stem}_{numbered(regions, level)}.geojson", _SIDES[stem]
+    name, sides = f"{stem}_{level_file_part(regions, level)}.geojson", _SIDES[stem]
     shapes = _shapes(regions, level)
     if shapes is None:
         return LeftOut(name=name, reason=NO_PLACES)
@@ -604,7 +613,7 @@ def _region_columns(release: FlowRelease, regions: Regions, level: int, sides: t
     return columns | {"status": release.status}
 
 
-def numbered(regions: Regions, level: int) -> str:
+def level_file_part(regions: Regions, level: int) -> str:
     """A level's number and name, as part of a file's name: lower case, at most 24 characters of letters, digits and underscores."""
     slug = _SLUG.sub("_", regions.levels[level - 1].lower()).strip("_")[:_LONGEST_SLUG]
     return f"{level}_{slug}" if slug else str(level)
@@ -613,12 +622,14 @@ def numbered(regions: Regions, level: int) -> str:
 def _flows_csv(release: FlowRelease, level: int) -> Member:
     about = f"Trips, {release.tree.title(2 * level)}, nonzero pairs only; opens in flowmap.blue with the locations of the same level."
     about += _NEUTRAL
-    name = f"flows_{numbered(release.tree.origins, level)}.csv"
-    return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(flow_table(release, level, neutral, "dest"), path))
+    name = f"flows_{level_file_part(release.tree.origins, level)}.csv"
+    return Member(
+        name=name, format=CSV, about=about, write=lambda path: write_csv(flow_table(release, level, escape_formulas, "dest"), path)
+    )
 
 
 def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
-    name = f"locations_{numbered(release.tree.origins, level)}.csv"
+    name = f"locations_{level_file_part(release.tree.origins, level)}.csv"
     locations = [_locations(regions, level) for _, regions in geographies(release.tree)]
     missing = next((each for each in locations if isinstance(each, str)), None)
     if missing is not None:
@@ -633,7 +644,7 @@ def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
         "name": pa.array(table["name"].tolist(), pa.string()),
     }
     about = f"A place inside each region, in EPSG:4326 (degrees).{_NEUTRAL}"
-    return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(numbers(columns), path))
+    return Member(name=name, format=CSV, about=about, write=lambda path: write_csv(make_table(columns), path))
 
 
 def _locations(regions: Regions, level: int) -> pd.DataFrame | str:
@@ -644,5 +655,5 @@ def _locations(regions: Regions, level: int) -> pd.DataFrame | str:
         return OFF_THE_GLOBE
     if centres is None:
         return NO_PLACES
-    texts = {"id": neutral(regions.ids_of(level)), "name": neutral(regions.names_of(level))}
+    texts = {"id": escape_formulas(regions.ids_of(level)), "name": escape_formulas(regions.names_of(level))}
     return pd.DataFrame({"id": texts["id"], "lat": centres[:, 1], "lon": centres[:, 0], "name": texts["name"]}, dtype=None)

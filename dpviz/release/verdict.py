@@ -11,7 +11,7 @@ import numpy as np
 
 from dpviz.amounts import format_decimal
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.nouns import noun
+from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import Release
 
 USABLE, ROUGH, NOISE = "usable", "rough", "mostly noise"
@@ -139,9 +139,9 @@ def verdict(release: Release | FlowRelease) -> Verdict:
     if isinstance(release, FlowRelease):
         dropped = _dropped(release)
         levels = tuple(_trip_level(release, level, lacking=dropped is not None) for level in range(release.depth + 1))
-        return Verdict(levels=levels, counted=noun(release), parts="pairs", dropped=dropped)
+        return Verdict(levels=levels, counted=counted_noun(release), parts="pairs", dropped=dropped)
     levels = tuple(_point_level(release, level) for level in range(release.height + 1))
-    return Verdict(levels=levels, counted=noun(release), parts="partitions")
+    return Verdict(levels=levels, counted=counted_noun(release), parts="partitions")
 
 
 def verdict_facts(release: Release | FlowRelease) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from dpviz.arrays import Floats, Integers, Places
 from dpviz.bundled import folder
 from dpviz.data.flows import Flows
 from dpviz.errors import InputError
-from dpviz.samples.points import SEED, About
+from dpviz.samples.points import SEED, SampleInfo
 from dpviz.space.regions import Regions
 
 PAPER_SEED = 253_866  # its random partition has 435 leaves, as the paper's has
@@ -280,7 +280,7 @@ NORTHEAST = ("New England", "Middle Atlantic")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowSample(About):
+class FlowSample(SampleInfo):
     """What is known about a sample of trips before it is loaded.
 
     Attributes:

@@ -19,7 +19,7 @@ from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 
-__all__ = ["MOST_SAMPLES", "SAMPLES", "SEED", "About", "Sample", "gaussian_cluster", "load_sample", "los_angeles", "sample_xy"]
+__all__ = ["MOST_SAMPLES", "SAMPLES", "SEED", "Sample", "SampleInfo", "gaussian_cluster", "load_sample", "los_angeles", "sample_xy"]
 
 SEED = 7
 MOST_SAMPLES = 10_000_000
@@ -311,7 +311,7 @@ def _km(latitude: Floats) -> Floats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class About:
+class SampleInfo:
     """What is known about a sample before it is loaded; all of it is public.
 
     Attributes:
@@ -334,7 +334,7 @@ class About:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sample(About):
+class Sample(SampleInfo):
     """What is known about a sample of points.
 
     Attributes:

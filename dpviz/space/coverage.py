@@ -70,7 +70,7 @@ def shape_coverage(domain: Domain, shapes: Shapes) -> Floats:
     return share
 
 
-def checked_coverage(domain: Domain, queries: ArrayLike | Shapes, outside: str = "refuse") -> Floats:
+def check_coverage(domain: Domain, queries: ArrayLike | Shapes, outside: str = "refuse") -> Floats:
     """The share of each query that lies inside the domain, after a check that no query is partly outside.
 
     Args:

@@ -14,7 +14,7 @@ from dpviz.arrays import Integers, Lines
 from dpviz.errors import DomainError
 from dpviz.space.domain import Domain
 from dpviz.space.hilbert import Curve
-from dpviz.space.morton import morton, places
+from dpviz.space.morton import cells_at, morton
 from dpviz.space.tree import Tree
 
 MOST_NODES = 2**25
@@ -70,14 +70,14 @@ def grid(domain: Domain, columns: int, rows: int) -> Tree:
 def _pyramid(order: int, columns: int, rows: int, steps: tuple[int, ...]) -> Tree:
     """A grid of leaves under nodes that each group 2**step x 2**step of the next depth. It is public, so it may be cached."""
     _check_size(columns, rows, steps)
-    xs, ys = snapped(columns, 1 << order), snapped(rows, 1 << order)
+    xs, ys = snap_lines(columns, 1 << order), snap_lines(rows, 1 << order)
     levels = []
     for depth in range(len(steps) + 1):
         width = 1 << sum(steps[depth:])
         across, up = -(-columns // width), -(-rows // width)
         i, j = (part.ravel() for part in np.meshgrid(np.arange(across), np.arange(up)))
         code = np.sort(morton(i, j))
-        levels.append((width, *places(code), code))
+        levels.append((width, *cells_at(code), code))
     return _assemble(levels, xs, ys, steps)
 
 
@@ -107,7 +107,7 @@ def _assemble(levels: list[tuple[int, Integers, Integers, Integers]], xs: Lines,
     )
 
 
-def snapped(parts: int, side: int) -> Lines:
+def snap_lines(parts: int, side: int) -> Lines:
     """(parts + 1,) lattice lines nearest to even spacing, from 0 to `side`; distinct if parts <= side."""
     return ((np.arange(parts + 1) * side + parts // 2) // parts).astype(np.int32)
 
@@ -167,7 +167,7 @@ def refuse_too_large(height: int, fan_out: int) -> None:
         )
 
 
-def parts(node: Integers, halvings: int = 1) -> Integers:
+def split_nodes(node: Integers, halvings: int = 1) -> Integers:
     """The parts of nodes whose sides are halved.
 
     Args:
@@ -195,7 +195,7 @@ def rectangles(node: Integers, halved: int, order: int) -> Integers:
     Returns:
         (n, 4) west, south, east, north as lattice lines.
     """
-    column, row = places(node)
+    column, row = cells_at(node)
     return np.stack([column, row, column + 1, row + 1], axis=1) << (order - halved)
 
 

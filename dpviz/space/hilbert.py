@@ -97,7 +97,7 @@ def hilbert(column: NDArray[np.integer], row: NDArray[np.integer], order: int) -
     return code
 
 
-def places(code: Integers, order: int) -> tuple[Integers, Integers]:
+def cells_at(code: Integers, order: int) -> tuple[Integers, Integers]:
     """Grid cells at positions on the Hilbert curve: the inverse of `hilbert`.
 
     Args:

@@ -14,7 +14,7 @@ FINEST_ORDER = 11
 STEEPNESS = 3.0
 
 
-def leaning(tree: Tree, count: Floats) -> Cumulative:
+def interpolation_sums(tree: Tree, count: Floats) -> Cumulative:
     """The difference between interpolated and uniform answers, as cumulative sums over a raster of blocks.
 
     Args:
@@ -31,12 +31,12 @@ def leaning(tree: Tree, count: Floats) -> Cumulative:
         raise DomainError("Partitions that overlap cannot be interpolated; answer with inside='uniform'.")
     depth = min(tree.order, FINEST_ORDER)
     sums = np.zeros(((1 << depth) + 1,) * 2)
-    np.cumsum(np.cumsum(raster(tree, count) - block_sums(tree, count, depth), axis=0), axis=1, out=sums[1:, 1:])
+    np.cumsum(np.cumsum(interpolated_blocks(tree, count) - block_sums(tree, count, depth), axis=0), axis=1, out=sums[1:, 1:])
     lines = np.arange((1 << depth) + 1, dtype=np.float64) * (1 << (tree.order - depth))
     return Cumulative(columns=lines, rows=lines, sums=sums)
 
 
-def raster(tree: Tree, count: Floats, steepness: float = STEEPNESS) -> Floats:
+def interpolated_blocks(tree: Tree, count: Floats, steepness: float = STEEPNESS) -> Floats:
     """Counts of equal blocks of the domain; inside a leaf, blocks near fuller neighbours get more.
 
     Blocks are divided into 2 x 2 from the root down. A block of count E that lies inside one leaf is divided with limited slopes: its

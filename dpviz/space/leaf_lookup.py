@@ -201,7 +201,7 @@ def _runs(lengths: Integers) -> tuple[Integers, Integers]:
     return run, np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
-def filled(leaves: Shapes, pairs: Integers, lattice: LeafLattice) -> NDArray[np.uint32]:
+def fill_cells(leaves: Shapes, pairs: Integers, lattice: LeafLattice) -> NDArray[np.uint32]:
     """The polygon that fills each cell.
 
     In a row, the cells between two consecutive border cells of a polygon are all inside it or all outside it. So it is enough to test
@@ -323,7 +323,7 @@ class LeafLookup:
         borders = borders_of(leaves)
         lattice = lattice_around(borders, order)
         pairs = border_pairs(borders, lattice)
-        lists = _make_lists(filled(leaves, pairs, lattice), pairs, lattice)
+        lists = _make_lists(fill_cells(leaves, pairs, lattice), pairs, lattice)
         return cls(leaves=leaves, crs=CRS(shapes.crs), lattice=lattice, **lists)
 
     def places(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:

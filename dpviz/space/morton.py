@@ -35,7 +35,7 @@ def morton(column: Integers, row: Integers) -> Integers:
     return code
 
 
-def places(code: Integers) -> tuple[Integers, Integers]:
+def cells_at(code: Integers) -> tuple[Integers, Integers]:
     """Lattice cells at positions on the Z-order curve: the inverse of `morton`.
 
     Args:

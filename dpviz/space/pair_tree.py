@@ -73,7 +73,7 @@ class PairTree:
         """T = 2g: the last stage, for g levels of regions."""
         return 2 * self.origins.depth
 
-    def refined(self, stage: int) -> str:
+    def refined_side(self, stage: int) -> str:
         """The side that a stage refines: "origin" or "destination".
 
         Args:
@@ -118,7 +118,7 @@ class PairTree:
             origin: (n,) origin regions of the nodes, as indices in their level at stage - 1.
             destination: (n,) destination regions, likewise.
         """
-        below = self.refined(stage) == "destination"
+        below = self.refined_side(stage) == "destination"
         regions, chosen = (self.destinations, destination) if below else (self.origins, origin)
         first = regions.first_child(self.levels(stage - 1)[1 if below else 0])
         begin = first[chosen]

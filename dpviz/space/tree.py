@@ -241,7 +241,7 @@ def intervals(lines: Lines, values: NDArray[np.int32]) -> Integers:
     return np.searchsorted(lines, values, side="right") - 1
 
 
-def pruned(tree: Tree, stop: NDArray[np.bool_]) -> tuple[Tree, Integers]:
+def remove_descendants(tree: Tree, stop: NDArray[np.bool_]) -> tuple[Tree, Integers]:
     """Remove all descendants of some nodes.
 
     Args:

@@ -90,7 +90,7 @@ _SMALLEST = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ground:
+class RegionShapes:
     """The shapes of the regions of one level, in degrees.
 
     Attributes:
@@ -104,7 +104,7 @@ class Ground:
     owner: list[int]
 
 
-def ground(regions: Regions, level: int) -> Ground | None:
+def ground(regions: Regions, level: int) -> RegionShapes | None:
     """The shapes of the regions of a level, for a map.
 
     Args:
@@ -121,8 +121,8 @@ def ground(regions: Regions, level: int) -> Ground | None:
     outlines = regions.outlines(level)
     parts = None if outlines is None else _light(_in_degrees(outlines))
     if parts is None:
-        return Ground(centres=centres, polygons=[], owner=[])
-    return Ground(centres=centres, polygons=_plain(parts[0]), owner=parts[1].tolist())
+        return RegionShapes(centres=centres, polygons=[], owner=[])
+    return RegionShapes(centres=centres, polygons=_plain(parts[0]), owner=parts[1].tolist())
 
 
 def _in_degrees(outlines: geopandas.GeoSeries) -> NDArray[np.object_]:

@@ -64,7 +64,7 @@ def legend(symbol: str = "stroke") -> alt.Legend:
     )
 
 
-def told_apart(channel: Any, field: str, order: Sequence[str], ways: Sequence[Any]) -> Any:
+def category_channel(channel: Any, field: str, order: Sequence[str], ways: Sequence[Any]) -> Any:
     """An encoding channel that shows a category by colour, shape or dashes, with a legend.
 
     Args:
@@ -84,7 +84,7 @@ def entry_width(names: Sequence[str]) -> int:
     return max(_LEGEND_ENTRY, _SYMBOL + _LETTER * max(map(len, names), default=0))
 
 
-def on_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, list[float]]:
+def prepare_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFrame, list[float]]:
     """Prepare columns for a logarithmic axis.
 
     Args:
@@ -105,12 +105,12 @@ def on_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.DataFra
 
 
 def log_y(title: str, ticks: list[float], field: str) -> Any:
-    """A logarithmic y axis; `ticks` and the column `field` come from `on_log_axis`.
+    """A logarithmic y axis; `ticks` and the column `field` come from `prepare_log_axis`.
 
     Args:
         title: of the axis, with the unit.
-        ticks: from `on_log_axis`.
-        field: a column "<name> drawn" from `on_log_axis`.
+        ticks: from `prepare_log_axis`.
+        field: a column "<name> drawn" from `prepare_log_axis`.
     """
     axis = alt.Axis(format=FORMAT, values=ticks)
     return alt.Y(field=field, type="quantitative", title=title, scale=alt.Scale(type="log", domainMin=ticks[0], nice=False), axis=axis)
@@ -138,7 +138,7 @@ def signed(value: float) -> str:
     return f"{'−' if value < 0 else '+'}{readable(abs(value))}"
 
 
-def told_by(table: pd.DataFrame, where: str, what: str) -> str:
+def describe_values(table: pd.DataFrame, where: str, what: str) -> str:
     """Two columns of a table in words, for alternative texts: "where: what, where: what".
 
     Args:
@@ -156,7 +156,7 @@ def distinct(names: Sequence[str]) -> list[str]:
     return [name if name not in names[:place] else f"{name} ({names[:place].count(name) + 1})" for place, name in enumerate(names)]
 
 
-def hex_of(color: tuple[int, int, int]) -> str:
+def to_hex(color: tuple[int, int, int]) -> str:
     """Red, green and blue, 0 to 255, as a CSS colour such as "#0b6e8f"."""
     return "#{:02x}{:02x}{:02x}".format(*color)
 
@@ -224,7 +224,7 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> 
         height: of the whole chart, in pixels.
     """
     floor = np.maximum(by_zoom["low"], by_zoom["expected"] / _DEEPEST_BAND)
-    table, ticks = on_log_axis(by_zoom.assign(floor=floor), ["rmse", "expected", "floor", "high"])
+    table, ticks = prepare_log_axis(by_zoom.assign(floor=floor), ["rmse", "expected", "floor", "high"])
     names = {"zoom": "zoom", "blocks": "blocks", "rmse": f"measured ({unit})", "expected": f"noise alone ({unit})"}
     names |= {"low": "95 % from", "high": "95 % to", "mae": f"mean error ({unit})"}
     base = _base(table, names)
@@ -232,8 +232,8 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> 
     band = _series(base.mark_area(opacity=0.3, aria=False), _NOISE).encode(y=y("floor drawn"), y2="high drawn")
     expected = _series(base.mark_line(strokeDash=[4, 3], strokeWidth=1.5, aria=False), _NOISE).encode(y=y("expected drawn"))
     measured = _series(base.mark_line(strokeWidth=2.5, point=POINT), _MEASURED).encode(y=y("rmse drawn"))
-    summary = f"Typical error per zoom level: {told_by(by_zoom, 'zoom', 'rmse')} {unit}; "
-    summary += f"expected from the noise alone: {told_by(by_zoom, 'zoom', 'expected')}."
+    summary = f"Typical error per zoom level: {describe_values(by_zoom, 'zoom', 'rmse')} {unit}; "
+    summary += f"expected from the noise alone: {describe_values(by_zoom, 'zoom', 'expected')}."
     return finish(alt.layer(band, expected, measured), "Accuracy by zoom level", summary, height)
 
 
@@ -245,11 +245,11 @@ def expected_by_zoom(table: pd.DataFrame, unit: str, *, height: int = 260) -> al
         unit: what is counted, in the plural.
         height: of the whole chart, in pixels.
     """
-    rows, ticks = on_log_axis(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"])
+    rows, ticks = prepare_log_axis(table.assign(blocks=4 ** table["zoom"].to_numpy(np.int64)), ["expected"])
     base = _base(rows, {"zoom": "zoom", "blocks": "blocks", "expected": f"expected error ({unit})"})
     y = log_y(f"expected rmse of a block ({unit})", ticks, "expected drawn")
     line = base.mark_line(color=ACCENT, strokeWidth=2.5, point=alt.OverlayMarkDef(size=55, filled=True, color=ACCENT)).encode(y=y)
-    summary = f"Error expected from the noise alone per zoom level: {told_by(table, 'zoom', 'expected')} {unit}."
+    summary = f"Error expected from the noise alone per zoom level: {describe_values(table, 'zoom', 'expected')} {unit}."
     return finish(alt.layer(line), "Expected accuracy by zoom level", summary, height)
 
 
@@ -269,7 +269,7 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
         "false_negatives": "false negatives",
         "share": "share of blocks (%)",
     }
-    colors = alt.Scale(domain=list(kinds), range=[hex_of(color) for _, color in kinds.values()])
+    colors = alt.Scale(domain=list(kinds), range=[to_hex(color) for _, color in kinds.values()])
     line = _base(pd.concat(parts, ignore_index=True), names).mark_line(point=POINT, strokeWidth=2.5, opacity=0.9)
     line = line.encode(
         y=alt.Y(
@@ -280,8 +280,8 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
             field="kind", type="nominal", scale=alt.Scale(domain=list(kinds), range=[[1, 0], [6, 3]]), legend=legend()
         ),
     )
-    summary = f"Empty blocks released as occupied per zoom level: {told_by(by_zoom, 'zoom', 'false_positives')}; "
-    summary += f"occupied blocks released as empty: {told_by(by_zoom, 'zoom', 'false_negatives')}."
+    summary = f"Empty blocks released as occupied per zoom level: {describe_values(by_zoom, 'zoom', 'false_positives')}; "
+    summary += f"occupied blocks released as empty: {describe_values(by_zoom, 'zoom', 'false_negatives')}."
     return finish(alt.layer(line), "False positives and negatives by zoom level", summary, height)
 
 
@@ -307,7 +307,7 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
     labels = base.mark_text(dy=-7, color=GREY).encode(text=alt.Text(field="label", type="nominal"))
     return finish(
-        alt.layer(bars, labels), "Error by true size", f"Mean error by true count: {told_by(rows, 'size', 'mae')} {unit}.", height
+        alt.layer(bars, labels), "Error by true size", f"Mean error by true count: {describe_values(rows, 'size', 'mae')} {unit}.", height
     )
 
 
@@ -332,7 +332,7 @@ def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
         order=alt.Order(field="order", type="quantitative"),
         tooltip=tooltip(names),
     )
-    added, early = (told_by(part, "step", "epsilon") for part in (rows[~rows["instead"]], rows[rows["instead"]]))
+    added, early = (describe_values(part, "step", "epsilon") for part in (rows[~rows["instead"]], rows[rows["instead"]]))
     summary = f"Privacy budget: {added}; {format_decimal(receipt.used, 6)} of {format_decimal(receipt.available, 6)} in all."
     summary += f" At leaves above the finest level, instead of later steps and not added up: {early}." if early else ""
     title = "Where the privacy budget went" if receipt.private else "NOT PRIVATE: budget of the noise"

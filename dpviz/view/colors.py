@@ -96,7 +96,7 @@ class Scale:
         return f'<div class="dpviz-legend">{" ".join(parts)}</div>'
 
 
-def top_of(values: ArrayLike, weights: ArrayLike | None = None) -> float:
+def scale_top_of(values: ArrayLike, weights: ArrayLike | None = None) -> float:
     """The top of a scale for released values: their 99.5th percentile, rounded up to 1, 2 or 5 times a power of ten.
 
     Args:

@@ -64,7 +64,7 @@ def deck(
         height: likewise.
     """
     below, above = outlines(domain, dark=dark)
-    return _assemble([*below, *layers, *above], view_of(domain, width, height), tooltip)
+    return _assemble([*below, *layers, *above], domain_view(domain, width, height), tooltip)
 
 
 def deck_in(window: Window, under: list[pydeck.Layer], over: list[pydeck.Layer], *, tooltip: str | None, dark: bool) -> CompactDeck:
@@ -78,7 +78,7 @@ def deck_in(window: Window, under: list[pydeck.Layer], over: list[pydeck.Layer],
         dark: whether the page is dark.
     """
     ground, borders = _land_and_borders(window.bounds, dark)
-    return _assemble([ground, *under, *borders, *over], view_in(window), tooltip)
+    return _assemble([ground, *under, *borders, *over], window_view(window), tooltip)
 
 
 def _assemble(layers: list[pydeck.Layer], view: pydeck.ViewState, tooltip: str | None) -> CompactDeck:
@@ -90,12 +90,12 @@ def _assemble(layers: list[pydeck.Layer], view: pydeck.ViewState, tooltip: str |
     )
 
 
-def view_of(domain: Domain, width: int, height: int) -> pydeck.ViewState:
+def domain_view(domain: Domain, width: int, height: int) -> pydeck.ViewState:
     """The view that shows the whole domain on a map of `width` x `height` pixels."""
-    return view_in(Window(bounds=map_bounds(domain), width=width, height=height))
+    return window_view(Window(bounds=map_bounds(domain), width=width, height=height))
 
 
-def view_in(window: Window) -> pydeck.ViewState:
+def window_view(window: Window) -> pydeck.ViewState:
     """The view that shows the whole of a window's bounds."""
     west, south, east, north = window.bounds
     top, bottom = mercator(north), mercator(south)

@@ -7,7 +7,7 @@ import numpy as np
 from dpviz.arrays import Floats, Integers
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
-from dpviz.view.colors import Scale, top_of
+from dpviz.view.colors import Scale, scale_top_of
 
 OVERLAP = "Rectangles overlap: each is the bounding box of a piece of the Hilbert curve."
 
@@ -32,4 +32,4 @@ def density_scale(density: Floats, area: Floats, domain: Domain, unit: str) -> S
         unit: what is counted, in the plural.
     """
     per = "unit of area" if domain.crs is None else "km²"
-    return Scale(kind="density", top=top_of(np.maximum(density, 0), area), title=f"{unit} per {per}")
+    return Scale(kind="density", top=scale_top_of(np.maximum(density, 0), area), title=f"{unit} per {per}")

@@ -13,7 +13,7 @@ from dpviz.amounts import format_count, format_signed
 from dpviz.arrays import Floats, Integers
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
-from dpviz.view.colors import Scale, top_of
+from dpviz.view.colors import Scale, scale_top_of
 from dpviz.view.deck import MOST_FEATURES, CompactDeck, deck, partitions, picture
 from dpviz.view.escape import html
 from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
@@ -108,11 +108,11 @@ def scale_top(release: Release, level: int, shown: str, *, unit: str) -> float:
     """
     nodes = release.nodes(drawable_level(release, level)[0])
     if shown == "Error":
-        return top_of(3 * release.stddev[nodes])
+        return scale_top_of(3 * release.stddev[nodes])
     return _values(release, nodes, SHOWN[0], unit, None)[1].top
 
 
-def can_be_interpolated(release: Release) -> bool:
+def can_show_interpolation(release: Release) -> bool:
     """Whether the release interpolates inside its partitions, and a bitmap of that can be drawn."""
     return release.inside == "interpolated" and _fits_bitmap(release)
 
@@ -141,7 +141,7 @@ def _values(release: Release, nodes: Integers, shown: str, unit: str, truth: NDA
         drawn = truth[nodes] if truth is not None and shown == "True" else count
         return drawn / area, density_scale(count / area, area, release.domain, unit)
     if shown == "Error":
-        top = top_of(3 * release.stddev[nodes])
+        top = scale_top_of(3 * release.stddev[nodes])
         return count - truth[nodes], Scale(kind="signed", top=top, title=f"released minus true, {unit} per partition")
     marks = np.where((truth[nodes] == 0) & (count >= PRESENT), 1, np.where((truth[nodes] > 0) & (count < PRESENT), 2, 0))
     return marks.astype(np.float64), Scale(kind="marks", top=1.0, title="wrong about whether records are there")

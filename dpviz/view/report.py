@@ -9,10 +9,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dpviz.amounts import MISSING, format_count, format_decimal
-from dpviz.release.at_once import how_many
+from dpviz.release.at_once import count_of_numbers
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import stated_amount
-from dpviz.release.nouns import noun
+from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import Release
 from dpviz.release.tables import FORMATS
 from dpviz.release.verdict import verdict
@@ -20,15 +20,15 @@ from dpviz.view.escape import clean
 from dpviz.view.report_maps import drawn_level, points_picture, trips_picture
 from dpviz.view.report_numbers import (
     error_axis,
+    error_sums,
     is_structure,
     largest_pairs,
+    level_name,
     level_rows,
     odds,
-    place_name,
     point_examples,
     pyramid,
     snippet,
-    sums_of,
     trip_examples,
 )
 
@@ -81,13 +81,13 @@ def _page(release: Release | FlowRelease, manifest: Facts, formats: Sequence[str
         odds=odds(release.receipt),
         levels=rows,
         axis=error_axis(rows),
-        sums=sums_of(release),
+        sums=error_sums(release),
         approximate=release.approximate,
         snippet=snippet(release, formats),
         unit=release.receipt.unit,
-        counted=noun(release),
+        counted=counted_noun(release),
         verdict=verdict(release),
-        at_once=how_many(release),
+        at_once=count_of_numbers(release),
         **about,
     )
     return page.encode()
@@ -137,7 +137,7 @@ def _steps(release: Release | FlowRelease) -> list[Facts]:
     return [
         {
             "purpose": step.purpose,
-            "place": place_name(release, step.level),
+            "place": level_name(release, step.level),
             "exact": str(step.amount),
             "amount": format_decimal(step.amount),
             "delta": format_decimal(step.delta, 3) if step.delta else "",

@@ -16,13 +16,13 @@ from dpviz.amounts import format_count, format_short
 from dpviz.arrays import Floats, Integers
 from dpviz.release.at_once import pair_intervals
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.nouns import noun
+from dpviz.release.nouns import counted_noun
 from dpviz.release.point_release import Release
 from dpviz.release.verdict import NOISE, verdict
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import OUTLINES, WGS84, Bounds, fitted_bounds, map_bounds, outlines_around
-from dpviz.view.colors import Scale, top_of
+from dpviz.view.colors import Scale, scale_top_of
 from dpviz.view.partition_looks import OVERLAP, density_scale, large_first
 
 Shapes = NDArray[np.object_]
@@ -39,7 +39,7 @@ _STEPS = np.linspace(0.0, 1.0, 33)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paper:
+class Sheet:
     """The SVG sheet of a map: converts coordinates of a projected plane to whole sheet units, counted from the north-west corner.
 
     Attributes:
@@ -95,18 +95,18 @@ class Paper:
         return "".join(self.paths(placed[whole]))
 
 
-def domain_paper(domain: Domain) -> Paper:
+def domain_sheet(domain: Domain) -> Sheet:
     """The sheet for a map of partitions, in a projection where they stay rectangles.
 
     Degrees are projected by a cylindrical equal-area projection whose standard parallel is the middle of the domain; other coordinates
     are used as they are.
     """
     crs = _plane(domain) if domain.crs is None or not CRS(domain.crs).is_engineering else None
-    return paper_of(crs, tuple(on_plane(domain, np.array([[0, 0, domain.side, domain.side]]))[0].tolist()))
+    return sheet_of(crs, tuple(on_plane(domain, np.array([[0, 0, domain.side, domain.side]]))[0].tolist()))
 
 
 def on_plane(domain: Domain, rectangles: NDArray[np.integer]) -> Floats:
-    """Convert (k, 4) lattice rectangles to west, south, east, north on the plane of `domain_paper`."""
+    """Convert (k, 4) lattice rectangles to west, south, east, north on the plane of `domain_sheet`."""
     west, south, east, north = domain.coordinates(rectangles).T
     if domain.is_geographic:
         to_plane = Transformer.from_crs(domain.crs, _plane(domain), always_xy=True)
@@ -122,7 +122,7 @@ def _plane(domain: Domain) -> str | None:
     return f"+proj=cea +lat_ts={(south + north) / 2:.4f} +lon_0={(west + east) / 2:.4f} +ellps=WGS84 +units=m"
 
 
-def regions_paper(bounds: Bounds) -> Paper:
+def regions_sheet(bounds: Bounds) -> Sheet:
     """The sheet for regions within bounds in degrees: Lambert azimuthal equal-area, or Equal Earth beyond 110 degrees."""
     west, south, east, north = bounds
     crs = f"+proj=laea +lat_0={(south + north) / 2:.4f} +lon_0={(west + east) / 2:.4f} +ellps=WGS84 +units=m"
@@ -132,16 +132,16 @@ def regions_paper(bounds: Bounds) -> Paper:
     edge = np.concatenate([np.column_stack([across, 0 * across + y]) for y in (south, north)])
     sides = np.concatenate([np.column_stack([0 * up + x, up]) for x in (west, east)])
     points = geopandas.GeoSeries(shapely.points(np.concatenate([edge, sides])), crs=WGS84).to_crs(crs)
-    return paper_of(crs, tuple(points.total_bounds.tolist()))
+    return sheet_of(crs, tuple(points.total_bounds.tolist()))
 
 
-def paper_of(crs: str | None, bounds: tuple[float, ...]) -> Paper:
+def sheet_of(crs: str | None, bounds: tuple[float, ...]) -> Sheet:
     """The sheet that shows given bounds (west, south, east, north) of a plane, with a small margin."""
     west, south, east, north = map(float, bounds)
     margin = _MARGIN * max(east - west, north - south)
     across, up = east - west + 2 * margin, north - south + 2 * margin
     scale = min(WIDTH / across, _TALLEST / up)
-    return Paper(
+    return Sheet(
         crs=crs,
         west=west - margin,
         north=north + margin,
@@ -223,7 +223,7 @@ class PointsPicture:
         note: how to read the map; None if nothing needs to be said.
     """
 
-    paper: Paper
+    paper: Sheet
     land: dict[str, str]
     frame: str
     shapes: list[tuple[str, str, str]]
@@ -248,10 +248,10 @@ def points_picture(release: Release) -> PointsPicture:
     level = drawn_level(release)
     nodes = large_first(release, release.nodes(level))
     rectangles = release.tree.rectangles(nodes)
-    paper = domain_paper(release.domain)
+    paper = domain_sheet(release.domain)
     area = release.domain.areas_km2(rectangles)
     density = np.divide(release.count[nodes], area, out=np.zeros(len(nodes)), where=area > 0)
-    scale = density_scale(density, np.nan_to_num(area), release.domain, noun(release))
+    scale = density_scale(density, np.nan_to_num(area), release.domain, counted_noun(release))
     looks = _css_classes(density, scale.top)
     paths = _rectangles(release.domain, paper, rectangles)
     return PointsPicture(
@@ -296,7 +296,7 @@ def _swatches(scale: Scale, *, overlaps: bool) -> list[Swatch]:
     ]
 
 
-def _rectangles(domain: Domain, paper: Paper, rectangles: NDArray[np.integer]) -> list[str]:
+def _rectangles(domain: Domain, paper: Sheet, rectangles: NDArray[np.integer]) -> list[str]:
     """SVG paths of (k, 4) lattice rectangles. Neighbours share their edges exactly, since corners are rounded before differences."""
     west, south, east, north = on_plane(domain, rectangles).T
     left, bottom = paper.place(np.column_stack([west, south])).T
@@ -307,7 +307,7 @@ def _rectangles(domain: Domain, paper: Paper, rectangles: NDArray[np.integer]) -
 
 def _partition_texts(release: Release, nodes: Integers) -> list[str]:
     """Texts shown on hovering over partitions: count and interval, which holds for one partition alone."""
-    unit = noun(release)
+    unit = counted_noun(release)
     low, high = release.interval(nodes)
     return [
         f"{format_count(count)} {unit}, 95 % between {format_count(a)} and {format_count(b)} for this one alone"
@@ -372,7 +372,7 @@ class TripsPicture:
         outside: whether pairs were left out because an end lies outside the sheet.
     """
 
-    paper: Paper
+    paper: Sheet
     land: dict[str, str]
     regions: list[tuple[str, str]]
     dots: list[tuple[int, int, str]]
@@ -423,12 +423,12 @@ def trips_picture(release: FlowRelease) -> TripsPicture | None:
     if not levels:
         return None
     bounds = fitted_bounds(hierarchies, 900, 700)
-    paper = regions_paper(bounds)
+    paper = regions_sheet(bounds)
     rows = pair_rows(release, next((level for level in levels if _arcs_are_visible(release, level, paper)), levels[0]))
     grounds = [_shapes_of(each, rows.level, paper) for each in hierarchies]
     start, end = _ends(release, rows.level, paper)
     chosen, drawable, outside = _drawn_pairs(rows, (start, end), paper, same=len(hierarchies) == 1)
-    top = top_of(rows.count[chosen])
+    top = scale_top_of(rows.count[chosen])
     strength = np.sqrt(np.minimum(rows.count[chosen] / top, 1.0))
     ends = np.column_stack([start[rows.origin[chosen]], end[rows.destination[chosen]]])
     text = _pair_texts(release, rows, chosen)
@@ -452,7 +452,7 @@ def _levels(release: FlowRelease) -> list[int]:
     return [level for level in fits if all(each.centres(level) is not None for each in both)]
 
 
-def _arcs_are_visible(release: FlowRelease, level: int, paper: Paper) -> bool:
+def _arcs_are_visible(release: FlowRelease, level: int, paper: Sheet) -> bool:
     """Whether most arcs of a level's largest pairs are long enough to be seen."""
     rows, (start, end) = pair_rows(release, level), _ends(release, level, paper)
     chosen, _, _ = _drawn_pairs(rows, (start, end), paper, same=release.tree.origins == release.tree.destinations)
@@ -460,7 +460,7 @@ def _arcs_are_visible(release: FlowRelease, level: int, paper: Paper) -> bool:
     return bool(len(chosen)) and bool(np.median(length) >= _SHORTEST)
 
 
-def _ends(release: FlowRelease, level: int, paper: Paper) -> tuple[Integers, Integers]:
+def _ends(release: FlowRelease, level: int, paper: Sheet) -> tuple[Integers, Integers]:
     """Columns and rows of the centres of a level's origins and of its destinations."""
     return paper.degrees(_centres(release.tree.origins, level)), paper.degrees(_centres(release.tree.destinations, level))
 
@@ -471,7 +471,7 @@ def _centres(regions: Regions, level: int) -> Floats:
     return centres
 
 
-def _shapes_of(regions: Regions, level: int, paper: Paper) -> tuple[list[tuple[str, str]], list[tuple[int, int, str]]]:
+def _shapes_of(regions: Regions, level: int, paper: Sheet) -> tuple[list[tuple[str, str]], list[tuple[int, int, str]]]:
     """The regions of a level as outlines with names, or, where they are points, as columns, rows and names."""
     names = [str(name) for name in regions.names_of(level)]
     outlines = regions.outlines(level)
@@ -483,7 +483,7 @@ def _shapes_of(regions: Regions, level: int, paper: Paper) -> tuple[list[tuple[s
     return [], [(x, y, name) for (x, y), name, seen in zip(places.tolist(), names, inside, strict=True) if seen]
 
 
-def _drawn_pairs(rows: PairRows, places: tuple[Integers, Integers], paper: Paper, *, same: bool) -> tuple[Integers, int, bool]:
+def _drawn_pairs(rows: PairRows, places: tuple[Integers, Integers], paper: Sheet, *, same: bool) -> tuple[Integers, int, bool]:
     """The drawn rows, the largest first; the number of pairs of different regions; whether some of these lie outside the sheet."""
     differ = rows.origin != rows.destination if same else np.ones(len(rows.count), np.bool_)
     inside = _inside(places[0], paper)[rows.origin] & _inside(places[1], paper)[rows.destination]
@@ -491,7 +491,7 @@ def _drawn_pairs(rows: PairRows, places: tuple[Integers, Integers], paper: Paper
     return chosen[:MOST_ARCS], int(differ.sum()), bool((differ & ~inside).any())
 
 
-def _inside(places: Integers, paper: Paper) -> NDArray[np.bool_]:
+def _inside(places: Integers, paper: Sheet) -> NDArray[np.bool_]:
     return np.asarray(((places >= 0) & (places <= (paper.width, paper.height))).all(axis=1))
 
 

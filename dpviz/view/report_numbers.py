@@ -19,7 +19,7 @@ from dpviz.privacy.receipt import Receipt, Step
 from dpviz.release.flow_release import FlowRelease, interval
 from dpviz.release.manifest import reliability
 from dpviz.release.point_release import Release
-from dpviz.release.tables import FLOWS, TABLE, neutral, numbered
+from dpviz.release.tables import FLOWS, TABLE, escape_formulas, level_file_part
 from dpviz.release.verdict import verdict
 from dpviz.space.domain import Domain
 from dpviz.view.report_maps import pair_name, pair_rows
@@ -94,7 +94,7 @@ def is_structure(step: Step, release: Release | FlowRelease) -> bool:
     return isinstance(release, Release) and not step.purpose.startswith("counts")
 
 
-def place_name(release: Release | FlowRelease, level: int | None) -> str:
+def level_name(release: Release | FlowRelease, level: int | None) -> str:
     """A level, 0 for the whole, or a stage in words."""
     if level is None:
         return MISSING
@@ -155,7 +155,7 @@ def _bound_percent(share: float, rounding: str) -> str:
 def _layer(release: Release | FlowRelease, where: int | str, counts: Fraction, structure: Fraction) -> Layer:
     whole, amount = release.receipt.available, counts + structure
     return Layer(
-        name=where if isinstance(where, str) else place_name(release, where),
+        name=where if isinstance(where, str) else level_name(release, where),
         counts=float(counts / whole),
         structure=float(structure / whole),
         amount=format_decimal(amount),
@@ -268,7 +268,7 @@ def _row(release: Release | FlowRelease, level: int, facts: dict[str, Any], grad
         nodes = release.nodes(level)
         count, stddev = release.count[nodes], release.stddev[nodes]
         size = float(np.nanmedian(release.domain.areas_km2(release.tree.rectangles(nodes))))
-        name = place_name(release, level)
+        name = level_name(release, level)
     else:
         count, stddev = release.stages[2 * level].count.astype(np.float64), release.stddev(2 * level)
         name = "all trips" if level == 0 else str(facts["between"])
@@ -325,7 +325,7 @@ class Example:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sums:
+class ErrorSums:
     """How errors add up from the smallest parts to the whole.
 
     Attributes:
@@ -426,7 +426,7 @@ def largest_pairs(release: FlowRelease, most: int) -> list[Example]:
     ]
 
 
-def sums_of(release: Release | FlowRelease) -> Sums:
+def error_sums(release: Release | FlowRelease) -> ErrorSums:
     """How the errors of the smallest parts add up to that of the whole."""
     if isinstance(release, Release):
         leaves = release.tree.leaves
@@ -437,7 +437,7 @@ def sums_of(release: Release | FlowRelease) -> Sums:
         parts, root = release.stddev(release.tree.height), release.stddev(0)
         gap = float(release.stages[-1].count.sum() - release.stages[0].count.sum())
     stated, piled = float(root.max(initial=0.0)), float(np.sqrt((parts**2).sum()))
-    return Sums(
+    return ErrorSums(
         parts=len(parts),
         single=float(np.median(parts)) if len(parts) else 0.0,
         piled=piled,
@@ -519,5 +519,5 @@ def _trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
         return _TRIPS.format(read=f'read_parquet("{FLOWS}")', origin=str(first[0]))
     if "csv" not in formats:
         return None
-    read = f'read_csv("flows_{numbered(origins, origins.depth)}.csv", dtype={{"origin": str, "dest": str}})'
-    return _TRIPS.format(read=read, origin=neutral(np.asarray(first, object))[0])
+    read = f'read_csv("flows_{level_file_part(origins, origins.depth)}.csv", dtype={{"origin": str, "dest": str}})'
+    return _TRIPS.format(read=read, origin=escape_formulas(np.asarray(first, object))[0])

@@ -20,14 +20,14 @@ from dpviz.view.charts import (
     LEAST_SHARE,
     MARKS,
     ROW,
+    category_channel,
+    describe_values,
     entry_width,
     finish,
     legend,
     log_y,
-    on_log_axis,
+    prepare_log_axis,
     readable,
-    told_apart,
-    told_by,
     tooltip,
     with_texts,
 )
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from dpviz.evaluation.split_objective import ObjectiveCurve
 
-__all__ = ["FIGURES", "PARTS", "PICKED", "error_by_epsilon", "legend_height", "parts_by_label", "seconds_by_label", "under_axis"]
+__all__ = ["FIGURES", "PARTS", "PICKED", "error_by_epsilon", "legend_height", "parts_by_label", "seconds_by_label", "tiny_means_note"]
 
 MEASURES = {
     "mre": "mean relative error, smoothing 20 (%)",
@@ -106,7 +106,7 @@ def figure_6(table: pd.DataFrame, measure: str = "mre") -> alt.LayerChart:
         table: of `dpviz.papers.htf.figure_6`. CURATOR ONLY.
         measure: a column, one of `MEASURES`.
     """
-    drawn, ticks = on_log_axis(table, [measure])
+    drawn, ticks = prepare_log_axis(table, [measure])
     names, order = _names(measure) | {"data": "data"}, table["data"].unique().tolist()
     scale = alt.Scale(type="log", domainMin=ticks[0], nice=False)
     axis = alt.Axis(format=FORMAT, values=ticks)
@@ -116,8 +116,8 @@ def figure_6(table: pd.DataFrame, measure: str = "mre") -> alt.LayerChart:
         .encode(
             x=alt.X(field=f"{measure} drawn", type="quantitative", title=MEASURES[measure], scale=scale, axis=axis),
             y=alt.Y(field="method", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220, grid=True)),
-            color=told_apart(alt.Color, "data", order, MORE_COLORS),
-            shape=told_apart(alt.Shape, "data", order, MARKS),
+            color=category_channel(alt.Color, "data", order, MORE_COLORS),
+            shape=category_channel(alt.Shape, "data", order, MARKS),
             tooltip=tooltip(names),
         )
     )
@@ -151,8 +151,8 @@ def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> a
     marks = marks.encode(
         x=x,
         y=_plain_y("objective", y),
-        color=told_apart(alt.Color, "kind", list(_KINDS), [color for color, _ in _KINDS.values()]),
-        shape=told_apart(alt.Shape, "kind", list(_KINDS), [mark for _, mark in _KINDS.values()]),
+        color=category_channel(alt.Color, "kind", list(_KINDS), [color for color, _ in _KINDS.values()]),
+        shape=category_channel(alt.Shape, "kind", list(_KINDS), [mark for _, mark in _KINDS.values()]),
         tooltip=tooltip(names),
     )
     layers = alt.layer(band, whole.encode(y=_plain_y("objective", y)), drawn, marks)
@@ -177,18 +177,18 @@ def lines_with_spread(
     rows = table if extra is None else pd.concat([table, extra], ignore_index=True)
     deviation = rows[spread].fillna(0.0)
     rows = rows.assign(low=np.maximum(rows[what] - deviation, rows[what] / 10), high=rows[what] + deviation)
-    drawn, ticks = on_log_axis(rows, [what, "low", "high"])
+    drawn, ticks = prepare_log_axis(rows, [what, "low", "high"])
     drawn, order = with_texts(drawn, list(names)), rows[series].unique().tolist()
     x = alt.X(field=where, type="ordinal", title=names[where], sort=sorted(rows[where].unique().tolist()), axis=alt.Axis(labelAngle=0))
     colors, dashes = (
         [ways[_LOOKS.get(name, place) % len(ways)] for place, name in enumerate(order)] for ways in (MORE_COLORS, MORE_DASHES)
     )
-    color, y = told_apart(alt.Color, series, order, colors), log_y(names[what], ticks, f"{what} drawn")
+    color, y = category_channel(alt.Color, series, order, colors), log_y(names[what], ticks, f"{what} drawn")
     lined, large = drawn.iloc[: len(table)], drawn.iloc[len(table) :]
     base = alt.Chart(lined).encode(x=x, color=color, tooltip=tooltip(dict(names)))
     spreads = base.mark_rule(strokeWidth=1.5, opacity=0.6, aria=False).encode(y=log_y(names[what], ticks, "low drawn"), y2="high drawn")
     lines = base.mark_line(point=alt.OverlayMarkDef(size=50, filled=True), strokeWidth=2.5, opacity=0.9)
-    layers = [spreads, lines.encode(y=y, strokeDash=told_apart(alt.StrokeDash, series, order, dashes))]
+    layers = [spreads, lines.encode(y=y, strokeDash=category_channel(alt.StrokeDash, series, order, dashes))]
     if len(large):
         marks = alt.Chart(large).mark_point(shape="diamond", size=170, strokeWidth=2.5)
         layers.append(marks.encode(x=x, y=y, color=color, tooltip=tooltip(dict(names))))
@@ -221,7 +221,7 @@ def _query_words(queries: str) -> str:
 def _values_in_words(table: pd.DataFrame, columns: tuple[str, str, str]) -> str:
     """A table in words: for each value of the first column, the third column by the second."""
     group, where, what = columns
-    return "; ".join(f"{name}: {told_by(rows, where, what)}" for name, rows in table.groupby(group, sort=False))
+    return "; ".join(f"{name}: {describe_values(rows, where, what)}" for name, rows in table.groupby(group, sort=False))
 
 
 def _plain_y(field: str, title: str) -> Any:
@@ -243,7 +243,7 @@ def _curve_rows(curve: ObjectiveCurve, lines: Any, objective: Any) -> pd.DataFra
 def _marks(curve: ObjectiveCurve) -> Any:
     """The lines that the search looks at, in order, and the best one."""
     visited = _curve_rows(curve, curve.visited, curve.visited_objective).assign(kind=_SEEN, turn=np.arange(len(curve.visited)) + 1)
-    end = visited[curve.visited == curve.closes_in_on].assign(kind=_END)
+    end = visited[curve.visited == curve.last_visited].assign(kind=_END)
     tried = _curve_rows(curve, curve.tried, curve.tried_objective).assign(kind=_TRIED, turn=np.nan)
     best = _curve_rows(curve, np.array([curve.best]), [curve.least]).assign(kind=_BEST, turn=np.nan)
     return pd.concat([visited, end, tried, best], ignore_index=True)
@@ -253,7 +253,7 @@ def _curve_text(curve: ObjectiveCurve, unit: str) -> str:
     marks = _marks(curve)
     text = f"Unevenness, the sum of deviations from the means of both parts, by the {_axis_title(curve)}: "
     text += f"{readable(curve.unsplit)} {unit} without a split, dashed. "
-    text += "; ".join(f"{kind}: {told_by(rows, 'place', 'objective')}" for kind, rows in marks.groupby("kind", sort=False))
+    text += "; ".join(f"{kind}: {describe_values(rows, 'place', 'objective')}" for kind, rows in marks.groupby("kind", sort=False))
     text += f". The grey band is one standard deviation of the noise on one value, {readable(curve.noise)} {unit};"
     return text + f" for the default's choice it is {readable(curve.choice_noise)}."
 
@@ -283,7 +283,7 @@ def legend_height(labels: list[str], height: int) -> int:
     return height + _LEGEND_ROW * max(math.ceil(len(labels) / columns) - _ROWS_INCLUDED, 0)
 
 
-def under_axis(rows: pd.DataFrame) -> str:
+def tiny_means_note(rows: pd.DataFrame) -> str:
     """The sentence about means too small for the logarithmic axis; "" if there are none."""
     means = rows["mean"][np.isfinite(rows["mean"])]
     if not len(means) or means.min() >= means.max() * LEAST_SHARE:
@@ -301,7 +301,7 @@ def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, about: s
         about: the workload, for the title.
         height: of the whole chart, in pixels; more where the legend is long.
     """
-    drawn, ticks = on_log_axis(rows, ["mean", "p10", "p90"])
+    drawn, ticks = prepare_log_axis(rows, ["mean", "p10", "p90"])
     names = {"label": "configuration", "epsilon": "ε", "mean": what, "low": "mean: 95 % from", "high": "mean: 95 % to"}
     names |= {"p10": "runs: 10 % under", "p90": "runs: 10 % over", "runs": "runs"}
     order, drawn = rows["label"].unique().tolist(), with_texts(drawn, list(names))
@@ -319,7 +319,7 @@ def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, about: s
     front = alt.Chart(drawn.loc[drawn.index.intersection(best.index)].sort_values("epsilon"))
     front = front.mark_line(strokeWidth=9, color=GREY, opacity=0.35, strokeCap="round", strokeJoin="round", aria=False)
     front = front.encode(x=_epsilon_axis(rows), y=log_y(what, ticks, "mean drawn"))
-    text = f"{what}: {_means_in_words(rows, 'epsilon')}. On the frontier: {_frontier_text(best)}.{under_axis(rows)}"
+    text = f"{what}: {_means_in_words(rows, 'epsilon')}. On the frontier: {_frontier_text(best)}.{tiny_means_note(rows)}"
     return finish(alt.layer(front, band, line, marks.add_params(picked)), f"Error against ε, {about}", text, legend_height(order, height))
 
 
@@ -340,7 +340,7 @@ def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, about: str) ->
     color = alt.Color(field="figure", type="nominal", scale=scale, legend=legend("square"))
     bars = base.mark_bar(cornerRadiusEnd=2).encode(x=_length_axis("mean", what), color=color)
     spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length_axis("p10", what), x2="p90")
-    text = "; ".join(f"{part}: {told_by(each, 'label', 'mean')}" for part, each in rows.groupby("figure", sort=False))
+    text = "; ".join(f"{part}: {describe_values(each, 'label', 'mean')}" for part, each in rows.groupby("figure", sort=False))
     height = FRAME + 20 + 2 * ROW * len(order)
     return finish(alt.layer(bars, spread), f"Parts of the error at {_epsilon_text(epsilon)}, {about}", f"{what}: {text}.", height)
 
@@ -357,7 +357,7 @@ def seconds_by_label(rows: pd.DataFrame, epsilon: float) -> alt.LayerChart:
     base = alt.Chart(with_texts(rows, list(names))).encode(y=_label_axis(order), tooltip=tooltip(names))
     bars = base.mark_bar(cornerRadiusEnd=2, color=ACCENT).encode(x=_length_axis("mean", what))
     spread = base.mark_rule(strokeWidth=1.5, color=GREY, aria=False).encode(x=_length_axis("p10", what), x2="p90")
-    text = f"Seconds: {told_by(rows, 'label', 'mean')}."
+    text = f"Seconds: {describe_values(rows, 'label', 'mean')}."
     return finish(alt.layer(bars, spread), f"Time of a release at {_epsilon_text(epsilon)}", text, FRAME + 10 + ROW * len(order))
 
 
@@ -388,13 +388,13 @@ def _length_axis(field: str, what: str) -> Any:
 
 def _look(channel: Any, order: list[str], ways: tuple[Any, ...]) -> Any:
     """A channel that distinguishes configurations; looks repeat if there are more configurations than looks."""
-    made = told_apart(channel, "label", order, [ways[place % len(ways)] for place in range(len(order))])
+    made = category_channel(channel, "label", order, [ways[place % len(ways)] for place in range(len(order))])
     made["legend"]["symbolStrokeWidth"] = 1
     return made
 
 
 def _means_in_words(rows: pd.DataFrame, where: str) -> str:
-    return "; ".join(f"{label}: {told_by(each, where, 'mean')}" for label, each in rows.groupby("label", sort=False))
+    return "; ".join(f"{label}: {describe_values(each, where, 'mean')}" for label, each in rows.groupby("label", sort=False))
 
 
 def _frontier_text(best: pd.DataFrame) -> str:

@@ -18,14 +18,14 @@ from dpviz.view.charts import (
     GREY,
     POINT,
     ROW,
+    describe_values,
     distinct,
     finish,
-    hex_of,
     legend,
     log_y,
-    on_log_axis,
+    prepare_log_axis,
     readable,
-    told_by,
+    to_hex,
     tooltip,
     with_texts,
 )
@@ -68,7 +68,7 @@ def log_lines(rows: pd.DataFrame, title: str, styles: Styles) -> Any:
         title: of the axis, with the unit.
         styles: colour and dash pattern of each series.
     """
-    drawn, ticks = on_log_axis(rows, ["value"])
+    drawn, ticks = prepare_log_axis(rows, ["value"])
     return _lines(drawn, title, styles, log_y(title, ticks, "value drawn"))
 
 
@@ -118,8 +118,9 @@ def errors_by_stage(table: pd.DataFrame, bounds: ArrayLike, unit: str, *, height
     lines = {BOUND: np.asarray(bounds, np.float64), "largest error": table["max_error"], "mean error": table["mean_error"]}
     rows = long(table, lines)
     styles = {BOUND: (GREY, [4, 3]), "largest error": (ACCENT, [1, 0]), "mean error": (_LIGHTER, [8, 3])}
-    text = f"Largest error per stage: {told_by(table, 'between', 'max_error')} {unit}; "
-    text += f"mean error: {told_by(table, 'between', 'mean_error')}; bound: {told_by(rows[rows['series'] == BOUND], 'between', 'value')}."
+    text = f"Largest error per stage: {describe_values(table, 'between', 'max_error')} {unit}; "
+    text += f"mean error: {describe_values(table, 'between', 'mean_error')}; "
+    text += f"bound: {describe_values(rows[rows['series'] == BOUND], 'between', 'value')}."
     return finish(alt.layer(log_lines(rows, f"error of a pair ({unit})", styles)), "Errors by stage", text, height)
 
 
@@ -131,9 +132,9 @@ def rates_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
         height: of the whole chart, in pixels.
     """
     rows = long(table, {METRICS[metric]: table[metric] for metric in _PERCENT})
-    styles = {METRICS[_PERCENT[0]]: (hex_of(FALSE_POSITIVE), [1, 0]), METRICS[_PERCENT[1]]: (hex_of(FALSE_NEGATIVE), [6, 3])}
-    text = f"False discovery rate per stage: {told_by(table, 'between', 'false_discovery')} %; "
-    text += f"false negative rate: {told_by(table, 'between', 'false_negative')} %."
+    styles = {METRICS[_PERCENT[0]]: (to_hex(FALSE_POSITIVE), [1, 0]), METRICS[_PERCENT[1]]: (to_hex(FALSE_NEGATIVE), [6, 3])}
+    text = f"False discovery rate per stage: {describe_values(table, 'between', 'false_discovery')} %; "
+    text += f"false negative rate: {describe_values(table, 'between', 'false_negative')} %."
     return finish(alt.layer(percent_lines(rows, styles)), "False pairs by stage", text, height)
 
 
@@ -147,7 +148,7 @@ def pairs_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
     columns = {"all": "pairs", "released": "released_pairs", "true": "true_pairs"}
     rows = long(table, {name: table[column] for name, column in columns.items()})
     styles = {"all": (GREY, [4, 3]), "released": (ACCENT, [1, 0]), "true": (_AMBER, [8, 3])}
-    text = "; ".join(f"{name} pairs per stage: {told_by(table, 'between', column)}" for name, column in columns.items()) + "."
+    text = "; ".join(f"{name} pairs per stage: {describe_values(table, 'between', column)}" for name, column in columns.items()) + "."
     return finish(alt.layer(log_lines(rows, "pairs", styles)), "Pairs by stage", text, height)
 
 
@@ -176,8 +177,8 @@ def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerCha
     y = alt.Y(field="between", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220))
     base = alt.Chart(with_texts(table, list(names))).encode(x=x, y=y, tooltip=tooltip(names))
     labels = base.mark_text(dx=6, align="left", color=GREY).encode(text=alt.Text(field="label", type="nominal"))
-    text = f"Standard deviation of the noise per stage: {told_by(table, 'between', 'spread')} {unit}; "
-    text += f"numbers measured: {told_by(table, 'between', 'measured')}."
+    text = f"Standard deviation of the noise per stage: {describe_values(table, 'between', 'spread')} {unit}; "
+    text += f"numbers measured: {describe_values(table, 'between', 'measured')}."
     bars = base.mark_bar(color=ACCENT, cornerRadiusEnd=2)
     return finish(alt.layer(bars, labels), "Expected noise by stage", text, FRAME + ROW * len(table))
 
@@ -204,7 +205,7 @@ def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = 
     styles = dict(zip(tables, zip(_COLORS, _DASHES, strict=True), strict=False))
     measure = "%" if metric in _PERCENT else "pairs" if metric == "released_pairs" else unit
     chart = percent_lines(rows, styles) if metric in _PERCENT else log_lines(rows, f"{METRICS[metric]} ({measure})", styles)
-    text = "; ".join(f"{title}: {told_by(table, 'between', metric)}" for title, table in tables.items())
+    text = "; ".join(f"{title}: {describe_values(table, 'between', metric)}" for title, table in tables.items())
     return finish(alt.layer(chart), f"{METRICS[metric].capitalize()} by stage", f"In {measure}. {text}.", height)
 
 
@@ -227,7 +228,7 @@ def receipt_by_stage(receipt: Receipt) -> alt.LayerChart:
         y=alt.Y(field="step", type="ordinal", sort=None, title=None, axis=alt.Axis(labelLimit=220)),
         tooltip=tooltip(names | {"noise": "noise", "scale": "its parameter"}),
     )
-    text = f"Share of the privacy budget per step, in percent: {told_by(table, 'step', 'share')}."
+    text = f"Share of the privacy budget per step, in percent: {describe_values(table, 'step', 'share')}."
     return finish(alt.layer(bars), "Where the privacy budget went", text, FRAME + ROW * len(table))
 
 
@@ -249,7 +250,7 @@ def totals_bars(table: pd.DataFrame, unit: str) -> alt.LayerChart:
     layers.append(base.mark_rule(color=GREY, strokeWidth=3).encode(x=x(field="low"), x2="high"))
     if "true" in table:
         layers.append(base.mark_tick(color=_AMBER, thickness=3, size=18).encode(x=x(field="true")))
-    text = f"Released {unit}: {told_by(table, 'trips', 'released')}."
+    text = f"Released {unit}: {describe_values(table, 'trips', 'released')}."
     return finish(alt.layer(*layers), "Trips of the region", text, FRAME + 2 * ROW * len(table))
 
 

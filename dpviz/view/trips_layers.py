@@ -12,7 +12,7 @@ import pydeck
 from numpy.typing import NDArray
 
 from dpviz.arrays import Floats, Integers
-from dpviz.view.basemap import Bounds, Ground
+from dpviz.view.basemap import Bounds, RegionShapes
 from dpviz.view.colors import Colors
 from dpviz.view.deck import MOST_FEATURES
 
@@ -82,7 +82,7 @@ class Areas:
         texts: of the tooltips.
     """
 
-    ground: Ground
+    ground: RegionShapes
     color: Colors
     size: Floats
     texts: TooltipTexts

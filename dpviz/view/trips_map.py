@@ -17,8 +17,8 @@ from dpviz.errors import DomainError
 from dpviz.release.at_once import pair_intervals
 from dpviz.release.flow_release import FlowRelease, PairSums
 from dpviz.space.regions import Regions
-from dpviz.view.basemap import Ground, fitted_bounds, ground
-from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Colors, Scale, top_of
+from dpviz.view.basemap import RegionShapes, fitted_bounds, ground
+from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Colors, Scale, scale_top_of
 from dpviz.view.deck import MOST_FEATURES, CompactDeck, Window, deck_in
 from dpviz.view.escape import deck, html, line
 from dpviz.view.trips_layers import Arcs, Areas, TooltipTexts, arc_layer, area_layer, at_origins, bar, chosen_layer, label_layer
@@ -37,7 +37,7 @@ _WHAT = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class TripsView:
+class TripsMapSettings:
     """The settings of a map of trips.
 
     Attributes:
@@ -62,7 +62,7 @@ class TripsView:
     dark: bool = False
     width: int = 780
     height: int = 560
-    tops: Tops | None = None
+    tops: ScaleTops | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +86,12 @@ class TripsMap:
     total: int
 
 
-def has_places(regions: Regions, level: int) -> bool:
+def has_geometry(regions: Regions, level: int) -> bool:
     """Whether the regions of a level can be put on a map: they or their subregions have outlines or points."""
     return regions.centres(level) is not None
 
 
-def trips_map(release: FlowRelease, view: TripsView, truth: PairSums | None = None) -> TripsMap:
+def trips_map(release: FlowRelease, view: TripsMapSettings, truth: PairSums | None = None) -> TripsMap:
     """Draw the trips of one level.
 
     Scales, the choice of arcs and the first view depend on released trips and public regions. The truth decides which arcs are drawn
@@ -103,7 +103,7 @@ def trips_map(release: FlowRelease, view: TripsView, truth: PairSums | None = No
         truth: true trips between the regions of the level, from an evaluation. CURATOR ONLY.
 
     Raises:
-        DomainError: no such level, view or region, or regions without geometry (see `has_places`).
+        DomainError: no such level, view or region, or regions without geometry (see `has_geometry`).
     """
     origins, destinations = release.tree.origins, release.tree.destinations
     view = _checked(view, origins, truth)
@@ -130,7 +130,7 @@ def trips_map(release: FlowRelease, view: TripsView, truth: PairSums | None = No
     )
 
 
-def _checked(view: TripsView, origins: Regions, truth: PairSums | None) -> TripsView:
+def _checked(view: TripsMapSettings, origins: Regions, truth: PairSums | None) -> TripsMapSettings:
     """The view with its limits applied. Without the truth it shows released trips."""
     if view.shown not in SHOWN_TRIPS:
         raise DomainError(f"A map of trips shows one of {', '.join(SHOWN_TRIPS)}.")
@@ -142,21 +142,21 @@ def _checked(view: TripsView, origins: Regions, truth: PairSums | None) -> Trips
     return replace(view, shown=shown, top=max(1, min(view.top, MOST_ARCS)), least=max(1, view.least))
 
 
-def _ground(regions: Regions, level: int) -> Ground:
+def _ground(regions: Regions, level: int) -> RegionShapes:
     found = ground(regions, level)
     if found is None:
         raise DomainError("These regions have neither outlines nor points: show them as a matrix, not on a map.")
     return found
 
 
-def _look(view: TripsView, drawn: Pairs, tops: Tops) -> Look:
+def _look(view: TripsMapSettings, drawn: Pairs, tops: ScaleTops) -> Look:
     if view.shown == "Error":
         return error_look(drawn, view, Widths(top=tops.error, arcs=tops.arcs))
     look = marks_look if view.shown == "False positives" else plain_look
     return look(drawn, view, Widths(top=tops.trips, arcs=tops.arcs))
 
 
-def _arcs(release: FlowRelease, view: TripsView, drawn: Pairs, known: tuple[Ground, Ground, Look]) -> Arcs:
+def _arcs(release: FlowRelease, view: TripsMapSettings, drawn: Pairs, known: tuple[RegionShapes, RegionShapes, Look]) -> Arcs:
     origins, destinations, look = known
     return Arcs(
         start=origins.centres[drawn.origin],
@@ -169,7 +169,7 @@ def _arcs(release: FlowRelease, view: TripsView, drawn: Pairs, known: tuple[Grou
     )
 
 
-def _layers(areas: list[Areas], arcs: Arcs, view: TripsView) -> tuple[list[pydeck.Layer], list[pydeck.Layer]]:
+def _layers(areas: list[Areas], arcs: Arcs, view: TripsMapSettings) -> tuple[list[pydeck.Layer], list[pydeck.Layer]]:
     """The layers below the borders, and those above them. Points lie over arcs, so that they can be clicked where many arcs meet."""
     line = [225, 230, 235, 50] if view.dark else [90, 100, 110, 75]
     names = ("regions", "ends")
@@ -181,7 +181,7 @@ def _layers(areas: list[Areas], arcs: Arcs, view: TripsView) -> tuple[list[pydec
     return polygons[::-1], [*chosen, arc_layer(arcs), *points[::-1]]
 
 
-def _note(release: FlowRelease, view: TripsView, pairs: Pairs, numbers: tuple[int, int]) -> str:
+def _note(release: FlowRelease, view: TripsMapSettings, pairs: Pairs, numbers: tuple[int, int]) -> str:
     drawn, total = numbers
     largest = "" if drawn == total else ", the largest first" if view.shown != "False positives" else ", the wrong ones first"
     least = f", from {view.least:,} {view.unit} on" if view.least > 1 else ""
@@ -197,14 +197,14 @@ def _note(release: FlowRelease, view: TripsView, pairs: Pairs, numbers: tuple[in
     return " ".join(said)
 
 
-def _description(release: FlowRelease, view: TripsView, drawn: int) -> str:
+def _description(release: FlowRelease, view: TripsMapSettings, drawn: int) -> str:
     regions = release.tree.origins
     where = "" if view.chosen is None else f", from or to {_name(release, view)}"
     what = f"{regions.size(view.level):,} regions ({line(regions.levels[view.level - 1])}) and {drawn:,} arcs between them{where}"
     return f"Map of {what}, {view.shown.lower()}: {view.unit} per pair."
 
 
-def _name(release: FlowRelease, view: TripsView) -> str:
+def _name(release: FlowRelease, view: TripsMapSettings) -> str:
     return line(release.tree.origins.names_of(view.level)[view.chosen])
 
 
@@ -260,7 +260,9 @@ def _split_within(leaving: Integers, arriving: Integers, within: Integers) -> To
     return {LEAVING: leaving - within, ARRIVING: arriving - within, WITHIN: within}
 
 
-def areas_of(regions: Regions, ground: Ground, view: TripsView, totals: tuple[Totals, Totals | None], tops: Tops) -> Areas:
+def areas_of(
+    regions: Regions, ground: RegionShapes, view: TripsMapSettings, totals: tuple[Totals, Totals | None], tops: ScaleTops
+) -> Areas:
     """The look of the origins or of the destinations, shaded by the first of their totals.
 
     Args:
@@ -292,15 +294,15 @@ def areas_of(regions: Regions, ground: Ground, view: TripsView, totals: tuple[To
 
 def shade_top(released: Totals) -> float:
     """The top of the scale of shades: the total of leaving (or arriving) trips with the strongest shade."""
-    return top_of(np.maximum(_first(released), 0))
+    return scale_top_of(np.maximum(_first(released), 0))
 
 
 def size_top(released: Totals) -> float:
     """The top of the scale of points: the total of all trips of a region with the largest point."""
-    return top_of(sum(released.values()))
+    return scale_top_of(sum(released.values()))
 
 
-def shade_legend(released: Totals, view: TripsView, tops: Tops) -> str:
+def shade_legend(released: Totals, view: TripsMapSettings, tops: ScaleTops) -> str:
     """The legend of the shades, as HTML; "" where regions are not shaded.
 
     Args:
@@ -365,7 +367,7 @@ class Pairs:
         return marks.astype(np.int64)
 
 
-def pairs_of(release: FlowRelease, view: TripsView, truth: PairSums | None) -> Pairs:
+def pairs_of(release: FlowRelease, view: TripsMapSettings, truth: PairSums | None) -> Pairs:
     """All pairs that were released or have true trips; if a region is chosen, only those from or to it.
 
     Args:
@@ -390,7 +392,7 @@ def pairs_of(release: FlowRelease, view: TripsView, truth: PairSums | None) -> P
     return Pairs(origin=origin, destination=destination, released=released, true=true)
 
 
-def ranked(pairs: Pairs, view: TripsView) -> tuple[Integers, int]:
+def ranked(pairs: Pairs, view: TripsMapSettings) -> tuple[Integers, int]:
     """Choose the pairs that are drawn: by released trips, and by the truth only in views that show it.
 
     Returns:
@@ -409,19 +411,19 @@ def ranked(pairs: Pairs, view: TripsView) -> tuple[Integers, int]:
     return fits[np.argsort(-rank[fits], kind="stable")[: view.top]][::-1], int(present.sum())
 
 
-def released_most(pairs: Pairs, view: TripsView) -> tuple[float, int]:
+def released_scale(pairs: Pairs, view: TripsMapSettings) -> tuple[float, int]:
     """The number of trips with the widest arc, and the number of arcs; from released trips alone, in every view."""
     fits = np.sort(pairs.released[pairs.released >= view.least])[-view.top :]
-    return top_of(fits), len(fits)
+    return scale_top_of(fits), len(fits)
 
 
 def error_top(release: FlowRelease, level: int) -> float:
     """The top of the scale of errors: three standard deviations of the noise, which are public."""
     stddev = release.stddev(2 * level)
-    return top_of(3 * stddev[np.isfinite(stddev)])
+    return scale_top_of(3 * stddev[np.isfinite(stddev)])
 
 
-def arc_texts(release: FlowRelease, view: TripsView, pairs: Pairs) -> TooltipTexts:
+def arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> TooltipTexts:
     """Tooltips of pairs: "A to B", the released number, and the true one where it may be shown.
 
     Pairs are chosen by size, so their intervals are those that hold for all pairs at once.
@@ -525,7 +527,7 @@ def arriving_color(dark: bool) -> Color:
     return (240, 180, 60) if dark else (201, 124, 0)
 
 
-def plain_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
+def plain_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     """Arcs by number of released or true trips; two colours for trips out of and into a chosen region."""
     shown = pairs.true if pairs.true is not None and view.shown == "True" else pairs.released
     out, into = leaving_color(view.dark), arriving_color(view.dark)
@@ -539,7 +541,7 @@ def plain_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
     )
 
 
-def error_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
+def error_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     """Arcs by error (released minus true), on a scale with a colour for each sign."""
     scale = Scale(kind="signed", top=widths.top, title=f"released minus true, {view.unit} per pair", dark=view.dark)
     inner = scale.legend().removeprefix('<div class="dpviz-legend">').removesuffix("</div>")
@@ -548,7 +550,7 @@ def error_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
     return Look(color=color, width=widths.pixels(size), legend=[inner, _direction(_GREY)])
 
 
-def marks_look(pairs: Pairs, view: TripsView, widths: Widths) -> Look:
+def marks_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
     """Arcs of false positives and false negatives among correct ones."""
     colors = np.array([_RIGHT, (*FALSE_POSITIVE, 230), (*FALSE_NEGATIVE, 230)], np.uint8)
     true = pairs.released if pairs.true is None else pairs.true
@@ -585,7 +587,7 @@ def _mark(color: Color) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tops:
+class ScaleTops:
     """The tops of a map's scales; all of them are public.
 
     Attributes:
@@ -603,7 +605,7 @@ class Tops:
     size: float
 
 
-def tops_of(release: FlowRelease, view: TripsView, pairs: Pairs | None = None) -> Tops:
+def tops_of(release: FlowRelease, view: TripsMapSettings, pairs: Pairs | None = None) -> ScaleTops:
     """The tops of the scales of one map.
 
     Args:
@@ -611,13 +613,13 @@ def tops_of(release: FlowRelease, view: TripsView, pairs: Pairs | None = None) -
         view: the settings of the map.
         pairs: of that view, if they are known already; only their released numbers are used.
     """
-    trips, arcs = released_most(pairs_of(release, view, None) if pairs is None else pairs, view)
+    trips, arcs = released_scale(pairs_of(release, view, None) if pairs is None else pairs, view)
     sides = released_totals(release, view.level)
     shade, size = max(map(shade_top, sides)), max(map(size_top, sides))
-    return Tops(trips=trips, arcs=arcs, error=error_top(release, view.level), shade=shade, size=size)
+    return ScaleTops(trips=trips, arcs=arcs, error=error_top(release, view.level), shade=shade, size=size)
 
 
-def shared_tops(several: Sequence[Tops]) -> Tops:
+def shared_tops(several: Sequence[ScaleTops]) -> ScaleTops:
     """The largest top of each scale, so that the same look means the same number on several maps."""
     trips, arcs, error, shade, size = (max(each) for each in zip(*map(astuple, several), strict=True))
-    return Tops(trips=trips, arcs=arcs, error=error, shade=shade, size=size)
+    return ScaleTops(trips=trips, arcs=arcs, error=error, shade=shade, size=size)

@@ -26,8 +26,10 @@ def asked(questions):
 
     from dpviz.app import cached  # noqa: PLC0415
 
-    told = [cached.counted(cached.digest_of(content), "homes.csv", content, domain, options) for content, domain, options in questions]
-    seen = [cached.inspected(cached.digest_of(content), "homes.csv", content).columns for content, *_ in questions]
+    told = [
+        cached.count_points_file(cached.digest_of(content), "homes.csv", content, domain, options) for content, domain, options in questions
+    ]
+    seen = [cached.inspect_points_file(cached.digest_of(content), "homes.csv", content).columns for content, *_ in questions]
     streamlit.session_state["told"], streamlit.session_state["seen"] = told, seen
 
 
@@ -75,7 +77,7 @@ def test_what_a_file_says_of_itself_follows_its_content():
 
 
 def test_a_file_keeps_its_ending_but_not_its_folder():
-    assert cached.named("some/where/homes.csv", b"1").name == "homes.csv"
+    assert cached.named_file("some/where/homes.csv", b"1").name == "homes.csv"
 
 
 def decorators():

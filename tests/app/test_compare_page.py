@@ -12,7 +12,7 @@ from dpviz.app.compare import state as compare_state
 from dpviz.app.compare.page import FOUND, TABS, pick
 from dpviz.app.compare.state import COMPARE, JOB, CompareConfig, pickable
 from dpviz.app.points_state import Config
-from dpviz.app.session import from_query, to_query
+from dpviz.app.session import read_link, to_query
 from dpviz.app.study_job import DONE, RUNNING, STOPPED, StudyJob
 from dpviz.errors import SettingError
 from dpviz.mechanisms import Identity, Quadtree
@@ -122,7 +122,7 @@ class TestLinks:
         config = CompareConfig(
             mechanisms=("quadtree", "htf"), settings={"quadtree": {"height": [4, 6]}}, low=0.2, repeats=5, picked=(("HTF", 0.5),)
         )
-        assert from_query(CompareConfig, to_query(config)) == config
+        assert read_link(CompareConfig, to_query(config)) == config
         assert "source" not in to_query(CompareConfig(source="own"))
 
     @pytest.mark.parametrize(
@@ -135,10 +135,10 @@ class TestLinks:
         ],
     )
     def test_what_makes_no_sense_is_the_default(self, query):
-        assert from_query(CompareConfig, query) == CompareConfig()
+        assert read_link(CompareConfig, query) == CompareConfig()
 
     def test_mechanisms_and_samples_of_the_other_kind_are_passed_over(self):
-        config = from_query(CompareConfig, {"kind": "Trips", "mechanisms": '["quadtree"]', "sample": "la_residents"})
+        config = read_link(CompareConfig, {"kind": "Trips", "mechanisms": '["quadtree"]', "sample": "la_residents"})
         assert config.chosen == compare_state.FAMILY["Trips"].usual
         assert config.chosen_sample == "northeast_commuters"
         assert [mechanism.key for mechanism in config.built().values()] == ["top_down", "flat_gaussian", "stability_histogram"]

@@ -4,8 +4,8 @@ from threading import Event
 
 import pytest
 
-from dpviz.app.counting_job import DONE, FAILED, RUNNING, STOPPED, CountingJob, Counts
-from dpviz.data.counting.job import cancelled
+from dpviz.app.counting_job import DONE, FAILED, RUNNING, STOPPED, CountingJob, SessionCounts
+from dpviz.data.counting.job import cancellation
 from dpviz.errors import InputError
 
 FOUND = object()
@@ -20,7 +20,7 @@ def made(work, key="a"):
 
 def until_stopped(watch):
     assert watch.cancel.wait(30)
-    raise cancelled()
+    raise cancellation()
 
 
 def raising(error):
@@ -73,7 +73,7 @@ def test_a_stopped_count_has_ended_and_found_nothing():
 
 
 def test_a_count_of_other_files_ends_the_one_that_runs():
-    counts = Counts()
+    counts = SessionCounts()
     first = counts.take("points", CountingJob("a", until_stopped))
     assert counts.of("points", "a") is first
     assert counts.of("trips", "b") is None
@@ -84,7 +84,7 @@ def test_a_count_of_other_files_ends_the_one_that_runs():
 
 
 def test_the_last_two_are_kept_and_those_of_pages_apart():
-    counts = Counts()
+    counts = SessionCounts()
     for key in "abc":
         counts.take("points", CountingJob(key, lambda _: FOUND)).wait()
     assert [counts.of("points", key) is not None for key in "abc"] == [False, True, True]
@@ -94,7 +94,7 @@ def test_the_last_two_are_kept_and_those_of_pages_apart():
 
 
 def test_letting_go_ends_everything():
-    counts = Counts()
+    counts = SessionCounts()
     jobs = [counts.take(page, CountingJob("a", until_stopped)) for page in ("points", "trips")]
     counts.let_go()
     for job in jobs:

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from dpviz.app.points_state import Config, from_query, to_query
+from dpviz.app.points_state import Config, read_link, to_query
 from tests.app.walk import (
     CURATE,
     FLIGHTS,
@@ -98,7 +98,7 @@ def test_epsilon_is_what_was_typed_exactly(text, meant):
     fine(press_draw(fine(app)))
     assert drawn(app).release.receipt.total.epsilon == meant
     assert account().spent["epsilon"] == meant
-    assert from_query(Config, to_query(app.session_state["config"])).budget().epsilon == meant
+    assert read_link(Config, to_query(app.session_state["config"])).budget().epsilon == meant
 
 
 def test_trips_are_paid_exactly_too():

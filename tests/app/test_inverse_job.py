@@ -10,7 +10,7 @@ from dpviz.app.inverse_job import InverseJob
 from dpviz.app.study_job import Keeper
 from dpviz.errors import SettingError
 from dpviz.mechanisms import Identity, Quadtree
-from dpviz.publishing.dry_run import Answer, Wanted
+from dpviz.publishing.dry_run import FoundEpsilon, WantedError
 
 PATIENCE = 60
 BOTH = {"tree": Quadtree(height=2), "cells": Identity()}
@@ -27,7 +27,7 @@ def gate(monkeypatch):
             look()
         if wanted.error < 1:
             raise SettingError("no good")
-        return Answer(epsilon=0.5, error=1.0, note="found")
+        return FoundEpsilon(epsilon=0.5, error=1.0, note="found")
 
     monkeypatch.setattr(inverse_job, "wanted_epsilon", search)
     yield opened
@@ -35,7 +35,7 @@ def gate(monkeypatch):
 
 
 def job(error=2.0):
-    return InverseJob("asked", None, BOTH, Wanted(error=error, level=1))
+    return InverseJob("asked", None, BOTH, WantedError(error=error, level=1))
 
 
 def test_answers_come_in_order_and_the_search_says_where_it_is(gate):

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.app.learn_page import describe
-from dpviz.app.session import from_query
+from dpviz.app.session import read_link
 from dpviz.lessons import LESSONS
 from dpviz.lessons.lesson import MOST_DRAWS
 from dpviz.lessons.split import HEIGHT, PRESETS, SOURCES
@@ -136,7 +136,7 @@ class TestAddress:
         stop = stop_of(key)
         for text in HOSTILE:
             link = {rule.name: text for rule in stop.rules()}
-            found = from_query(stop, {**link, "stop": key, "other": text})
+            found = read_link(stop, {**link, "stop": key, "other": text})
             assert found == stop()
         app = fine(learn_app(stop=key, **{rule.name: "<script>" for rule in stop.rules()}))
         assert settings(app) == stop()

@@ -54,13 +54,13 @@ def bars(app):
 def unpaid():
     import streamlit as st  # noqa: PLC0415 - only this function's text runs
 
-    from dpviz.app.points_data import data_controls  # noqa: PLC0415
+    from dpviz.app.points_data import points_controls  # noqa: PLC0415
     from dpviz.app.points_state import CURATE, Config, draw  # noqa: PLC0415
     from dpviz.errors import RefusedError  # noqa: PLC0415
 
     st.session_state["config"] = Config(mode=CURATE, sample="gaussian_cluster", size=1000, order=5)
     try:
-        draw(data_controls())
+        draw(points_controls())
     except RefusedError as error:
         st.session_state["said"] = str(error)
 
@@ -230,13 +230,13 @@ class TestRefusals:
 
     def test_a_draw_that_another_session_forestalled_is_refused_and_not_made(self, monkeypatch):
         app = press_draw(name_dataset(uploaded(), cap=1.0))
-        release, real = drawn(app).release, publish.open_account
+        release, real = drawn(app).release, publish.check_order
 
         def forestalled(order, ledger):
             ledger.spend("Homes 1", PureBudget("0.3"), mechanism="quadtree")
             return real(order, ledger)
 
-        monkeypatch.setattr(publish, "open_account", forestalled)
+        monkeypatch.setattr(publish, "check_order", forestalled)
         app = press_draw(app)
         assert "left: epsilon 0.2" in errors(app)
         assert drawn(app).release is release

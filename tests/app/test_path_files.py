@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpviz.app import files as path_controls
-from dpviz.data.counting.job import cancelled
+from dpviz.data.counting.job import cancellation
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.config import from_tables
 from dpviz.publishing.private_data import open_data, open_frame
@@ -141,7 +141,7 @@ def test_large_files_are_counted_in_the_background_and_can_be_cancelled(homes, m
         asked.append(watch)
         watch.at(0.25)
         assert watch.cancel.wait(60)
-        raise cancelled()
+        raise cancellation()
 
     counted = path_controls.count_files
     monkeypatch.setattr(path_controls, "SMALL", 0)

@@ -15,7 +15,7 @@ from dpviz.app.points_state import (
     SOURCES,
     Config,
 )
-from dpviz.app.session import from_query, to_query
+from dpviz.app.session import read_link, to_query
 from dpviz.mechanisms import POINT_FAMILY, Quadtree
 from dpviz.mechanisms.base import Settings
 from dpviz.samples.points import SAMPLES
@@ -91,7 +91,7 @@ def configs(draw):
 @example({"settings": '{"weights":[[1]],"split":{}}'})
 @example({"order": "20"})
 def test_any_link_gives_a_configuration_that_can_be_built(query):
-    config = from_query(Config, query)
+    config = read_link(Config, query)
     assert isinstance(config.built(), Settings)
     assert config.source == "sample"
     assert config.mode in ("Teach", "Curate")
@@ -106,7 +106,7 @@ def test_any_link_gives_a_configuration_that_can_be_built(query):
 
 @given(configs())
 def test_a_link_brings_back_what_it_was_made_from(config):
-    again = from_query(Config, to_query(config))
+    again = read_link(Config, to_query(config))
     assert again == config
     assert again.built() == config.built()
     assert again.same_draw(config)
@@ -117,23 +117,23 @@ def test_a_link_holds_parameters_only(config, source):
     query = to_query(replace(config, source=source))
     assert set(query) <= set(NAMES) - {"source"}
     assert all(isinstance(value, str) for value in query.values())
-    assert from_query(Config, query).source == "sample"
-    assert from_query(Config, query | {"source": source, "path": "/etc/passwd"}).source == "sample"
+    assert read_link(Config, query).source == "sample"
+    assert read_link(Config, query | {"source": source, "path": "/etc/passwd"}).source == "sample"
 
 
 def test_the_usual_page_has_an_empty_link():
     assert to_query(Config()) == {}
-    assert from_query(Config, {}) == Config()
+    assert read_link(Config, {}) == Config()
 
 
 def test_one_bad_parameter_does_not_cost_the_others():
-    config = from_query(Config, {"epsilon": "nan", "order": "7", "mode": "curate", "mechanism": "identity", "settings": '{"order":99}'})
+    config = read_link(Config, {"epsilon": "nan", "order": "7", "mode": "curate", "mechanism": "identity", "settings": '{"order":99}'})
     assert config == Config(order=7, mechanism="identity")
 
 
 def test_custom_weights_travel():
     config = Config(settings={"height": 2, "split": "custom", "weights": (0.0, 0.25, 0.75)})
-    assert from_query(Config, to_query(config)).built() == Quadtree(height=2, split="custom", weights=(0.0, 0.25, 0.75))
+    assert read_link(Config, to_query(config)).built() == Quadtree(height=2, split="custom", weights=(0.0, 0.25, 0.75))
 
 
 @pytest.mark.parametrize("change", [{"zoom": 3}, {"shown": SHOWN[1]}])

@@ -32,11 +32,11 @@ TRIPS = FLIGHTS | {"mode": "Curate"}
 def saved(app, key="config"):
     """What the button would hand out, with a curator's name filled in."""
     data, how = app.session_state[f"loaded {key}"]
-    from dpviz.app.ledger import Purse  # noqa: PLC0415
+    from dpviz.app.ledger import Funding  # noqa: PLC0415
     from dpviz.privacy.ledger import Ledger  # noqa: PLC0415
 
-    known = Ledger().recognised(data.marks)
-    purse = Purse(name=known.name, cap=None, account=known, problem=None)
+    known = Ledger().find_by_fingerprints(data.marks)
+    purse = Funding(name=known.name, cap=None, account=known, problem=None)
     return configuration(data, how.built(), how.budget(), purse).replace('curator = ""', 'curator = "City office"')
 
 

@@ -6,7 +6,7 @@ import pytest
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 
 from dpviz.app.points_state import POINTS
-from dpviz.app.session import Press, shelf
+from dpviz.app.session import Press, result_slot
 from dpviz.app.trips_state import TRIPS
 from dpviz.errors import DpvizError
 from dpviz.privacy.entropy import Entropy
@@ -112,7 +112,7 @@ class TestPress:
 def test_a_shelf_holds_the_last(monkeypatch):
     state = {}
     monkeypatch.setattr("dpviz.app.session.st.session_state", state)
-    place = shelf("some", 2)
+    place = result_slot("some", 2)
     place.extend("abc")
-    assert shelf("some", 2) is place
+    assert result_slot("some", 2) is place
     assert list(state["some"]) == ["b", "c"]

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dpviz.app import cached, trips_state
-from dpviz.app.session import from_query
+from dpviz.app.session import read_link
 from dpviz.app.trips_tabs import NAMES
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import FLOW_MECHANISMS
@@ -235,7 +235,7 @@ class TestControls:
     @pytest.mark.parametrize("link", [{"level": "99"}, {"top": "0"}, {"delta": "2"}, {"settings": '{"dial":-1}'}, {"beside": "x"}])
     def test_a_link_that_makes_no_sense_falls_back(self, link):
         good(trips_app(link))
-        assert trips_state.TripsConfig() == from_query(trips_state.TripsConfig, link | {"sample": "nothing"})
+        assert trips_state.TripsConfig() == read_link(trips_state.TripsConfig, link | {"sample": "nothing"})
 
     def test_an_upload_is_asked_for(self):
         app = trips_app()

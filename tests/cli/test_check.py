@@ -16,9 +16,9 @@ from dpviz.errors import DpvizError, InputError
 from dpviz.mechanisms import Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.ledger import Ledger
-from dpviz.publishing.private_data import marks_of
-from dpviz.publishing.publish import Order, Words, publish
-from dpviz.release.files import zipped
+from dpviz.publishing.private_data import fingerprints_of
+from dpviz.publishing.publish import Order, PublicationTexts, publish
+from dpviz.release.files import zip_release
 from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
 
@@ -138,14 +138,19 @@ def released(tmp_path_factory):
     flows = load_flow_sample("northeast_commuters")
     orders = {
         "points": Order(
-            data=crowd, mechanism=Quadtree(height=2), budget=PureBudget(1), dataset="a", marks=marks_of(crowd), cap=PureBudget(1)
+            data=crowd, mechanism=Quadtree(height=2), budget=PureBudget(1), dataset="a", marks=fingerprints_of(crowd), cap=PureBudget(1)
         ),
         "trips": Order(
-            data=flows, mechanism=TopDown(), budget=ApproxBudget(1, "1e-8"), dataset="b", marks=marks_of(flows), cap=ApproxBudget(1, "1e-8")
+            data=flows,
+            mechanism=TopDown(),
+            budget=ApproxBudget(1, "1e-8"),
+            dataset="b",
+            marks=fingerprints_of(flows),
+            cap=ApproxBudget(1, "1e-8"),
         ),
     }
     for name, order in orders.items():
-        publish(order, Words(name=name, curator="The town", folder=folder / name, formats=("geoparquet",)), ledger)
+        publish(order, PublicationTexts(name=name, curator="The town", folder=folder / name, formats=("geoparquet",)), ledger)
     return folder
 
 
@@ -155,13 +160,13 @@ def test_a_release_is_verified_as_folder_and_as_zip(released, tmp_path, name, me
     assert (found["kind"], found["of"], found["mechanism"]) == ("release", name, mechanism)
     assert found["numbers"] > 0
     assert "Verified" in lines(found)[-1]
-    (tmp_path / "packed.zip").write_bytes(zipped(released / name))
+    (tmp_path / "packed.zip").write_bytes(zip_release(released / name))
     assert check(tmp_path / "packed.zip") == found
 
 
 def test_a_changed_release_is_refused(released, tmp_path):
     packed = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(zipped(released / "points"))) as source, zipfile.ZipFile(packed, "w") as target:
+    with zipfile.ZipFile(io.BytesIO(zip_release(released / "points"))) as source, zipfile.ZipFile(packed, "w") as target:
         for name in source.namelist():
             target.writestr(name, source.read(name) + (b" " if name.endswith(".parquet") else b""))
     (tmp_path / "packed.zip").write_bytes(packed.getvalue())

@@ -37,8 +37,8 @@ class Gone(io.StringIO):
 def test_closed_streams_stop_nothing(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Gone())
     console.say("Drawing.")
-    assert console.complain(KeyboardInterrupt(), as_json=True) == 130
-    assert console.complain(ValueError(), as_json=False) == 2
+    assert console.report_error(KeyboardInterrupt(), as_json=True) == 130
+    assert console.report_error(ValueError(), as_json=False) == 2
 
 
 @POSIX

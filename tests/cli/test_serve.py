@@ -10,7 +10,7 @@ import tomllib
 import pytest
 
 from dpviz.bundled import app_script
-from dpviz.cli.serve import check_port, command, settings_of, without_settings
+from dpviz.cli.serve import check_port, command, settings_of, without_streamlit_variables
 from dpviz.errors import DpvizError, SettingError
 
 SETTINGS = tomllib.loads((app_script().parent / ".streamlit" / "config.toml").read_text("utf-8"))
@@ -60,7 +60,7 @@ def test_hostile_settings_at_home_in_the_folder_and_in_the_environment_change_no
     ran = subprocess.run(
         [sys.executable, "-c", PROBE, *words[words.index("dpviz.app.server") + 1 :]],
         cwd=tmp_path,
-        env=without_settings({**os.environ, **hostile, "USERPROFILE": str(tmp_path)}),
+        env=without_streamlit_variables({**os.environ, **hostile, "USERPROFILE": str(tmp_path)}),
         capture_output=True,
         text=True,
         check=True,
@@ -88,7 +88,9 @@ def test_every_setting_but_the_theme_is_passed(name, value):
 
 
 def test_other_variables_stay():
-    assert without_settings({"STREAMLIT_SERVER_PORT": "1", "DPVIZ_LEDGER": "a", "streamlit_theme_base": "b"}) == {"DPVIZ_LEDGER": "a"}
+    assert without_streamlit_variables({"STREAMLIT_SERVER_PORT": "1", "DPVIZ_LEDGER": "a", "streamlit_theme_base": "b"}) == {
+        "DPVIZ_LEDGER": "a"
+    }
 
 
 def test_a_port_in_use_is_reported_in_one_line():

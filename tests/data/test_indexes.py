@@ -12,7 +12,7 @@ from dpviz.data import indexes
 from dpviz.data.indexes import Cells, CornerCounts, CurveCells, NodeCells
 from dpviz.data.points import PointCounts
 from dpviz.space.domain import Domain
-from dpviz.space.morton import places
+from dpviz.space.morton import cells_at
 
 Slow = list[list[tuple[int, int, int]]]
 """(column, row, count) of the cells of each node, in no particular order."""
@@ -141,7 +141,7 @@ def test_the_records_of_every_node_of_every_depth_are_those_of_its_cells(order, 
     cells = CurveCells.of(PointCounts.from_matrix(matrix))
     for depth in range(order + 1):
         nodes, width = np.arange(4**depth), side >> depth
-        column, row = places(nodes)
+        column, row = cells_at(nodes)
         wanted = matrix.reshape(1 << depth, width, 1 << depth, width).sum((1, 3))[row, column]
         np.testing.assert_array_equal(cells.records(nodes, depth), wanted)
         some = rng.permutation(nodes)[:7]

@@ -10,7 +10,7 @@ import pytest
 
 from dpviz.errors import BudgetError, SettingError
 from dpviz.evaluation import audits
-from dpviz.evaluation.audits import EPSILON, WORST, audit_all, audit_budget, audit_mechanism, audited
+from dpviz.evaluation.audits import EPSILON, WORST, audit_all, audit_budget, audit_mechanism, audit_targets
 from dpviz.mechanisms import (
     FLOW_MECHANISMS,
     POINT_MECHANISMS,
@@ -36,7 +36,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.consistency import Spread
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import exact_medians
-from dpviz.privacy.node_values import brought_inside
+from dpviz.privacy.node_values import move_inside
 from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, rounded_laplace
 from tests.often import often
 
@@ -72,7 +72,7 @@ QUICK = ("quadtree", "privelet", "stability_histogram")
 @pytest.mark.parametrize("keys", [QUICK, pytest.param((*POINT_MECHANISMS, *FLOW_MECHANISMS), marks=pytest.mark.slow)], ids=["some", "all"])
 def test_mechanisms_pass_a_short_audit(keys):
     rows: list[str] = []
-    defaults = {key: audited()[key] for key in keys}
+    defaults = {key: audit_targets()[key] for key in keys}
     table = audit_all(defaults, plan=AuditPlan(runs=100), progress=lambda done, of, name: rows.append(f"{done} of {of}: {name}"))
     assert table["passed"].all()
     assert set(table["tests"]) == {len(table)}
@@ -86,7 +86,7 @@ def test_mechanisms_pass_a_short_audit(keys):
 def test_every_mechanism_and_variant_passes_a_long_audit_that_sees_much_of_what_plain_counts_spend():
     table = audit_all(plan=AuditPlan(runs=500)).set_index("mechanism")
     assert table["passed"].all()
-    assert set(table["tests"]) == {len(audited())}
+    assert set(table["tests"]) == {len(audit_targets())}
     assert (table.loc[[*SIMPLE, "uniform_grid of 4"], "lower_bound"] > 0.4 * EPSILON).all()
     assert table.loc["stability_histogram, add or remove", "lower_bound"] > 0.5 * EPSILON
 
@@ -137,7 +137,7 @@ def widened(nodes, budget, entropy, contributions=1, *, outside="nearest"):
     xi = smooth._xi(budget, 1)
     sensitivity = smooth.smooth_sensitivity(nodes, xi / contributions) * math.exp(xi - xi / contributions)
     noise = rounded_laplace(sensitivity * 2 / float(budget.epsilon), nodes.high.astype(np.int64) - nodes.low, entropy)
-    return brought_inside(nodes, smooth._medians(nodes).value + noise + 1, outside)
+    return move_inside(nodes, smooth._medians(nodes).value + noise + 1, outside)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +194,7 @@ def test_planted_faults_are_caught(monkeypatch, fault):
 
 @pytest.mark.parametrize("planted", [False, True])
 def test_smooth_medians_that_forget_that_a_person_is_in_many_nodes_are_caught(monkeypatch, planted):
-    mechanism = audited()["kdtree, smooth-sensitivity"]
+    mechanism = audit_targets()["kdtree, smooth-sensitivity"]
     budget = audit_budget(mechanism)
     if planted:
         monkeypatch.setattr(kdtree, "smooth_medians", widened)
@@ -303,7 +303,7 @@ def test_two_processes_find_what_one_finds():
 
 @pytest.mark.parametrize("key", [*POINT_MECHANISMS, *FLOW_MECHANISMS])
 def test_every_mechanism_that_takes_several_records_is_audited_on_a_person_in_several_cells(key):
-    mechanism = audited()[key]
+    mechanism = audit_targets()[key]
     pairs = mechanism.audit_pairs(audit_budget(mechanism))
     assert any(pair.words.startswith("a person's") and ("(0, 0): 1" in pair.words or "on 2 pair(s)" in pair.words) for pair in pairs) == (
         key != "stability_histogram"

@@ -12,7 +12,7 @@ from dpviz.errors import BudgetError, InputError, RefusedError, SettingError
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.metrics import workload_errors
-from dpviz.evaluation.rows import rows_of
+from dpviz.evaluation.rows import make_rows
 from dpviz.evaluation.study import Run, Study, trip_figures
 from dpviz.mechanisms import FlatGaussian, Identity, Kdtree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget
@@ -71,7 +71,7 @@ def test_rows_come_one_by_one_and_nothing_runs_ahead():
 def test_figures_of_points_are_those_of_the_metrics():
     which = study()
     run = Run(label="tree", mechanism=Quadtree(height=3), budget=PureBudget(10**6), repeat=1)
-    (row,) = rows_of(which, run)
+    (row,) = make_rows(which, run)
     release = Quadtree(height=3).release(CROWD, run.budget, Entropy.seeded(1))
     errors = workload_errors(release, CROWD, random_rectangles(PLANE, 30, 7))
     assert row["mae"] == pytest.approx(errors.mae)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpviz.data.points import PointCounts
-from dpviz.evaluation.split_objective import closing_in, objective_curve, objectives
+from dpviz.evaluation.split_objective import objective_curve, run_without_noise, split_objectives
 from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.htf import UNITS, SplitCells, Splitting, by_rounds
 from dpviz.privacy.budget import PureBudget
@@ -27,12 +27,12 @@ def test_it_is_the_objective_that_htf_splits_by(across, density):
     points = PointCounts.from_matrix(crowd(density))
     cells = SplitCells.of(points)
     slow = [int(cells.objective(np.array([across]), np.array([line]))[0]) / UNITS for line in range(1, 32)]
-    assert objectives(points, across=across)[1:-1] == pytest.approx(slow, abs=2 / UNITS)
+    assert split_objectives(points, across=across)[1:-1] == pytest.approx(slow, abs=2 / UNITS)
 
 
 def test_both_ends_are_the_domain_as_one_part():
     matrix = crowd(3.0)
-    value = objectives(PointCounts.from_matrix(matrix))
+    value = split_objectives(PointCounts.from_matrix(matrix))
     assert value[0] == value[-1] == pytest.approx(np.abs(matrix - matrix.mean()).sum())
 
 
@@ -43,7 +43,7 @@ def test_it_closes_in_as_the_mechanism_does_when_the_noise_is_gone(rounds, side)
         points = PointCounts.from_matrix(crowd(2.0, side, seed))
         counter = NoisyCounts(points=points, entropy=Entropy.seeded(1))
         nodes = Splitting(counter=counter, cells=SplitCells.of(points), across=np.array([True]), epsilon=PureBudget(10**9).epsilon, level=1)
-        visited, last = closing_in(objectives(points), rounds)
+        visited, last = run_without_noise(split_objectives(points), rounds)
         assert [last] == by_rounds(nodes, rounds).tolist()
         assert len(visited) == len(set(visited.tolist())) <= 2 * rounds + 1
         assert last in visited
@@ -54,7 +54,7 @@ def test_a_full_and_an_empty_side_part_where_they_meet():
     matrix = np.zeros((16, 16), int)
     matrix[:, 6:] = 50
     curve = objective_curve(PointCounts.from_matrix(matrix), BUDGET)
-    assert (curve.best, curve.least, curve.closes_in_on) == (6, 0.0, 6)
+    assert (curve.best, curve.least, curve.last_visited) == (6, 0.0, 6)
     assert curve.unsplit > 0
     assert curve.visited.tolist() == [8, 4, 12, 6, 10, 5, 7]
     assert curve.lines.tolist() == list(range(1, 16))

@@ -8,7 +8,7 @@ from scipy import stats
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.flow_metrics import evaluate_flows
 from dpviz.evaluation.metrics import error_by_size, evaluate
-from dpviz.evaluation.rows import rows_of
+from dpviz.evaluation.rows import make_rows
 from dpviz.evaluation.study import group_by_size, trip_figures, with_true_counts
 from dpviz.evaluation.tables import frontier, summary, tidy
 from dpviz.mechanisms import ExactKdtree, Identity, Quadtree, TopDown
@@ -63,7 +63,7 @@ def test_every_row_says_that_it_comes_from_a_simulation_also_one_of_an_older_tab
 def test_zooms_are_those_of_the_evaluation():
     which = study(workloads=("zooms",), repeats=1)
     run = which.runs()[0]
-    found = pd.DataFrame(rows_of(which, run))
+    found = pd.DataFrame(make_rows(which, run))
     expected = evaluate(which.release(run), CROWD).by_zoom
     assert found["workload"].tolist() == [f"zoom {zoom}" for zoom in range(5)]
     assert found["mae"].to_numpy() == pytest.approx(expected["mae"].to_numpy())
@@ -73,7 +73,7 @@ def test_zooms_are_those_of_the_evaluation():
 def test_sizes_are_those_of_the_evaluation():
     which = study(workloads=("sizes",), repeats=1, mechanisms={"cells": Identity()})
     run = which.runs()[0]
-    found, release = pd.DataFrame(rows_of(which, run)), which.release(run)
+    found, release = pd.DataFrame(make_rows(which, run)), which.release(run)
     expected = error_by_size(CROWD.blocks(4).ravel(), release.blocks(4).ravel())
     assert found["workload"].tolist() == ["size 0", "size 1-9"]
     assert found["mae"].to_numpy() == pytest.approx(expected["mae"].to_numpy())
@@ -94,7 +94,7 @@ def test_errors_of_points_come_apart():
 
 def test_errors_of_trips_come_apart_and_add_up():
     which = study(data=COMMUTERS, mechanisms={"top": TopDown()}, epsilons=("0.1",), delta="1e-8", repeats=1, workloads=("levels", "sizes"))
-    rows = pd.DataFrame(rows_of(which, which.runs()[0])).set_index("workload")
+    rows = pd.DataFrame(make_rows(which, which.runs()[0])).set_index("workload")
     assert (rows["noise"] + rows["suppression"]).to_numpy() == pytest.approx(rows["mae"].to_numpy())
     assert rows.loc["county", "suppression"] > 0
     sizes = rows[rows.index.str.startswith("size")]

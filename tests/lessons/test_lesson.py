@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from dpviz.app.session import from_query
+from dpviz.app.session import read_link
 from dpviz.errors import SettingError
 from dpviz.lessons import LESSONS
 from dpviz.lessons.lesson import Lesson, ShareBar
@@ -36,7 +36,7 @@ def test_a_link_is_read_back_as_it_was_written(lesson):
         for value in rule.choices or ((rule.low, rule.high) if isinstance(rule.default, int) and rule.high is not None else ()):
             value = bool(value) if isinstance(rule.default, bool) else value  # noqa: PLW2901
             one = lesson(**{rule.name: value})
-            assert from_query(lesson, one.to_query()) == one
+            assert read_link(lesson, one.to_query()) == one
 
 
 @lessons

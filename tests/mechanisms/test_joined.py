@@ -11,7 +11,7 @@ import pytest
 
 from dpviz.__main__ import main
 from dpviz.errors import SettingError
-from dpviz.evaluation.audits import audited
+from dpviz.evaluation.audits import audit_targets
 from dpviz.mechanisms import FAMILIES, FLOW_MECHANISMS, POINT_MECHANISMS, Quadtree
 from tests.mechanisms.joined import install, installed
 from tests.publishing.configs import FLOWS, POINTS, STUDY, changed, written
@@ -60,7 +60,7 @@ def test_what_does_not_fit_is_named_at_the_first_look(tmp_path, entries, told):
 
 
 def test_the_audit_takes_it_by_its_key(joined, capsys):
-    assert {*KEYS} <= {*audited()}
+    assert {*KEYS} <= {*audit_targets()}
     for key in KEYS:
         (row,) = said(capsys, "audit", key, "--runs", 100)
         assert (row["mechanism"], row["passed"]) == (key, True)

@@ -8,7 +8,7 @@ import pytest
 
 from dpviz.__main__ import main
 from dpviz.errors import InputError, RefusedError, SettingError
-from dpviz.evaluation.audits import audit_mechanism, audited
+from dpviz.evaluation.audits import audit_mechanism, audit_targets
 from dpviz.evaluation.compare import compare
 from dpviz.evaluation.study import QUESTIONS, Study
 from dpviz.evaluation.tables import summary, tidy
@@ -73,7 +73,7 @@ def test_a_study_refuses_what_does_not_fit():
 
 
 def test_the_audit_sees_its_epsilon_and_the_command_line_takes_it(capsys):
-    assert "every_area" in audited()
+    assert "every_area" in audit_targets()
     found = audit_mechanism(EveryArea(), runs=300)
     assert found.passed
     assert found.lower_bound > 0.5

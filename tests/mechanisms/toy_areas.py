@@ -9,7 +9,7 @@ from dpviz.errors import InputError, SettingError
 from dpviz.evaluation.metrics import error_figures
 from dpviz.evaluation.study import Questions
 from dpviz.mechanisms.base import Family, LevelError, Mechanism, setting
-from dpviz.privacy.audit import Neighbours, Sight
+from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import PureBudget, require_pure
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import SIMULATION, Receipt, Step
@@ -67,7 +67,7 @@ class AreaMechanism(Mechanism[AreaCounts, Regions, AreaRelease]):
 
         def run(count):
             areas = AreaCounts(regions=regions, count=np.array(count))
-            return lambda entropy: Sight(numbers=dict(enumerate(self.release(areas, budget, entropy).count.tolist())))
+            return lambda entropy: Observation(numbers=dict(enumerate(self.release(areas, budget, entropy).count.tolist())))
 
         return [Neighbours(words="one person more", one=run([1, 0, 0]), other=run([0, 0, 0]))]
 

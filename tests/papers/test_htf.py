@@ -60,7 +60,7 @@ def test_workloads_are_the_papers(few):
 def test_errors_are_means_over_releases_and_spreads_their_deviation(few):
     asked = {"random": figures_htf.workloads(few.domain, 30)["random"]}
     cases = [({"method": "UG", "stop": None}, UniformGrid(side=8)), ({"method": "Singular", "stop": 3}, Identity(order=3))]
-    table = figures_htf.measured(few, cases, asked, 0.5, (2, 7))
+    table = figures_htf.measure_errors(few, cases, asked, 0.5, (2, 7))
     assert list(table.columns) == ["epsilon", "method", "stop", "queries", *ERRORS]
     streams = Entropy.seeded(7).spawn(4)
     slow = [workload_errors(UniformGrid(side=8).release(few, PureBudget("0.5"), each), few, asked["random"]) for each in streams[:2]]

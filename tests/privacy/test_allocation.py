@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from dpviz.errors import BudgetError
-from dpviz.privacy.allocation import PUBLISHED, STAGE_STRATEGIES, STRATEGIES, level_weights, nodes_touched, stage_weights, worst_error
+from dpviz.privacy.allocation import (
+    PUBLISHED,
+    STAGE_STRATEGIES,
+    STRATEGIES,
+    level_weights,
+    most_nodes_touched,
+    stage_weights,
+    worst_case_variance,
+)
 from dpviz.privacy.budget import GRAIN, PureBudget
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
@@ -46,7 +54,7 @@ def test_an_unknown_strategy_is_refused_and_the_known_ones_named():
     with pytest.raises(BudgetError, match=", ".join(STRATEGIES)):
         level_weights("best", 2)
     with pytest.raises(BudgetError, match="uniform and the geometric"):
-        worst_error(3, 1.0, "leaf")
+        worst_case_variance(3, 1.0, "leaf")
 
 
 def maximally_contained(tree: Tree, box: np.ndarray) -> np.ndarray:
@@ -68,14 +76,14 @@ def test_no_box_contains_more_nodes_per_level_than_lemma_2_allows():
         tree = quadtree(LATTICE, height)
         boxes = np.concatenate([random_boxes(rng, 32, 150), [[1, 1, 31, 31], [1, 0, 31, 32], [0, 0, 32, 32], [0, 0, 0, 0]]])
         found = np.array([maximally_contained(tree, box) for box in boxes])
-        assert (found <= nodes_touched(height)).all()
+        assert (found <= most_nodes_touched(height)).all()
         assert found.max() > 0
 
 
 def test_a_box_one_cell_inside_the_domain_comes_near_the_bound_of_lemma_2():
     found = maximally_contained(quadtree(LATTICE, 5), np.array([1, 1, 31, 31]))
     assert found[-1] == 4 * (32 - 2) - 4
-    assert found[-1] > nodes_touched(5)[-1] * 0.45
+    assert found[-1] > most_nodes_touched(5)[-1] * 0.45
 
 
 def geometric_epsilons(height: int, epsilon: float) -> np.ndarray:
@@ -87,9 +95,9 @@ def geometric_epsilons(height: int, epsilon: float) -> np.ndarray:
 @pytest.mark.parametrize("height", [0, 1, 2, 5, 10])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_worst_errors_are_twice_nodes_over_squared_epsilons_added_over_levels(height, epsilon):
-    nodes = nodes_touched(height)
-    assert worst_error(height, epsilon, "uniform") == pytest.approx((2 * nodes / (epsilon / (height + 1)) ** 2).sum())
-    assert worst_error(height, epsilon, "geometric") == pytest.approx((2 * nodes / geometric_epsilons(height, epsilon) ** 2).sum())
+    nodes = most_nodes_touched(height)
+    assert worst_case_variance(height, epsilon, "uniform") == pytest.approx((2 * nodes / (epsilon / (height + 1)) ** 2).sum())
+    assert worst_case_variance(height, epsilon, "geometric") == pytest.approx((2 * nodes / geometric_epsilons(height, epsilon) ** 2).sum())
 
 
 @pytest.mark.parametrize("height", [2, 6])
@@ -97,18 +105,18 @@ def test_no_other_split_has_a_smaller_bound_than_the_geometric_one(height):
     rng = np.random.default_rng(2)
     for _ in range(200):
         other = geometric_epsilons(height, 1.0) * np.exp(rng.normal(0, 0.3, height + 1))
-        assert (2 * nodes_touched(height) / (other / other.sum()) ** 2).sum() >= worst_error(height, 1.0, "geometric")
+        assert (2 * most_nodes_touched(height) / (other / other.sum()) ** 2).sum() >= worst_case_variance(height, 1.0, "geometric")
 
 
 def test_the_geometric_bound_grows_much_slower_than_the_uniform_one():
-    ratios = [worst_error(height, 1.0, "uniform") / worst_error(height, 1.0, "geometric") for height in range(5, 11)]
+    ratios = [worst_case_variance(height, 1.0, "uniform") / worst_case_variance(height, 1.0, "geometric") for height in range(5, 11)]
     assert all(ratio > 1.2 for ratio in ratios)
     assert ratios == sorted(ratios)
-    assert worst_error(10, 1.0, "uniform") / 16 == pytest.approx(121 * 2047)
+    assert worst_case_variance(10, 1.0, "uniform") / 16 == pytest.approx(121 * 2047)
 
 
 def test_the_second_bound_of_lemma_3_is_too_small_from_height_2_on():
-    holds = [worst_error(height, 1.0, "geometric") <= 2 ** (height + 7) for height in range(12)]
+    holds = [worst_case_variance(height, 1.0, "geometric") <= 2 ** (height + 7) for height in range(12)]
     assert holds == [True, True] + [False] * 10
 
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dpviz.errors import BudgetError, SettingError
-from dpviz.privacy.audit import AuditPlan, AuditResult, Neighbours, Sight, audit, declared, lower_bound
+from dpviz.privacy.audit import AuditPlan, AuditResult, Neighbours, Observation, audit, declared_guarantee, lower_bound
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace
@@ -18,7 +18,9 @@ from dpviz.privacy.noise import discrete_laplace
 def pair(release, **options) -> Neighbours:
     """A mechanism that sees one number, run on 1 and on 0."""
     return Neighbours(
-        words="1 or 0", one=lambda e: Sight(numbers=release(1, e), **options), other=lambda e: Sight(numbers=release(0, e), **options)
+        words="1 or 0",
+        one=lambda e: Observation(numbers=release(1, e), **options),
+        other=lambda e: Observation(numbers=release(0, e), **options),
     )
 
 
@@ -156,13 +158,13 @@ def test_delta_is_allowed_for_and_no_more():
 
 
 def test_a_rho_is_read_as_the_epsilon_that_it_implies():
-    assert declared(PureBudget("1/3")) == (1 / 3, 0)
-    assert declared(ApproxBudget(2, "1e-3")) == (2, 1e-3)
-    epsilon, delta = declared(ZcdpBudget("0.1"))
+    assert declared_guarantee(PureBudget("1/3")) == (1 / 3, 0)
+    assert declared_guarantee(ApproxBudget(2, "1e-3")) == (2, 1e-3)
+    epsilon, delta = declared_guarantee(ZcdpBudget("0.1"))
     assert delta == 0.01
     assert ApproxBudget(epsilon, delta).to_zcdp().rho == pytest.approx(0.1, rel=1e-6)
     with pytest.raises(BudgetError, match="PureBudget"):
-        declared(1.0)
+        declared_guarantee(1.0)
 
 
 def test_more_tests_together_ask_more_of_each_and_the_same_seed_says_the_same():

@@ -9,7 +9,7 @@ import pytest
 
 from dpviz.privacy import inversion
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.inversion import coins, rounded_exponential
+from dpviz.privacy.inversion import rounded_exponential, toss_coins
 from dpviz.privacy.noise import rounded_laplace
 from tests.laws import SEEDED, SYSTEM, p_of_counts, p_value
 
@@ -60,7 +60,7 @@ def test_no_coin_ever_contradicts_the_exact_comparison_with_its_probability(slac
         asked.add(place)
         return Decimal(true[place].numerator) / true[place].denominator
 
-    found = coins(np.array(shares), slack, exactly, stream(words, later))
+    found = toss_coins(np.array(shares), slack, exactly, stream(words, later))
     assert found.tolist() == [heads(word, later, chance) for word, chance in zip(words, true, strict=True)]
     assert 10 < len(asked) < len(words)
 
@@ -77,7 +77,7 @@ def heads(word: int, later: int, chance: Fraction) -> bool:
 @pytest.mark.parametrize("chance", ["0.03", "1/3", "0.6"])
 def test_the_distribution_is_that_of_the_digits_however_far_off_the_proposals_are(chance, slack, off):
     n, true = 4_000, Fraction(chance)
-    found = coins(np.full(n, float(true) * off), slack, lambda _: Decimal(true.numerator) / true.denominator, Entropy.seeded(2))
+    found = toss_coins(np.full(n, float(true) * off), slack, lambda _: Decimal(true.numerator) / true.denominator, Entropy.seeded(2))
     share = float(true)
     assert p_of_counts(np.bincount(found.astype(int), minlength=2), np.array([1 - share, share])) > SEEDED
 
@@ -88,14 +88,14 @@ def test_a_coin_is_drawn_on_while_its_bits_lie_on_the_edge():
     on_edge = [digits >> 192, digits >> 128 & 2**64 - 1, digits >> 64 & 2**64 - 1]
     for last, wanted in ((0, True), (2**64 - 1, False)):
         entropy = stream(on_edge, last)
-        assert coins(np.array([1 / 3]), 2.0**-50, lambda _: Decimal(1) / 3, entropy).tolist() == [wanted]
+        assert toss_coins(np.array([1 / 3]), 2.0**-50, lambda _: Decimal(1) / 3, entropy).tolist() == [wanted]
 
 
 def test_a_chance_of_nothing_falls_only_on_tails_and_certainty_on_heads():
     for word in (0, 1, 7, 2**40, 2**64 - 1):
-        assert coins(np.zeros(1), 2.0**-38, lambda _: Decimal(0), stream([word], 5)).tolist() == [False]
-        assert coins(np.ones(1), 2.0**-38, lambda _: Decimal(1), stream([word], 5)).tolist() == [True]
-    assert coins(np.zeros(0), 2.0**-38, lambda _: Decimal(0), stream([0])).tolist() == []
+        assert toss_coins(np.zeros(1), 2.0**-38, lambda _: Decimal(0), stream([word], 5)).tolist() == [False]
+        assert toss_coins(np.ones(1), 2.0**-38, lambda _: Decimal(1), stream([word], 5)).tolist() == [True]
+    assert toss_coins(np.zeros(0), 2.0**-38, lambda _: Decimal(0), stream([0])).tolist() == []
 
 
 def value_of(word: int, bits: int, scale: float, *, upper: bool) -> int | None:

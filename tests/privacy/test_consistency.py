@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpviz.privacy.consistency import SMALLEST_VARIANCE, Zeroing, add_up, least_squares, soft_zeroed
+from dpviz.privacy.consistency import SMALLEST_VARIANCE, Shrinkage, add_up, least_squares, shrink_small_counts
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid, quadtree
 from dpviz.space.tree import Tree
@@ -250,15 +250,15 @@ def test_small_leaves_become_0_and_are_trusted_more_and_larger_ones_stay():
     rectangles = [(0, 0, 2, 8), (2, 0, 8, 2), (2, 2, 3, 3), (3, 2, 8, 8)]
     tree = one_family(rectangles)
     noisy, variance = np.array([np.nan, -3.0, 2.0, 0.5, 2.5]), np.array([np.inf, 1.0, 4.0, 4.0, 1.0])
-    value, trust = soft_zeroed(tree, noisy, variance)
+    value, trust = shrink_small_counts(tree, noisy, variance)
     np.testing.assert_array_equal(value, [np.nan, 0, 0, 0.5, 2.5])
     np.testing.assert_allclose(trust, [np.inf, 0.3, 1.2, 4, 1])
     halfway = noisy.copy()
     halfway[[1, 2]] = [1.75, 4.0]
-    value, trust = soft_zeroed(tree, halfway, variance)
+    value, trust = shrink_small_counts(tree, halfway, variance)
     np.testing.assert_allclose(value[1:3], [1.75 / 2, 4 * 2 / 3])
     np.testing.assert_allclose(trust[1:3], [0.3 + 0.7 / 2, 4 * (0.3 + 0.7 * 2 / 3)])
-    value, trust = soft_zeroed(tree, halfway, variance, Zeroing(zero=0, full=1.75, rest=0.5))
+    value, trust = shrink_small_counts(tree, halfway, variance, Shrinkage(zero=0, full=1.75, rest=0.5))
     np.testing.assert_allclose(value[1:3], [1.75, 4.0])
     np.testing.assert_allclose(trust[1:3], [1, 4])
 
@@ -271,7 +271,7 @@ def test_zeroing_is_its_definition_leaf_by_leaf_and_leaves_inner_nodes_and_singl
     variance[tree.leaves[::3]] = np.inf
     noisy = observed(rng, tree, variance) - 18
     before = noisy.copy(), variance.copy()
-    value, trust = soft_zeroed(tree, noisy, variance)
+    value, trust = shrink_small_counts(tree, noisy, variance)
     for node in range(len(tree)):
         wanted = noisy[node], variance[node]
         if tree.children[node] == 0 and tree.cells[node] > 1 and np.isfinite(variance[node]):
@@ -288,6 +288,8 @@ def test_the_sums_above_take_up_what_zeroing_removes():
     rng, variance = np.random.default_rng(1), np.r_[0.01, np.full(4, 0.01), np.full(16, 4.0)]
     noisy = np.r_[160.0, np.full(4, 40.0), rng.normal(10, 2, 16)]
     noisy[5:9] = [40, 0.5, -1, 1]
-    plain, zeroed = (least_squares(tree, values, trust)[0] for values, trust in ((noisy, variance), soft_zeroed(tree, noisy, variance)))
+    plain, zeroed = (
+        least_squares(tree, values, trust)[0] for values, trust in ((noisy, variance), shrink_small_counts(tree, noisy, variance))
+    )
     np.testing.assert_allclose(zeroed[:5], plain[:5], rtol=0.01)
     assert np.abs(zeroed[6:9]).sum() < np.abs(plain[6:9]).sum()

@@ -10,7 +10,7 @@ from scipy import stats
 from dpviz.errors import SettingError
 from dpviz.privacy.budget import ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.false_positives import dial_threshold, discovery_threshold, gaussian_tail
+from dpviz.privacy.false_positives import discovery_threshold, gaussian_tail, stddev_threshold
 from dpviz.privacy.noise import discrete_gaussian
 
 
@@ -43,13 +43,13 @@ def test_tails_are_probabilities_that_fall():
 
 @pytest.mark.parametrize(("variance", "k", "least"), [(4, 0, 0), (4, 1, 2), (4, 1.01, 3), (Fraction(9, 4), 2, 3), (2, 1, 2), (0.01, 1, 1)])
 def test_the_threshold_is_a_number_of_standard_deviations_rounded_up(variance, k, least):
-    assert dial_threshold(variance, k) == least
+    assert stddev_threshold(variance, k) == least
 
 
 @pytest.mark.parametrize("k", [-0.1, float("nan"), float("inf")])
 def test_a_threshold_out_of_range_is_refused(k):
     with pytest.raises(SettingError, match="standard deviations"):
-        dial_threshold(1.0, k)
+        stddev_threshold(1.0, k)
 
 
 def slow_threshold(noisy: np.ndarray, variance: float, rate: float) -> int | None:

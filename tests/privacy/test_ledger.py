@@ -79,7 +79,7 @@ def test_data_are_recognised_by_any_mark_under_any_name(path):
     ledger.spend("visits", PureBudget(0.9), mechanism="quadtree")
     renamed = Ledger(path).open("holiday", [THIRD_MARK, OTHER_MARK], RECORDS)
     assert (renamed.name, renamed.left["epsilon"]) == ("visits", Fraction(1, 10))
-    assert ledger.recognised([THIRD_MARK]).name == "visits", "a new mark is learned beside a known one"
+    assert ledger.find_by_fingerprints([THIRD_MARK]).name == "visits", "a new mark is learned beside a known one"
     assert [account.name for account in ledger.accounts()] == ["visits"]
     with pytest.raises(RefusedError, match="no dataset of that name"):
         ledger.spend("holiday", PureBudget(0.1), mechanism="quadtree")
@@ -89,7 +89,7 @@ def test_new_content_under_a_known_name_stays_on_its_account(path):
     ledger = opened(path)
     ledger.spend("visits", PureBudget(0.9), mechanism="quadtree")
     assert ledger.open(" visits ", [OTHER_MARK], RECORDS).left["epsilon"] == Fraction(1, 10)
-    assert ledger.recognised([OTHER_MARK]).name == "visits"
+    assert ledger.find_by_fingerprints([OTHER_MARK]).name == "visits"
 
 
 def test_marks_or_names_that_point_to_two_accounts_are_refused(path):
@@ -98,7 +98,7 @@ def test_marks_or_names_that_point_to_two_accounts_are_refused(path):
     for action in (
         lambda: ledger.open("new", [MARK, OTHER_MARK], RECORDS),
         lambda: ledger.open("trips", [MARK], RECORDS),
-        lambda: ledger.recognised([MARK, OTHER_MARK]),
+        lambda: ledger.find_by_fingerprints([MARK, OTHER_MARK]),
     ):
         with pytest.raises(RefusedError, match="different accounts in the ledger, 'visits' and 'trips'"):
             action()
@@ -109,13 +109,13 @@ def test_marks_or_names_that_point_to_two_accounts_are_refused(path):
 def test_data_in_very_many_files_are_recognised_by_any_of_them(path):
     ledger = opened(path)
     ledger.open("visits", [MARK, *(f"{number:064x}" for number in range(100_000))], RECORDS)
-    assert ledger.recognised([OTHER_MARK, *(f"{number:064x}" for number in range(99_999, 250_000))]).name == "visits"
+    assert ledger.find_by_fingerprints([OTHER_MARK, *(f"{number:064x}" for number in range(99_999, 250_000))]).name == "visits"
 
 
 def test_unknown_data_are_not_recognised(path):
-    assert Ledger(path).recognised([MARK]) is None
+    assert Ledger(path).find_by_fingerprints([MARK]) is None
     assert not path.exists(), "asking makes no ledger"
-    assert opened(path).recognised([OTHER_MARK]) is None
+    assert opened(path).find_by_fingerprints([OTHER_MARK]) is None
 
 
 def test_marks_are_kept_under_a_key_of_each_ledger(tmp_path):
@@ -130,8 +130,8 @@ def test_what_was_published_and_looked_at_is_kept(path):
     entry = ledger.spend("visits", PureBudget(0.1), mechanism="quadtree")
     assert not ledger.account("visits").truth_seen
     ledger.published(entry, "release-1")
-    ledger.looked("visits")
-    ledger.looked("visits")
+    ledger.note_account_truth_seen("visits")
+    ledger.note_account_truth_seen("visits")
     assert Ledger(path).account("visits").truth_seen
     assert [each.published for each in ledger.entries("visits")] == ["release-1"]
     ledger.published(entry, "release-2")
@@ -143,7 +143,7 @@ def test_draws_and_datasets_that_are_not_there_are_refused(path):
     ledger = opened(path)
     for action in (
         lambda: ledger.published(1, "release-1"),
-        lambda: ledger.looked("trips"),
+        lambda: ledger.note_account_truth_seen("trips"),
         lambda: ledger.account("trips"),
         lambda: ledger.entries("trips"),
         lambda: ledger.spend("trips", PureBudget(0.1), mechanism="quadtree"),

@@ -22,7 +22,7 @@ READS = {
     "accounts": lambda ledger: ledger.accounts(),
     "account": lambda ledger: ledger.account("visits"),
     "entries": lambda ledger: ledger.entries("visits"),
-    "recognised": lambda ledger: ledger.recognised([MARK]),
+    "find_by_fingerprints": lambda ledger: ledger.find_by_fingerprints([MARK]),
     "entry": lambda ledger: ledger.entry(1),
     "seen": lambda ledger: ledger.seen([MARK]),
 }
@@ -30,9 +30,9 @@ WRITES = {
     "open": lambda ledger: ledger.open("new", ["d4" * 32], RECORDS),
     "spend": lambda ledger: ledger.spend("visits", PureBudget(0.1), mechanism="quadtree"),
     "published": lambda ledger: ledger.published(2, "release-2"),
-    "looked": lambda ledger: ledger.looked("visits"),
+    "note_account_truth_seen": lambda ledger: ledger.note_account_truth_seen("visits"),
     "pay": lambda ledger: ledger.pay("new", ["d4" * 32], RECORDS, PureBudget(0.1), mechanism="quadtree"),
-    "note_seen": lambda ledger: ledger.note_seen(["d4" * 32]),
+    "note_truth_seen": lambda ledger: ledger.note_truth_seen(["d4" * 32]),
 }
 
 
@@ -51,7 +51,7 @@ def path(tmp_path):
 def says(path):
     """All that a ledger says."""
     ledger = Ledger(path)
-    return ledger.accounts(), ledger.entries("visits"), ledger.entries("trips"), ledger.recognised([MARK])
+    return ledger.accounts(), ledger.entries("visits"), ledger.entries("trips"), ledger.find_by_fingerprints([MARK])
 
 
 def refusal(action, path):
@@ -238,7 +238,7 @@ for action in (
     lambda: ledger.open("new", [MARK.replace("a", "d")], RECORDS),
     lambda: ledger.looked("visits"),
     lambda: ledger.pay("new", [MARK.replace("a", "e")], RECORDS, PureBudget("1/10"), mechanism="quadtree"),
-    lambda: ledger.note_seen([MARK]),
+    lambda: ledger.note_truth_seen([MARK]),
 ):
     print(json.dumps(attempt(action)))
 print(json.dumps(ledger.account("visits").draws))

@@ -35,7 +35,7 @@ def test_it_opens_the_account_and_pays(ledger):
         ApproxBudget(1, "1e-6"),
     )
     assert ledger.entry(2) == (account, entry)
-    assert ledger.recognised([NEW_MARK]) == account
+    assert ledger.find_by_fingerprints([NEW_MARK]) == account
     with pytest.raises(RefusedError, match="no such draw"):
         ledger.entry(3)
 
@@ -58,7 +58,7 @@ def test_what_is_refused_leaves_no_trace(ledger, name, marks, terms, budget, err
     with pytest.raises(error):
         ledger.pay(name, marks, terms, budget, mechanism="quadtree")
     assert ledger.path.read_bytes() == before
-    assert ledger.recognised([NEW_MARK]) is None
+    assert ledger.find_by_fingerprints([NEW_MARK]) is None
     assert ledger.account("unused").terms == RECORDS
 
 
@@ -95,7 +95,7 @@ def test_a_person_that_makes_no_sense_is_refused(unit, person):
 
 def test_a_look_before_there_is_an_account_is_remembered(tmp_path):
     """Also one in another process, or one at the same file on another frame."""
-    Ledger(tmp_path / "ledger.sqlite").note_seen([MARK, OTHER_MARK])
+    Ledger(tmp_path / "ledger.sqlite").note_truth_seen([MARK, OTHER_MARK])
     ledger = Ledger(tmp_path / "ledger.sqlite")
     assert ledger.accounts() == []
     assert ledger.seen([NEW_MARK, OTHER_MARK])
@@ -107,8 +107,8 @@ def test_a_look_before_there_is_an_account_is_remembered(tmp_path):
 
 def test_a_look_afterwards_counts_for_the_account_and_for_all_its_marks(ledger):
     ledger.open("visits", [NEW_MARK], RECORDS)
-    ledger.note_seen([MARK])
-    ledger.note_seen([MARK])
+    ledger.note_truth_seen([MARK])
+    ledger.note_truth_seen([MARK])
     assert ledger.account("visits").truth_seen
     assert ledger.seen([NEW_MARK]), "the account has both marks"
     assert not ledger.account("unused").truth_seen
@@ -116,12 +116,12 @@ def test_a_look_afterwards_counts_for_the_account_and_for_all_its_marks(ledger):
 
 def test_an_account_that_was_looked_at_is_seen(ledger):
     assert not ledger.seen([MARK])
-    ledger.looked("visits")
+    ledger.note_account_truth_seen("visits")
     assert ledger.seen([MARK])
 
 
 def test_a_look_that_is_at_two_accounts_counts_for_both(ledger):
-    ledger.note_seen([MARK, OTHER_MARK])
+    ledger.note_truth_seen([MARK, OTHER_MARK])
     assert [account.truth_seen for account in ledger.accounts()] == [True, True]
 
 
@@ -130,5 +130,5 @@ def test_asking_whether_the_truth_was_seen_makes_no_ledger(tmp_path):
     assert list(tmp_path.iterdir()) == []
     for wrong in ([], ["visits.csv"]):
         with pytest.raises(DpvizError):
-            Ledger(tmp_path / "ledger.sqlite").note_seen(wrong)
+            Ledger(tmp_path / "ledger.sqlite").note_truth_seen(wrong)
     assert list(tmp_path.iterdir()) == []

@@ -36,7 +36,7 @@ def test_other_terms_are_refused_with_what_differs(path, terms, reason):
     for name, mark in (("visits", OTHER_MARK), ("other", MARK)):
         with pytest.raises(RefusedError, match=f"'visits' was opened with other terms.*{re.escape(reason)}"):
             ledger.open(name, [mark], terms)
-    assert ledger.recognised([OTHER_MARK]) is None, "a refusal leaves no mark"
+    assert ledger.find_by_fingerprints([OTHER_MARK]) is None, "a refusal leaves no mark"
 
 
 def test_an_altered_budget_buys_nothing_back(path):
@@ -81,7 +81,7 @@ def test_rows_that_no_ledger_writes_are_refused(path, table, column, value):
 
 def test_terms_may_change_as_long_as_nothing_was_drawn(path):
     ledger = opened(path)
-    ledger.looked("visits")
+    ledger.note_account_truth_seen("visits")
     with pytest.raises(RefusedError, match="would be exceeded"):
         ledger.spend("visits", PureBudget(5), mechanism="quadtree")
     account = ledger.open("visits", [MARK], PEOPLE)

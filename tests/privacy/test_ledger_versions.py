@@ -45,7 +45,7 @@ def test_everything_that_was_spent_is_there_and_reading_changes_nothing(path):
     assert [account.terms.person for account in (visits, people, unused)] == ["", None, ""]
     assert [entry.published for entry in ledger.entries("visits")] == ["release-1", None]
     assert [(entry.mechanism, entry.contributions) for entry in ledger.entries("people")] == [("top_down", 3), ("quadtree", 1)]
-    assert ledger.recognised(["b2" * 32]).name == "visits"
+    assert ledger.find_by_fingerprints(["b2" * 32]).name == "visits"
     assert ledger.seen([PEOPLE])
     assert not ledger.seen([VISITS])
     assert path.read_bytes() == before

@@ -86,7 +86,7 @@ def test_a_median_measured_against_a_rounded_half_is_caught(monkeypatch):
 def below_heads(found: NodeValues) -> np.ndarray:
     """(g,) records of its own node below each distinct place."""
     node = np.repeat(np.arange(len(found)), np.diff(found.start))
-    return np.array([found.count[(node == node[head]) & (found.value < found.value[head])].sum() for head in found.heads()])
+    return np.array([found.count[(node == node[head]) & (found.value < found.value[head])].sum() for head in found.first_entries()])
 
 
 @pytest.mark.parametrize("m", [2, 3])

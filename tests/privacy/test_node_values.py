@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dpviz.errors import InputError, SettingError
 from dpviz.privacy import node_values
-from dpviz.privacy.node_values import LARGEST_VALUE, NodeValues, brought_inside
+from dpviz.privacy.node_values import LARGEST_VALUE, NodeValues, move_inside
 from tests import nodes
 from tests.nodes import packed
 
@@ -38,7 +38,7 @@ def test_what_fits_together_is_taken():
     assert len(found) == 3
     assert found.records.tolist() == [4, 0, 5]
     assert found.middle.tolist() == [4, 1, 3]
-    assert found.heads().tolist() == [0, 2, 3, 4]
+    assert found.first_entries().tolist() == [0, 2, 3, 4]
     assert repr(found) == "NodeValues(3 nodes)"
 
 
@@ -75,7 +75,7 @@ def test_a_fall_hidden_among_falls_between_nodes_is_found():
     with pytest.raises(InputError, match="in order"):
         made(value=[3, 3, 5, 6, 5])
     rising = made(value=[3, 3, 3, 5, 6])
-    assert rising.heads().tolist() == [0, 3, 4]
+    assert rising.first_entries().tolist() == [0, 3, 4]
 
 
 def test_the_largest_values_and_32_bits_are_taken():
@@ -106,7 +106,7 @@ def test_one_node_may_be_made_of_values_in_any_order_or_none():
 def test_records_and_heads_are_those_of_each_node_alone(found, low):
     together = packed(found, low)
     assert together.records.tolist() == [sum(histogram) for histogram in found]
-    assert together.heads().tolist() == list(range(sum(count > 0 for histogram in found for count in histogram)))
+    assert together.first_entries().tolist() == list(range(sum(count > 0 for histogram in found for count in histogram)))
     assert together.middle.tolist() == [(2 * low + len(histogram)) // 2 for histogram in found]
 
 
@@ -131,10 +131,10 @@ def test_batches_are_the_nodes_in_order_with_no_more_values_than_requested_unles
 def test_lines_outside_come_to_the_nearest_line_or_the_middle():
     found = packed([(0,) * 10] * 6, low=20)
     lines = np.array([-(2**60), 20, 21, 29, 30, 2**60])
-    assert brought_inside(found, lines, "nearest").tolist() == [21, 21, 21, 29, 29, 29]
-    assert brought_inside(found, lines, "middle").tolist() == [25, 25, 21, 29, 25, 25]
+    assert move_inside(found, lines, "nearest").tolist() == [21, 21, 21, 29, 29, 29]
+    assert move_inside(found, lines, "middle").tolist() == [25, 25, 21, 29, 25, 25]
     with pytest.raises(SettingError, match="nearest, middle"):
-        brought_inside(found, lines, "beyond")
+        move_inside(found, lines, "beyond")
 
 
 def test_the_slow_helpers_of_these_tests_are_right_themselves():

@@ -19,7 +19,13 @@ from dpviz.privacy.inversion import PowerRate, geometric_digit, geometric_start
 from dpviz.privacy.medians import exponential_medians
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.noise import geometric
-from dpviz.privacy.sampling import amplified, amplified_in_paper, before_sampling, delta_before_sampling, thinned
+from dpviz.privacy.sampling import (
+    amplified_epsilon,
+    amplified_epsilon_in_paper,
+    delta_before_sampling,
+    epsilon_before_sampling,
+    sample_records,
+)
 from dpviz.privacy.smooth import _xi, smooth_sensitivity
 from tests import nodes
 from tests.laws import SEEDED, SYSTEM, p_of_counts, p_value
@@ -43,7 +49,7 @@ def mixed(histogram: Histogram, rate: float, law) -> np.ndarray:
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
 def test_a_median_on_a_sample_loses_at_most_what_was_requested(epsilon, rate, m):
-    inner = before_sampling(Fraction(epsilon), Fraction(rate), m)
+    inner = epsilon_before_sampling(Fraction(epsilon), Fraction(rate), m)
     known = {each: np.exp(exponential_logs(each, float(inner) / m)) for each in nodes.histograms(3, (0, 1, 2))}
     logs = {each: np.log(mixed(each, float(rate), known.__getitem__)) for each in known}
     worst = worst_loss(logs, m)
@@ -63,10 +69,10 @@ def response_loss(inner: float, rate: float, m: int) -> float:
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "3"])
 def test_some_mechanism_on_a_sample_loses_all_of_it_and_wrong_inverses_are_caught(epsilon, rate, m):
     wanted, share = Fraction(epsilon), Fraction(rate)
-    assert response_loss(float(before_sampling(wanted, share, m)), float(share), m) == pytest.approx(float(wanted), rel=1e-9)
+    assert response_loss(float(epsilon_before_sampling(wanted, share, m)), float(share), m) == pytest.approx(float(wanted), rel=1e-9)
     if m > 1:
-        assert response_loss(float(before_sampling(wanted, share, 1)), float(share), m) > float(wanted) * 1.01
-    assert response_loss(float(before_sampling(wanted, share * Fraction(9, 10), m)), float(share), m) > float(wanted) * 1.0001
+        assert response_loss(float(epsilon_before_sampling(wanted, share, 1)), float(share), m) > float(wanted) * 1.01
+    assert response_loss(float(epsilon_before_sampling(wanted, share * Fraction(9, 10), m)), float(share), m) > float(wanted) * 1.0001
     assert response_loss(float(wanted), float(share), m) < float(wanted)
 
 
@@ -74,7 +80,7 @@ def test_some_mechanism_on_a_sample_loses_all_of_it_and_wrong_inverses_are_caugh
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "1e-6"), ("3", "1e-2")])
 def test_smooth_medians_on_a_sample_keep_epsilon_and_delta(epsilon, delta, m):
     rate = Fraction("0.4")
-    inner, inside = before_sampling(Fraction(epsilon), rate, m), delta_before_sampling(Fraction(delta), rate, m)
+    inner, inside = epsilon_before_sampling(Fraction(epsilon), rate, m), delta_before_sampling(Fraction(delta), rate, m)
     found = nodes.histograms(3, (0, 1, 2, 3))
     scales = smooth_sensitivity(packed(found), _xi(ApproxBudget(inner, inside), m)) * 2 * m / float(inner)
     known = dict(zip(found, (smooth_law(*pair, "nearest") for pair in zip(found, scales.tolist(), strict=True)), strict=True))
@@ -90,7 +96,7 @@ epsilons = st.one_of(st.fractions(Fraction(1, 10**6), 40, max_denominator=10**9)
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(epsilons, rates, st.integers(1, 5))
 def test_what_is_handed_on_is_the_largest_epsilon_that_loses_no_more_on_a_sample(epsilon, rate, m):
-    inner = before_sampling(epsilon, rate, m)
+    inner = epsilon_before_sampling(epsilon, rate, m)
     share = 1 - (1 - rate) ** m
     assert inner >= epsilon - Fraction(1, 2**64)
     with localcontext() as context:
@@ -104,31 +110,31 @@ def test_what_is_handed_on_is_the_largest_epsilon_that_loses_no_more_on_a_sample
         assert lost(inner) <= wanted
         assert lost(inner + Fraction(101, 100) / 2**64) > wanted
     if epsilon < 30:
-        assert amplified(float(inner), float(rate), m) == pytest.approx(float(epsilon), rel=1e-9, abs=1e-15)
+        assert amplified_epsilon(float(inner), float(rate), m) == pytest.approx(float(epsilon), rel=1e-9, abs=1e-15)
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.1, 0.5])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_the_papers_bound_is_looser(epsilon, rate):
-    assert amplified_in_paper(epsilon, rate) == pytest.approx(2 * rate * math.exp(epsilon))
-    assert amplified(epsilon, rate) < amplified_in_paper(epsilon, rate)
-    assert amplified(epsilon, 1.0) == pytest.approx(epsilon)
-    assert amplified(epsilon, rate, 3) == pytest.approx(amplified(epsilon, 1 - (1 - rate) ** 3))
-    assert amplified(epsilon, 1.0, 3) == pytest.approx(epsilon)
+    assert amplified_epsilon_in_paper(epsilon, rate) == pytest.approx(2 * rate * math.exp(epsilon))
+    assert amplified_epsilon(epsilon, rate) < amplified_epsilon_in_paper(epsilon, rate)
+    assert amplified_epsilon(epsilon, 1.0) == pytest.approx(epsilon)
+    assert amplified_epsilon(epsilon, rate, 3) == pytest.approx(amplified_epsilon(epsilon, 1 - (1 - rate) ** 3))
+    assert amplified_epsilon(epsilon, 1.0, 3) == pytest.approx(epsilon)
 
 
 def test_the_whole_data_set_hands_on_the_budget_itself_and_rates_out_of_range_are_refused():
-    assert before_sampling(Fraction("0.3"), Fraction(1)) == Fraction("0.3")
-    assert before_sampling(Fraction(5000), Fraction(1)) == 5000
+    assert epsilon_before_sampling(Fraction("0.3"), Fraction(1)) == Fraction("0.3")
+    assert epsilon_before_sampling(Fraction(5000), Fraction(1)) == 5000
     assert delta_before_sampling(Fraction("1e-6"), Fraction(1)) == Fraction("1e-6")
     assert delta_before_sampling(Fraction("1e-6"), Fraction(1, 10)) == Fraction("1e-5")
     assert delta_before_sampling(Fraction("1e-6"), Fraction(1, 2), 2) == Fraction("1e-6") / Fraction(3, 4)
     assert delta_before_sampling(Fraction("0.4"), Fraction(1, 10)) == Fraction(1, 2)
     for rate in (Fraction(0), Fraction(-1), Fraction(11, 10)):
         with pytest.raises(BudgetError, match="one in a million to 1"):
-            before_sampling(Fraction(1), rate)
+            epsilon_before_sampling(Fraction(1), rate)
     with pytest.raises(BudgetError, match="rate to 1"):
-        before_sampling(Fraction(1001), Fraction(1, 2))
+        epsilon_before_sampling(Fraction(1001), Fraction(1, 2))
 
 
 @pytest.mark.parametrize("rate", ["0.03", "0.5", "0.87", "1/3"])
@@ -137,7 +143,7 @@ def test_every_record_is_kept_alone_with_the_chance_that_was_requested(rate, kin
     """Crowded and lonely places, empty nodes between them, 9,000 copies in one call."""
     found, copies = [(3, 0, 1), (0, 0), (0, 40, 0, 2)], 9_000
     entropy, least = (Entropy.seeded(5), SEEDED) if kind == "seeded" else (Entropy.system(), SYSTEM)
-    kept = thinned(tiled(packed(found, low=2), copies), Fraction(rate), entropy)
+    kept = sample_records(tiled(packed(found, low=2), copies), Fraction(rate), entropy)
     node = np.repeat(np.arange(len(kept)), np.diff(kept.start))
     assert (kept.count >= 1).all()
     assert len(kept) == len(found) * copies
@@ -159,7 +165,7 @@ def test_thinning_keeps_order_and_nodes_and_goes_on_across_its_batches(monkeypat
     monkeypatch.setattr(sampling, "_RECORDS_AT_ONCE", most)
     given = packed([(2, 0, 5, 1), (0, 0), (0, 9)], low=3)
     for seed in range(30):
-        kept = thinned(given, Fraction(1, 2), Entropy.seeded(seed))
+        kept = sample_records(given, Fraction(1, 2), Entropy.seeded(seed))
         for node in range(3):
             own, whole = slice(*kept.start[node : node + 2]), slice(*given.start[node : node + 2])
             assert set(kept.value[own]) <= set(given.value[whole])
@@ -172,45 +178,45 @@ def test_thinning_keeps_order_and_nodes_and_goes_on_across_its_batches(monkeypat
 @pytest.mark.parametrize("most", [1, 4])
 def test_batches_change_nothing_about_the_chance_of_a_record(monkeypatch, most):
     monkeypatch.setattr(sampling, "_RECORDS_AT_ONCE", most)
-    kept = thinned(tiled(packed([(0, 3), (1, 0)]), 1_000), Fraction("0.4"), Entropy.seeded(11)).records.reshape(-1, 2)
+    kept = sample_records(tiled(packed([(0, 3), (1, 0)]), 1_000), Fraction("0.4"), Entropy.seeded(11)).records.reshape(-1, 2)
     law = np.outer(stats.binom.pmf(np.arange(4), 3, 0.4), stats.binom.pmf(np.arange(2), 1, 0.4))
     assert p_of_counts(np.bincount(kept[:, 0] * 2 + kept[:, 1], minlength=8), law.ravel()) > SEEDED
 
 
 def test_keeping_all_or_nearly_none_and_thinning_nothing():
     given = packed([(2, 0, 5, 1), (0, 0)])
-    assert thinned(given, Fraction(1), Entropy.seeded(1)) is given
-    assert thinned(given, Fraction(1, 10**6), Entropy.seeded(1)).records.tolist() == [0, 0]
+    assert sample_records(given, Fraction(1), Entropy.seeded(1)) is given
+    assert sample_records(given, Fraction(1, 10**6), Entropy.seeded(1)).records.tolist() == [0, 0]
     with pytest.raises(BudgetError, match="one in a million"):
-        thinned(given, Fraction(1, 10**7), Entropy.seeded(1))
-    assert thinned(packed([(0, 0)]), Fraction(1, 2), Entropy.seeded(1)).records.tolist() == [0]
-    assert len(thinned(packed([]), Fraction(1, 2), Entropy.seeded(1))) == 0
+        sample_records(given, Fraction(1, 10**7), Entropy.seeded(1))
+    assert sample_records(packed([(0, 0)]), Fraction(1, 2), Entropy.seeded(1)).records.tolist() == [0]
+    assert len(sample_records(packed([]), Fraction(1, 2), Entropy.seeded(1))) == 0
 
 
 @pytest.mark.parametrize("rate", ["0.50000000000000000000000001", "0.00012345678901234567", "1/3"])
 def test_huge_counts_cost_no_more_than_their_sample(rate):
     size = int(200_000 / Fraction(rate))
     many = NodeValues(value=np.array([0]), count=np.array([size]), start=np.array([0, 1]), low=np.array([0]), high=np.array([2]))
-    kept = int(thinned(many, Fraction(rate), Entropy.seeded(6)).records[0])
+    kept = int(sample_records(many, Fraction(rate), Entropy.seeded(6)).records[0])
     assert abs(kept - 200_000) < 6 * math.sqrt(200_000)
 
 
 def test_many_records_per_person_take_no_long_fractions():
-    assert before_sampling(Fraction(1), Fraction(1, 100), 10**9) == pytest.approx(1, abs=1e-15)
-    assert before_sampling(Fraction(1), Fraction(1, 100), 10**9) <= 1
+    assert epsilon_before_sampling(Fraction(1), Fraction(1, 100), 10**9) == pytest.approx(1, abs=1e-15)
+    assert epsilon_before_sampling(Fraction(1), Fraction(1, 100), 10**9) <= 1
     exact = 1 - (1 - Fraction(1, 100)) ** 65
     assert 0 <= Fraction("1e-6") / exact - delta_before_sampling(Fraction("1e-6"), Fraction(1, 100), 65) < 1e-50
 
 
 def test_budgets_of_which_nothing_is_left_are_refused():
     with pytest.raises(BudgetError, match="leaves nothing"):
-        before_sampling(Fraction(1, 10**20), Fraction(1, 2))
+        epsilon_before_sampling(Fraction(1, 10**20), Fraction(1, 2))
 
 
 def test_two_samples_of_one_stream_are_independent():
     """The same sample on every level would cost more than its levels say."""
     given, entropy = tiled(packed([(1, 0)]), 30_000), Entropy.seeded(9)
-    one, other = (thinned(given, Fraction(1, 3), entropy).records for _ in range(2))
+    one, other = (sample_records(given, Fraction(1, 3), entropy).records for _ in range(2))
     assert p_of_counts(np.bincount(one * 2 + other, minlength=4), np.outer([2, 1], [2, 1]).ravel() / 9) > SEEDED
     assert p_of_counts(np.bincount(one[:-1:2] * 2 + one[1::2], minlength=4), np.outer([2, 1], [2, 1]).ravel() / 9) > SEEDED
 
@@ -246,7 +252,7 @@ def test_steps_to_the_next_record_are_geometric(rate):
 
 def test_medians_of_samples_follow_their_exact_mixture():
     histogram, rate, epsilon = (2, 0, 1, 3), Fraction(1, 3), Fraction(2)
-    kept = thinned(tiled(packed([histogram]), 40_000), rate, Entropy.seeded(7))
+    kept = sample_records(tiled(packed([histogram]), 40_000), rate, Entropy.seeded(7))
     lines = exponential_medians(kept, epsilon, Entropy.seeded(8)) - 1
     law = mixed(histogram, float(rate), lambda each: np.exp(exponential_logs(each, 2.0)))
     assert p_of_counts(np.bincount(lines, minlength=3), law) > SEEDED

@@ -7,7 +7,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from dpviz.errors import BudgetError
-from dpviz.privacy.shares import checked_shares, redistribute
+from dpviz.privacy.shares import normalise_shares, redistribute
 
 SHARE = st.floats(0, 1)
 
@@ -26,7 +26,7 @@ def moves(draw):
 @example(([1.0, 0.0, 0.0], [False, False, False], 0, 0.5))
 def test_total_is_one_and_locked_parts_stay(move):
     shares, locked, place, value = move
-    before, after = checked_shares(shares, len(shares)), redistribute(shares, locked, place, value)
+    before, after = normalise_shares(shares, len(shares)), redistribute(shares, locked, place, value)
     assert sum(after) == pytest.approx(1, abs=1e-12)
     assert min(after) >= 0
     assert all(new == old for new, old, fixed in zip(after, before, locked, strict=True) if fixed)
@@ -35,7 +35,7 @@ def test_total_is_one_and_locked_parts_stay(move):
 @given(moves())
 def test_value_is_met_as_far_as_locked_parts_leave_room(move):
     shares, locked, place, value = move
-    before, after = checked_shares(shares, len(shares)), redistribute(shares, locked, place, value)
+    before, after = normalise_shares(shares, len(shares)), redistribute(shares, locked, place, value)
     if locked[place] or sum(not fixed for fixed in locked) < 2:
         assert after == before
     else:
@@ -46,7 +46,7 @@ def test_value_is_met_as_far_as_locked_parts_leave_room(move):
 @given(moves())
 def test_other_unlocked_parts_keep_their_proportions(move):
     shares, locked, place, value = move
-    before, after = checked_shares(shares, len(shares)), redistribute(shares, locked, place, value)
+    before, after = normalise_shares(shares, len(shares)), redistribute(shares, locked, place, value)
     others = [k for k, fixed in enumerate(locked) if not fixed and k != place]
     assume(not locked[place] and sum(before[k] for k in others) > 1e-300)
     ratio = sum(after[k] for k in others) / sum(before[k] for k in others)
@@ -62,7 +62,7 @@ def test_parts_of_nothing_grow_evenly():
 )
 def test_what_is_no_list_of_shares_is_refused(wrong):
     with pytest.raises(BudgetError):
-        checked_shares(wrong, 2)
+        normalise_shares(wrong, 2)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -72,5 +72,5 @@ def test_value_must_be_finite(value):
 
 
 def test_huge_shares_do_not_overflow():
-    assert checked_shares([1e308, 1e308], 2) == [0.5, 0.5]
-    assert checked_shares([5e-324, 5e-324], 2) == [0.5, 0.5]
+    assert normalise_shares([1e308, 1e308], 2) == [0.5, 0.5]
+    assert normalise_shares([5e-324, 5e-324], 2) == [0.5, 0.5]

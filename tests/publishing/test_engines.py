@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 
 from dpviz.cli import console
-from dpviz.data.counting.job import Watch
+from dpviz.data.counting.job import Progress
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import DpvizError, InputError, RefusedError, SettingError
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import private_data as opening
 from dpviz.publishing.config import from_tables, read_config, to_toml
-from dpviz.publishing.private_data import file_marks, left_out, marks_of, open_data, open_frame
+from dpviz.publishing.private_data import file_fingerprints, fingerprints_of, left_out, open_data, open_frame
 from dpviz.publishing.study_config import read_study
 from tests.publishing.configs import CROWD, FLOWS, POINTS, STUDY, changed, per_person, written
 
@@ -108,14 +108,14 @@ def test_a_written_configuration_reads_back_equal(tmp_path, tables, data):
 
 def test_the_command_line_overrides_the_file():
     part = from_tables(changed(POINTS, "data", {"points": "a", "engine": "duckdb"})).data
-    assert [part.counted_by(engine, None).engine for engine in (None, "dask", "numpy")] == ["duckdb", "dask", "numpy"]
+    assert [part.with_engine(engine, None).engine for engine in (None, "dask", "numpy")] == ["duckdb", "dask", "numpy"]
     scheduler = Scheduler(address="tls://b:2")
-    assert part.counted_by("dask", scheduler).engine == "dask"
+    assert part.with_engine("dask", scheduler).engine == "dask"
     for engine in (None, "numpy"):
         with pytest.raises(SettingError, match="Dask scheduler"):
-            part.counted_by(engine, scheduler)
+            part.with_engine(engine, scheduler)
     with pytest.raises(SettingError, match="leave it out for a sample"):
-        from_tables(changed(POINTS, "data", {"sample": "gaussian_cluster"})).data.counted_by(None, scheduler)
+        from_tables(changed(POINTS, "data", {"sample": "gaussian_cluster"})).data.with_engine(None, scheduler)
 
 
 @pytest.mark.parametrize("points", ["parts/*.parquet", "parts", ["parts/2.parquet", "parts/[01].parquet"]])
@@ -168,7 +168,7 @@ class TestMarks:
         together = set(opened(tmp_path, {"points": "parts/*.parquet"}).marks)
         for path in folder.iterdir():
             alone = set(opened(tmp_path, {"points": f"parts/{path.name}"}).marks)
-            assert alone & together == {marks_of(nobody(), path.read_bytes())[0]}
+            assert alone & together == {fingerprints_of(nobody(), path.read_bytes())[0]}
 
     def test_neither_order_nor_names_matter(self, tmp_path):
         folder = parts(tmp_path)
@@ -191,7 +191,7 @@ class TestMarks:
         path.write_bytes(bytes(range(256)) * 100)
         monkeypatch.setattr("dpviz.publishing.private_data._PIECE", 1000)
         seen = []
-        assert file_marks([path], Watch(progress=seen.append)) == marks_of(nobody(), path.read_bytes())[:1]
+        assert file_fingerprints([path], Progress(progress=seen.append)) == fingerprints_of(nobody(), path.read_bytes())[:1]
         assert seen == sorted(seen)
         assert (len(seen), seen[-1]) == (26, 1.0)
 
@@ -323,13 +323,13 @@ class TestInterruptions:
             raise DpvizError("cancelled")
 
         with pytest.raises(KeyboardInterrupt):
-            console.followed("counting", work)
+            console.run_with_bar("counting", work)
         assert ended == [True]
 
     def test_exceptions_of_the_work_are_raised(self):
         with pytest.raises(InputError, match="as it is"):
-            console.followed("counting", lambda _: raising(InputError("as it is")))
-        assert console.followed("counting", lambda watch: watch.at(0.5)) is None
+            console.run_with_bar("counting", lambda _: raising(InputError("as it is")))
+        assert console.run_with_bar("counting", lambda watch: watch.at(0.5)) is None
 
     @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
     @pytest.mark.parametrize("engine", [pytest.param("numpy", marks=pytest.mark.slow), "duckdb"])

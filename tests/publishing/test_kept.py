@@ -14,9 +14,9 @@ from dpviz.mechanisms import StabilityHistogram, TopDown
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing import kept as module
-from dpviz.publishing.kept import kept_draws, recovered
-from dpviz.publishing.private_data import marks_of
-from dpviz.publishing.publish import Words, draw, publish, write
+from dpviz.publishing.kept import kept_draws, recover
+from dpviz.publishing.private_data import fingerprints_of
+from dpviz.publishing.publish import PublicationTexts, draw, publish, write
 from dpviz.release.files import read_manifest, read_release
 from dpviz.view import report
 from tests.publishing.configs import POINTS, changed, written
@@ -32,7 +32,7 @@ def ledger(tmp_path, monkeypatch):
 
 @pytest.fixture
 def words(tmp_path):
-    return Words(name="A crowd", curator="The town", folder=tmp_path / "out", formats=("geoparquet", "csv"))
+    return PublicationTexts(name="A crowd", curator="The town", folder=tmp_path / "out", formats=("geoparquet", "csv"))
 
 
 def failing(*_, **__):
@@ -56,7 +56,7 @@ def test_a_release_whose_report_fails_is_kept_and_published_later(ledger, words,
     report_fails.undo()
     ((account, entry),) = kept_draws(ledger)
     assert (account.name, entry.id, entry.published) == ("crowd", 1, None)
-    done = write(recovered(1, ledger), words, ledger)
+    done = write(recover(1, ledger), words, ledger)
     again = read_release(done.folder)
     np.testing.assert_array_equal(again.noisy, drawn[0].noisy)
     assert again.receipt == drawn[0].receipt
@@ -69,7 +69,7 @@ def test_a_release_whose_report_fails_is_kept_and_published_later(ledger, words,
 def test_a_kept_folder_is_private_to_its_owner_and_has_the_release_only(ledger, words, report_fails):
     with pytest.raises(DpvizError):
         publish(order(person=""), words, ledger)
-    folder = recovered(1, ledger).kept
+    folder = recover(1, ledger).kept
     modes = (
         {stat.S_IMODE(path.stat().st_mode) for path in (folder, folder.parent)},
         {stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()},
@@ -83,7 +83,7 @@ def test_nothing_is_kept_after_publication(ledger, words):
     publish(order(), words, ledger)
     assert kept_draws(ledger) == []
     with pytest.raises(SettingError, match="No release of draw 1 is kept beside the ledger; kept are those of: none"):
-        recovered(1, ledger)
+        recover(1, ledger)
 
 
 def test_a_release_that_will_not_be_published_is_not_kept(ledger):
@@ -121,10 +121,10 @@ def test_releases_kept_for_another_ledger_are_not_confused_with_this_ones(ledger
 def test_a_kept_release_that_was_changed_is_refused(ledger, words, report_fails):
     with pytest.raises(DpvizError):
         publish(order(), words, ledger)
-    table = next(recovered(1, ledger).kept.glob("*.parquet"))
+    table = next(recover(1, ledger).kept.glob("*.parquet"))
     table.write_bytes(table.read_bytes()[:-1])
     with pytest.raises(InputError, match="was changed after it was written"):
-        recovered(1, ledger)
+        recover(1, ledger)
 
 
 @pytest.mark.parametrize("part", ["points_picture", "level_rows", "odds"])
@@ -141,7 +141,7 @@ def test_inputs_that_break_the_report_of_pairs_only_spend_nothing(ledger, words,
     flows = flows_on(regions_with_shapes())
     real = report.trip_examples
     monkeypatch.setattr(report, "trip_examples", lambda *given: [1 / 0 for _ in real(*given)])
-    asked = order(mechanism, data=flows, marks=marks_of(flows), budget=ApproxBudget(1, "1e-6"), cap=ApproxBudget(2, "1e-5"))
+    asked = order(mechanism, data=flows, marks=fingerprints_of(flows), budget=ApproxBudget(1, "1e-6"), cap=ApproxBudget(2, "1e-5"))
     with pytest.raises(DpvizError, match="nothing was drawn or spent"):
         publish(asked, words, ledger)
     assert ledger.accounts() == []
@@ -159,7 +159,7 @@ main(["release", sys.argv[1]])
 """
     killed = subprocess.run([sys.executable, "-c", code, str(config)], capture_output=True, timeout=120, check=False)
     assert killed.returncode == -signal.SIGKILL
-    noisy = recovered(1, ledger).release.noisy
+    noisy = recover(1, ledger).release.noisy
     assert "Draw 1 of 'crowd' is paid for and kept until it is published" in run("ledger", "show")[1]
     assert '"kept": [\n    1\n  ]' in run("ledger", "show", "crowd", "--json")[1]
     other = written(tmp_path, changed(POINTS, "budget.epsilon", 0.25), "other.toml")

@@ -12,8 +12,8 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.privacy.ledger_file import LedgerFile
 from dpviz.publishing import publish as module
-from dpviz.publishing.private_data import marks_of
-from dpviz.publishing.publish import Order, Words, draw, publish
+from dpviz.publishing.private_data import fingerprints_of
+from dpviz.publishing.publish import Order, PublicationTexts, draw, publish
 from dpviz.release.files import read_manifest, read_release, write_release
 from tests.publishing.test_publish import HALF, order
 from tests.release_cases import flows_on, regions_with_shapes
@@ -26,7 +26,7 @@ def ledger(tmp_path):
 
 @pytest.fixture
 def words(tmp_path):
-    return Words(name="A crowd", curator="The town", folder=tmp_path / "out", formats=("geoparquet", "csv"))
+    return PublicationTexts(name="A crowd", curator="The town", folder=tmp_path / "out", formats=("geoparquet", "csv"))
 
 
 def of_another_budget(budget, *, always):
@@ -75,7 +75,12 @@ def test_a_lone_surrogate_in_a_region_spends_nothing(ledger):
     regions = regions_with_shapes()
     flows = flows_on(replace(regions, names=(regions.names[0], np.array(["A", "B", "C", "half \ud800"], object))))
     asked = Order(
-        data=flows, mechanism=TopDown(), budget=ApproxBudget(1, "1e-6"), dataset="trips", marks=marks_of(flows), cap=ApproxBudget(2, "1e-5")
+        data=flows,
+        mechanism=TopDown(),
+        budget=ApproxBudget(1, "1e-6"),
+        dataset="trips",
+        marks=fingerprints_of(flows),
+        cap=ApproxBudget(2, "1e-5"),
     )
     with pytest.raises(SettingError, match="half a character"):
         draw(asked, ledger)

@@ -11,7 +11,7 @@ from dpviz.mechanisms import TopDown
 from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.ledger import Ledger
 from dpviz.publishing.order import unit_definition
-from dpviz.publishing.private_data import marks_of
+from dpviz.publishing.private_data import fingerprints_of
 from dpviz.publishing.publish import draw
 from dpviz.release.files import read_manifest, read_release
 from tests.publishing.configs import FLOWS, POINTS, changed, written
@@ -69,7 +69,7 @@ def test_the_same_file_is_not_added_up_under_another_column_of_persons(run, ledg
 def test_persons_without_a_column_are_described_as_vouched_for(ledger):
     plain = flows_on(regions_with_shapes())
     flows = Flows(plain.regions, plain.origin, plain.destination, plain.count, contributions=4, unit="person")
-    asked = order(EITHER, data=flows, marks=marks_of(flows), budget=ApproxBudget(1, "1e-6"), cap=ApproxBudget(5, "1e-5"))
+    asked = order(EITHER, data=flows, marks=fingerprints_of(flows), budget=ApproxBudget(1, "1e-6"), cap=ApproxBudget(5, "1e-5"))
     assert unit_definition(asked) == "no column says who a person is; the curator vouches that nobody has more than 4 trips"
     paid = draw(asked, ledger)
     assert (paid.account.terms.person, paid.release.receipt.unit_definition) == ("", unit_definition(asked))

@@ -8,7 +8,7 @@ import pytest
 from dpviz.data.points import PointCounts
 from dpviz.errors import InputError
 from dpviz.publishing.config import read_config
-from dpviz.publishing.private_data import emptied, marks_of, open_data, open_frame
+from dpviz.publishing.private_data import fingerprints_of, open_data, open_frame, without_records
 from dpviz.samples.flows import load_flow_sample
 from dpviz.space.domain import Domain
 from tests.publishing.configs import CROWD, FLOWS, POINTS, changed, per_person, written
@@ -85,19 +85,19 @@ def test_a_sample_shares_a_mark_on_every_domain_and_only_with_its_size(tmp_path)
 
 def test_one_more_record_changes_all_fingerprints():
     more = PointCounts.from_xy([1.5, 1.5, 1.5], [2.5, 2.5, 2.5], domain=PLANE)
-    assert not set(marks_of(PUBLIC, b"a")) & set(marks_of(more, b"b"))
+    assert not set(fingerprints_of(PUBLIC, b"a")) & set(fingerprints_of(more, b"b"))
 
 
 def test_counts_after_random_bounding_have_no_fingerprint():
     bounded = replace(PUBLIC, unit="person", contributions=2)
-    assert len(marks_of(bounded, b"file")) == 1
-    assert marks_of(bounded, b"file") == marks_of(replace(bounded, count=np.array([9])), b"file")
+    assert len(fingerprints_of(bounded, b"file")) == 1
+    assert fingerprints_of(bounded, b"file") == fingerprints_of(replace(bounded, count=np.array([9])), b"file")
 
 
 def test_different_files_without_records_are_not_confused():
-    nobody = emptied(PUBLIC)
-    assert not set(marks_of(nobody, b"a")) & set(marks_of(nobody, b"b"))
-    assert len(marks_of(nobody)) == 1
+    nobody = without_records(PUBLIC)
+    assert not set(fingerprints_of(nobody, b"a")) & set(fingerprints_of(nobody, b"b"))
+    assert len(fingerprints_of(nobody)) == 1
 
 
 def test_fingerprints_are_digests_and_are_not_shown(tmp_path):
@@ -109,9 +109,9 @@ def test_fingerprints_are_digests_and_are_not_shown(tmp_path):
 
 def test_emptied_keeps_what_is_public_and_nothing_else():
     person = replace(PUBLIC, unit="person", contributions=3, dropped=8)
-    assert emptied(person) != person
-    assert (emptied(person).domain, emptied(person).unit, emptied(person).contributions) == (PLANE, "person", 3)
-    assert (len(emptied(person).count), emptied(person).dropped) == (0, 0)
+    assert without_records(person) != person
+    assert (without_records(person).domain, without_records(person).unit, without_records(person).contributions) == (PLANE, "person", 3)
+    assert (len(without_records(person).count), without_records(person).dropped) == (0, 0)
     flows = replace(load_flow_sample("northeast_commuters"), exactly=True, notes=("a total",), dropped=3)
-    assert (emptied(flows).regions, emptied(flows).exactly) == (flows.regions, True)
-    assert (len(emptied(flows).count), emptied(flows).notes, emptied(flows).dropped) == (0, (), 0)
+    assert (without_records(flows).regions, without_records(flows).exactly) == (flows.regions, True)
+    assert (len(without_records(flows).count), without_records(flows).notes, without_records(flows).dropped) == (0, (), 0)

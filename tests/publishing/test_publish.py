@@ -10,8 +10,8 @@ from dpviz.errors import BudgetError, DpvizError, RefusedError, SettingError
 from dpviz.mechanisms import ExactKdtree, Quadtree, TopDown
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.ledger import Ledger
-from dpviz.publishing.private_data import marks_of
-from dpviz.publishing.publish import Order, Words, draw, publish, write
+from dpviz.publishing.private_data import fingerprints_of
+from dpviz.publishing.publish import Order, PublicationTexts, draw, publish, write
 from dpviz.release.files import read_release
 from dpviz.release.manifest import Publication, describe
 from dpviz.samples.flows import load_flow_sample
@@ -30,11 +30,11 @@ def ledger(tmp_path):
 
 @pytest.fixture
 def words(tmp_path):
-    return Words(name="A crowd", curator="The town", folder=tmp_path / "out", formats=("geoparquet", "csv"))
+    return PublicationTexts(name="A crowd", curator="The town", folder=tmp_path / "out", formats=("geoparquet", "csv"))
 
 
 def order(mechanism=None, **options):
-    plain = {"budget": HALF, "dataset": "crowd", "marks": marks_of(CROWD), "cap": PureBudget(1), "data": CROWD}
+    plain = {"budget": HALF, "dataset": "crowd", "marks": fingerprints_of(CROWD), "cap": PureBudget(1), "data": CROWD}
     return Order(mechanism=mechanism or Quadtree(height=2), **{**plain, **options})
 
 
@@ -85,7 +85,7 @@ def test_invalid_public_inputs_spend_nothing(ledger, words, change, error, told)
     with pytest.raises(error, match=told) as refused:
         publish(replace(order(), **change), words, ledger)
     assert ledger.accounts() == []
-    assert ledger.recognised(order().marks) is None
+    assert ledger.find_by_fingerprints(order().marks) is None
     assert "budget is spent" not in str(refused.value)
     assert not words.folder.exists()
 
@@ -154,7 +154,7 @@ def test_a_draw_of_curate_can_be_published_later_and_the_manifest_counts_all(led
     quarter = order(budget=PureBudget("1/4"))
     draw(quarter, ledger)
     kept = draw(quarter, ledger)
-    ledger.looked("crowd")
+    ledger.note_account_truth_seen("crowd")
     done = write(kept, words, ledger)
     again = read_release(done.folder)
     np.testing.assert_array_equal(again.count, kept.release.count)
@@ -186,7 +186,7 @@ def test_data_that_join_an_account_by_its_name_alone_are_named_as_new(ledger):
 def test_a_dataset_has_one_unit_and_one_neighbour_relation(ledger):
     flows = load_flow_sample("northeast_commuters")
     cap = ApproxBudget(4, "1e-6")
-    plain = order(TopDown(), data=flows, marks=marks_of(flows), budget=ApproxBudget(1, "1e-8"), cap=cap, dataset="trips")
+    plain = order(TopDown(), data=flows, marks=fingerprints_of(flows), budget=ApproxBudget(1, "1e-8"), cap=cap, dataset="trips")
     draw(plain, ledger)
     assert ledger.account("trips").terms.neighbours == "replace one"
     with pytest.raises(RefusedError):
@@ -206,4 +206,4 @@ def test_a_mechanism_whose_receipt_changes_is_not_published(ledger, words):
 
 def test_an_order_shows_no_count_and_no_mark():
     assert "500" not in repr(order())
-    assert marks_of(CROWD)[0] not in repr(order())
+    assert fingerprints_of(CROWD)[0] not in repr(order())

@@ -18,7 +18,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.files import read_manifest, write_release
 from dpviz.release.manifest import describe, reliability
-from dpviz.release.tables import neutral
+from dpviz.release.tables import escape_formulas
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
 from tests.flow_cases import flows_of, regular
@@ -280,7 +280,7 @@ def test_ids_are_neutralised_alike_in_flows_and_locations(tmp_path):
 
 @given(st.lists(st.text(alphabet="'=+-@\t\r\nab ＝", max_size=5), unique=True))
 def test_no_cell_begins_like_a_formula_and_different_texts_stay_different(texts):
-    found = neutral(np.array(texts, object))
+    found = escape_formulas(np.array(texts, object))
     assert len(set(found)) == len(texts)
     assert not any(text[:1] in set("=+-@\t\r\n＝") - {""} for text in found if text)
 

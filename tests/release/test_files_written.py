@@ -19,7 +19,7 @@ from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release import files as release_files
 from dpviz.release import tables as members
-from dpviz.release.files import read_release, write_release, write_whole, zipped
+from dpviz.release.files import read_release, write_release, write_whole, zip_release
 from dpviz.release.manifest import describe, manifest_schema
 from tests.flow_cases import trips_of
 from tests.often import often
@@ -312,8 +312,8 @@ def test_a_writer_that_fails_leaves_nothing_behind(tmp_path):
 
 def test_a_zip_is_the_same_each_time_and_holds_the_folder(tmp_path):
     folder = written(point_release(), tmp_path / "out")
-    packed = zipped(folder)
-    assert packed == zipped(folder)
+    packed = zip_release(folder)
+    assert packed == zip_release(folder)
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -324,4 +324,4 @@ def test_a_folder_that_is_no_release_is_not_zipped(tmp_path):
     (folder / "partitions.csv").unlink()
     for wrong in (folder, tmp_path / "empty", tmp_path / "missing"):
         with pytest.raises(DpvizError, match="not a whole release"):
-            zipped(wrong)
+            zip_release(wrong)

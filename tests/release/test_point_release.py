@@ -24,7 +24,7 @@ from dpviz.space import ranges
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
 from dpviz.space.ranges import batches, box_overlap
-from dpviz.space.tree import Tree, pruned
+from dpviz.space.tree import Tree, remove_descendants
 from tests import trees
 from tests.trees import random_boxes, random_tree, random_variances, release_of, shares_of
 
@@ -260,7 +260,7 @@ def test_a_frame_has_the_crs_of_the_domain_and_refuses_levels_that_do_not_exist(
 @pytest.mark.parametrize("epsilon", ["0.01", "0.1", "0.5", "1", "2", "3", "5", "7", "10", "20"])
 def test_the_interval_of_one_laplace_count_covers_at_least_95_percent_exactly(epsilon):
     scale = 1 / Fraction(epsilon)
-    root, _ = pruned(quadtree(LATTICE, 1), np.ones(5, bool))
+    root, _ = remove_descendants(quadtree(LATTICE, 1), np.ones(5, bool))
     release = release_of(root, np.array([1000.0]), np.array([laplace_variance(scale)]))
     low, high = (float(end[0]) for end in release.interval(np.array([0])))
     reach = (high - low) / 2

@@ -23,7 +23,7 @@ from dpviz.privacy.budget import ApproxBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release import files as archive
 from dpviz.release import files as reading
-from dpviz.release.files import read_manifest, read_release, seal, write_release, zipped
+from dpviz.release.files import read_manifest, read_release, seal, write_release, zip_release
 from dpviz.release.manifest import describe
 from tests.release_cases import WORDS, assert_same, flows_on, point_release, regions_with_shapes
 
@@ -256,7 +256,7 @@ def test_a_release_without_geoparquet_cannot_be_read_back(tmp_path):
 
 def test_a_zip_is_read_from_a_path_or_an_open_file_with_or_without_a_folder_inside(folder, tmp_path):
     expected, content = read_release(folder), contents_of(folder)
-    (tmp_path / "out.zip").write_bytes(zipped(folder))
+    (tmp_path / "out.zip").write_bytes(zip_release(folder))
     with (tmp_path / "out.zip").open("rb") as file:
         assert_same(read_release(file), expected)
     assert_same(read_release(tmp_path / "out.zip"), expected)
@@ -286,7 +286,7 @@ def test_members_of_a_zip_that_do_not_belong_are_refused(names, rule, folder):
 
 
 def test_members_of_a_zip_of_one_name_are_refused(folder):
-    target = io.BytesIO(zipped(folder))
+    target = io.BytesIO(zip_release(folder))
     with zipfile.ZipFile(target, "a") as made, pytest.warns(UserWarning, match="Duplicate"):
         made.writestr("manifest.json", b"{}")
     with pytest.raises(InputError, match="two members of one name"):
@@ -304,7 +304,7 @@ def test_links_encryption_and_unusual_compression_in_a_zip_are_refused(folder):
         made.writestr(link, "/etc/passwd")
     with pytest.raises(InputError, match="a link"):
         read_release(io.BytesIO(target.getvalue()))
-    data = bytearray(zipped(folder))
+    data = bytearray(zip_release(folder))
     place = data.rindex(b"PK\x01\x02")
     data[place + 8] |= 1
     with pytest.raises(InputError, match="encrypted"):
@@ -328,7 +328,7 @@ def test_a_table_that_unpacks_to_too_much_is_refused(folder, monkeypatch):
 
 @pytest.mark.parametrize("cut", [0, 1, 100, 1000, -1])
 def test_what_is_no_zip_or_half_of_one_is_refused(cut, folder, tmp_path):
-    data = zipped(folder)[:cut]
+    data = zip_release(folder)[:cut]
     with pytest.raises(InputError, match="not a zip"):
         read_release(io.BytesIO(data))
     (tmp_path / "half.zip").write_bytes(data)
@@ -339,7 +339,7 @@ def test_what_is_no_zip_or_half_of_one_is_refused(cut, folder, tmp_path):
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), value=st.integers(0, 255))
 def test_any_changed_byte_of_a_zip_gives_the_same_release_or_a_clear_error(folders, place, value):
-    data = bytearray(zipped(folders / "trips"))
+    data = bytearray(zip_release(folders / "trips"))
     data[int(place * len(data))] = value
     assert_only_clear_errors(io.BytesIO(bytes(data)))
 

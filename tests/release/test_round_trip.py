@@ -26,7 +26,7 @@ from dpviz.mechanisms import (
 )
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.files import read_release, write_release, zipped
+from dpviz.release.files import read_release, write_release, zip_release
 from dpviz.release.manifest import describe
 from tests.flow_cases import random_flows, random_regions, regular, trips_of
 from tests.often import named, often
@@ -67,7 +67,7 @@ TRIPS = {
 def back(release, folder):
     """The release after a journey through a folder, and again through a zip; both must agree."""
     write_release(release, folder, describe(release, WORDS))
-    assert_same(read_release(io.BytesIO(zipped(folder))), read_release(folder))
+    assert_same(read_release(io.BytesIO(zip_release(folder))), read_release(folder))
     return read_release(folder)
 
 

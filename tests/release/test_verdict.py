@@ -9,10 +9,10 @@ from dpviz.data.points import PointCounts
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, Identity, PrivTree, Quadtree, StabilityHistogram, TopDown, UniformGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.nouns import noun
+from dpviz.release.nouns import counted_noun
 from dpviz.release.verdict import NOISE, ROUGH, USABLE, records_needed, verdict
 from dpviz.space.domain import Domain
-from dpviz.space.tree import pruned
+from dpviz.space.tree import remove_descendants
 from tests.release_cases import points_of
 from tests.view.trips_cases import grid, random_trips
 
@@ -69,7 +69,7 @@ def test_no_records_make_no_level_usable_and_none_is_called_so_by_chance(mechani
 def test_a_mechanism_of_one_level_has_a_verdict_of_one_level():
     release = released(UniformGrid(side=1), 500, 1)
     assert {each.parts for each in verdict(release).levels} == {1}
-    whole = replace(release, tree=pruned(release.tree, np.ones(2, bool))[0], height=0)
+    whole = replace(release, tree=remove_descendants(release.tree, np.ones(2, bool))[0], height=0)
     assert verdict(whole).headline == "The only level, the whole, is usable."
 
 
@@ -94,7 +94,7 @@ def test_every_mechanism_has_a_verdict_in_words(key):
         release = released(POINT_MECHANISMS[key](), 300, 1)
     found = verdict(release)
     assert [each.level for each in found.levels] == list(range(len(found.levels)))
-    assert noun(release) in found.detail
+    assert counted_noun(release) in found.detail
     assert not {"nan", "inf", "people"} & set(f"{found.headline} {found.detail} {found.rule}".split())
 
 
@@ -124,4 +124,4 @@ def test_counted_are_records_whatever_person_they_belong_to():
         points = PointCounts.from_xy(x, y, domain=DOMAIN, **held)
         release = Quadtree(height=2).release(points, PureBudget(1), Entropy.seeded(1))
         assert release.receipt.unit == "person"
-        assert noun(release) == verdict(release).counted == "records"
+        assert counted_noun(release) == verdict(release).counted == "records"

@@ -6,7 +6,7 @@ import pytest
 import shapely
 
 from dpviz.errors import DomainError
-from dpviz.space.coverage import checked_coverage, shape_coverage
+from dpviz.space.coverage import check_coverage, shape_coverage
 from dpviz.space.domain import Domain
 
 PLANE = Domain(bounds=(0, 0, 8, 4), crs=None, order=3)
@@ -55,16 +55,16 @@ def test_empty_polygons_lie_inside_and_no_queries_have_no_shares():
 )
 def test_a_refusal_says_how_much_is_outside_and_what_to_do(domain, queries, words):
     with pytest.raises(DomainError, match=words):
-        checked_coverage(domain, queries)
+        check_coverage(domain, queries)
 
 
 def test_only_what_swapping_would_bring_inside_is_taken_for_swapped():
     with pytest.raises(DomainError) as refusal:
-        checked_coverage(LA, [[2, 48, 3, 49]])
+        check_coverage(LA, [[2, 48, 3, 49]])
     assert "swapped" not in str(refusal.value)
 
 
 def test_a_polygon_that_came_back_from_another_crs_still_lies_inside():
     metres = Domain(bounds=(360_000, 3_730_000, 400_000, 3_780_000), crs="EPSG:32611", order=5)
     there = geopandas.GeoSeries([shapely.box(*metres.bounds)], crs=metres.crs).to_crs("EPSG:4326").to_crs(metres.crs)
-    assert checked_coverage(metres, there.to_numpy()).tolist() == pytest.approx([1], abs=1e-9)
+    assert check_coverage(metres, there.to_numpy()).tolist() == pytest.approx([1], abs=1e-9)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dpviz.space.domain import Domain
-from dpviz.space.grids import Subgrids, parts, quadtree, quarter_tree, rectangles
+from dpviz.space.grids import Subgrids, quadtree, quarter_tree, rectangles, split_nodes
 
 
 def quarters(box: tuple[int, int, int, int]) -> list[tuple[int, int, int, int]]:
@@ -21,7 +21,7 @@ def grown(rng: np.random.Generator, order: int, steps: tuple[int, ...]):
         split = rng.random(len(nodes[-1])) < 0.6
         split[0] = True
         children.append(np.where(split, 4**step, 0))
-        nodes.append(parts(nodes[-1][split], step))
+        nodes.append(split_nodes(nodes[-1][split], step))
         halved.append(halved[-1] + step)
         below = [box for box, cut in zip(boxes[-1], split.tolist(), strict=True) if cut]
         for _ in range(step):
@@ -31,9 +31,9 @@ def grown(rng: np.random.Generator, order: int, steps: tuple[int, ...]):
 
 
 def test_parts_of_nodes_stand_together_in_the_order_of_their_parents():
-    assert parts(np.array([0, 5])).tolist() == [0, 1, 2, 3, 20, 21, 22, 23]
-    assert parts(np.array([2, 1]), 2).tolist() == [*range(32, 48), *range(16, 32)]
-    assert parts(np.array([], np.int64)).tolist() == []
+    assert split_nodes(np.array([0, 5])).tolist() == [0, 1, 2, 3, 20, 21, 22, 23]
+    assert split_nodes(np.array([2, 1]), 2).tolist() == [*range(32, 48), *range(16, 32)]
+    assert split_nodes(np.array([], np.int64)).tolist() == []
 
 
 @pytest.mark.parametrize(("order", "steps"), [(1, (1,)), (4, (1, 1, 1)), (5, (2, 2, 1)), (5, (1, 2, 1)), (6, (1,) * 6), (9, (2, 2, 2))])
@@ -60,7 +60,7 @@ def test_all_split_it_is_the_complete_quadtree():
     domain = Domain(bounds=(0, 0, 1, 1), crs=None, order=5)
     nodes, halved = [np.zeros(1, np.int64)], [0]
     for step in (1, 2, 1):
-        nodes.append(parts(nodes[-1], step))
+        nodes.append(split_nodes(nodes[-1], step))
         halved.append(halved[-1] + step)
     fans = [np.full(len(level), 4**step) for level, step in zip(nodes, (1, 2, 1, 0), strict=True)]
     fans[-1][:] = 0
@@ -77,7 +77,7 @@ def test_the_finest_lattice_fits():
     levels, fans = [np.zeros(1, np.int64)], []
     for _ in range(24):
         fans.append(np.append(np.zeros(len(levels[-1]) - 1, np.int64), 4))
-        levels.append(parts(levels[-1][-1:]))
+        levels.append(split_nodes(levels[-1][-1:]))
     tree = quarter_tree(levels, [*fans, np.zeros(4, np.int64)], range(25), 24)
     assert tree.rectangles()[-1].tolist() == [2**24 - 1, 2**24 - 1, 2**24, 2**24]
     assert (tree.height, tree.cells[tree.leaves].sum()) == (24, 4.0**24)

@@ -11,8 +11,8 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.space import interpolate
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid, quadtree
-from dpviz.space.interpolate import raster
-from dpviz.space.tree import Tree, pruned
+from dpviz.space.interpolate import interpolated_blocks
+from dpviz.space.tree import Tree, remove_descendants
 from tests import trees
 
 
@@ -21,7 +21,7 @@ def random_quadtree(rng: np.random.Generator, order: int) -> Tree:
     tree = quadtree(Domain(bounds=(0, 0, 1, 1), crs=None, order=order), order)
     stop = (tree.children > 0) & (rng.random(len(tree)) < 0.3)
     stop[0] = False
-    return pruned(tree, stop)[0]
+    return remove_descendants(tree, stop)[0]
 
 
 def leaf_counts(rng: np.random.Generator, tree: Tree) -> np.ndarray:
@@ -81,7 +81,9 @@ def test_on_quadtrees_it_is_the_definition_block_by_block(seed, steepness):
     rng = np.random.default_rng(seed)
     tree = random_quadtree(rng, 1 + seed % 4)
     count = leaf_counts(rng, tree)
-    np.testing.assert_allclose(raster(tree, count, steepness), slow_raster(tree, count, steepness, tree.order), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        interpolated_blocks(tree, count, steepness), slow_raster(tree, count, steepness, tree.order), rtol=1e-9, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -89,14 +91,14 @@ def test_on_any_tree_it_is_the_definition_too(seed):
     rng = np.random.default_rng(seed)
     tree = trees.random_tree(rng, side=16, height=3 + seed % 3)
     count = leaf_counts(rng, tree)
-    np.testing.assert_allclose(raster(tree, count), slow_raster(tree, count, 3.0, 4), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(interpolated_blocks(tree, count), slow_raster(tree, count, 3.0, 4), rtol=1e-9, atol=1e-9)
 
 
 def test_a_root_alone_and_an_even_domain_stay_even():
     root = trees.build([[(0, 0, 8, 8)]], [[-1]])
-    np.testing.assert_allclose(raster(root, np.array([128.0])), 2)
+    np.testing.assert_allclose(interpolated_blocks(root, np.array([128.0])), 2)
     tree = quadtree(Domain(bounds=(0, 0, 1, 1), crs=None, order=5), 2)
-    np.testing.assert_allclose(raster(tree, tree.cells * 3.0), 3)
+    np.testing.assert_allclose(interpolated_blocks(tree, tree.cells * 3.0), 3)
 
 
 @pytest.mark.parametrize("kind", ["quadtree", "any tree", "grid"])
@@ -108,7 +110,7 @@ def test_leaves_keep_their_counts_and_no_cell_has_another_sign_than_its_leaf(see
     else:
         tree = trees.random_tree(rng, side=32) if kind == "any tree" else grid(Domain(bounds=(0, 0, 1, 1), crs=None, order=5), 7, 11)
     count = leaf_counts(rng, tree)
-    cells, size = raster(tree, count), np.abs(count).sum()
+    cells, size = interpolated_blocks(tree, count), np.abs(count).sum()
     for leaf in tree.leaves.tolist():
         west, south, east, north = tree.rectangles(np.array([leaf]))[0].tolist()
         within = cells[south:north, west:east]
@@ -122,11 +124,11 @@ def test_leaves_keep_their_counts_and_no_cell_has_another_sign_than_its_leaf(see
 def test_it_leans_towards_fuller_neighbours_and_not_beyond_peaks():
     tree = quadtree(Domain(bounds=(0, 0, 1, 1), crs=None, order=4), 2)
     columns = tree.west[tree.leaves] // 4
-    steep = raster(tree, trees.leaf_matrix(tree) @ np.array([10.0, 20, 30, 40])[columns])
+    steep = interpolated_blocks(tree, trees.leaf_matrix(tree) @ np.array([10.0, 20, 30, 40])[columns])
     assert (np.diff(steep[:, 4:12], axis=1) >= 0).all()
     assert steep[0, 4] < 20 / 16 < steep[0, 7]
     np.testing.assert_allclose(steep[:, 0], steep[0, 0])
-    peak = raster(tree, trees.leaf_matrix(tree) @ np.array([10.0, 40, 10, 10])[columns])
+    peak = interpolated_blocks(tree, trees.leaf_matrix(tree) @ np.array([10.0, 40, 10, 10])[columns])
     np.testing.assert_allclose(peak[:, 4:8], 40 / 16)
 
 
@@ -137,7 +139,7 @@ def test_it_comes_closer_to_a_smooth_crowd_than_even_leaves_do():
     box = tree.rectangles(tree.leaves)
     count = trees.leaf_matrix(tree) @ np.array([cells[south:north, west:east].sum() for west, south, east, north in box.tolist()])
     even = np.kron(cells.reshape(8, 8, 8, 8).mean((1, 3)), np.ones((8, 8)))
-    assert np.abs(raster(tree, count) - cells).sum() < 0.35 * np.abs(even - cells).sum()
+    assert np.abs(interpolated_blocks(tree, count) - cells).sum() < 0.35 * np.abs(even - cells).sum()
 
 
 @pytest.mark.parametrize("kind", ["quadtree", "any tree"])
@@ -151,7 +153,7 @@ def test_answers_are_sums_over_the_raster_and_blocks_are_answers(kind, consisten
     lines = np.arange(33)
     across = np.maximum(np.minimum(boxes[:, 2, None], lines[1:]) - np.maximum(boxes[:, 0, None], lines[:-1]), 0)
     up = np.maximum(np.minimum(boxes[:, 3, None], lines[1:]) - np.maximum(boxes[:, 1, None], lines[:-1]), 0)
-    wanted = np.einsum("qr,rc,qc->q", up, raster(tree, release.count), across)
+    wanted = np.einsum("qr,rc,qc->q", up, interpolated_blocks(tree, release.count), across)
     np.testing.assert_allclose(release.answer(boxes, inside="interpolated"), wanted, rtol=1e-8, atol=1e-6)
     estimate, stddev = release.answer(boxes, inside="interpolated", spread=True)
     np.testing.assert_allclose(estimate, wanted, rtol=1e-8, atol=1e-6)
@@ -161,7 +163,7 @@ def test_answers_are_sums_over_the_raster_and_blocks_are_answers(kind, consisten
     np.testing.assert_allclose(release.answer(boxes), wanted, rtol=1e-8, atol=1e-6)
     for zoom in (0, 1, 3, 5):
         width = 32 >> zoom
-        blocks = raster(tree, release.count).reshape(1 << zoom, width, 1 << zoom, width).sum((1, 3))
+        blocks = interpolated_blocks(tree, release.count).reshape(1 << zoom, width, 1 << zoom, width).sum((1, 3))
         np.testing.assert_allclose(release.blocks(zoom), blocks, rtol=1e-8, atol=1e-6)
 
 
@@ -183,7 +185,7 @@ def test_below_the_finest_raster_answers_are_even_in_large_leaves_and_exact_in_s
     tree = random_quadtree(rng, 6) if kind == "quadtree" else trees.random_tree(rng, side=64, height=6)
     release = trees.release_of(tree, rng.normal(30, 20, len(tree)), np.where(tree.children > 0, np.inf, 1.0))
     coarse, width = slow_raster(tree, release.count, 3.0, finest), 64 >> finest
-    assert raster(tree, release.count).shape == coarse.shape
+    assert interpolated_blocks(tree, release.count).shape == coarse.shape
     even = np.zeros((64, 64))
     for value, (west, south, east, north) in zip(release.count[tree.leaves], tree.rectangles(tree.leaves).tolist(), strict=True):
         even[south:north, west:east] = value / ((east - west) * (north - south))

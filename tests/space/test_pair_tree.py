@@ -51,7 +51,7 @@ def test_stages_refine_one_side_at_a_time(drawn):
         assert tree.size(stage) == len(nodes(origins, a)) * len(nodes(ends, b))
         if stage:
             side = [new != old for new, old in zip(tree.levels(stage), tree.levels(stage - 1), strict=True)].index(True)
-            assert tree.refined(stage) == ["origin", "destination"][side]
+            assert tree.refined_side(stage) == ["origin", "destination"][side]
     assert tree.levels(tree.height) == (len(origins[0]),) * 2
 
 

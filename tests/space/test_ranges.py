@@ -10,7 +10,7 @@ from dpviz.space import ranges
 from dpviz.space.domain import Domain
 from dpviz.space.grids import grid, quadtree
 from dpviz.space.ranges import QUERIES_AT_ONCE, area_overlap, batches, box_overlap, cumulative, fronts
-from dpviz.space.tree import Tree, pruned
+from dpviz.space.tree import Tree, remove_descendants
 from tests.space.curves import CURVE_TREES, curve_tree, tree_of
 from tests.trees import leaf_matrix, random_boxes, random_tree, shares_of
 
@@ -18,7 +18,7 @@ LATTICE = Domain(bounds=(0, 0, 32, 32), crs=None, order=5)
 
 
 def stopped(tree: Tree, seed: int) -> Tree:
-    return pruned(tree, np.random.default_rng(seed).random(len(tree)) < 0.2 * (tree.children > 0))[0]
+    return remove_descendants(tree, np.random.default_rng(seed).random(len(tree)) < 0.2 * (tree.children > 0))[0]
 
 
 TREES = {
@@ -28,7 +28,7 @@ TREES = {
     "grid 7 x 12": grid(LATTICE, 7, 12),
     "grid 1 x 1": grid(LATTICE, 1, 1),
     "pruned quadtree": stopped(quadtree(LATTICE, 5), 1),
-    "only a root": pruned(quadtree(LATTICE, 1), np.ones(5, bool))[0],
+    "only a root": remove_descendants(quadtree(LATTICE, 1), np.ones(5, bool))[0],
     **{f"random {seed}": random_tree(np.random.default_rng(seed), side=32) for seed in range(8)},
     **CURVE_TREES,
     "pruned curve": stopped(CURVE_TREES["curve 2"], 3),

@@ -9,7 +9,7 @@ from dpviz.errors import DomainError
 from dpviz.space.domain import Domain
 from dpviz.space.grids import MOST_NODES, grid, quadtree
 from dpviz.space.morton import morton
-from dpviz.space.tree import Tree, intervals, pruned
+from dpviz.space.tree import Tree, intervals, remove_descendants
 from tests.space.curves import CURVE_TREES, curve_tree
 from tests.trees import random_tree
 
@@ -19,7 +19,7 @@ def lattice(order: int) -> Domain:
 
 
 def some_pruned(tree: Tree, seed: int) -> Tree:
-    return pruned(tree, (np.random.default_rng(seed).random(len(tree)) < 0.3) & (tree.children > 0))[0]
+    return remove_descendants(tree, (np.random.default_rng(seed).random(len(tree)) < 0.3) & (tree.children > 0))[0]
 
 
 TREES = {
@@ -36,7 +36,7 @@ TREES = {
     "grid 33 x 20": grid(lattice(6), 33, 20),
     "pruned quadtree": some_pruned(quadtree(lattice(5), 5), 1),
     "pruned grid": some_pruned(grid(lattice(5), 9, 13), 2),
-    "pruned to the root": pruned(quadtree(lattice(3), 2), np.ones(21, bool))[0],
+    "pruned to the root": remove_descendants(quadtree(lattice(3), 2), np.ones(21, bool))[0],
     "random": random_tree(np.random.default_rng(3), side=32),
     "random, more": random_tree(np.random.default_rng(9), side=64, most=6),
 }
@@ -246,7 +246,7 @@ def test_pruning_removes_exactly_the_descendants_of_marked_nodes(seed):
     rng = np.random.default_rng(seed)
     tree = curve_tree(rng) if seed > 5 else quadtree(lattice(4), 4) if seed % 2 else random_tree(rng)
     stop = rng.random(len(tree)) < 0.25
-    smaller, kept = pruned(tree, stop)
+    smaller, kept = remove_descendants(tree, stop)
     assert smaller.overlaps == tree.overlaps
     expected = []
     for start in range(len(tree)):
@@ -264,7 +264,7 @@ def test_pruning_removes_exactly_the_descendants_of_marked_nodes(seed):
 
 def test_pruning_nothing_keeps_the_tree():
     tree = quadtree(lattice(3), 3)
-    same, kept = pruned(tree, np.zeros(len(tree), bool))
+    same, kept = remove_descendants(tree, np.zeros(len(tree), bool))
     assert kept.tolist() == list(range(len(tree)))
     assert same.starts == tree.starts
     assert same.lines is tree.lines

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpviz.amounts import format_short
-from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Scale, top_of
+from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE, Scale, scale_top_of
 
 NUMBERS = st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=30)
 
@@ -67,7 +67,7 @@ def test_stronger_numbers_are_never_fainter(values, kind, dark):
 
 @given(NUMBERS)
 def test_a_top_is_a_round_number_that_nearly_covers_the_values(values):
-    top = top_of(values)
+    top = scale_top_of(values)
     assert re.fullmatch(r"[125]e[+-]\d+", f"{top:.0e}")
     largest = max(map(abs, values))
     assert top == 1.0 or top <= 10.1 * largest
@@ -76,11 +76,11 @@ def test_a_top_is_a_round_number_that_nearly_covers_the_values(values):
 
 @pytest.mark.parametrize(("values", "top"), [([], 1), ([0, 0], 1), ([3], 5), ([-70], 100), ([200] * 9, 200), ([0.012], 0.02)])
 def test_tops(values, top):
-    assert top_of(values) == pytest.approx(top)
+    assert scale_top_of(values) == pytest.approx(top)
 
 
 def test_one_outlier_does_not_make_the_other_colours_faint():
-    assert top_of([*[3.0] * 999, 1e9]) == 5
+    assert scale_top_of([*[3.0] * 999, 1e9]) == 5
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from dpviz.space.domain import Domain
 from dpviz.view.basemap import map_bounds
-from dpviz.view.deck import CompactDeck, deck, view_of
+from dpviz.view.deck import CompactDeck, deck, domain_view
 
 LOS_ANGELES = Domain(bounds=(-118.62, 33.74, -117.86, 34.37), crs="EPSG:4326", order=4)
 PLANE = Domain(bounds=(0, 0, 200, 100), crs=None, order=4)
@@ -61,7 +61,7 @@ def test_layers_lie_over_land_and_under_borders_with_stable_names():
 @DOMAINS
 @pytest.mark.parametrize(("width", "height"), [(900, 600), (300, 700)])
 def test_the_whole_domain_fits_the_window(domain, width, height):
-    view = view_of(domain, width, height)
+    view = domain_view(domain, width, height)
     west, south, east, north = map_bounds(domain)
     per_radian = 512 * 2**view.zoom / (2 * math.pi)
     top, bottom = (math.asinh(math.tan(math.radians(latitude))) * per_radian for latitude in (north, south))

@@ -25,7 +25,7 @@ from dpviz.view import study_charts as htf_charts
 from dpviz.view.escape import clean, deck, html, line, markdown
 from dpviz.view.points_map import points_map, truth_map
 from dpviz.view.report import report_html
-from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, trips_map
+from dpviz.view.trips_map import SHOWN_TRIPS, TripsMapSettings, trips_map
 from tests.hostile import ELSEWHERE, LEVELS, NAMES, regions_file
 from tests.view.test_points_map import released as released_points
 from tests.view.test_report import WORDS
@@ -137,7 +137,7 @@ def test_names_in_charts_are_texts_and_no_fields_expressions_or_addresses(hostil
 @pytest.mark.parametrize("shown", SHOWN_TRIPS)
 def test_names_on_the_map_of_trips(hostile, level, shown):
     release, truth = hostile
-    view = TripsView(level=level, shown=shown, chosen=0, unit=NAMES[3])
+    view = TripsMapSettings(level=level, shown=shown, chosen=0, unit=NAMES[3])
     picture = trips_map(release, view, truth.true_level(level))
     said = [row[key] for layer in json.loads(picture.deck.to_json())["layers"] for row in rows_of(layer) for key in "nte" if key in row]
     assert any(NAMES[3] in text.replace("\u2060", "") for text in said)

@@ -10,7 +10,7 @@ import shapely
 
 from dpviz.space.regions import Regions
 from dpviz.view.basemap import MOST_CORNERS, fitted_bounds, ground
-from dpviz.view.deck import Window, deck_in, view_in
+from dpviz.view.deck import Window, deck_in, window_view
 from tests.view.trips_cases import blob, grid
 
 
@@ -99,12 +99,12 @@ def test_the_window_of_a_single_point_has_an_extent():
     west, south, east, north = fitted_bounds([regions_of([shapely.Point(7, 50)])], 900, 560)
     assert east - west >= 0.05 - 1e-9
     assert north - south >= 0.05 - 1e-9
-    assert math.isfinite(view_in(Window(bounds=(west, south, east, north))).zoom)
+    assert math.isfinite(window_view(Window(bounds=(west, south, east, north))).zoom)
 
 
 def test_the_window_is_fitted_and_the_layers_lie_in_order():
     window = Window(bounds=(-125, 24, -66, 50), width=900, height=560)
-    view = view_in(window)
+    view = window_view(window)
     per_degree = 512 * 2**view.zoom / 360
     assert 0.85 * 900 < (window.bounds[2] - window.bounds[0]) * per_degree <= 900
     made = deck_in(window, [], [], tooltip=None, dark=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpviz.view.charts import COLORS, DASHES, GREY, MARKS, hex_of
+from dpviz.view.charts import COLORS, DASHES, GREY, MARKS, to_hex
 from dpviz.view.colors import ACCENT, FALSE_NEGATIVE, FALSE_POSITIVE, Scale
 from dpviz.view.study_charts import MORE_COLORS, MORE_DASHES
 from dpviz.view.trips_map import arriving_color, leaving_color
@@ -62,7 +62,7 @@ def test_configurations_differ_in_colour_for_all_kinds_of_colour_vision():
     assert min(pairs.values()) > APART, min(pairs, key=pairs.get)
 
 
-@pytest.mark.parametrize("color", [*MORE_COLORS, GREY, ACCENT, hex_of(FALSE_POSITIVE), hex_of(FALSE_NEGATIVE)])
+@pytest.mark.parametrize("color", [*MORE_COLORS, GREY, ACCENT, to_hex(FALSE_POSITIVE), to_hex(FALSE_NEGATIVE)])
 @pytest.mark.parametrize("theme", PAGES)
 def test_every_colour_has_contrast_on_both_themes(color, theme):
     assert contrast(color, PAGES[theme]) > SEEN
@@ -85,10 +85,10 @@ def test_looks_differ_in_more_than_colour():
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (hex_of(FALSE_POSITIVE), hex_of(FALSE_NEGATIVE)),
+        (to_hex(FALSE_POSITIVE), to_hex(FALSE_NEGATIVE)),
         (ACCENT, MORE_COLORS[1]),  # parts of an error
-        (hex_of(leaving_color(dark=False)), hex_of(arriving_color(dark=False))),
-        (hex_of(leaving_color(dark=True)), hex_of(arriving_color(dark=True))),
+        (to_hex(leaving_color(dark=False)), to_hex(arriving_color(dark=False))),
+        (to_hex(leaving_color(dark=True)), to_hex(arriving_color(dark=True))),
     ],
 )
 def test_pairs_that_mean_opposites_are_far_apart(one, other):
@@ -104,7 +104,7 @@ def test_below_zero_looks_like_nothing_above(kind, dark):
 
 
 def shades(scale, values):
-    return [hex_of(tuple(color[:3].tolist())) for color in scale.colors(values)]
+    return [to_hex(tuple(color[:3].tolist())) for color in scale.colors(values)]
 
 
 @pytest.mark.parametrize("dark", [False, True])

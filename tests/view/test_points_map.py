@@ -23,7 +23,7 @@ from dpviz.view.points_map import (
     INTERPOLATED,
     MOST_FEATURES,
     SHOWN,
-    can_be_interpolated,
+    can_show_interpolation,
     drawable_level,
     points_map,
     truth_map,
@@ -83,11 +83,11 @@ def test_a_map_of_200_000_people_is_small_at_every_zoom(people, level):
 def test_interpolation_is_a_bitmap_of_the_density_that_answers_assume():
     release, _ = released(mechanism=Quadtree(height=2, inside="interpolated"))
     picture = mapped(release, shown=INTERPOLATED)
-    assert can_be_interpolated(release)
+    assert can_show_interpolation(release)
     assert drawn(picture)["id"] == "picture"
     assert "interpolated inside partitions" in picture.description
     assert "density is interpolated between neighbours" in picture.note
-    assert not can_be_interpolated(replace(release, inside="uniform"))
+    assert not can_show_interpolation(replace(release, inside="uniform"))
 
 
 @pytest.mark.parametrize("shown", SHOWN)

@@ -16,7 +16,7 @@ from dpviz.errors import RefusedError
 from dpviz.mechanisms import FLOW_MECHANISMS, POINT_MECHANISMS, ExactKdtree, HilbertTree, Identity, Quadtree, TopDown, UniformGrid
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.release.at_once import how_many, pair_intervals
+from dpviz.release.at_once import count_of_numbers, pair_intervals
 from dpviz.release.files import read_manifest, write_release
 from dpviz.release.flow_release import FlowRelease
 from dpviz.release.manifest import describe
@@ -214,7 +214,7 @@ def test_the_largest_pairs_have_intervals_that_hold_for_all_at_once():
     row = page.text[page.text.index("All at once, 95 % from") :]
     shown = re.search(r"1 (?:within |.*? to )?.*? ([\d,]+) ([\d,]+) ([\d,]+) 2 ", row)
     assert [int(part.replace(",", "")) for part in shown.groups()] == [at.count[first], low[first], high[first]]
-    assert f"all {how_many(release):,} numbers" in page.text
+    assert f"all {count_of_numbers(release):,} numbers" in page.text
 
 
 def test_exact_amounts_add_up_in_the_table_and_are_in_the_pyramid():

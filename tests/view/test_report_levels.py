@@ -11,7 +11,7 @@ from dpviz.mechanisms import Identity, Quadtree, UniformGrid
 from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.entropy import Entropy
 from dpviz.release.manifest import describe
-from dpviz.view.report_numbers import LevelRow, error_axis, level_rows, odds, pyramid, shares_of, sums_of
+from dpviz.view.report_numbers import LevelRow, error_axis, error_sums, level_rows, odds, pyramid, shares_of
 from tests.release_cases import WORDS, point_release, points_of, trip_release
 
 
@@ -75,13 +75,13 @@ def test_odds_are_bounds_of_bayes_rule_also_after_rounding(epsilon):
 
 def test_the_error_of_a_sum_of_independent_parts_is_stated():
     flat = Identity(order=3).release(points_of(100), PureBudget(1), Entropy.system())
-    sums = sums_of(flat)
+    sums = error_sums(flat)
     assert sums.drift
     assert sums.stated == pytest.approx(sums.piled)
     assert sums.piled == pytest.approx(sums.single * 8)
     release = Quadtree(height=4).release(points_of(100), PureBudget(1), Entropy.system())
-    tree = sums_of(release)
+    tree = error_sums(release)
     assert not tree.drift
     assert tree.agree
     assert tree.stated < tree.piled
-    assert not sums_of(replace(release, count=release.count + np.eye(1, len(release.count))[0])).agree
+    assert not error_sums(replace(release, count=release.count + np.eye(1, len(release.count))[0])).agree

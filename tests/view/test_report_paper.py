@@ -8,7 +8,7 @@ import pytest
 import shapely
 
 from dpviz.space.domain import Domain
-from dpviz.view.report_maps import WIDTH, domain_paper, on_plane, paper_of, regions_paper
+from dpviz.view.report_maps import WIDTH, domain_sheet, on_plane, regions_sheet, sheet_of
 
 STATES = Domain(bounds=(-125.0, 24.0, -66.0, 50.0), crs="EPSG:4326", order=6)
 METRES = Domain(bounds=(300_000, 5_000_000, 370_000, 5_070_000), crs="EPSG:32633", order=6)
@@ -40,7 +40,7 @@ def test_areas_on_the_sheet_are_proportional_to_true_areas(domain):
 
 @pytest.mark.parametrize("domain", [STATES, METRES, PLANE])
 def test_the_domain_lies_on_its_sheet(domain):
-    paper = domain_paper(domain)
+    paper = domain_sheet(domain)
     west, south, east, north = on_plane(domain, np.array([[0, 0, domain.side, domain.side]]))[0]
     (left, bottom), (right, top) = paper.place(np.array([[west, south], [east, north]])).tolist()
     assert 0 < left < right < paper.width <= WIDTH + 1
@@ -50,7 +50,7 @@ def test_the_domain_lies_on_its_sheet(domain):
 
 
 def test_regions_keep_their_areas():
-    paper = regions_paper((-100.0, 30.0, -80.0, 48.0))
+    paper = regions_sheet((-100.0, 30.0, -80.0, 48.0))
     cells = geopandas.GeoSeries([shapely.box(-95, 32, -94, 33), shapely.box(-85, 45, -84, 46)], crs="EPSG:4326")
     truth = cells.to_crs("+proj=cea +ellps=WGS84").area.to_numpy()
     drawn = [shapely.Polygon(corners_of(path)[0]).area for path in paper.paths(cells.segmentize(0.05).to_crs(paper.crs))]
@@ -59,7 +59,7 @@ def test_regions_keep_their_areas():
 
 @pytest.mark.parametrize("bounds", [(-179.0, -60.0, 179.0, 80.0), (10.0, 40.0, 10.1, 40.1)])
 def test_the_world_and_a_village_have_sheets(bounds):
-    paper = regions_paper(bounds)
+    paper = regions_sheet(bounds)
     assert 0 < paper.width <= WIDTH + 1
     assert paper.height > 0
     assert ("eqearth" in paper.crs) == (bounds[2] - bounds[0] > 300)
@@ -67,7 +67,7 @@ def test_the_world_and_a_village_have_sheets(bounds):
 
 
 def test_paths_are_true_to_the_shape_and_light():
-    paper = paper_of(None, (0.0, 0.0, 10.0, 10.0))
+    paper = sheet_of(None, (0.0, 0.0, 10.0, 10.0))
     circle = shapely.Point(5, 5).buffer(3, quad_segs=500)
     holed = shapely.difference(circle, shapely.box(4, 4, 6, 6))
     (path,) = paper.paths(geopandas.GeoSeries([holed]))
@@ -79,7 +79,7 @@ def test_paths_are_true_to_the_shape_and_light():
 
 
 def test_shapes_beyond_the_sheet_or_too_small_have_no_path():
-    paper = paper_of(None, (0.0, 0.0, 10.0, 10.0))
+    paper = sheet_of(None, (0.0, 0.0, 10.0, 10.0))
     shapes = geopandas.GeoSeries([shapely.box(90, 90, 91, 91), shapely.box(1, 1, 1.00001, 1.00001), shapely.box(-50, -50, 60, 60)])
     beyond, small, cut = paper.paths(shapes)
     assert (beyond, small) == ("", "")

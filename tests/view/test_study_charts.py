@@ -14,7 +14,7 @@ from dpviz.view.study_charts import (
     lines_with_spread,
     parts_by_label,
     seconds_by_label,
-    under_axis,
+    tiny_means_note,
 )
 from tests.evaluation.test_compare import study
 
@@ -66,14 +66,14 @@ def test_a_long_legend_makes_the_chart_higher_and_its_labels_are_whole(rows):
 
 def test_tiny_values_do_not_stretch_the_axis(rows):
     few = rows[(rows["figure"] == "mae") & (rows["label"] == "tree")].reset_index(drop=True)
-    assert under_axis(few) == ""
+    assert tiny_means_note(few) == ""
     few = few.assign(mean=[1e-15, 50.0], p10=[1e-15, 40.0], p90=[1e-15, 60.0])
     chart = error_by_epsilon(few, frontier(few), "error", "boxes").to_dict()
     assert chart["layer"][-1]["encoding"]["y"]["scale"]["domainMin"] == pytest.approx(1e-5)
     assert "at the lower end of the axis" in chart["description"]
     shown = chart["datasets"][chart["layer"][-1]["data"]["name"]]
     assert (shown[0]["mean"], shown[0]["mean drawn"], shown[0]["mean shown"]) == (1e-15, pytest.approx(1e-5), "1e-15")
-    assert under_axis(few.assign(mean=float("nan"))) == ""
+    assert tiny_means_note(few.assign(mean=float("nan"))) == ""
 
 
 def test_lines_by_level_have_looks_for_as_many_configurations_as_the_page_takes():

@@ -13,7 +13,7 @@ from dpviz.release.at_once import pair_intervals
 from dpviz.release.flow_release import PairSums
 from dpviz.samples.flows import load_flow_sample
 from dpviz.view.colors import FALSE_NEGATIVE, FALSE_POSITIVE
-from dpviz.view.trips_map import MOST_ARCS, SHOWN_TRIPS, TripsView, arriving_color, has_places, leaving_color, trips_map
+from dpviz.view.trips_map import MOST_ARCS, SHOWN_TRIPS, TripsMapSettings, arriving_color, has_geometry, leaving_color, trips_map
 from tests.view.trips_cases import MECHANISMS, grid, layers_of, random_trips, released
 
 BYTES, POLYGON_BYTES = 5_000_000, 2_500_000
@@ -33,7 +33,7 @@ def noisy():
 
 
 def mapped(case, *, truth=None, **view):
-    view = TripsView(**({"level": 2} | view))
+    view = TripsMapSettings(**({"level": 2} | view))
     if truth is None:
         return trips_map(case[0], view)
     return trips_map(case[0], view, case[1].true_level(view.level) if truth is True else truth)
@@ -312,7 +312,7 @@ def test_names_are_not_escaped_twice_since_the_page_escapes_what_it_fills_in():
 def test_regions_without_outlines_are_points_sized_by_their_trips():
     regions = grid(shapes="points")
     release = released(random_trips(regions))[0]
-    picture = trips_map(release, TripsView(level=2, chosen=4))
+    picture = trips_map(release, TripsMapSettings(level=2, chosen=4))
     layer = layers_of(picture)["regions"]
     assert layer["@@type"] == "ScatterplotLayer"
     assert layer["radiusUnits"] == "pixels"
@@ -322,14 +322,14 @@ def test_regions_without_outlines_are_points_sized_by_their_trips():
     order = sorted(rows, key=total.get)
     assert rows[order[0]]["r"] < rows[order[-1]]["r"] <= 16
     assert layers_of(picture)["chosen"]["data"][0]["p"] == rows[4]["p"]
-    assert layers_of(trips_map(release, TripsView(level=1)))["regions"]["@@type"] == "ScatterplotLayer"
+    assert layers_of(trips_map(release, TripsMapSettings(level=1)))["regions"]["@@type"] == "ScatterplotLayer"
 
 
 @pytest.mark.slow
 def test_a_large_hierarchy_of_points_shows_those_with_the_most_trips():
     regions = grid(150, 150, shapes="points", west=0, south=-70)
     release = released(random_trips(regions, pairs=3000))[0]
-    picture = trips_map(release, TripsView(level=2))
+    picture = trips_map(release, TripsMapSettings(level=2))
     assert len(layers_of(picture)["regions"]["data"]) == 20_000
     assert "Of 22,500 regions, the 20,000 with the most trips can be clicked." in picture.note
     assert len(picture.deck.to_json()) < BYTES
@@ -337,11 +337,11 @@ def test_a_large_hierarchy_of_points_shows_those_with_the_most_trips():
 
 def test_regions_without_geometry_cannot_be_mapped():
     regions = grid(shapes=None)
-    assert not has_places(regions, 1)
-    assert has_places(grid(), 1)
-    assert has_places(grid(shapes="points"), 1)
+    assert not has_geometry(regions, 1)
+    assert has_geometry(grid(), 1)
+    assert has_geometry(grid(shapes="points"), 1)
     with pytest.raises(DomainError, match="matrix"):
-        trips_map(released(random_trips(regions))[0], TripsView(level=1))
+        trips_map(released(random_trips(regions))[0], TripsMapSettings(level=1))
 
 
 @pytest.mark.parametrize("wrong", [{"level": 0}, {"level": 3}, {"shown": "All"}, {"chosen": 24}, {"chosen": -1}])
@@ -380,7 +380,7 @@ def test_data_without_trips_give_a_map_without_arcs(mechanism):
 def test_intervals_of_the_finest_level_belong_to_their_pairs():
     release, _ = released(random_trips(grid()), "flat_gaussian")
     known = pairs_at_once(release)
-    for row in arcs_of(trips_map(release, TripsView(level=2))):
+    for row in arcs_of(trips_map(release, TripsMapSettings(level=2))):
         a, b = known[row["o"], row["z"]]
         assert row["t"].endswith(f"95 % between {a:,.0f} and {b:,.0f} for all pairs at once")
 
@@ -421,7 +421,7 @@ def test_a_map_of_all_us_counties_is_small(commuters, level, shown):
 @pytest.mark.parametrize("sample", ["us_commuters", "us_flights"])
 def test_the_first_view_is_not_mostly_ocean(sample, commuters):
     release = commuters[0] if sample == "us_commuters" else released(load_flow_sample(sample))[0]
-    views = [trips_map(release, TripsView(level=level)).deck.initial_view_state for level in (1, 2, 3)]
+    views = [trips_map(release, TripsMapSettings(level=level)).deck.initial_view_state for level in (1, 2, 3)]
     assert {(view.longitude, view.latitude, view.zoom) for view in views} == {(views[0].longitude, views[0].latitude, views[0].zoom)}
     assert -100 < views[0].longitude < -92
     assert 36 < views[0].latitude < 40

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from dpviz.view.trips_map import TripsView, shared_tops, tops_of, trips_map
+from dpviz.view.trips_map import TripsMapSettings, shared_tops, tops_of, trips_map
 from tests.view.trips_cases import grid, layers_of, random_trips, released
 
-VIEW = TripsView(level=2)
+VIEW = TripsMapSettings(level=2)
 
 
 @pytest.fixture(scope="module")

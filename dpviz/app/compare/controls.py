@@ -21,13 +21,13 @@ from dpviz.app.compare.state import (
     CompareData,
 )
 from dpviz.app.controls import DELTAS, EPSILONS
-from dpviz.app.fields import Field, in_range, refused_by
+from dpviz.app.fields import Field, in_range, problem_with
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.errors import SettingError
 from dpviz.mechanisms.base import Rule
 from dpviz.samples.flows import FLOW_SAMPLES
-from dpviz.samples.points import SAMPLES, About
+from dpviz.samples.points import SAMPLES, SampleInfo
 
 NOTHING = "nothing"
 USUAL_SIZE = None  # of a sample that is made up
@@ -61,7 +61,7 @@ def compare_data() -> CompareData | None:
     return _sample_data(about, points, f"{about.key} {USUAL_SIZE}", (how.order,))
 
 
-def _sample_data(about: About, data: PointCounts | Flows, digest: str, frame: tuple[int, ...] = ()) -> CompareData:
+def _sample_data(about: SampleInfo, data: PointCounts | Flows, digest: str, frame: tuple[int, ...] = ()) -> CompareData:
     """A sample, with the same digest and marks as on the page of its kind."""
     marks = cached.marks(digest, frame, data, f"sample {digest}".encode())
     return CompareData(data=data, key=f"{digest} {frame}", digest=digest, marks=marks, title=about.title, unit=about.unit, bundled=True)
@@ -136,7 +136,7 @@ def _values(name: str, rule: Rule, values: list[Any]) -> None:
         key=key,
         label=f"Values of {rule.label}",
         value=", ".join(f"{value:.12g}" if isinstance(value, int | float) else str(value) for value in values),
-        problem=lambda typed: refused_by(lambda: _numbers(name, rule, typed)),
+        problem=lambda typed: problem_with(lambda: _numbers(name, rule, typed)),
         use=lambda typed: _take(name, rule.name, _numbers(name, rule, typed)),
     )
     field.show(st.text_input, help=f"With commas. {rule.help} {bounds}")

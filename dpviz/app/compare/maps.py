@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app.compare.state import COMPARE, MOST_PICKED, CompareData, Pick, of_points, pick_words, pickable, picks
-from dpviz.app.session import refusal
+from dpviz.app.session import show_error
 from dpviz.app.study_job import StudyJob
 from dpviz.data.flows import Flows
 from dpviz.errors import DpvizError
@@ -21,7 +21,7 @@ from dpviz.space.regions import Regions
 from dpviz.view.escape import html, markdown
 from dpviz.view.points_map import SHOWN, points_map, scale_top
 from dpviz.view.trips_charts import matrix_chart
-from dpviz.view.trips_map import SHOWN_TRIPS, TripsView, has_places, shared_tops, tops_of, trips_map
+from dpviz.view.trips_map import SHOWN_TRIPS, TripsMapSettings, has_geometry, shared_tops, tops_of, trips_map
 
 MAP_HEIGHT, MAP_WIDTH, FEWER_ARCS = 400, 560, 200
 MOST_ZOOM, USUAL_ZOOM, EASY_TO_SEE = 6, 5, 60
@@ -59,7 +59,7 @@ def _drawn_again(made: StudyJob, runs: dict[Pick, Run]) -> dict[Pick, Any]:
         try:
             releases[pick] = made.release(run)
         except DpvizError as error:
-            refusal(f"{pick_words(pick)}: {error}")
+            show_error(f"{pick_words(pick)}: {error}")
     return releases
 
 
@@ -138,7 +138,7 @@ def _trips(data: CompareData, releases: dict[Pick, Any]) -> None:
         label_visibility="collapsed",
     )
     level = regions.levels.index(name) + 1
-    view = TripsView(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
+    view = TripsMapSettings(level=level, shown=shown, top=FEWER_ARCS, unit=data.unit, dark=_dark(), width=MAP_WIDTH, height=MAP_HEIGHT)
     view = replace(view, tops=shared_tops([tops_of(release, view) for release in releases.values()]))
     for place, (pick, release) in zip(_columns(len(releases)), releases.items(), strict=True):
         with place:
@@ -146,8 +146,8 @@ def _trips(data: CompareData, releases: dict[Pick, Any]) -> None:
             _trips_map(release, flows, view, pick)
 
 
-def _trips_map(release: Any, flows: Flows, view: TripsView, pick: Pick) -> None:
-    if not has_places(flows.regions, view.level):
+def _trips_map(release: Any, flows: Flows, view: TripsMapSettings, pick: Pick) -> None:
+    if not has_geometry(flows.regions, view.level):
         st.altair_chart(matrix_chart(release, view.level, view.unit), width="stretch")
         return
     picture = trips_map(release, view, evaluate_flows(release, flows).true_level(view.level))

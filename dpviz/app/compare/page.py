@@ -31,11 +31,11 @@ from dpviz.app.compare.state import (
     usual_workload,
     workload_words,
 )
-from dpviz.app.fields import check, in_range, start_checks, stopped
-from dpviz.app.first_row import forget_button, forgotten
+from dpviz.app.fields import in_range, show_lock, show_problem, start_checks
+from dpviz.app.first_row import forget_button, show_forgotten
 from dpviz.app.inverse_job import InverseJob
-from dpviz.app.ledger import note_teach_look
-from dpviz.app.session import refusal, said, serve, settle
+from dpviz.app.ledger import record_public_look
+from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
 from dpviz.app.study_job import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.cli.compare import csv_text
 from dpviz.data.flows import Flows
@@ -43,7 +43,7 @@ from dpviz.errors import DpvizError
 from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import frontier, summary
 from dpviz.mechanisms.base import AnyMechanism
-from dpviz.publishing.dry_run import Wanted
+from dpviz.publishing.dry_run import WantedError
 from dpviz.view.escape import html, markdown
 from dpviz.view.study_charts import (
     FIGURES,
@@ -54,7 +54,7 @@ from dpviz.view.study_charts import (
     lines_with_spread,
     parts_by_label,
     seconds_by_label,
-    under_axis,
+    tiny_means_note,
 )
 
 TICK = 1.0  # seconds between looks at a running study
@@ -94,7 +94,7 @@ SEARCH_WAIT, SEARCH_TICK = 0.6, 0.7  # seconds before a search is shown as runni
 
 def compare_page() -> None:
     """Draw the page."""
-    if forgotten():
+    if show_forgotten():
         return
     left, right = st.columns([19, 3], vertical_alignment="center")
     left.caption(
@@ -114,7 +114,7 @@ def compare_page() -> None:
         _results(made)
     else:
         _hidden(made)
-    settle("compare")
+    accept_presses("compare")
 
 
 def _left() -> CompareData | None:
@@ -124,14 +124,14 @@ def _left() -> CompareData | None:
     try:
         data = compare_data()
     except DpvizError as error:
-        refusal(str(error))
+        show_error(str(error))
     study_controls()
     study: Study | None = None
     if data is not None:
         try:
             study = study_of(data)
         except DpvizError as error:
-            refusal(str(error))
+            show_error(str(error))
             st.button("Back to the usual mechanisms", on_click=lambda: COMPARE.change(mechanisms=(), settings={}))
     _buttons(study, data)
     return data if study is not None else None
@@ -147,11 +147,11 @@ def _buttons(study: Study | None, data: CompareData | None) -> None:
         label = "Resume the study" if state in (STOPPED, FAILED) and _rows_for(study) else label
     if done:
         st.caption("All of them are there. Another seed draws new noise.")
-    wrong = stopped()
+    wrong = show_lock()
     pressed = st.button(label, type="primary", width="stretch", disabled=wrong or study is None or state == RUNNING or done, key="draw")
     if pressed and not wrong and study is not None and data is not None:
-        serve("compare", lambda: _start(study, data), "Starting ...")
-    said("compare")
+        serve_press("compare", lambda: _start(study, data), "Starting ...")
+    show_refusal("compare")
 
 
 def _start(study: Study, data: CompareData) -> None:
@@ -194,7 +194,7 @@ def _hidden(made: StudyJob) -> None:
 def _results(made: StudyJob) -> None:
     """The chart, which follows a running study, and the tabs under it."""
     how, data = made.config
-    if not note_teach_look(data):
+    if not record_public_look(data):
         return
     if not how.same_study(COMPARE.config()):
         st.caption(":orange[Data, mechanisms or budgets on the left have changed since this study: press the button to make what is new.]")
@@ -231,7 +231,7 @@ def _progress_and_chart(made: StudyJob, data: CompareData, state: str, seen: int
     chosen = st.altair_chart(chart, key=CHART, width="stretch", on_select="rerun", selection_mode=PICKED)
     st.html(
         '<div class="dpviz-note">Bands: the middle 80 % of the repeats. Grey behind: the frontier, which no private configuration beats'
-        f" with as small an ε. Click a point to see that release.{html(under_axis(rows))}</div>"
+        f" with as small an ε. Click a point to see that release.{html(tiny_means_note(rows))}</div>"
     )
     pick(made, _clicked(chosen))
     if COMPARE.config() != st.session_state.get(SEEN):
@@ -248,7 +248,7 @@ def _progress(made: StudyJob, data: CompareData) -> None:
             made.stop()
         st.rerun()
     if state == FAILED:
-        refusal(made.error)
+        show_error(made.error)
 
 
 def _looks(made: StudyJob) -> tuple[str, str]:
@@ -369,7 +369,7 @@ def _lines(rows: pd.DataFrame, title: str, what: str, heading: str) -> None:
     height = legend_height(rows["label"].unique().tolist(), HEIGHT)
     chart = lines_with_spread(rows.reset_index(drop=True), ("place", "label", "mean", "stddev"), names, heading, height)
     st.altair_chart(chart, width="stretch")
-    if text := under_axis(rows):
+    if text := tiny_means_note(rows):
         st.caption(text.strip())
 
 
@@ -451,12 +451,12 @@ def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> Non
     )
     with middle:
         level = _level(data)
-    fits = check("wanted error", in_range("Typical error", 0.01, 1e9)(error))
+    fits = show_problem("wanted error", in_range("Typical error", 0.01, 1e9)(error))
     question = _question(data, mechanisms, error, level)
     if right.button("Find ε", key="find epsilon", width="stretch", disabled=not fits) and fits:
         with st.spinner("Looking for ε ..."):
             wanted = _wanted(data, error, level)
-            if wanted.records is None or note_teach_look(data):
+            if wanted.records is None or record_public_look(data):
                 _start_search(question, data, mechanisms, wanted)
     made: InverseJob | None = st.session_state.get(FOUND)
     if made is not None and made.asked == question:
@@ -481,12 +481,12 @@ def _question(data: CompareData, mechanisms: dict[str, AnyMechanism], error: flo
     return (data.key, tuple((label, tuple(map(str, made.chosen().items()))) for label, made in mechanisms.items()), error, level)
 
 
-def _wanted(data: CompareData, error: float, level: int) -> Wanted:
+def _wanted(data: CompareData, error: float, level: int) -> WantedError:
     records = _rounded(int(data.data.count.sum())) if of_points(data) else None
-    return Wanted(error=error, level=level, delta=COMPARE.config().delta, records=records)
+    return WantedError(error=error, level=level, delta=COMPARE.config().delta, records=records)
 
 
-def _start_search(question: object, data: CompareData, mechanisms: dict[str, AnyMechanism], wanted: Wanted) -> None:
+def _start_search(question: object, data: CompareData, mechanisms: dict[str, AnyMechanism], wanted: WantedError) -> None:
     """Search in the background; the search before is stopped."""
     fresh = InverseJob(question, data.data, mechanisms, wanted)
     keeper().take(fresh)

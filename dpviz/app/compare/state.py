@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dpviz.app.points_state import LARGEST_DELTA, LARGEST_EPSILON, POINTS, SMALLEST_DELTA, SMALLEST_EPSILON, Desk
-from dpviz.app.session import Reader, number, one_of, settings
+from dpviz.app.points_state import LARGEST_DELTA, LARGEST_EPSILON, POINTS, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
+from dpviz.app.session import Reader, choice_reader, number_reader, read_settings
 from dpviz.app.study_job import StudyJob
 from dpviz.app.trips_state import TRIPS
 from dpviz.data.flows import Flows
@@ -83,7 +83,7 @@ class CompareConfig:
     picked: tuple[Pick, ...] = ()
 
     @property
-    def page_state(self) -> Desk:
+    def page_state(self) -> PageState:
         """The state of the page where data of this kind are loaded."""
         return POINTS if self.kind == POINTS_KIND else TRIPS
 
@@ -146,24 +146,24 @@ class CompareConfig:
     def readers(cls) -> dict[str, Reader]:
         """How each parameter of a link is read."""
         return {
-            "kind": one_of(POINTS_KIND, TRIPS_KIND),
-            "sample": one_of(*SAMPLES, *FLOW_SAMPLES),
-            "order": number(1, LARGEST_ORDER, int),
+            "kind": choice_reader(POINTS_KIND, TRIPS_KIND),
+            "sample": choice_reader(*SAMPLES, *FLOW_SAMPLES),
+            "order": number_reader(1, LARGEST_ORDER, int),
             "mechanisms": _keys,
-            "settings": settings,
-            "low": number(SMALLEST_EPSILON, LARGEST_EPSILON, float),
-            "high": number(SMALLEST_EPSILON, LARGEST_EPSILON, float),
-            "steps": number(1, MOST_STEPS, int),
-            "delta": number(SMALLEST_DELTA, LARGEST_DELTA, float),
-            "repeats": number(1, MOST_REPEATS, int),
-            "seed": number(0, 2**53 - 1, int),
-            "figure": one_of(*FIGURES),
+            "settings": read_settings,
+            "low": number_reader(SMALLEST_EPSILON, LARGEST_EPSILON, float),
+            "high": number_reader(SMALLEST_EPSILON, LARGEST_EPSILON, float),
+            "steps": number_reader(1, MOST_STEPS, int),
+            "delta": number_reader(SMALLEST_DELTA, LARGEST_DELTA, float),
+            "repeats": number_reader(1, MOST_REPEATS, int),
+            "seed": number_reader(0, 2**53 - 1, int),
+            "figure": choice_reader(*FIGURES),
             "workload": str,
             "picked": _picks,
         }
 
 
-COMPARE = Desk(key="compare config", kind=CompareConfig, families=tuple(FAMILY.values()))
+COMPARE = PageState(key="compare config", kind=CompareConfig, families=tuple(FAMILY.values()))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,7 +42,7 @@ from dpviz.data.counting.dask_tables import (
     text_parts,
     without_person,
 )
-from dpviz.data.counting.job import Faults, Job, Watch
+from dpviz.data.counting.job import Faults, Job, Progress
 from dpviz.data.reading.text_rows import NOT_CUT, BadLines
 from dpviz.errors import InputError
 
@@ -67,7 +67,7 @@ _REASONS = {
 }
 
 
-def count_with_dask(job: Job, watch: Watch | None = None, cluster: DaskCluster | None = None) -> CellCounts:
+def count_with_dask(job: Job, watch: Progress | None = None, cluster: DaskCluster | None = None) -> CellCounts:
     """Count records per cell with the workers of a Dask cluster.
 
     Args:
@@ -82,13 +82,13 @@ def count_with_dask(job: Job, watch: Watch | None = None, cluster: DaskCluster |
         InputError: a file or the cluster cannot be used, a row is bad and refused; the scheduler or all workers are lost.
         DpvizError: the count was cancelled.
     """
-    watch = watch or Watch()
+    watch = watch or Progress()
     watch.at(0.0)
     with connect(cluster or DaskCluster()) as client:
         return count_with_client(client, job, watch)
 
 
-def count_with_client(client: Client, job: Job, watch: Watch) -> CellCounts:
+def count_with_client(client: Client, job: Job, watch: Progress) -> CellCounts:
     """Count records per cell with the workers of a client; otherwise as `count_with_dask`."""
     threads = check_workers(client, watch)
     parts, rows = _parts(job, threads)

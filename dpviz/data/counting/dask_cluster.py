@@ -30,7 +30,7 @@ from dpviz.data.reading.safety import private_folder
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
-    from dpviz.data.counting.job import Watch
+    from dpviz.data.counting.job import Progress
 
 CONNECT_SECONDS = 10
 START_SECONDS = 60
@@ -211,7 +211,7 @@ _OTHER_DPVIZ = "A Dask worker has another version of dpviz: install the one that
 FAILED = "A Dask worker failed at its part of the data. Are Dask, pandas, pyarrow and dpviz of one version everywhere?"
 
 
-def check_workers(client: Client, watch: Watch) -> int:
+def check_workers(client: Client, watch: Progress) -> int:
     """Wait for a worker, check that all have the same code as this process, and return how many threads they have.
 
     Raises:
@@ -274,7 +274,7 @@ async def _everywhere(client: Client, question: Callable[..., Any], *given: Any)
     return {worker: None if isinstance(answer, BaseException) else answer for worker, answer in found.items()}
 
 
-def result_of(client: Client, work: Future[Any], watch: Watch, share: float = 1.0) -> Any:
+def result_of(client: Client, work: Future[Any], watch: Progress, share: float = 1.0) -> Any:
     """Wait for the result of a future.
 
     Args:

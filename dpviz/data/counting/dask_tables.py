@@ -18,7 +18,7 @@ from dpviz.data.bounding import KEEP, REFUSE, Bound, Holdings, person_hashes, re
 from dpviz.data.cells import MOST_RECORDS, total_of
 from dpviz.data.columns import is_number, readable_texts
 from dpviz.data.counting.job import Job
-from dpviz.data.reading.safety import guarded
+from dpviz.data.reading.safety import guard
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_BAD_LINES, SEPARATORS, BadLines, TextLayout, cut_lines, line_begins, read_lines
 from dpviz.errors import InputError
@@ -265,7 +265,7 @@ def row_groups(path: Path) -> list[int]:
         InputError: the file is damaged.
     """
     rule = "The content cannot be read as Parquet: the file is damaged, or its ending is wrong."
-    facts = guarded(rule, lambda: pq.read_metadata(path))
+    facts = guard(rule, lambda: pq.read_metadata(path))
     return [facts.row_group(group).num_rows for group in range(facts.num_row_groups)]
 
 
@@ -287,7 +287,7 @@ def text_parts(path: Path, job: Job) -> list[Part]:
     Raises:
         InputError: the file cannot be read, or has other columns than the job.
     """
-    head, size = guarded("The file cannot be read: does it exist, and may you read it?", lambda: (_head(path), path.stat().st_size))
+    head, size = guard("The file cannot be read: does it exist, and may you read it?", lambda: (_head(path), path.stat().st_size))
     header = open_header(job.format, head)
     if header.names != tuple(job.schema.names):
         raise InputError(OTHER_COLUMNS)

@@ -17,7 +17,7 @@ from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, most_per_cell, total_of
 from dpviz.data.columns import is_text
 from dpviz.data.counting.duckdb_session import DuckDBSettings, Session, UnreadableError, connect, quote_list
 from dpviz.data.counting.duckdb_sql import BAD_COUNT, NO_PERSON, Expressions, Function, ParquetRows, TextRows
-from dpviz.data.counting.job import Faults, Job, Watch, plain_type
+from dpviz.data.counting.job import Faults, Job, Progress, plain_type
 from dpviz.data.reading.safety import private_folder
 from dpviz.data.reading.text_rows import NO_BAD_LINES, NOT_CUT, BadLines
 from dpviz.errors import InputError
@@ -106,7 +106,7 @@ _STREAM = "stream"
 _DENSE_CELLS, _SPARSE = 2**22, 4
 
 
-def count_with_duckdb(job: Job, watch: Watch, settings: DuckDBSettings = DEFAULT_SETTINGS) -> CellCounts:
+def count_with_duckdb(job: Job, watch: Progress, settings: DuckDBSettings = DEFAULT_SETTINGS) -> CellCounts:
     """Count all rows of some files; what is spilled to disk on the way is removed, however it ends.
 
     Args:
@@ -125,7 +125,7 @@ def count_with_duckdb(job: Job, watch: Watch, settings: DuckDBSettings = DEFAULT
     return found
 
 
-def _count_parquet(job: Job, watch: Watch, settings: DuckDBSettings) -> CellCounts:
+def _count_parquet(job: Job, watch: Progress, settings: DuckDBSettings) -> CellCounts:
     """Count by DuckDB's own reader. It refuses a file with a text that is not UTF-8; then by Arrow, which takes that entry for missing."""
     if any(is_text(plain_type(job.schema.field(name).type)) for name in job.columns):
         with suppress(UnreadableError):
@@ -134,7 +134,7 @@ def _count_parquet(job: Job, watch: Watch, settings: DuckDBSettings) -> CellCoun
     return _count(job, watch, settings, None)
 
 
-def _count(job: Job, watch: Watch, settings: DuckDBSettings, stream: Stream | None) -> CellCounts:
+def _count(job: Job, watch: Progress, settings: DuckDBSettings, stream: Stream | None) -> CellCounts:
     """Count the rows of a stream, or of files that DuckDB reads itself."""
     with private_folder(settings.folder) as folder, connect(job, folder, settings) as connection:
         damaged, share = NOT_CUT if job.is_text else _DAMAGED, None if stream is None else lambda: stream.share

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from dpviz.data.counting.job import Job, Watch, cancelled
+from dpviz.data.counting.job import Job, Progress, cancellation
 from dpviz.data.reading.sources import memory_bytes
 from dpviz.errors import DpvizError, InputError
 
@@ -71,7 +71,7 @@ class Session:
 
     connection: duckdb.DuckDBPyConnection
     folder: Path
-    watch: Watch
+    watch: Progress
     damaged: str
     errors: list[DpvizError] = field(default_factory=list)
     read_share: Callable[[], float] | None = None
@@ -160,7 +160,7 @@ class Session:
         if self.errors:
             return type(self.errors[0])(*self.errors[0].args)
         if isinstance(failed, duckdb.InterruptException):
-            return cancelled()
+            return cancellation()
         text = str(failed)
         spilling = str(self.folder) in text or "temp_directory" in text or "No space left" in text
         if spilling or isinstance(failed, duckdb.OutOfMemoryException | MemoryError):

@@ -15,7 +15,7 @@ from dpviz.data.cells import BAD, MOST_RECORDS, OUTSIDE, cells_of
 from dpviz.data.columns import is_text, readable_numbers, readable_texts
 from dpviz.data.counting.duckdb_session import quote, quote_list
 from dpviz.data.counting.job import CellFinder, GeometryCells, IdPairs, LeafIds, XyCells, XyPairs
-from dpviz.data.reading.safety import guarded
+from dpviz.data.reading.safety import guard
 from dpviz.data.reading.tables import open_header
 from dpviz.data.reading.text_rows import (
     HEAD_BYTES,
@@ -319,7 +319,7 @@ class TextRows:
         layout = TextLayout(separator=SEPARATORS[self.job.format], width=len(names), types=types, missing=("",))
         for path in self.job.files:
             for lines in self._lines(path):
-                table, bad = guarded(NOT_CUT, lambda lines=lines: cut_lines(lines, layout))  # type: ignore[misc]
+                table, bad = guard(NOT_CUT, lambda lines=lines: cut_lines(lines, layout))  # type: ignore[misc]
                 self.bad += bad
                 self.read += len(lines)
                 yield from table.rename_columns(schema.names).to_batches()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dpviz.data.bounding import Bound
     from dpviz.data.cell_counts import CellCounts
-    from dpviz.data.counting.job import Job, Watch
+    from dpviz.data.counting.job import Job, Progress
     from dpviz.data.counting.scheduler import Scheduler
     from dpviz.data.reading.flows import FlowsRequest
     from dpviz.data.reading.points import PointsRequest
@@ -36,7 +36,7 @@ _NEEDS = {NUMPY: (), DUCKDB: ("duckdb",), DASK: ("dask", "distributed", "cryptog
 _SCALE = "Engine {engine!r} is not installed: pip install 'dpviz[scale]'."
 
 
-def engine_for(found: FoundFiles, engine: str, scheduler: Scheduler | None, limits: Limits) -> str:
+def choose_engine(found: FoundFiles, engine: str, scheduler: Scheduler | None, limits: Limits) -> str:
     """Choose the engine that counts some files.
 
     Args:
@@ -92,15 +92,15 @@ def make_plan(found: FoundFiles, engine: str, scheduler: Scheduler | None, limit
 
     Args:
         found: the files.
-        engine: as for `engine_for`. With "auto", files that only "numpy" can read go to it if they are within the limits.
+        engine: as for `choose_engine`. With "auto", files that only "numpy" can read go to it if they are within the limits.
         scheduler: a Dask scheduler that runs already.
         limits: the most that a file may hold that is read into memory.
         job: makes the job of an engine other than "numpy".
 
     Raises:
-        InputError: as `engine_for`; or the engine cannot read the files, and the text says what to do.
+        InputError: as `choose_engine`; or the engine cannot read the files, and the text says what to do.
     """
-    chosen = engine_for(found, engine, scheduler, limits)
+    chosen = choose_engine(found, engine, scheduler, limits)
     if chosen == NUMPY:
         return Plan(NUMPY, None)
     try:
@@ -111,7 +111,7 @@ def make_plan(found: FoundFiles, engine: str, scheduler: Scheduler | None, limit
     return Plan(NUMPY, None)
 
 
-def run_engine(plan: Plan, scheduler: Scheduler | None, watch: Watch) -> CellCounts:
+def run_engine(plan: Plan, scheduler: Scheduler | None, watch: Progress) -> CellCounts:
     """Let an engine other than "numpy" count."""
     assert plan.job is not None  # noqa: S101  (for the type checker: "numpy" is not run here)
     if plan.engine == DUCKDB:

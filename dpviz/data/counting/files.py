@@ -11,7 +11,7 @@ from dpviz.data.cells import check_bad_rows
 from dpviz.data.columns import PointColumns
 from dpviz.data.counting.engines import AUTO, NUMPY, flows_job, make_plan, pairs_job, points_job, run_engine
 from dpviz.data.counting.in_memory import read_all_points, read_all_trips, read_coordinate_trips
-from dpviz.data.counting.job import Watch, XyPairs
+from dpviz.data.counting.job import Progress, XyPairs
 from dpviz.data.counting.scheduler import scheduler_at
 from dpviz.data.flows import Flows, Trips, match_depths
 from dpviz.data.points import PointCounts
@@ -19,7 +19,7 @@ from dpviz.data.reading.flows import FlowColumns, FlowsRequest
 from dpviz.data.reading.geometries import same_crs
 from dpviz.data.reading.points import PointsRequest, points_of
 from dpviz.data.reading.safety import DEFAULT_LIMITS
-from dpviz.data.reading.sources import FoundFiles, Sources, found_files, refuse_copies
+from dpviz.data.reading.sources import FoundFiles, Sources, find_files, refuse_copies
 from dpviz.errors import InputError
 from dpviz.space.domain import refuse_degrees
 from dpviz.space.leaf_lookup import LeafLookup
@@ -122,7 +122,7 @@ def read_points(
     bound = None if person is None else bound_of(contributions, key, distinct=distinct)
     columns = PointColumns(x=x, y=y, count=count, person=person)
     request = PointsRequest(target=domain.crs, columns=columns, crs=crs, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines)
-    found, watch = _find_files(source, bad_rows), Watch(progress=progress, cancel=cancel)
+    found, watch = _find_files(source, bad_rows), Progress(progress=progress, cancel=cancel)
     plan = make_plan(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: points_job(found, request, domain, bound))
     if plan.job is not None:
         return PointCounts.from_cell_counts(run_engine(plan, scheduler, watch), domain, bound)
@@ -218,7 +218,7 @@ def read_flows(
     else:
         named = FlowColumns(origin=origin, destination=destination, count=count, person=person)
         reader = _by_ids(FlowsRequest(sides=sides, columns=named, bad_rows=bad_rows, limits=limits, quoted_newlines=quoted_newlines))
-    found, watch = _find_files(source, bad_rows), Watch(progress=progress, cancel=cancel)
+    found, watch = _find_files(source, bad_rows), Progress(progress=progress, cancel=cancel)
     enforced = bound if person is not None else None
     plan = make_plan(found, _line_engine(engine, quoted_newlines), scheduler, limits, lambda: reader.job(found, enforced))
     if plan.job is None:
@@ -244,7 +244,7 @@ def read_flows(
 
 def _find_files(source: Sources, bad_rows: str) -> FoundFiles:
     """Find the files of a source; copies are refused unless bad rows are dropped."""
-    found = found_files(source)
+    found = find_files(source)
     if bad_rows == "refuse":
         refuse_copies(found)
     return found
@@ -266,7 +266,7 @@ def _line_engine(engine: str, quoted_newlines: bool) -> str:
 class _Reader(NamedTuple):
     """Reads trips into memory, or makes the job of an engine that does not."""
 
-    read: Callable[[FoundFiles, Watch], Trips]
+    read: Callable[[FoundFiles, Progress], Trips]
     job: Callable[[FoundFiles, Bound | None], Job]
 
 

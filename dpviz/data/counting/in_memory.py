@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpviz.data.bounding import People
 from dpviz.data.cells import whole_counts
 from dpviz.data.columns import PointColumns, RawPoints
-from dpviz.data.counting.job import Watch, XyPairs
+from dpviz.data.counting.job import Progress, XyPairs
 from dpviz.data.flows import Trips
 from dpviz.data.reading.flows import FlowsRequest, read_trips
 from dpviz.data.reading.points import PointsRequest, read_rows
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def read_all_points(sources: Sequence[Source], request: PointsRequest, watch: Watch) -> RawPoints:
+def read_all_points(sources: Sequence[Source], request: PointsRequest, watch: Progress) -> RawPoints:
     """Read the rows of all files of points. A person in several files, known by the same text, is one person."""
     return join_points(_read_each(sources, lambda source: read_rows(source, request), watch))
 
 
-def read_all_trips(sources: Sequence[Source], request: FlowsRequest, watch: Watch) -> Trips:
+def read_all_trips(sources: Sequence[Source], request: FlowsRequest, watch: Progress) -> Trips:
     """Read the trips of all files."""
     return join_trips(_read_each(sources, lambda source: read_trips(source, request), watch))
 
 
-def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: PointsRequest, watch: Watch) -> Trips:
+def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: PointsRequest, watch: Progress) -> Trips:
     """Read the trips between coordinates of all files.
 
     Args:
@@ -59,7 +59,7 @@ def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: P
     return join_trips(_read_each(sources, read, watch))
 
 
-def _read_each(sources: Sequence[Source], read: Callable[[Source], T], watch: Watch) -> list[T]:
+def _read_each(sources: Sequence[Source], read: Callable[[Source], T], watch: Progress) -> list[T]:
     parts = []
     for number, source in enumerate(sources):
         watch.at(number / len(sources))

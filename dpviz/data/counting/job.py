@@ -171,7 +171,7 @@ def _cell_fault(finder: CellFinder) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watch:
+class Progress:
     """The progress of a pass, and the way to cancel it. It stays in the process that started the pass.
 
     Attributes:
@@ -194,12 +194,12 @@ class Watch:
             DpvizError: the pass was cancelled.
         """
         if self.cancelled:
-            raise cancelled()
+            raise cancellation()
         if self.progress is not None:
             self.progress(min(max(float(done), 0.0), 1.0))
 
 
-def cancelled() -> DpvizError:
+def cancellation() -> DpvizError:
     """The error of a pass that was cancelled."""
     return DpvizError("The counting was cancelled; nothing of it was kept.")
 

@@ -27,7 +27,7 @@ from dpviz.data.flows import (
     leaf_indexes,
     refuse_missing,
 )
-from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, checked_bytes
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, read_checked
 from dpviz.data.reading.tables import Cells, OpenTable, open_table
 from dpviz.data.reading.text_rows import MISSING_WORDS, SEPARATORS
 from dpviz.errors import InputError
@@ -353,7 +353,7 @@ def read_trips(source: Source, request: FlowsRequest) -> Trips:
 
 
 def _open(source: Source, limits: Limits, *, quoted_newlines: bool = False) -> OpenTable:
-    kind, data = checked_bytes(source, limits)
+    kind, data = read_checked(source, limits)
     return open_table(kind, data, limits, quoted_newlines=quoted_newlines).index_first()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from pyproj import CRS
 
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, fold_name, raw_points
-from dpviz.data.reading.safety import attempt, guarded
+from dpviz.data.reading.safety import attempt, guard
 from dpviz.data.reading.text_rows import NOT_UTF8
 from dpviz.errors import InputError
 
@@ -124,7 +124,7 @@ def _geojson_crs(top: dict[str, Any]) -> CRS:
         return CRS("OGC:CRS84")
     if not isinstance(declared, dict) or declared.get("type") != "name":
         raise InputError("The GeoJSON's crs member is not a name; links are never followed. Save the file in longitude and latitude.")
-    return guarded("The GeoJSON's crs member names no known CRS.", lambda: CRS.from_user_input(declared["properties"]["name"]))
+    return guard("The GeoJSON's crs member names no known CRS.", lambda: CRS.from_user_input(declared["properties"]["name"]))
 
 
 def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints:

@@ -24,7 +24,7 @@ from dpviz.arrays import Floats
 from dpviz.data.cells import REMEDY, xy_of
 from dpviz.data.columns import NOT_POINTS, OpenFile, PointColumns, RawPoints, decode_texts, is_text, raw_points
 from dpviz.data.reading.geojson import NAMED_TWICE, TWICE, once, open_geojson
-from dpviz.data.reading.safety import Limits, attempt, check_geopackage, guarded, repack_shapefile, too_many_rows
+from dpviz.data.reading.safety import Limits, attempt, check_geopackage, guard, repack_shapefile, too_many_rows
 from dpviz.data.reading.tables import OpenTable, open_table
 from dpviz.data.reading.text_rows import NOT_UTF8, SEPARATORS
 from dpviz.errors import InputError
@@ -61,7 +61,7 @@ def open_format(kind: str, data: bytes, limits: Limits, wanted: PointColumns, *,
     }
     if kind not in readers:
         return _open_points_table(open_table(kind, data, limits, quoted_newlines=quoted_newlines), wanted)
-    opened = guarded(f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong.", readers[kind])
+    opened = guard(f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong.", readers[kind])
     if kind != "GeoJSON" and len(opened.names) > limits.columns:  # features of GeoJSON each have names of their own
         raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
     if opened.rows is not None and opened.rows > limits.rows:
@@ -143,7 +143,7 @@ def _open_points_layer(kind: str, data: bytes) -> OpenFile:
     def take(columns: PointColumns, bad_rows: str) -> RawPoints:
         wanted = list(filter(None, {columns.count, columns.person}))
         options = {"layer": layer.name, "columns": wanted, "max_features": layer.rows}
-        meta, table = guarded(_DAMAGED, lambda: pyogrio.raw.read_arrow(io.BytesIO(data), **options))
+        meta, table = guard(_DAMAGED, lambda: pyogrio.raw.read_arrow(io.BytesIO(data), **options))
         cells = {name: _texts(table.column(name), meta["encoding"]) for name in wanted}
         if bad_rows == "refuse" and any(column.null_count > table.column(name).null_count for name, column in cells.items()):
             raise InputError(_DAMAGED)
@@ -202,7 +202,7 @@ def open_shapes(kind: str, data: bytes, limits: Limits) -> OpenShapes:
         "Shapefile": lambda: _open_shapes_layer(kind, repack_shapefile(data, limits), limits),
     }
     rule = f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
-    opened = guarded(rule, readers.get(kind, lambda: _open_shapes_table(open_table(kind, data, limits).index_first())))
+    opened = guard(rule, readers.get(kind, lambda: _open_shapes_table(open_table(kind, data, limits).index_first())))
     if len(opened.names) > limits.columns:
         raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
     if len(set(opened.names)) < len(opened.names):
@@ -286,7 +286,7 @@ def _open_shapes_layer(kind: str, data: bytes, limits: Limits) -> OpenShapes:
 
     def take(wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes]:
         options = {"layer": layer.name, "columns": list(wanted), "force_2d": True, "max_features": layer.rows}
-        meta, _fids, shapes, cells = guarded(_DAMAGED, lambda: pyogrio.raw.read(io.BytesIO(data), **options))
+        meta, _fids, shapes, cells = guard(_DAMAGED, lambda: pyogrio.raw.read(io.BytesIO(data), **options))
         table = pd.DataFrame({name: pd.Series(list(column), dtype=object) for name, column in zip(meta["fields"], cells, strict=True)})
         return table, shapely.from_wkb(shapes, on_invalid="raise")
 
@@ -316,7 +316,7 @@ def crs_of_file(kind: str, declared: CRS | None, crs: object, target: object) ->
         if declared is None:
             raise InputError(f"This {kind} file does not say its CRS, and it is never guessed: pass crs=..., such as crs='EPSG:4326'.")
         return check_on_map(declared)
-    given = guarded("The CRS is not known; give an EPSG code such as 'EPSG:4326'.", lambda: CRS.from_user_input(crs))
+    given = guard("The CRS is not known; give an EPSG code such as 'EPSG:4326'.", lambda: CRS.from_user_input(crs))
     if declared is not None and not same_crs(given, declared):
         raise InputError("The file declares another CRS than crs=...; leave crs out, or correct the file.")
     return check_on_map(given)
@@ -345,7 +345,7 @@ def reproject(raw: RawPoints, source: CRS | None, crs: object) -> tuple[Floats, 
     target = None if crs is None else CRS.from_user_input(crs)
     if source is None or target is None or same_crs(source, target):
         return raw.x, raw.y
-    x, y = guarded(
+    x, y = guard(
         "The coordinates cannot be reprojected from the file's CRS to the domain's.",
         lambda: Transformer.from_crs(source, target, always_xy=True).transform(raw.x, raw.y),
     )

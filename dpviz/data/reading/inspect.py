@@ -24,9 +24,9 @@ from dpviz.data.reading.safety import (
     Source,
     attempt,
     check_geopackage,
-    checked_bytes,
     first_bytes,
     is_path,
+    read_checked,
     repack_shapefile,
 )
 from dpviz.data.reading.sources import FoundFiles
@@ -37,7 +37,7 @@ from dpviz.errors import InputError
 Pair = tuple[str, str]
 
 
-def found_points(found: FoundFiles) -> PointsFile:
+def describe_points(found: FoundFiles) -> PointsFile:
     """What files of points say about themselves; no row of tables is read, because tables may be large.
 
     Raises:
@@ -64,7 +64,7 @@ def found_points(found: FoundFiles) -> PointsFile:
     )
 
 
-def found_flows(found: FoundFiles) -> FlowsFile:
+def describe_flows(found: FoundFiles) -> FlowsFile:
     """What files of trips say about themselves; rows are read only of small files, to tell a matrix from a table.
 
     Raises:
@@ -150,7 +150,9 @@ class RepeatedColumn:
         return f"{values}, {rows}: publishing by record would not hide {hidden}"
 
 
-def repeated_columns(found: FoundFiles, *, but: Collection[str] = (), limits: Limits = DEFAULT_LIMITS) -> tuple[RepeatedColumn, ...] | None:
+def find_repeated_columns(
+    found: FoundFiles, *, but: Collection[str] = (), limits: Limits = DEFAULT_LIMITS
+) -> tuple[RepeatedColumn, ...] | None:
     """Columns of texts or whole numbers whose values repeat, likely ids first.
 
     The content decides: dates, times and fractions are no ids, and values that hardly repeat are no persons with several records.
@@ -202,7 +204,7 @@ def _columns(source: Source, found: FoundFiles, limits: Limits) -> Iterator[_Col
     elif found.format in SEPARATORS:
         yield _of_text(source, found.format, limits)
     else:
-        kind, data = checked_bytes(source, limits)
+        kind, data = read_checked(source, limits)
         yield _of_geojson(data) if kind == "GeoJSON" else _of_layer(kind, data, limits)
 
 

@@ -26,7 +26,7 @@ from dpviz.data.columns import (
 )
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
-from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, checked_bytes, guarded, too_many_rows
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, guard, read_checked, too_many_rows
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -155,12 +155,12 @@ def points_of(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCount
 
 
 def _open(source: Source, limits: Limits, wanted: PointColumns, *, quoted_newlines: bool = False) -> OpenFile:
-    kind, data = checked_bytes(source, limits)
+    kind, data = read_checked(source, limits)
     return open_format(kind, data, limits, wanted, quoted_newlines=quoted_newlines)
 
 
 def _rows(opened: OpenFile, columns: PointColumns, bad_rows: str, limits: Limits) -> RawPoints:
-    raw = guarded(f"The rows cannot be read as {opened.format}: the file is damaged.", lambda: opened.take(columns, bad_rows))
+    raw = guard(f"The rows cannot be read as {opened.format}: the file is damaged.", lambda: opened.take(columns, bad_rows))
     if len(raw.x) + raw.ragged > limits.rows:
         raise too_many_rows(limits)
     return raw

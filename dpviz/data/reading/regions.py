@@ -14,7 +14,7 @@ from pyproj import CRS
 
 from dpviz.data.columns import X_NAMES, Y_NAMES, candidates, columns_called, fold_name
 from dpviz.data.reading.geometries import OpenShapes, open_shapes
-from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, attempt, checked_bytes, guarded
+from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, attempt, guard, read_checked
 from dpviz.errors import DomainError
 from dpviz.space.region_tables import ID, LEVEL, NAME, PARENT
 from dpviz.space.regions import DEGREES, Regions
@@ -66,7 +66,7 @@ def inspect_regions(source: Source, *, through: bool = False, limits: Limits = D
         InputError: the file cannot be opened, is damaged or too large.
         DomainError: the regions make no sense.
     """
-    opened = open_shapes(*checked_bytes(source, limits), limits)
+    opened = open_shapes(*read_checked(source, limits), limits)
     ids = candidates(opened.names, ID_NAMES)
     nested = all(candidates(opened.names, aliases) for aliases in (ID_NAMES, PARENT_NAMES, LEVEL_NAMES))
     if through:
@@ -125,7 +125,7 @@ def read_regions(
     >>> regions, regions.names[0].tolist()
     (Regions(2 id), ['Los Angeles', 'San Diego'])
     """
-    kind, data = checked_bytes(source, limits)
+    kind, data = read_checked(source, limits)
     return _regions(open_shapes(kind, data, limits), levels, names, crs)
 
 
@@ -213,7 +213,7 @@ def _table(opened: OpenShapes, wanted: Sequence[str], crs: object) -> pd.DataFra
 def _rows(opened: OpenShapes, wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes | None]:
     """The wanted columns, once each, and the shapes if there are any."""
     rule = f"The rows cannot be read as {opened.format}: the file is damaged."
-    return guarded(rule, lambda: opened.take(list(dict.fromkeys(wanted))))
+    return guard(rule, lambda: opened.take(list(dict.fromkeys(wanted))))
 
 
 def _axes(names: Sequence[str]) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
-def guarded(rule: str, read: Callable[[], T]) -> T:
+def guard(rule: str, read: Callable[[], T]) -> T:
     """Call `read`, and replace any error of a library by an InputError with the text `rule`.
 
     Texts of libraries quote entries and paths. The new error is raised outside the handler, so that it has neither
@@ -103,12 +103,12 @@ def guarded(rule: str, read: Callable[[], T]) -> T:
 def attempt(read: Callable[[], T]) -> T | None:
     """Call `read`; None if it raises any error."""
     try:
-        return guarded("", read)
+        return guard("", read)
     except InputError:
         return None
 
 
-def checked_bytes(source: Source, limits: Limits) -> tuple[str, bytes]:
+def read_checked(source: Source, limits: Limits) -> tuple[str, bytes]:
     """Read a source: the format that its name declares, and its content.
 
     Args:
@@ -121,9 +121,9 @@ def checked_bytes(source: Source, limits: Limits) -> tuple[str, bytes]:
     name = name_of(source)
     kind = format_of(name)
     if is_path(source):
-        data = guarded("The file cannot be read: does it exist, and may you read it?", lambda: _from_path(Path(name), limits))
+        data = guard("The file cannot be read: does it exist, and may you read it?", lambda: _from_path(Path(name), limits))
     else:
-        data = guarded("The upload cannot be read: it must be an open binary file.", lambda: first_bytes(source, limits.file_bytes + 1))
+        data = guard("The upload cannot be read: it must be an open binary file.", lambda: first_bytes(source, limits.file_bytes + 1))
     if len(data) > limits.file_bytes:
         raise InputError(f"The file is larger than the limit of {limits.file_bytes:,} bytes.")
     if not data:

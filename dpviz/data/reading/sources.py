@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dpviz.data.reading.safety import Limits, Source, attempt, first_bytes, format_of, guarded, is_path, name_of, refuse_url
+from dpviz.data.reading.safety import Limits, Source, attempt, first_bytes, format_of, guard, is_path, name_of, refuse_url
 from dpviz.data.reading.tables import GeoColumns, geo_columns, open_header
 from dpviz.data.reading.text_rows import HEAD_BYTES, NO_END, SEPARATORS
 from dpviz.errors import InputError
@@ -77,7 +77,7 @@ class FoundFiles:
         return self.within(limits) and self.size <= LARGE_SHARE * memory_bytes()
 
 
-def found_files(source: Sources) -> FoundFiles:
+def find_files(source: Sources) -> FoundFiles:
     """Find the files that a source names.
 
     Args:
@@ -125,8 +125,8 @@ def _expand(source: Source, *, alone: bool) -> list[Source]:
         format_of(text)
         if attempt(path.exists) and not path.is_file():  # a pipe would be waited for
             raise InputError(f"{_called(path, alone)} is not a file.")
-        return [guarded(f"{_called(path, alone)} cannot be read: does it exist, and may you read it?", lambda: _real(path))]
-    found = guarded("The pattern cannot be read.", lambda: glob.glob(text, recursive=True))  # noqa: PTH207  (patterns may be absolute)
+        return [guard(f"{_called(path, alone)} cannot be read: does it exist, and may you read it?", lambda: _real(path))]
+    found = guard("The pattern cannot be read.", lambda: glob.glob(text, recursive=True))  # noqa: PTH207  (patterns may be absolute)
     files = sorted(each for each in map(Path, found) if each.is_file())
     if not files:
         raise InputError(f"No file fits the pattern {path.name!r}: look at its folder, and at upper and lower case.")
@@ -196,7 +196,7 @@ def _read_facts(source: Source, kind: str, *, alone: bool) -> _Facts:
         return _Facts()
     called = _called(Path(name_of(source)), alone)
     rule = f"{called} cannot be read as {kind}: it is damaged or cut short, or its ending is wrong."
-    return guarded(rule, lambda: _of_parquet(source) if kind == "Parquet" else _of_text(source, kind, called))
+    return guard(rule, lambda: _of_parquet(source) if kind == "Parquet" else _of_text(source, kind, called))
 
 
 def _of_parquet(source: Source) -> _Facts:
@@ -267,7 +267,7 @@ def refuse_copies(found: FoundFiles) -> None:
         )
 
 
-def copies_in_words(found: FoundFiles) -> list[str]:
+def describe_copies(found: FoundFiles) -> list[str]:
     """A sentence for each group of files of equal content, for the curator only."""
     return [
         f"the files {' and '.join(map(repr, names))} have the same content, and all of them were counted: is one a copy?"
@@ -288,7 +288,7 @@ def _group_by_piece(sources: Iterable[Source], begin: int) -> list[list[Source]]
     parts: dict[bytes, list[Source]] = {}
     for source in sources:
         rule = f"The file {Path(name_of(source)).name!r} cannot be read any more."
-        piece = guarded(rule, lambda source=source: _read(source, begin))  # type: ignore[misc]
+        piece = guard(rule, lambda source=source: _read(source, begin))  # type: ignore[misc]
         parts.setdefault(hashlib.sha256(piece).digest(), []).append(source)
     return list(parts.values())
 

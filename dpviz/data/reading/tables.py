@@ -14,7 +14,7 @@ from pyproj import CRS
 
 from dpviz.arrow_memory import in_arrow_memory
 from dpviz.data.columns import readable_texts
-from dpviz.data.reading.safety import Limits, attempt, guarded, too_many_rows
+from dpviz.data.reading.safety import Limits, attempt, guard, too_many_rows
 from dpviz.data.reading.text_rows import (
     HEAD_BYTES,
     MISSING_WORDS,
@@ -196,7 +196,7 @@ class GeoColumns:
         """
         if self.declared_crs is None:
             return None
-        return guarded("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(self.declared_crs))
+        return guard("The GeoParquet's CRS is not known.", lambda: CRS.from_user_input(self.declared_crs))
 
 
 def geo_columns(schema: pa.Schema) -> GeoColumns | None:
@@ -258,9 +258,9 @@ def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool 
         raise too_many_rows(limits)
     rule = f"The content cannot be read as {kind}: the file is damaged, or its ending is wrong."
     if kind == "Parquet":
-        opened = guarded(rule, lambda: _open_parquet(data, limits))
+        opened = guard(rule, lambda: _open_parquet(data, limits))
     else:
-        opened = guarded(rule, lambda: _open_text(kind, data, limits, quoted_newlines=quoted_newlines))
+        opened = guard(rule, lambda: _open_text(kind, data, limits, quoted_newlines=quoted_newlines))
     if len(opened.names) > limits.columns:
         raise InputError(f"The file has more columns than the limit of {limits.columns:,}.")
     if opened.rows is not None and opened.rows > limits.rows:
@@ -283,7 +283,7 @@ def _open_text(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool)
             return cut_text(data, header.end, layout)
 
         as_numbers = attempt(lambda: read(pa.float64())) if numbers else None
-        table, bad = as_numbers or guarded(NOT_CUT, lambda: read(pa.string()))
+        table, bad = as_numbers or guard(NOT_CUT, lambda: read(pa.string()))
         if table.num_rows + bad.total > limits.rows:
             raise too_many_rows(limits)
         return Cells([table.column(str(position)) for position in positions], bad)
@@ -301,7 +301,7 @@ def _open_parquet(data: bytes, limits: Limits) -> OpenTable:
     def take(positions: Sequence[int], *, numbers: Collection[int] = (), missing_words: bool = False) -> Cells:  # noqa: ARG001
         wanted = list(dict.fromkeys(names[position] for position in positions))
         rule = "The rows cannot be read as Parquet: the file is damaged."
-        table = guarded(rule, lambda: _read_columns(memory, wanted, limits))
+        table = guard(rule, lambda: _read_columns(memory, wanted, limits))
         return Cells([table.column(names[position]) for position in positions])
 
     return OpenTable(

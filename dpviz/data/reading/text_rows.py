@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dpviz.arrays import Integers, Mask
 from dpviz.data.reading.arrow_csv import read_csv
-from dpviz.data.reading.safety import attempt, guarded
+from dpviz.data.reading.safety import attempt, guard
 from dpviz.errors import InputError
 
 Bytes = NDArray[np.uint8]
@@ -159,7 +159,7 @@ def header_of(head: bytes, separator: str) -> Header:
     else:
         if good_lines(line + b"\n", separator)[1].marks:
             raise InputError(_HEADER_MARKS)
-        names = guarded(NOT_CUT, lambda: next(csv.reader([text], delimiter=separator)))
+        names = guard(NOT_CUT, lambda: next(csv.reader([text], delimiter=separator)))
     return Header(tuple(names), len(head) if end < 0 else end + 1)
 
 
@@ -349,7 +349,7 @@ def _cut_across_lines(data: bytes, layout: TextLayout) -> tuple[pa.Table, BadLin
     if NO_END.search(data) is None:
         return _no_rows(layout), NO_BAD_LINES
     found = attempt(lambda: _parse(data + b"\n", layout, newlines=True))
-    table, ragged = found or guarded(NOT_CUT, lambda: _parse(data + b"\n", layout, newlines=True, block=_ONE_BLOCK))
+    table, ragged = found or guard(NOT_CUT, lambda: _parse(data + b"\n", layout, newlines=True, block=_ONE_BLOCK))
     return table, BadLines(cells=ragged)
 
 

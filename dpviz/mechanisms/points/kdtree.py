@@ -16,13 +16,13 @@ from dpviz.mechanisms.base import Rule, Share, setting
 from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points.median_tree import Grown, Halving, MedianTree, Spending, Splitter, grow
 from dpviz.mechanisms.sights import Numbers
-from dpviz.privacy.audit import Neighbours, Sight
+from dpviz.privacy.audit import Neighbours, Observation
 from dpviz.privacy.budget import ApproxBudget, Budget, PureBudget, exact, require_approx, require_pure
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import cell_medians, noisy_mean_medians
 from dpviz.privacy.node_values import OUTSIDE
 from dpviz.privacy.receipt import Step
-from dpviz.privacy.sampling import before_sampling, delta_before_sampling, thinned
+from dpviz.privacy.sampling import delta_before_sampling, epsilon_before_sampling, sample_records
 from dpviz.privacy.smooth import smooth_medians
 from dpviz.space.domain import Domain
 from dpviz.space.interpolate import INSIDE
@@ -196,7 +196,7 @@ class Kdtree(MedianTree):
 
     def _smooth(self, counter: NoisyCounts, nodes: Halving, budget: ApproxBudget, level: int) -> Integers:
         bound, rate = counter.points.contributions, exact(self.sample, "The sampling rate")
-        inner = before_sampling(budget.epsilon, rate, bound)
+        inner = epsilon_before_sampling(budget.epsilon, rate, bound)
         counter.steps.append(
             Step(
                 purpose="medians, in smooth sensitivities of the node",
@@ -210,7 +210,7 @@ class Kdtree(MedianTree):
             )
         )
         given = ApproxBudget(inner, delta_before_sampling(budget.delta, rate, bound))
-        return smooth_medians(thinned(nodes.values(), rate, counter.entropy), given, counter.entropy, bound, outside=self.outside)
+        return smooth_medians(sample_records(nodes.values(), rate, counter.entropy), given, counter.entropy, bound, outside=self.outside)
 
     def _cells(self, counter: NoisyCounts, spending: Spending) -> Splitter:
         points, order = counter.points, min(self.cell_order, counter.points.domain.order)
@@ -248,8 +248,8 @@ def _one_level_pair(mechanism: Kdtree, budget: Budget) -> Neighbours:
     steps = -(-(above + 1) // mechanism.cuts)
     spending = Spending(medians=[*nothing, mechanism.accepted(budget).epsilon], counts=[Fraction(0)] * (steps + 1), deltas=deltas)
 
-    def run(points: PointCounts) -> Callable[[Entropy], Sight]:
-        def once(entropy: Entropy) -> Sight:
+    def run(points: PointCounts) -> Callable[[Entropy], Observation]:
+        def once(entropy: Entropy) -> Observation:
             own = mechanism.splitter(NoisyCounts(points=points, entropy=entropy), spending)
             found: list[Integers] = []
 
@@ -260,7 +260,7 @@ def _one_level_pair(mechanism: Kdtree, budget: Budget) -> Neighbours:
 
             grow(points, steps, mechanism.cuts, lines)
             numbers: Numbers = {("line in node", node): line for node, line in enumerate((found[0] % 16).tolist())}
-            return Sight(numbers=numbers | {"lines in the upper half": int((found[0] % 16 > 8).sum())})
+            return Observation(numbers=numbers | {"lines in the upper half": int((found[0] % 16 > 8).sum())})
 
         return once
 

@@ -23,7 +23,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.medians import EXPONENTS, exponential_medians
 from dpviz.privacy.node_values import NodeValues
 from dpviz.privacy.receipt import Step
-from dpviz.privacy.sampling import before_sampling, before_sampling_in_paper, thinned
+from dpviz.privacy.sampling import epsilon_before_sampling, epsilon_before_sampling_in_paper, sample_records
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import refuse_too_large, tree_of
@@ -153,7 +153,7 @@ class MedianTree(PointMechanism):
     def median(self, counter: NoisyCounts, nodes: NodeValues, epsilon: Fraction, level: int) -> NDArray[np.int64]:
         """(n,) lines by the exponential mechanism, on a sample if there is one; the step goes to the receipt."""
         bound, rate = counter.points.contributions, exact(self.sample, "The sampling rate")
-        inner = before_sampling(epsilon, rate, bound)
+        inner = epsilon_before_sampling(epsilon, rate, bound)
         counter.steps.append(
             Step(
                 purpose="medians",
@@ -165,13 +165,13 @@ class MedianTree(PointMechanism):
                 counts=len(nodes),
             )
         )
-        return exponential_medians(thinned(nodes, rate, counter.entropy), inner, counter.entropy, bound, self.exponent)
+        return exponential_medians(sample_records(nodes, rate, counter.entropy), inner, counter.entropy, bound, self.exponent)
 
     def on_sample(self, epsilon: Fraction, inner: Fraction) -> str:
         """What the receipt adds where medians look at a sample: their own epsilon, and what the paper's bound would have left."""
         if self.sample == 1:
             return ""
-        looser = before_sampling_in_paper(float(epsilon), self.sample)
+        looser = epsilon_before_sampling_in_paper(float(epsilon), self.sample)
         return f" with ε {float(inner):.4g} on a sample of {self.sample:.2%} (by the paper's bound {looser:.4g})"
 
     def check(self, frame: Domain) -> None:

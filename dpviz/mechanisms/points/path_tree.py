@@ -18,7 +18,7 @@ from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.noise import discrete_laplace, laplace_variance
 from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import Release
-from dpviz.space.grids import parts, quarter_tree
+from dpviz.space.grids import quarter_tree, split_nodes
 from dpviz.space.interpolate import INSIDE
 
 PHI_BITS = 30
@@ -146,7 +146,7 @@ class PathTree(PointMechanism):
         order, cells = counter.points.domain.order, CurveCells.of(counter.points)
         phi = self.schedule(order)
         levels = [Measured.skipped_root()]
-        node, rest, skip, nodes = parts(levels[0].node), np.full(4, GRAIN, np.int64), np.zeros(4, np.bool_), 5
+        node, rest, skip, nodes = split_nodes(levels[0].node), np.full(4, GRAIN, np.int64), np.zeros(4, np.bool_), 5
         for depth in range(1, order + 1):
             true, part = cells.records(node, depth), np.where(skip, 0, rest * phi[depth - 1] >> PHI_BITS)
             first, variance = _noisy(counter, true, part, epsilon)
@@ -156,7 +156,7 @@ class PathTree(PointMechanism):
             again, spread = _noisy(counter, true, np.where(split, 0, rest), epsilon)
             levels.append(Measured.of(node, split, (first, variance), (again, spread)))
             skipped = split & (first > self.big * threshold) & (depth + 2 <= order)
-            node, rest, skip = parts(node[split]), np.repeat(rest[split], 4), np.repeat(skipped[split], 4)
+            node, rest, skip = split_nodes(node[split]), np.repeat(rest[split], 4), np.repeat(skipped[split], 4)
             nodes += len(node)
             if not len(node):
                 break

@@ -19,7 +19,7 @@ from dpviz.privacy.receipt import Step
 from dpviz.privacy.wavelet import WaveletSpread, coefficients, table
 from dpviz.release.point_release import Release
 from dpviz.space.grids import quadtree
-from dpviz.space.morton import places
+from dpviz.space.morton import cells_at
 from dpviz.space.tree import Tree
 
 
@@ -84,7 +84,7 @@ def _at_nodes(tree: Tree, cells: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n,) sums of (side, side) cells at the nodes of their complete quadtree."""
     count = np.empty(len(tree))
     for depth in range(tree.height, -1, -1):
-        column, row = places(np.arange(4**depth))
+        column, row = cells_at(np.arange(4**depth))
         count[tree.at_depth(depth)] = cells[row, column]
         if depth:
             cells = cells[0::2] + cells[1::2]

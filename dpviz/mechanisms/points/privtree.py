@@ -21,7 +21,7 @@ from dpviz.privacy.noise import discrete_laplace
 from dpviz.privacy.receipt import Step
 from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
-from dpviz.space.grids import parts, quarter_tree
+from dpviz.space.grids import quarter_tree, split_nodes
 from dpviz.space.interpolate import INSIDE
 from dpviz.space.tree import Tree
 
@@ -100,7 +100,7 @@ class PrivTree(PointMechanism):
             grown += int(split.sum()) << 2 * step
             split &= counter.has_room(grown)
             children.append(np.where(split, 4**step, 0))
-            nodes.append(parts(nodes[-1][split], step))
+            nodes.append(split_nodes(nodes[-1][split], step))
             halved.append(halved[-1] + step)
         if len(nodes[-1]):
             true.append(cells.records(nodes[-1], halved[-1]))

@@ -17,7 +17,7 @@ from dpviz.release.point_release import Release
 from dpviz.space.domain import Domain
 from dpviz.space.grids import quadtree
 from dpviz.space.interpolate import INSIDE
-from dpviz.space.tree import pruned
+from dpviz.space.tree import remove_descendants
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ def prune(release: Release, least: float) -> Release:
     Source:
         Cormode et al., ICDE 2012, Section VII, after least squares.
     """
-    tree, kept = pruned(release.tree, (release.count < least) & (release.tree.children > 0))
+    tree, kept = remove_descendants(release.tree, (release.count < least) & (release.tree.children > 0))
     spread = release.spread
     if isinstance(spread, Spread):
         spread = Spread(share=spread.share[kept], slack=spread.slack[kept], root=spread.root)

@@ -17,7 +17,7 @@ from dpviz.mechanisms.noisy_flows import FlowMechanism, NoisyFlows
 from dpviz.privacy.allocation import STAGE_STRATEGIES, stage_weights
 from dpviz.privacy.budget import Budget, require_gaussian
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.false_positives import dial_threshold, discovery_threshold
+from dpviz.privacy.false_positives import discovery_threshold, stddev_threshold
 from dpviz.privacy.noise import gaussian_variance
 from dpviz.privacy.whole_numbers import SOLVER_CHILDREN, nearest_in_groups
 from dpviz.release.flow_release import FlowRelease, StageCounts
@@ -63,7 +63,7 @@ def true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
     sides = {"origin": np.zeros(len(count), np.int32), "destination": np.zeros(len(count), np.int32)}
     for stage, (unsorted, child) in enumerate(steps, start=1):
         parent = np.cumsum(begins) - 1
-        sides[tree.refined(stage)] = index = unsorted[order]
+        sides[tree.refined_side(stage)] = index = unsorted[order]
         begins[1:] |= index[1:] != index[:-1]
         first = np.flatnonzero(begins)
         stages.append(
@@ -80,7 +80,7 @@ def true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
 
 def _step(flows: Flows, tree: PairTree, stage: int) -> tuple[Places, Places]:
     """(k,) index of each leaf pair's region on the side that a stage refines, and which child of its parent that is."""
-    side = tree.refined(stage)
+    side = tree.refined_side(stage)
     regions, leaf = (tree.origins, flows.origin) if side == "origin" else (tree.destinations, flows.destination)
     level = tree.levels(stage)[0 if side == "origin" else 1]
     number = np.arange(regions.size(level)) - regions.first_child(level - 1)[regions.parent[level - 1]]
@@ -291,7 +291,7 @@ class TopDown(FlowMechanism):
         if self.false_discovery is not None and self.dial == 0:
             least = discovery_threshold(noisy, variance, self.false_discovery)
         elif self.dial:
-            least = dial_threshold(variance, self.dial)
+            least = stddev_threshold(variance, self.dial)
         else:
             return nearest_in_groups(noisy, children.starts, totals, distance=self.optimiser, order=order)
         count = np.zeros(len(noisy), np.int64)

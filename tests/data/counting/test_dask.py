@@ -19,7 +19,7 @@ from dpviz.data.counting import dask as count_dask
 from dpviz.data.counting import dask_cluster as count_dask_cluster
 from dpviz.data.counting import dask_tables as count_dask_parts
 from dpviz.data.counting.dask import DaskCluster, count_with_dask
-from dpviz.data.counting.job import GeometryCells, IdPairs, Job, LeafIds, Watch, XyCells, XyPairs
+from dpviz.data.counting.job import GeometryCells, IdPairs, Job, LeafIds, Progress, XyCells, XyPairs
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
@@ -184,7 +184,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, where, table, tmp_path
             os.kill(victims[0], signal.SIGKILL)
             killed.append(done)
 
-    assert_same(count_with_dask(job, Watch(progress=kill), where), in_memory(job, table))
+    assert_same(count_with_dask(job, Progress(progress=kill), where), in_memory(job, table))
     assert killed
 
 
@@ -263,12 +263,12 @@ def test_no_rows_are_no_counts(where, tmp_path):
 
 def test_progress_rises_to_one_and_cancel_ends(where, file):
     seen, cancel = [], threading.Event()
-    count_with_dask(job_of(file), Watch(progress=seen.append), where)
+    count_with_dask(job_of(file), Progress(progress=seen.append), where)
     assert seen == sorted(seen)
     assert (seen[0], seen[-1]) == (0.0, 1.0)
 
     with pytest.raises(DpvizError, match="cancelled") as caught:
-        count_with_dask(job_of(file), Watch(progress=lambda done: cancel.set(), cancel=cancel), where)
+        count_with_dask(job_of(file), Progress(progress=lambda done: cancel.set(), cancel=cancel), where)
     assert not isinstance(caught.value, InputError)
 
 

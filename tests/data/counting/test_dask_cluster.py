@@ -20,7 +20,7 @@ from dpviz.data.counting import dask as count_dask
 from dpviz.data.counting import dask_cluster as count_dask_cluster
 from dpviz.data.counting.dask import DaskCluster, count_with_client, count_with_dask
 from dpviz.data.counting.dask_cluster import connect
-from dpviz.data.counting.job import Job, Watch, XyCells
+from dpviz.data.counting.job import Job, Progress, XyCells
 from dpviz.data.counting.scheduler import Scheduler
 from dpviz.data.reading import safety as spill
 from dpviz.data.reading.safety import PREFIX
@@ -63,7 +63,7 @@ def test_own_workers_are_shut_off_and_a_lost_scheduler_is_one_line_that_leaves_n
     monkeypatch.setattr(count_dask, "_MOST_ROWS", 100)
     monkeypatch.setattr(count_dask, "_LEAST_ROWS", 100)
     with connect(DaskCluster(workers=1)) as client:
-        assert count_with_client(client, job, Watch()).counts.sum() == 4000
+        assert count_with_client(client, job, Progress()).counts.sum() == 4000
         scheduler = client.run_on_scheduler(os.getpid)
         (worker,) = client.run(os.getpid).values()
         (spill,) = client.run(lambda dask_worker: dask_worker.local_directory).values()
@@ -71,7 +71,7 @@ def test_own_workers_are_shut_off_and_a_lost_scheduler_is_one_line_that_leaves_n
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert set(listening([scheduler, worker])) == {"127.0.0.1"}
         with pytest.raises(InputError, match="connection to the Dask scheduler was lost") as caught:
-            count_with_client(client, job, Watch(progress=lambda _done: gone(scheduler) or os.kill(scheduler, signal.SIGKILL)))
+            count_with_client(client, job, Progress(progress=lambda _done: gone(scheduler) or os.kill(scheduler, signal.SIGKILL)))
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
     end = time.monotonic() + 10
@@ -127,11 +127,11 @@ def test_a_scheduler_that_falls_silent_is_one_line(job, monkeypatch):
     monkeypatch.setattr(count_dask, "_LEAST_ROWS", 100)
     with connect(DaskCluster(workers=1)) as client:
         scheduler = client.run_on_scheduler(os.getpid)
-        count_with_client(client, job, Watch())
+        count_with_client(client, job, Progress())
         monkeypatch.setattr(count_dask_cluster, "SILENT_SECONDS", 5.0)
         try:
             with pytest.raises(InputError, match="connection to the Dask scheduler was lost"):
-                count_with_client(client, job, Watch(progress=lambda done: os.kill(scheduler, signal.SIGSTOP)))
+                count_with_client(client, job, Progress(progress=lambda done: os.kill(scheduler, signal.SIGSTOP)))
         finally:
             os.kill(scheduler, signal.SIGCONT)
 

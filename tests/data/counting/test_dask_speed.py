@@ -15,7 +15,7 @@ import pytest
 from dpviz.data.bounding import bound_of
 from dpviz.data.counting.dask import DaskCluster, count_with_client
 from dpviz.data.counting.dask_cluster import connect
-from dpviz.data.counting.job import Job, Watch, XyCells
+from dpviz.data.counting.job import Job, Progress, XyCells
 from dpviz.space.domain import Domain
 
 MILLION = 1_000_000
@@ -50,7 +50,7 @@ def test_two_workers_count_faster_than_one(tmp_path, capsys, millions, people, l
         for run in range(RUNS + 1):
             for workers, client in clients.items():
                 started = time.perf_counter()
-                found[workers] = count_with_client(client, job, Watch())
+                found[workers] = count_with_client(client, job, Progress())
                 if run:  # the first warms the workers up
                     seconds[workers].append(time.perf_counter() - started)
     one, two = (statistics.median(seconds[workers]) for workers in (1, 2))

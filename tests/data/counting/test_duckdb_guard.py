@@ -18,7 +18,7 @@ from dpviz.data.bounding import bound_of
 from dpviz.data.counting import duckdb_session as count_duckdb_session
 from dpviz.data.counting.duckdb import count_with_duckdb
 from dpviz.data.counting.duckdb_session import NO_ROOM, DuckDBSettings, connect
-from dpviz.data.counting.job import Job, Watch, XyCells
+from dpviz.data.counting.job import Job, Progress, XyCells
 from dpviz.data.reading.safety import NO_FOLDER
 
 DOMAIN = dv.Domain(bounds=(0.0, 0.0, 8.0, 8.0), crs=None, order=3)
@@ -43,7 +43,7 @@ def refusal(job, tmp_path, watch=None, kind=dv.InputError, **settings):
     spill = tmp_path / "spill"
     spill.mkdir(exist_ok=True)
     with pytest.raises(kind) as caught:
-        count_with_duckdb(job, watch or Watch(), DuckDBSettings(**{"folder": spill} | settings))
+        count_with_duckdb(job, watch or Progress(), DuckDBSettings(**{"folder": spill} | settings))
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     whole = "".join(traceback.format_exception(caught.value))
@@ -86,14 +86,14 @@ def test_texts_that_are_no_utf8(tmp_path):
 def test_a_row_that_never_ends(tmp_path):
     path = tmp_path / "points.csv"
     path.write_bytes(b'x,y\n1,2\n1,"' + CELL.encode() * (2**25 // len(CELL)))
-    assert count_with_duckdb(job_of(path), Watch()).bad == 1
+    assert count_with_duckdb(job_of(path), Progress()).bad == 1
     assert "longer than" in refusal(replace(job_of(path), drop=False), tmp_path)
 
 
 def test_no_folder_to_spill_to(tmp_path):
     path = points_in(tmp_path / "points.parquet")
     with pytest.raises(dv.InputError) as caught:
-        count_with_duckdb(job_of(path), Watch(), DuckDBSettings(folder=tmp_path / "none"))
+        count_with_duckdb(job_of(path), Progress(), DuckDBSettings(folder=tmp_path / "none"))
     assert str(caught.value) == NO_FOLDER
     assert caught.value.__context__ is None
 
@@ -119,7 +119,7 @@ def test_a_folder_that_is_taken_away(tmp_path):
             for folder in spill.iterdir():
                 folder.rename(tmp_path / "gone")
 
-    text = refusal(job, tmp_path, Watch(progress=take_away), memory=48 * 2**20, threads=1)
+    text = refusal(job, tmp_path, Progress(progress=take_away), memory=48 * 2**20, threads=1)
     assert text == NO_ROOM
 
 
@@ -133,8 +133,8 @@ def test_spilling_gives_the_same_counts_in_a_private_folder(tmp_path):
         modes.update(folder.stat().st_mode & 0o777 for folder in spill.iterdir())
         seen.extend([done, len(list(spill.rglob("*")))])
 
-    small = count_with_duckdb(job, Watch(progress=look), DuckDBSettings(folder=spill, memory=64 * 2**20, threads=1))
-    large = count_with_duckdb(job, Watch())
+    small = count_with_duckdb(job, Progress(progress=look), DuckDBSettings(folder=spill, memory=64 * 2**20, threads=1))
+    large = count_with_duckdb(job, Progress())
     assert np.array_equal(small.counts, large.counts)
     assert small.over == large.over > 0
     assert modes == {0o700}
@@ -162,7 +162,7 @@ def test_a_count_that_is_cancelled(tmp_path, ending, monkeypatch):
 
         if not calls:
             cancel.set()
-        watch = Watch(progress=progress, cancel=cancel)
+        watch = Progress(progress=progress, cancel=cancel)
         assert "cancelled" in refusal(job_of(path), tmp_path, watch, dv.DpvizError, threads=1)
 
 
@@ -174,7 +174,7 @@ def test_an_error_of_the_caller_ends_the_count(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        count_with_duckdb(job_of(path), Watch(progress=stop), DuckDBSettings(folder=spill))
+        count_with_duckdb(job_of(path), Progress(progress=stop), DuckDBSettings(folder=spill))
     assert not list(spill.iterdir())
     assert threading.active_count() < 20
 
@@ -182,7 +182,7 @@ def test_an_error_of_the_caller_ends_the_count(tmp_path):
 def test_odd_file_names_stand_for_themselves(tmp_path):
     path = points_in(tmp_path / "a[1]*'b=c.parquet", 10)
     points_in(tmp_path / "a1Z'b=c.parquet", 1_000)
-    assert count_with_duckdb(job_of(path), Watch()).counts.sum() == 10
+    assert count_with_duckdb(job_of(path), Progress()).counts.sum() == 10
 
 
 def refused(connection, statement):

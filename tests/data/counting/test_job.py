@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dpviz.data.bounding import bound_of
 from dpviz.data.cells import BAD, OUTSIDE, cells_of, pairs_of
 from dpviz.data.columns import people_of, readable_numbers
-from dpviz.data.counting.job import Faults, GeometryCells, IdPairs, Job, LeafIds, Watch, XyCells, XyPairs, person_texts
+from dpviz.data.counting.job import Faults, GeometryCells, IdPairs, Job, LeafIds, Progress, XyCells, XyPairs, person_texts
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.text_rows import BadLines
@@ -215,8 +215,8 @@ def test_columns_without_one_good_cell_are_refused_even_where_bad_rows_are_dropp
 def test_who_watches_is_told_parts_of_one():
     told = []
     for done in (-1, 0.5, 2):
-        Watch(progress=told.append).at(done)
+        Progress(progress=told.append).at(done)
     assert told == [0.0, 0.5, 1.0]
-    Watch().at(0.5)
-    assert not Watch().cancelled
+    Progress().at(0.5)
+    assert not Progress().cancelled
     assert issubclass(DpvizError, ValueError)

@@ -6,7 +6,7 @@ import pytest
 
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.reading import sources as copies
-from dpviz.data.reading.sources import copies_in_words, find_copies, found_files
+from dpviz.data.reading.sources import describe_copies, find_copies, find_files
 from dpviz.errors import InputError
 from dpviz.space.domain import Domain
 from dpviz.space.regions import Regions
@@ -33,7 +33,7 @@ def test_a_copy_is_refused_and_under_drop_both_count(folder, ending, engine):
         read_points(every, domain=PLANE, engine=engine)
     assert all(f"'{name}.{ending}'" in str(refused.value) for name in ("d", "d (1)"))
     assert read_points(every, domain=PLANE, engine=engine, bad_rows="drop").count.sum() == 27
-    (told,) = copies_in_words(found_files(every))
+    (told,) = describe_copies(find_files(every))
     assert f"'d (1).{ending}' and 'd.{ending}'" in told
 
 
@@ -67,10 +67,10 @@ def test_files_are_compared_up_to_where_they_differ(tmp_path, monkeypatch):
     monkeypatch.setattr(copies, "_read", lambda source, begin: reads.append((source.name, begin)) or read(source, begin))
     for name, row in (("a", "1,2\n5,6\n"), ("b", "3,4\n5,6\n"), ("c", "3,4\n7,8\n"), ("d", "3,4\n5,6\n"), ("e", "1,2\n")):
         (tmp_path / f"{name}.csv").write_text(f"lon,lat\n{row}")
-    assert find_copies(found_files(str(tmp_path / "*.csv"))) == [("b.csv", "d.csv")]
+    assert find_copies(find_files(str(tmp_path / "*.csv"))) == [("b.csv", "d.csv")]
     assert ("e.csv", 0) not in reads
     assert ("a.csv", 8) in reads
     monkeypatch.setattr(copies, "_PIECE", 12)
     reads.clear()
-    find_copies(found_files(str(tmp_path / "*.csv")))
+    find_copies(find_files(str(tmp_path / "*.csv")))
     assert ("a.csv", 12) not in reads

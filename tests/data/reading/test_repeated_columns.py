@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpviz.data.reading import inspect as module
-from dpviz.data.reading.inspect import repeated_columns
-from dpviz.data.reading.sources import found_files
+from dpviz.data.reading.inspect import find_repeated_columns
+from dpviz.data.reading.sources import find_files
 from tests.data.reading.files import GEOMETRIES, TABLES, frame, stored
 
 ROWS = 600
@@ -36,7 +36,7 @@ IDS = [("Fahrzeug-ID", 3), ("véhicule", 60), ("車", 40), ("Geschlecht", 2)]
 
 
 def found(path, **options):
-    columns = repeated_columns(found_files(path), **options)
+    columns = find_repeated_columns(find_files(path), **options)
     return None if columns is None else [(column.name, column.values, column.rows) for column in columns]
 
 
@@ -96,7 +96,7 @@ def test_large_files_are_looked_at_from_their_beginning(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "MOST_BYTES", 2000)
     monkeypatch.setattr(module, "_BATCH", 50)
     for ending in ("parquet", "csv"):
-        first = repeated_columns(found_files(written(tmp_path, ending)))[0]
+        first = find_repeated_columns(find_files(written(tmp_path, ending)))[0]
         assert first.name == "Fahrzeug-ID"
         assert first.rows <= 100
         assert first.consequence == f"1 value, the first {first.rows} rows: publishing by record would not hide it"
@@ -119,4 +119,4 @@ def test_numbers_are_those_of_the_cells(tmp_path_factory, cells):
 
 
 def test_no_number_is_in_the_repr(tmp_path):
-    assert "3" not in repr(repeated_columns(found_files(written(tmp_path, "csv")))[0])
+    assert "3" not in repr(find_repeated_columns(find_files(written(tmp_path, "csv")))[0])

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpviz.data.reading.safety import Limits
-from dpviz.data.reading.sources import found_files, memory_bytes
+from dpviz.data.reading.sources import find_files, memory_bytes
 from dpviz.errors import InputError
 from tests.data.reading.files import text, upload
 
@@ -20,7 +20,7 @@ TABLE = pd.DataFrame({"lon": [1.0, 2.0], "lat": [1.0, 2.0], "who": ["zq17", "b"]
 def refused(source):
     """The text of the refusal; no cell is in it, nor in what hangs on it."""
     with pytest.raises(InputError) as caught:
-        found_files(source)
+        find_files(source)
     assert "zq17" not in repr(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
@@ -42,7 +42,7 @@ def folder(tmp_path):
 
 
 def test_a_folder_stands_for_its_parquet_files(folder):
-    found = found_files(folder)
+    found = find_files(folder)
     assert names(found) == ["a.parquet", "b.parquet", "c.parquet"]
     assert (found.format, found.rows, found.geo) == ("Parquet", 2, None)
     assert found.schema.names == ["lon", "lat", "who"]
@@ -50,21 +50,21 @@ def test_a_folder_stands_for_its_parquet_files(folder):
 
 
 def test_globs_and_lists_stand_for_their_files(folder):
-    assert names(found_files(str(folder / "*.parquet"))) == ["a.parquet", "b.parquet"]
-    assert names(found_files(str(folder / "**" / "c.parquet"))) == ["c.parquet"]
-    assert names(found_files([folder / "b.parquet", str(folder / "a.*")])) == ["b.parquet", "a.parquet"]
-    assert names(found_files((folder / "year=2020", folder / "a.parquet"))) == ["c.parquet", "a.parquet"]
+    assert names(find_files(str(folder / "*.parquet"))) == ["a.parquet", "b.parquet"]
+    assert names(find_files(str(folder / "**" / "c.parquet"))) == ["c.parquet"]
+    assert names(find_files([folder / "b.parquet", str(folder / "a.*")])) == ["b.parquet", "a.parquet"]
+    assert names(find_files((folder / "year=2020", folder / "a.parquet"))) == ["c.parquet", "a.parquet"]
 
 
 def test_a_file_whose_name_looks_like_a_pattern_is_itself(tmp_path):
     TABLE.to_parquet(tmp_path / "a[1].parquet")
-    assert names(found_files(tmp_path / "a[1].parquet")) == ["a[1].parquet"]
+    assert names(find_files(tmp_path / "a[1].parquet")) == ["a[1].parquet"]
 
 
 def test_links_are_followed_to_real_files(folder):
     (folder / "link.parquet").symlink_to(folder / "a.parquet")
-    assert names(found_files(folder / "link.parquet")) == ["a.parquet"]
-    assert names(found_files(folder)) == ["a.parquet", "b.parquet", "c.parquet"]
+    assert names(find_files(folder / "link.parquet")) == ["a.parquet"]
+    assert names(find_files(folder)) == ["a.parquet", "b.parquet", "c.parquet"]
 
 
 def test_a_file_is_one_file_whatever_leads_to_it(folder):
@@ -72,31 +72,31 @@ def test_a_file_is_one_file_whatever_leads_to_it(folder):
     (folder / "links").mkdir()
     (folder / "links" / "c.parquet").symlink_to(folder / "a.parquet")
     every = [folder / "b.parquet", str(folder / "[ab].parquet"), folder, str(folder / "links" / "*"), folder / "links" / ".." / "a.parquet"]
-    assert names(found_files(every)) == ["b.parquet", "a.parquet", "c.parquet"]
+    assert names(find_files(every)) == ["b.parquet", "a.parquet", "c.parquet"]
     twice = text("lon,lat\n1,2\n", "a.csv")
-    assert len(found_files([twice, twice]).sources) == 1
+    assert len(find_files([twice, twice]).sources) == 1
 
 
 def test_a_table_without_a_row_says_so(tmp_path):
     texts = {"0": "lon,lat", "1": "\ufeff\n\nlon,lat\r\n\r\n\n", "2": "lon,lat\n1,2", "3": "lon,lat\n \n"}
     for name, content in texts.items():
         (tmp_path / f"{name}.csv").write_text(content, "utf-8", newline="")
-    assert found_files(str(tmp_path / "*.csv")).rowless == (True, True, False, False)
+    assert find_files(str(tmp_path / "*.csv")).rowless == (True, True, False, False)
     TABLE.iloc[:0].to_parquet(tmp_path / "a.parquet")
-    assert found_files(tmp_path).rowless == (True,)
+    assert find_files(tmp_path).rowless == (True,)
 
 
 def test_uploads_stand_for_themselves():
-    found = found_files([text("lon,lat\n1,2\n", "a.csv"), text("lon,lat\n1,2\n", "b.csv")])
+    found = find_files([text("lon,lat\n1,2\n", "a.csv"), text("lon,lat\n1,2\n", "b.csv")])
     assert (found.are_paths, found.paths, found.size, found.schema.names) == (False, (), 24, ["lon", "lat"])
-    geo = found_files(upload(b"{}", "a.geojson"))
+    geo = find_files(upload(b"{}", "a.geojson"))
     assert (geo.format, geo.schema, geo.rows) == ("GeoJSON", None, None)
 
 
 def test_a_geoparquet_says_its_geometry(tmp_path):
     frame = gpd.GeoDataFrame(TABLE, geometry=gpd.points_from_xy(TABLE.lon, TABLE.lat), crs="EPSG:4326")
     frame.to_parquet(tmp_path / "a.parquet")
-    geo = found_files(tmp_path).geo
+    geo = find_files(tmp_path).geo
     assert (geo.primary, geo.encoding, geo.columns) == ("geometry", "WKB", ("geometry",))
     frame.to_crs("EPSG:3857").to_parquet(tmp_path / "b.parquet")
     assert "geometries or CRS" in refused(tmp_path)
@@ -181,7 +181,7 @@ def test_a_file_that_may_not_be_read_is_refused(folder):
 
 
 def test_what_fits_memory_is_a_share_of_it(folder, monkeypatch):
-    found = found_files(folder)
+    found = find_files(folder)
     assert found.fits(Limits())
     assert not found.fits(Limits(file_bytes=10))
     assert not found.fits(Limits(rows=1))
@@ -201,6 +201,6 @@ def test_the_machine_says_its_memory(monkeypatch, tmp_path):
 
 
 def test_nothing_private_is_in_a_repr(folder):
-    assert "parquet" not in repr(found_files(folder))
+    assert "parquet" not in repr(find_files(folder))
     pq.write_table(pa.table({"lon": [1.0], "zq17": [1.0]}), folder / "y.parquet")
     assert "zq17" not in refused(folder)

@@ -14,7 +14,7 @@ import pyogrio
 import shapely
 
 from dpviz.data.reading.regions import read_regions
-from dpviz.release.files import write_release, zipped
+from dpviz.release.files import write_release, zip_release
 from dpviz.release.manifest import describe
 from tests.release_cases import WORDS, point_release, trip_release
 
@@ -115,7 +115,7 @@ def releases(folder):
         )
         target = write_release(release, folder / kind, manifest, files={"report.html": b"<!doctype html>zq"})
         made[kind] = {path.name: path.read_bytes() for path in sorted(target.iterdir())}
-        made[f"{kind} zip"] = zipped(target)
+        made[f"{kind} zip"] = zip_release(target)
     return made
 
 

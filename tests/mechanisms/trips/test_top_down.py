@@ -12,7 +12,7 @@ from dpviz.mechanisms import noisy_flows as flow_measure
 from dpviz.privacy.allocation import stage_weights
 from dpviz.privacy.budget import GRAIN, ApproxBudget, ZcdpBudget
 from dpviz.privacy.entropy import Entropy
-from dpviz.privacy.false_positives import dial_threshold, discovery_threshold
+from dpviz.privacy.false_positives import discovery_threshold, stddev_threshold
 from dpviz.privacy.noise import discrete_gaussian
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
 from dpviz.release.flow_release import FlowRelease
@@ -66,7 +66,7 @@ def slow_family(mechanism: TopDown, family: list[tuple[tuple[int, int], int]], t
 
 def slow_threshold(mechanism: TopDown, noisy: list[int], variance: Fraction) -> float:
     if mechanism.dial:
-        return dial_threshold(variance, mechanism.dial)
+        return stddev_threshold(variance, mechanism.dial)
     if mechanism.false_discovery is not None:
         return discovery_threshold(np.array(noisy, np.int64), variance, mechanism.false_discovery)
     return -np.inf
