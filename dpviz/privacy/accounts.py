@@ -180,7 +180,7 @@ class Account:
         spent = {name: self.spent[name] + part for name, part in cost.items()}
         if any(part > self.terms.limit[name] for name, part in spent.items()):
             wanted, left, limit = (format_budget(amount, zero_delta=True) for amount in (cost, self.left, self.terms.limit))
-            raise RefusedError(f"The cap of '{self.name}' would be passed: the draw would spend {wanted}; left: {left} (of {limit}).")
+            raise RefusedError(f"The cap of '{self.name}' would be exceeded: the draw would spend {wanted}; left: {left} (of {limit}).")
         if any(part.denominator > _FINEST_SUM for part in spent.values()):  # Python writes no number of more than 4,300 digits
             raise RefusedError(f"With this budget the sum for '{self.name}' has too many digits to store: use a budget with fewer digits.")
         return spent

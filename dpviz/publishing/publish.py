@@ -61,7 +61,7 @@ def publish(order: Order, words: PublicationTexts, ledger: Ledger, *, say: Say =
 
     Raises:
         DpvizError: if the budget is spent by then, the text says so; else nothing is spent.
-        RefusedError: the cap would be passed, the ledger cannot be trusted or written, or the mechanism is not private.
+        RefusedError: the cap would be exceeded, the ledger cannot be trusted or written, or the mechanism is not private.
         KeyboardInterrupt: with a text that says so, if the budget is spent by then.
     """
     words.check()

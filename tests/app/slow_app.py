@@ -18,6 +18,6 @@ def slower(real):
 
 
 if __name__ == "__main__":  # as Streamlit runs it: an import, which collects doctests, must slow nothing down
-    if not hasattr(publish._drawn, "slow"):  # the script runs anew with every click
-        publish._drawn = slower(publish._drawn)
+    if not hasattr(publish._make_release, "slow"):  # the script runs anew with every click
+        publish._make_release = slower(publish._make_release)
     main()

@@ -33,6 +33,7 @@ OURS = {
     "mechanism.title": "a mechanism's",
     "mechanism.summary": "a mechanism's",
     "what.titles": "the mechanisms'",
+    "POINT_FAMILY.choices[what.release.mechanism].extra_tab": "declared by a mechanism",
     "rule.label": "declared by a mechanism",
     "rule.help": "declared by a mechanism",
     "rule.choices": "declared by a mechanism",
@@ -55,7 +56,7 @@ OURS = {
     "points_data.py: title": "fixed words of the caller",
     "dataset_block.py: title": "fixed words of the caller",
     "first_row.py: protected": "fixed words of the caller",
-    "files.py: asked": "fixed words of the caller",
+    "files.py: hint": "fixed words of the caller",
     "files.py: counting": "an engine",
     "session.py: waiting": "fixed words of the caller",
     "words.py: extra": "fixed words of the caller",
@@ -83,7 +84,7 @@ OURS = {
     "chosen.title": "a name of a page",
     "compare/page.py: place": "a number",
     "compare/page.py: size_words(name)": "numbers",
-    "compare/page.py: under_axis(rows)": "fixed words",
+    "compare/page.py: tiny_means_note(rows)": "fixed words",
     "__init__.py: st.get_option(f\"theme.{st.context.theme.type or 'light'}.secondaryBackgroundColor\")": "a colour of the settings",
 }
 MODULES = [Module(path) for path in sorted(APP.rglob("*.py"))]

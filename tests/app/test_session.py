@@ -18,7 +18,7 @@ from tests.app.walk import CURATE, FLIGHTS, drawn, entries, errors, fine, labell
 PAIR = FLIGHTS | {"mode": "Curate", "beside": "flat_gaussian"}
 
 
-def click_in_the_middle(monkeypatch, *, then=None, owner=publish, name="_drawn"):
+def click_in_the_middle(monkeypatch, *, then=None, owner=publish, name="_make_release"):
     """Let every draw be interrupted as by a click: the next call into Streamlit raises. `then` is what the draw raises itself."""
     real, clicks = getattr(owner, name), []
 
@@ -63,7 +63,7 @@ class TestClicks:
         fine(press_draw(app))
         assert [data.bundled for data, _ in seen] == [True]
 
-    @pytest.mark.parametrize("name", ["_drawn", "write"])
+    @pytest.mark.parametrize("name", ["_make_release", "write"])
     def test_what_is_published_meanwhile_is_offered(self, monkeypatch, name):
         app, clicks = write_texts(at_release()), click_in_the_middle(monkeypatch, name=name)
         fine(press_publish(app))

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from dpviz.errors import BudgetError, SettingError
-from dpviz.evaluation import audits
-from dpviz.evaluation.audits import EPSILON, WORST, audit_all, audit_budget, audit_mechanism, audit_targets
+from dpviz.evaluation.audits import EPSILON, audit_all, audit_budget, audit_mechanism, audit_targets
 from dpviz.mechanisms import (
     FLOW_MECHANISMS,
     POINT_MECHANISMS,
@@ -207,7 +206,6 @@ def test_smooth_medians_that_forget_that_a_person_is_in_many_nodes_are_caught(mo
     "mechanism", [pytest.param(FlatGaussian(), id="flat_gaussian"), pytest.param(TopDown(), id="top_down", marks=pytest.mark.slow)]
 )
 def test_gaussian_noise_of_half_the_scale_is_caught(monkeypatch, mechanism):
-    monkeypatch.setattr(audits, "PEOPLE", ())  # one trip shows it best
     for module in (flow_measure, flat_gaussian):
         monkeypatch.setattr(module, "discrete_gaussian", halved_gaussian)
     found = audit_mechanism(mechanism, runs=1500 if isinstance(mechanism, TopDown) else 1000)
@@ -216,8 +214,7 @@ def test_gaussian_noise_of_half_the_scale_is_caught(monkeypatch, mechanism):
 
 
 @pytest.mark.parametrize("mechanism", [FixedSeed(), FixedFlowSeed()], ids=["points", "trips"])
-def test_a_fixed_seed_is_caught_and_said_to_repeat(mechanism, monkeypatch):
-    monkeypatch.setattr(audits, "PEOPLE", ())
+def test_a_fixed_seed_is_caught_and_said_to_repeat(mechanism):
     found = audit_mechanism(mechanism, runs=100)
     assert found.repeated
     assert found.lower_bound > EPSILON
@@ -264,7 +261,7 @@ class Telling(Identity):
 
 @pytest.mark.parametrize("where", ["settings", "text in settings", "height", "inside", "approximate", "notes", "spread"])
 def test_what_a_manifest_tells_beside_counts_is_seen(where, monkeypatch):
-    monkeypatch.setitem(WORST, "identity", (Added(order=1),))
+    monkeypatch.setattr(Identity, "audit_inputs", (Added(order=1),))
     found = audit_mechanism(Telling(where=where), runs=100)
     assert found.lower_bound > EPSILON * 1.1
     assert not found.passed
@@ -275,8 +272,8 @@ def test_references_that_are_not_private_are_caught():
 
 
 def test_a_mechanism_may_be_given_by_key_by_variant_or_by_itself(monkeypatch):
-    for key in ("identity", "uniform_grid"):
-        monkeypatch.setitem(WORST, key, (Added(order=1),))
+    for kind in (Identity, UniformGrid):
+        monkeypatch.setattr(kind, "audit_inputs", (Added(order=1),))
     by_key, by_itself = (audit_mechanism(given, runs=100) for given in ("identity", Identity()))
     assert by_key == by_itself
     assert audit_mechanism("uniform_grid of 4", runs=100).mechanism == "uniform_grid of 4"

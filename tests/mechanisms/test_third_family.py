@@ -38,9 +38,8 @@ def test_its_data_say_which_family_takes_them():
 def test_it_keeps_the_contract_of_every_mechanism():
     contract.test_it_names_itself(EveryArea)
     contract.test_settings_are_frozen_and_unknown_ones_refused(EveryArea)
-    for rule in EveryArea.rules():
-        contract.test_settings_out_of_range_are_refused_by_their_label(EveryArea, rule)
-        contract.test_the_ends_of_a_range_its_choices_and_its_default_are_accepted(EveryArea, rule)
+    contract.test_settings_out_of_range_are_refused_by_their_label(EveryArea)
+    contract.test_the_ends_of_a_range_its_choices_and_its_default_are_accepted(EveryArea)
 
 
 def test_a_configuration_finds_it_by_its_key():

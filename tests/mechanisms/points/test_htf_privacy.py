@@ -181,8 +181,8 @@ def unchecked(monkeypatch) -> None:
 
 def test_the_enumeration_catches_a_fresh_count_that_forgets_what_its_path_has_spent(monkeypatch):
     unchecked(monkeypatch)
-    honest = htf.Spending.rest
-    monkeypatch.setattr(htf.Spending, "rest", lambda spending, depth: honest(spending, depth) + spending.counts[depth])
+    honest = htf.Spending.remaining
+    monkeypatch.setattr(htf.Spending, "remaining", lambda spending, depth: honest(spending, depth) + spending.counts[depth])
     assert worst_loss(monkeypatch, VARIANTS["default"], range(1, 2)) > EPSILON
 
 

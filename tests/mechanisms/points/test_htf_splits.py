@@ -5,13 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
-from tests.data.test_split_objective import whole
 
 from dpviz.data.points import PointCounts
 from dpviz.mechanisms.noisy_counts import NoisyCounts
 from dpviz.mechanisms.points import htf as htf_splits
 from dpviz.mechanisms.points.htf import SENSITIVITY, SplitCells, Splitting, by_permute_and_flip, by_rounds, candidates
 from dpviz.privacy.entropy import Entropy
+from tests.mechanisms.points.test_split_objective import whole
 from tests.often import often
 from tests.privacy.test_selection import by_algorithm
 

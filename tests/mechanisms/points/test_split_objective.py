@@ -45,7 +45,7 @@ def test_nodes_that_were_cut_again_and_again_each_have_the_dense_objective():
     cells = SplitCells.of(PointCounts.from_matrix(matrix))
     for level in range(5):
         width, height = (cells.rectangles[:, 2:] - cells.rectangles[:, :2]).T
-        cells = cells.kept((width > 1) & (height > 1) & (rng.random(len(width)) < 0.9 + 0.1 * (level == 0)))
+        cells = cells.keep((width > 1) & (height > 1) & (rng.random(len(width)) < 0.9 + 0.1 * (level == 0)))
         west, south, east, north = cells.rectangles.T
         across = rng.random(len(west)) < 0.5
         line = np.where(across, rng.integers(west + 1, east), rng.integers(south + 1, north))
@@ -118,7 +118,7 @@ def test_the_way_through_pythons_integers_agrees_with_that_through_64_bits():
 def test_no_cells_and_no_nodes_are_fine():
     empty = SplitCells.of(PointCounts.from_matrix(np.zeros((4, 4), int)))
     assert empty.objective(np.array([True]), np.array([2])).tolist() == [0]
-    none = empty.kept(np.array([False]))
+    none = empty.keep(np.array([False]))
     assert none.objective(np.zeros(0, bool), np.zeros(0, np.int64)).shape == (0,)
     assert none.cut(np.zeros(0, bool), np.zeros(0, np.int64)).rectangles.shape == (0, 4)
 

@@ -212,6 +212,6 @@ def test_it_catches_scores_whose_sensitivity_is_understated(monkeypatch):
 
 def test_it_catches_a_release_that_forgets_what_tuning_cost(monkeypatch):
     honest = tuning.Tuning.tune_by
-    monkeypatch.setattr(tuning.Tuning, "tune_by", lambda self, *rest: replace(honest(self, *rest), rest=EPSILON))
+    monkeypatch.setattr(tuning.Tuning, "tune_by", lambda self, *rest: replace(honest(self, *rest), remaining=EPSILON))
     with pytest.raises(BudgetError, match="more than the budget"):
         release(TunedGrid(), str(EPSILON))
