@@ -176,7 +176,7 @@ def amount_reader(low: float, high: float) -> Reader:
 def read_amount(text: object, label: str, low: float, high: float) -> float | Fraction:
     """A number as a person types it, exact: 0.1, 1e-3 or 1/3; a fraction only where no decimal number is the same.
 
-    >>> amount_in("1e-3", "ε", 0.001, 100), amount_in(" 1/3 ", "ε", 0.001, 100), amount_in("1/2", "ε", 0.001, 100)
+    >>> read_amount("1e-3", "ε", 0.001, 100), read_amount(" 1/3 ", "ε", 0.001, 100), read_amount("1/2", "ε", 0.001, 100)
     (0.001, Fraction(1, 3), 0.5)
 
     Raises:

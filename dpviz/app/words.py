@@ -28,7 +28,7 @@ CHOSEN_BEFOREHAND = "It holds for what was chosen without a look at the counts, 
 def budget_text(epsilon: Fraction | float, delta: Fraction | float = 0) -> str:
     """A budget as it is written on screen; delta only where there is one.
 
-    >>> in_words(Fraction(1, 2)), in_words(0.5, 1e-6)
+    >>> budget_text(Fraction(1, 2)), budget_text(0.5, 1e-6)
     ('ε 0.5', 'ε 0.5, δ 1e-6')
     """
     return format_budget_symbols({"epsilon": epsilon, "delta": delta})
@@ -37,7 +37,7 @@ def budget_text(epsilon: Fraction | float, delta: Fraction | float = 0) -> str:
 def amount_text(amount: Amount) -> str:
     """An amount of the ledger as it is written on screen.
 
-    >>> amount_words({"rho": Fraction(1, 8)}), amount_words({"epsilon": Fraction(1), "delta": Fraction(0)})
+    >>> amount_text({"rho": Fraction(1, 8)}), amount_text({"epsilon": Fraction(1), "delta": Fraction(0)})
     ('ρ 0.125', 'ε 1')
     """
     return format_budget_symbols(amount)

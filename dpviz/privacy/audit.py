@@ -266,7 +266,7 @@ class Observation:
         chance: the probability of the most probable release under the declared noise; 1 if that is not known. Equal releases that
             are much more frequent than this prove that randomness repeats.
 
-    >>> Sight(numbers={"count": 12.0}).chance
+    >>> Observation(numbers={"count": 12.0}).chance
     1.0
     """
 
@@ -284,7 +284,7 @@ class Neighbours:
         other: the same for the second input.
 
     >>> def run(entropy):
-    ...     return Sight(numbers={"coin": float(entropy.below(2, 1)[0])})
+    ...     return Observation(numbers={"coin": float(entropy.below(2, 1)[0])})
     >>> Neighbours(words="one record more", one=run, other=run).words
     'one record more'
 
@@ -403,7 +403,7 @@ def audit(mechanism: str, neighbours: Sequence[Neighbours], budget: Budget, plan
     >>> from dpviz.privacy.noise import discrete_laplace
     >>> def run(count):
     ...     def release(entropy):
-    ...         return Sight(numbers={"count": float(discrete_laplace(np.array([count]), PureBudget(1), entropy)[0])})
+    ...         return Observation(numbers={"count": float(discrete_laplace(np.array([count]), PureBudget(1), entropy)[0])})
     ...
     ...     return release
     >>> pair = Neighbours(words="7 or 8 records", one=run(7), other=run(8))

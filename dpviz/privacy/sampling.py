@@ -37,7 +37,7 @@ def amplified_epsilon(epsilon: float, rate: float, contributions: int = 1) -> fl
     Source:
         Li, Qardaji, Su, ASIACCS 2012, Theorem 1; Balle, Barthe, Gaboardi, NeurIPS 2018, Theorem 8 (delta becomes p delta).
 
-    >>> round(amplified(1.0, 0.01), 4)
+    >>> round(amplified_epsilon(1.0, 0.01), 4)
     0.017
     """
     return math.log1p(_probability_of_any(rate, contributions) * math.expm1(epsilon))
@@ -53,7 +53,7 @@ def amplified_epsilon_in_paper(epsilon: float, rate: float) -> float:
     Source:
         Cormode et al., ICDE 2012, Theorem 7.
 
-    >>> round(amplified_in_paper(1.0, 0.01), 4)
+    >>> round(amplified_epsilon_in_paper(1.0, 0.01), 4)
     0.0544
     """
     return 2 * rate * math.exp(epsilon)

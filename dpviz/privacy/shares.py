@@ -24,7 +24,7 @@ def normalise_shares(values: object, count: int) -> list[float]:
     Raises:
         BudgetError: not a list of `count` finite numbers of at least 0, or all of them are 0.
 
-    >>> checked_shares([1, 3], 2)
+    >>> normalise_shares([1, 3], 2)
     [0.25, 0.75]
     """
     if not isinstance(values, list | tuple) or len(values) != count:

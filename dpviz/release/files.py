@@ -280,7 +280,7 @@ def zip_release(folder: str | os.PathLike[str]) -> bytes:
     Raises:
         DpvizError: there is no manifest, or a file that it lists cannot be read.
 
-    >>> zipped("no such folder")
+    >>> zip_release("no such folder")
     Traceback (most recent call last):
     ...
     dpviz.errors.DpvizError: The folder is not a whole release: its manifest.json, or a file that it lists, cannot be read.

@@ -90,7 +90,7 @@ def escape_formulas(texts: NDArray[np.object_]) -> list[str]:
     Returns:
         (n,) texts.
 
-    >>> neutral(np.array(["=1+1", "06037", "'=1+1"], object))
+    >>> escape_formulas(np.array(["=1+1", "06037", "'=1+1"], object))
     ["'=1+1", '06037', "''=1+1"]
     """
     return [f"'{text}" if _DANGEROUS.match(text) else text for text in texts.tolist()]

@@ -177,7 +177,7 @@ def split_nodes(node: Integers, halvings: int = 1) -> Integers:
     Returns:
         (n * 4**halvings,) positions on the finer curve, node by node.
 
-    >>> parts(np.array([2])).tolist()
+    >>> split_nodes(np.array([2])).tolist()
     [8, 9, 10, 11]
     """
     fan_out = 1 << 2 * halvings

@@ -107,7 +107,7 @@ def cells_at(code: Integers, order: int) -> tuple[Integers, Integers]:
     Returns:
         (k,) columns and (k,) rows.
 
-    >>> [part.tolist() for part in places(np.arange(4), 1)]
+    >>> [part.tolist() for part in cells_at(np.arange(4), 1)]
     [[0, 0, 1, 1], [0, 1, 1, 0]]
     """
     column, row, state = (np.zeros(len(code), np.int64) for _ in range(3))

@@ -44,7 +44,7 @@ def cells_at(code: Integers) -> tuple[Integers, Integers]:
     Returns:
         (k,) columns and (k,) rows.
 
-    >>> [part.tolist() for part in places(np.arange(5))]
+    >>> [part.tolist() for part in cells_at(np.arange(5))]
     [[0, 1, 0, 1, 2], [0, 0, 1, 1, 0]]
     """
     return _every_second_bit(code), _every_second_bit(code >> 1)

@@ -92,13 +92,14 @@ def decorators():
 
 def test_only_loading_is_kept_and_never_a_release():
     found = {node.name: ast.unparse(node.returns) for file, node, _ in decorators() if file == "cached.py"}
-    files = {"inspected": "PointsFile", "inspected_regions": "RegionsFile", "inspected_flows": "FlowsFile"}
-    data = {"sample": "PointCounts", "counted": "PointCounts", "flow_sample": "Flows", "frame": "Frame", "flows": "Flows"}
+    files = {"inspect_points_file": "PointsFile", "inspect_regions_file": "RegionsFile", "inspect_flows_file": "FlowsFile"}
+    data = {"sample": "PointCounts", "count_points_file": "PointCounts", "flow_sample": "Flows"}
+    data |= {"read_regions_file": "UploadedRegions", "count_flows_file": "Flows"}
     assert found == files | data | {
         "marks": "tuple[str, ...]",
-        "repeated": "tuple[RepeatedColumn, ...] | None",
+        "find_id_columns": "tuple[RepeatedColumn, ...] | None",
         "keeper": "Keeper",
-        "counts": "Counts",
+        "counts": "SessionCounts",
     }
     assert all(file == "cached.py" for file, _, _ in decorators())
     text = (FOLDER / "cached.py").read_text("utf-8")

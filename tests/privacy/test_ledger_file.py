@@ -236,7 +236,7 @@ ALL_WRITES = """
 for action in (
     lambda: ledger.spend("visits", PureBudget("1/10"), mechanism="quadtree"),
     lambda: ledger.open("new", [MARK.replace("a", "d")], RECORDS),
-    lambda: ledger.looked("visits"),
+    lambda: ledger.note_account_truth_seen("visits"),
     lambda: ledger.pay("new", [MARK.replace("a", "e")], RECORDS, PureBudget("1/10"), mechanism="quadtree"),
     lambda: ledger.note_truth_seen([MARK]),
 ):

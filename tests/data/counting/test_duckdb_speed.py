@@ -26,7 +26,7 @@ import dpviz as dv
 import duckdb
 from dpviz.data.counting.duckdb import count_with_duckdb
 from dpviz.data.counting.duckdb_session import DuckDBSettings
-from dpviz.data.counting.job import Job, Watch
+from dpviz.data.counting.job import Job, Progress
 from dpviz.data.counting.job import XyCells
 
 which, path, folder, bounds, order, memory = json.loads(sys.argv[1])
@@ -48,7 +48,7 @@ def engine():
     domain = dv.Domain(bounds=tuple(bounds), crs=None, order=order)
     finder = XyCells(x="lon", y="lat", domain=domain)
     job = Job(files=(Path(path),), format="Parquet", schema=pq.read_schema(path), finder=finder)
-    return int(count_with_duckdb(job, Watch(), DuckDBSettings(memory=memory, threads=2, folder=Path(folder))).counts.sum())
+    return int(count_with_duckdb(job, Progress(), DuckDBSettings(memory=memory, threads=2, folder=Path(folder))).counts.sum())
 
 
 wall, cpu = time.perf_counter(), time.process_time()
