@@ -49,12 +49,12 @@ What was drawn from the operating system's entropy may be published: files, and 
 True
 """
 
+import importlib.metadata
 import sys
 
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit("dpviz needs Python 3.11 or newer; this is Python %d.%d." % sys.version_info[:2])  # noqa: UP031
 
-from dpviz.data.counting.engines import ENGINES
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts
@@ -63,11 +63,10 @@ from dpviz.data.reading.points import inspect_points
 from dpviz.data.reading.regions import inspect_regions, read_regions
 from dpviz.data.reading.safety import Limits
 from dpviz.errors import BudgetError, DomainError, DpvizError, InputError, RefusedError, SettingError
-from dpviz.evaluation.audits import audit_all, audit_mechanism, audit_targets
+from dpviz.evaluation.audits import audit_all, audit_mechanism
 from dpviz.evaluation.compare import compare
-from dpviz.evaluation.flow_metrics import FlowEvaluation, error_bounds, evaluate_flows
-from dpviz.evaluation.matching import Blocking, Holders, block, made_up_holders
-from dpviz.evaluation.metrics import Errors, Evaluation, error_by_size, evaluate, expected_error, true_answers, workload_errors
+from dpviz.evaluation.flow_metrics import evaluate_flows
+from dpviz.evaluation.metrics import evaluate, expected_error
 from dpviz.evaluation.study import Study
 from dpviz.evaluation.tables import frontier, summary, tidy
 from dpviz.mechanisms import (
@@ -94,72 +93,58 @@ from dpviz.mechanisms import (
     TunedGrid,
     UniformGrid,
 )
-from dpviz.privacy.accounts import Account, Entry, Terms
-from dpviz.privacy.audit import AuditPlan, AuditResult, Neighbours, Observation, audit
+from dpviz.mechanisms.base import Mechanism, setting
+from dpviz.privacy.accounts import Terms
 from dpviz.privacy.budget import ApproxBudget, PureBudget, ZcdpBudget
-from dpviz.privacy.consistency import least_squares
 from dpviz.privacy.entropy import Entropy
 from dpviz.privacy.ledger import Ledger
-from dpviz.privacy.medians import cell_medians, exponential_medians, noisy_mean_medians
-from dpviz.privacy.node_values import NodeValues
-from dpviz.privacy.noise import discrete_gaussian, discrete_laplace, gaussian_variance, laplace_variance
-from dpviz.privacy.receipt import Receipt, Step
-from dpviz.privacy.sampling import amplified_epsilon, amplified_epsilon_in_paper
-from dpviz.privacy.smooth import smooth_medians
+from dpviz.privacy.noise import discrete_gaussian, discrete_laplace
+from dpviz.privacy.receipt import Receipt
 from dpviz.privacy.whole_numbers import nearest_whole_numbers
-from dpviz.release.files import read_manifest, read_release, write_release, zip_release
+from dpviz.release.files import read_manifest, read_release, write_release
 from dpviz.release.flow_release import FlowRelease
-from dpviz.release.manifest import Publication, describe, manifest_schema
+from dpviz.release.manifest import Publication, describe
 from dpviz.release.point_release import Release
-from dpviz.release.verdict import Verdict, verdict
+from dpviz.release.verdict import verdict
 from dpviz.samples.flows import FLOW_SAMPLES, load_flow_sample
-from dpviz.samples.points import SAMPLES, gaussian_cluster, load_sample, los_angeles, road_points
+from dpviz.samples.points import SAMPLES, load_sample
 from dpviz.space.domain import Domain
-from dpviz.space.pair_tree import PairTree
 from dpviz.space.regions import Regions
-from dpviz.space.tree import Tree
-from dpviz.space.workloads import area_share, fixed_size, random_rectangles
+from dpviz.space.workloads import random_rectangles
+
+try:
+    __version__ = importlib.metadata.version("dpviz")
+    """The installed version; "unknown" where the package is imported from a folder that was never installed."""
+except importlib.metadata.PackageNotFoundError:
+    __version__ = "unknown"
 
 __all__ = [
-    "ENGINES",
     "FLOW_MECHANISMS",
     "FLOW_SAMPLES",
     "POINT_MECHANISMS",
     "REFERENCES",
     "SAMPLES",
-    "Account",
     "AdaptiveGrid",
     "ApproxBudget",
-    "AuditPlan",
-    "AuditResult",
-    "Blocking",
     "BudgetError",
     "Domain",
     "DomainError",
     "DpvizError",
     "Entropy",
-    "Entry",
-    "Errors",
-    "Evaluation",
     "ExactKdtree",
     "ExactTunedGrid",
     "FlatGaussian",
-    "FlowEvaluation",
     "FlowMechanism",
     "FlowRelease",
     "Flows",
     "HilbertTree",
-    "Holders",
     "Htf",
     "Identity",
     "InputError",
     "Kdtree",
     "Ledger",
     "Limits",
-    "Neighbours",
-    "NodeValues",
-    "Observation",
-    "PairTree",
+    "Mechanism",
     "PathTree",
     "PointCounts",
     "PointMechanism",
@@ -174,64 +159,38 @@ __all__ = [
     "Release",
     "SettingError",
     "StabilityHistogram",
-    "Step",
     "Study",
     "Terms",
     "TopDown",
-    "Tree",
     "Tuned",
     "TunedGrid",
     "UniformGrid",
-    "Verdict",
     "ZcdpBudget",
-    "amplified_epsilon",
-    "amplified_epsilon_in_paper",
-    "area_share",
-    "audit",
     "audit_all",
     "audit_mechanism",
-    "audit_targets",
-    "block",
-    "cell_medians",
     "compare",
     "describe",
     "discrete_gaussian",
     "discrete_laplace",
-    "error_bounds",
-    "error_by_size",
     "evaluate",
     "evaluate_flows",
     "expected_error",
-    "exponential_medians",
-    "fixed_size",
     "frontier",
-    "gaussian_cluster",
-    "gaussian_variance",
     "inspect_flows",
     "inspect_points",
     "inspect_regions",
-    "laplace_variance",
-    "least_squares",
     "load_flow_sample",
     "load_sample",
-    "los_angeles",
-    "made_up_holders",
-    "manifest_schema",
     "nearest_whole_numbers",
-    "noisy_mean_medians",
     "random_rectangles",
     "read_flows",
     "read_manifest",
     "read_points",
     "read_regions",
     "read_release",
-    "road_points",
-    "smooth_medians",
+    "setting",
     "summary",
     "tidy",
-    "true_answers",
     "verdict",
-    "workload_errors",
     "write_release",
-    "zip_release",
 ]

@@ -1,8 +1,10 @@
 """The public names: sorted, complete, documented."""
 
 import inspect
+import re
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import dpviz
@@ -44,3 +46,8 @@ def test_the_library_imports_no_extra():
     code = f"import sys, dpviz; print([name for name in {extras} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_version_is_that_of_the_package():
+    stated = re.search(r'^version = "(.*)"', (Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"), re.MULTILINE)[1]
+    assert dpviz.__version__ == stated

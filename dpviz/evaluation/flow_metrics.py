@@ -42,7 +42,7 @@ def error_bounds(release: FlowRelease, beta: float = 0.05) -> Floats:
     >>> regions = dv.Regions.from_table(pd.DataFrame({"town": ["a", "b"]}), levels=["town"])
     >>> flows = dv.Flows.from_table(pd.DataFrame({"origin": ["a"], "destination": ["b"], "count": [90]}), regions=regions)
     >>> release = dv.TopDown().release(flows, dv.ApproxBudget(1, 1e-6), dv.Entropy.seeded(1))
-    >>> dv.error_bounds(release).shape
+    >>> dv.evaluation.flow_metrics.error_bounds(release).shape
     (3,)
     """
     if not 0 < beta < 1:

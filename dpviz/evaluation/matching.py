@@ -27,7 +27,7 @@ class Holders:
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
-    >>> dv.made_up_holders([1.5] * 40, [2.5] * 40, domain=domain, common=0.5).known.shape
+    >>> dv.evaluation.matching.made_up_holders([1.5] * 40, [2.5] * 40, domain=domain, common=0.5).known.shape
     (20, 4)
     """
 
@@ -54,7 +54,7 @@ class Blocking:
         found: number of these people whose pair of records is compared.
 
     >>> import dpviz as dv
-    >>> blocking = dv.Blocking(leaves=4, kept=2, pairs=100, survivors=20, padded=30, matches=5, found=4)
+    >>> blocking = dv.evaluation.matching.Blocking(leaves=4, kept=2, pairs=100, survivors=20, padded=30, matches=5, found=4)
     >>> blocking.reduction, blocking.recall
     (0.8, 0.8)
     """
@@ -106,9 +106,9 @@ def block(release: Release, holders: Holders, *, threshold: float = 0.0, margin:
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
-    >>> holders = dv.made_up_holders([1.5] * 40, [2.5] * 40, domain=domain, common=0.5)
+    >>> holders = dv.evaluation.matching.made_up_holders([1.5] * 40, [2.5] * 40, domain=domain, common=0.5)
     >>> release = dv.Quadtree(height=2).release(holders.first, dv.PureBudget(5), dv.Entropy.seeded(1))
-    >>> blocking = dv.block(release, holders, threshold=5)
+    >>> blocking = dv.evaluation.matching.block(release, holders, threshold=5)
     >>> blocking.pairs, blocking.survivors, blocking.recall
     (900, 900, 1.0)
     """
@@ -167,7 +167,7 @@ def made_up_holders(
 
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
-    >>> holders = dv.made_up_holders([1.5] * 40, [2.5] * 40, domain=domain, common=0.5)
+    >>> holders = dv.evaluation.matching.made_up_holders([1.5] * 40, [2.5] * 40, domain=domain, common=0.5)
     >>> int(holders.first.count.sum()), int(holders.second.count.sum()), len(holders.known)
     (30, 30, 20)
     """

@@ -65,7 +65,7 @@ class Errors:
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
     >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
     >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(5), dv.Entropy.seeded(1))
-    >>> errors = dv.workload_errors(release, points, [[0, 0, 8, 8], [8, 8, 16, 16]])
+    >>> errors = dv.evaluation.metrics.workload_errors(release, points, [[0, 0, 8, 8], [8, 8, 16, 16]])
     >>> errors.mean20 < 50, errors.mae < 10
     (True, True)
     """
@@ -121,7 +121,7 @@ def workload_errors(release: Release, points: PointCounts, boxes: ArrayLike) -> 
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
     >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
     >>> release = dv.Quadtree(height=2).release(points, dv.PureBudget(5), dv.Entropy.seeded(1))
-    >>> bool(dv.workload_errors(release, points, [[0, 0, 8, 8]]).mae < 10)
+    >>> bool(dv.evaluation.metrics.workload_errors(release, points, [[0, 0, 8, 8]]).mae < 10)
     True
     """
     return Errors(**error_figures(release.answer(boxes), true_answers(points, boxes), int(points.count.sum())))
@@ -166,7 +166,7 @@ def true_answers(points: PointCounts, boxes: ArrayLike) -> Integers:
     >>> import dpviz as dv
     >>> domain = dv.Domain(bounds=(0, 0, 16, 16), crs=None, order=4)
     >>> points = dv.PointCounts.from_xy([1.5] * 40, [2.5] * 40, domain=domain)
-    >>> dv.true_answers(points, [[0, 0, 8, 8], [8, 0, 16, 16]]).tolist()
+    >>> dv.evaluation.metrics.true_answers(points, [[0, 0, 8, 8], [8, 0, 16, 16]]).tolist()
     [40, 0]
     """
     check_coverage(points.domain, boxes)
@@ -201,7 +201,7 @@ def error_by_size(truth: ArrayLike, released: ArrayLike) -> pd.DataFrame:
         released - true) and relative (percent: mean absolute error over mean true count; NaN if that is 0).
 
     >>> import dpviz as dv
-    >>> dv.error_by_size([0, 4, 6, 30], [1, 3, 6, 33])[["low", "high", "mae"]].values.tolist()
+    >>> dv.evaluation.metrics.error_by_size([0, 4, 6, 30], [1, 3, 6, 33])[["low", "high", "mae"]].values.tolist()
     [[0.0, 0.0, 1.0], [1.0, 9.0, 0.5], [10.0, 99.0, 3.0]]
     """
     truth, error = np.asarray(truth), np.asarray(released) - np.asarray(truth)

@@ -71,7 +71,7 @@ def los_angeles(size: int = 200_000, *, seed: int = SEED) -> tuple[Floats, Float
         Own model. The square is that of Shaham et al., HTF, SIGSPATIAL 2021, section 5.1; their data are not public.
 
     >>> import dpviz as dv
-    >>> longitude, latitude = dv.los_angeles(1_000, seed=1)
+    >>> longitude, latitude = dv.samples.points.los_angeles(1_000, seed=1)
     >>> longitude.shape, bool((latitude > 33.7).all())
     ((1000,), True)
     """
@@ -202,7 +202,7 @@ def road_points(size: int = PAPER_SIZE, *, seed: int = SEED) -> tuple[Floats, Fl
         two states from TIGER/Line 2006, US Census Bureau, which are not included. The rectangle is the paper's; the shares are ours.
 
     >>> import dpviz as dv
-    >>> longitude, latitude = dv.road_points(1_000, seed=1)
+    >>> longitude, latitude = dv.samples.points.road_points(1_000, seed=1)
     >>> longitude.shape, bool((longitude < -102).all())
     ((1000,), True)
     """
@@ -463,7 +463,7 @@ def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = 
         Shaham et al., HTF, SIGSPATIAL 2021, section 5.1, "Synthetic dataset".
 
     >>> import dpviz as dv
-    >>> x, y = dv.gaussian_cluster(1_000, sigma=20, seed=1)
+    >>> x, y = dv.samples.points.gaussian_cluster(1_000, sigma=20, seed=1)
     >>> x.shape == y.shape, bool(x.max() < 1024)
     (True, True)
     """

@@ -42,7 +42,7 @@ def test_true_answers_are_plain_sums(seed, count):
     points = dv.PointCounts.from_matrix(matrix)
     boxes = dv.random_rectangles(points.domain, count, seed)
     slow = [matrix[int(s) : int(n), int(w) : int(e)].sum() for w, s, e, n in boxes]
-    assert dv.true_answers(points, boxes).tolist() == slow
+    assert dv.evaluation.metrics.true_answers(points, boxes).tolist() == slow
 
 
 def test_true_answers_on_a_lattice_too_fine_for_a_raster():
@@ -52,16 +52,16 @@ def test_true_answers_on_a_lattice_too_fine_for_a_raster():
     points = dv.PointCounts.from_xy(x, y, domain=domain)
     boxes = dv.random_rectangles(domain, 2500, 3)
     slow = [((x >= w) & (x < e) & (y >= s) & (y < n)).sum() for w, s, e, n in boxes[::50]]
-    assert dv.true_answers(points, boxes)[::50].tolist() == slow
+    assert dv.evaluation.metrics.true_answers(points, boxes)[::50].tolist() == slow
 
 
 def test_no_question_gets_no_answer(points):
-    assert dv.true_answers(points, np.zeros((0, 4))).tolist() == []
+    assert dv.evaluation.metrics.true_answers(points, np.zeros((0, 4))).tolist() == []
 
 
 def test_a_perfect_release_has_no_error(points, release):
     perfect = exactly(release, points)
-    errors = dv.workload_errors(perfect, points, dv.random_rectangles(points.domain, 300, 1))
+    errors = dv.evaluation.metrics.workload_errors(perfect, points, dv.random_rectangles(points.domain, 300, 1))
     assert max(errors.mean20, errors.median20, errors.n3, errors.mae) < 1e-9
     table = dv.evaluate(perfect, points).by_zoom
     assert table["rmse"].max() < 1e-9
@@ -70,9 +70,9 @@ def test_a_perfect_release_has_no_error(points, release):
 
 def test_the_four_figures_by_hand(points, release):
     boxes = dv.random_rectangles(points.domain, 300, 1)
-    truth, error = dv.true_answers(points, boxes), None
+    truth, error = dv.evaluation.metrics.true_answers(points, boxes), None
     error = np.abs(release.answer(boxes) - truth)
-    errors = dv.workload_errors(release, points, boxes)
+    errors = dv.evaluation.metrics.workload_errors(release, points, boxes)
     total = matrix_of().sum()
     assert errors.mae == pytest.approx(error.mean())
     assert errors.mean20 == pytest.approx(np.mean(100 * error / np.maximum(truth, 20)))
@@ -134,7 +134,7 @@ def test_another_domain_is_refused(release):
 def test_error_by_size_groups_by_powers_of_ten():
     truth = np.array([0, 0, 1, 9, 10, 99, 100, 5000])
     released = truth + np.array([3, -1, 2, 2, -5, 5, 10, -10])
-    table = dv.error_by_size(truth, released)
+    table = dv.evaluation.metrics.error_by_size(truth, released)
     assert table[["low", "high", "partitions"]].to_numpy().tolist() == [[0, 0, 2], [1, 9, 2], [10, 99, 2], [100, 999, 1], [1000, 9999, 1]]
     assert table["mae"].tolist() == [2, 2, 5, 10, 10]
     assert table["bias"].tolist() == [1, 2, 0, 10, -10]

@@ -17,8 +17,8 @@ def lattice(boxes):
     "draw",
     [
         lambda seed: dv.random_rectangles(DOMAIN, 500, seed),
-        lambda seed: dv.area_share(DOMAIN, 0.1, 500, seed),
-        lambda seed: dv.fixed_size(DOMAIN, 3.0, 1.0, 500, seed),
+        lambda seed: dv.space.workloads.area_share(DOMAIN, 0.1, 500, seed),
+        lambda seed: dv.space.workloads.fixed_size(DOMAIN, 3.0, 1.0, 500, seed),
     ],
 )
 def test_boxes_lie_on_lattice_lines_inside_the_domain_and_follow_the_seed(draw):
@@ -41,13 +41,13 @@ def test_random_rectangles_take_every_pair_of_lines_equally_often():
 
 
 def test_a_share_of_the_area_is_a_square_of_lattice_cells():
-    lines = lattice(dv.area_share(DOMAIN, 0.06, 200, 1))
+    lines = lattice(dv.space.workloads.area_share(DOMAIN, 0.06, 200, 1))
     assert (np.diff(lines[:, [0, 2]]) == round(np.sqrt(0.06) * 16)).all()
     assert np.array_equal(np.diff(lines[:, [0, 2]]), np.diff(lines[:, [1, 3]]))
 
 
 def test_fixed_sizes_are_in_units_of_the_domain():
-    boxes = dv.fixed_size(DOMAIN, 3.0, 1.0, 50, 1)
+    boxes = dv.space.workloads.fixed_size(DOMAIN, 3.0, 1.0, 50, 1)
     assert np.allclose(boxes[:, 2] - boxes[:, 0], 3.0)
     assert np.allclose(boxes[:, 3] - boxes[:, 1], 1.0)
 
@@ -55,21 +55,21 @@ def test_fixed_sizes_are_in_units_of_the_domain():
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda: dv.area_share(DOMAIN, 0.0, 5, 1),
-        lambda: dv.area_share(DOMAIN, 1.1, 5, 1),
-        lambda: dv.fixed_size(DOMAIN, 0.0, 1.0, 5, 1),
-        lambda: dv.fixed_size(DOMAIN, 17.0, 1.0, 5, 1),
-        lambda: dv.fixed_size(DOMAIN, float("nan"), 1.0, 5, 1),
-        lambda: dv.fixed_size(DOMAIN, float("inf"), 1.0, 5, 1),
-        lambda: dv.fixed_size(DOMAIN, 1.0, float("inf"), 5, 1),
-        lambda: dv.area_share(DOMAIN, float("nan"), 5, 1),
+        lambda: dv.space.workloads.area_share(DOMAIN, 0.0, 5, 1),
+        lambda: dv.space.workloads.area_share(DOMAIN, 1.1, 5, 1),
+        lambda: dv.space.workloads.fixed_size(DOMAIN, 0.0, 1.0, 5, 1),
+        lambda: dv.space.workloads.fixed_size(DOMAIN, 17.0, 1.0, 5, 1),
+        lambda: dv.space.workloads.fixed_size(DOMAIN, float("nan"), 1.0, 5, 1),
+        lambda: dv.space.workloads.fixed_size(DOMAIN, float("inf"), 1.0, 5, 1),
+        lambda: dv.space.workloads.fixed_size(DOMAIN, 1.0, float("inf"), 5, 1),
+        lambda: dv.space.workloads.area_share(DOMAIN, float("nan"), 5, 1),
         *(
             lambda count=count, ask=ask: ask(count)
             for count in (-1, 2.5, True, "5", None)
             for ask in (
                 lambda count: dv.random_rectangles(DOMAIN, count, 1),
-                lambda count: dv.area_share(DOMAIN, 0.1, count, 1),
-                lambda count: dv.fixed_size(DOMAIN, 3.0, 1.0, count, 1),
+                lambda count: dv.space.workloads.area_share(DOMAIN, 0.1, count, 1),
+                lambda count: dv.space.workloads.fixed_size(DOMAIN, 3.0, 1.0, count, 1),
                 lambda seed: dv.random_rectangles(DOMAIN, 5, seed),
             )
         ),
@@ -81,4 +81,4 @@ def test_sizes_that_make_no_sense_are_refused(ask):
 
 
 def test_the_whole_domain_can_be_requested():
-    assert np.array_equal(dv.area_share(DOMAIN, 1.0, 2, 1), np.array([DOMAIN.bounds] * 2))
+    assert np.array_equal(dv.space.workloads.area_share(DOMAIN, 1.0, 2, 1), np.array([DOMAIN.bounds] * 2))

@@ -36,7 +36,7 @@ def test_what_is_no_whole_number_is_a_bad_row_still(count):
 
 
 @pytest.mark.parametrize("options", [{}, {"person": "who", "contributions": 2**60, "key": b"k"}])
-@pytest.mark.parametrize("engine", dv.ENGINES)
+@pytest.mark.parametrize("engine", dv.data.counting.engines.ENGINES)
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3)))[::2])
 def test_sums_are_cut_alike_in_any_order_and_file(tmp_path, engine, options, order, counted_by):
     rows = ["1,1,1e300,a", *["1,1,9007199254740992,a"] * 2000 + ["2,2,999999999,b", "2,2,1,b"], "3,3,7,c"]

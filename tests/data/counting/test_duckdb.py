@@ -179,7 +179,7 @@ def test_polygons_are_refused_at_once(tmp_path):
     """What the file declares decides, not a row of it."""
     boxes = gpd.GeoDataFrame(geometry=[shapely.box(0, 0, 1, 1)] * 4, crs="EPSG:4326")
     boxes.to_parquet(tmp_path / "boxes.parquet")
-    for engine in dv.ENGINES:
+    for engine in dv.data.counting.engines.ENGINES:
         with pytest.raises(dv.InputError, match="not points"):
             dv.read_points(tmp_path / "boxes.parquet", domain=DOMAIN, engine=engine, bad_rows="drop")
 

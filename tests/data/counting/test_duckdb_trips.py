@@ -51,7 +51,7 @@ def test_namibia_is_a_region_like_any_other(tmp_path):
 
 def test_coordinates_come_in_pairs(tmp_path, regions):
     (tmp_path / "trips.csv").write_text("a,b,c,d,e\n1,2,3,4,5\n")
-    for engine in dv.ENGINES:
+    for engine in dv.data.counting.engines.ENGINES:
         with pytest.raises(dv.InputError, match="pair of columns"):
             dv.read_flows(
                 tmp_path / "trips.csv", regions=regions, origin=("a", "b", "c"), destination=("d", "e"), crs="EPSG:4326", engine=engine

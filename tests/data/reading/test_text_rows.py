@@ -171,7 +171,7 @@ def test_headers_that_are_no_line_of_names_are_refused(head, words):
         header_of(head, ",")
 
 
-@pytest.mark.parametrize("engine", dv.ENGINES[1:])
+@pytest.mark.parametrize("engine", dv.data.counting.engines.ENGINES[1:])
 def test_engines_leave_out_the_same_lines(tmp_path, engine, counted_by):
     rng = random.Random(3)
     lines = [line.replace(b"a", b"1").replace(b"b", b"2").replace(b"c", b"3") for line in rng.choices([*GOOD, *BAD, *EMPTY], k=300)]
@@ -185,7 +185,7 @@ def test_engines_leave_out_the_same_lines(tmp_path, engine, counted_by):
         np.testing.assert_array_equal(one.count, two.count)
 
 
-@pytest.mark.parametrize("engine", dv.ENGINES)
+@pytest.mark.parametrize("engine", dv.data.counting.engines.ENGINES)
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -226,7 +226,7 @@ def test_line_ends_within_cells_are_declared():
     assert dv.read_flows(trips, regions=regions, quoted_newlines=True).count.tolist() == [1]
 
 
-@pytest.mark.parametrize("engine", dv.ENGINES)
+@pytest.mark.parametrize("engine", dv.data.counting.engines.ENGINES)
 def test_line_ends_within_cells_are_read_in_memory_only(tmp_path, engine):
     (tmp_path / "a.csv").write_text(ACROSS)
     options = {"domain": dv.Domain(bounds=(0, 0, 8, 8), crs=None, order=3), "quoted_newlines": True}
