@@ -23,7 +23,7 @@ from dpviz.data.bounding import Bound, canonical_text
 from dpviz.data.cells import BAD, REMEDY, cells_of, clip_counts, pairs_of, xy_of
 from dpviz.data.columns import WEIGHTS_REFUSED, is_text, no_number, readable_numbers
 from dpviz.data.flows import BLOCK_CODE, counts_of, ids_of
-from dpviz.data.reading.text_rows import MISSING_WORDS, NO_BAD_LINES, BadLines
+from dpviz.data.reading.text_rows import MISSING_WORDS, NO_BAD_LINES, SEPARATORS, BadLines
 from dpviz.errors import DpvizError, InputError
 from dpviz.space.domain import Domain
 from dpviz.space.leaf_lookup import LeafLookup
@@ -68,7 +68,7 @@ class Job:
     @property
     def is_text(self) -> bool:
         """Whether the files are text tables."""
-        return self.format in ("CSV", "TSV")
+        return self.format in SEPARATORS
 
     def weights(self, column: pa.ChunkedArray) -> Integers:
         """(n,) records that each row stands for, cut to 2**53; -1 where the entry is no whole number, at least 0."""

@@ -27,6 +27,7 @@ from dpviz.data.columns import (
 from dpviz.data.points import PointCounts
 from dpviz.data.reading.geometries import check_on_map, crs_of_file, open_format, reproject
 from dpviz.data.reading.safety import DEFAULT_LIMITS, Limits, Source, guard, read_checked, too_many_rows
+from dpviz.data.reading.text_rows import SEPARATORS
 from dpviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def inspect_points(source: Source, *, through: bool = False, limits: Limits = DE
     opened = _open(source, limits, PointColumns())
     names, tabular = opened.names, not opened.has_geometry
     x, y = (only_candidate(names, aliases) if tabular else None for aliases in (X_NAMES, Y_NAMES))
-    if opened.format in ("CSV", "TSV") and any(map(is_number_text, names)) and x is None and y is None:
+    if opened.format in SEPARATORS and any(map(is_number_text, names)) and x is None and y is None:
         raise InputError("The first line must hold the names of the columns; this one holds numbers.")
     if through and not (tabular and (x is None or y is None)):
         columns = PointColumns(x=x, y=y)
