@@ -101,10 +101,10 @@ def start_page(points: StreamlitPage, trips: StreamlitPage, compare: StreamlitPa
         " out is a simulation."
     )
     right.markdown(
-        "##### Curate\nPrivate data and noise from the operating system: every draw counts, the sum is shown, and the truth stays behind"
-        " a switch."
+        "##### Curate\nPrivate data and noise from the operating system: every draw spends budget, what is spent is shown,"
+        " and the truth stays behind a switch."
     )
     st.caption(
-        "Not protected: the domain, the mechanism and its settings, totals that you declare. Not hardened: timing. The app answers on"
-        " this computer only: to every user of it if it was started without a token."
+        "Not protected: the domain, the mechanism and its settings, totals that you declare. Timing is not protected either. The app"
+        " answers on this computer only, and to all of its users if it was started without a token."
     )

@@ -59,7 +59,7 @@ class Homogeneity(Lesson):
             rows=((_map(self, curve), unevenness_chart(curve, curve_axis(across))), (chosen(picked, curve_axis(across)),)),
             figures=(
                 Figure(label="Best line", value=f"{curve.best} of {points.domain.side}", help="Where unevenness is least, without noise."),
-                Figure(label="It takes away", value=f"{gain:.1f} %", help="Of the unevenness without a split."),
+                Figure(label="The best line removes", value=f"{gain:.1f} %", help="Of the unevenness without a split."),
                 Figure(
                     label="Noise of the choice",
                     value=f"± {curve.choice_noise:,.0f}",

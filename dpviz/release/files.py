@@ -469,7 +469,9 @@ def _known_version(manifest: Any) -> str:
         return SCHEMA_VERSION
     if version not in SCHEMA_FILES:
         known = " and ".join(SCHEMA_FILES)
-        raise InputError(f"The release was written by another version of dpviz: this one reads manifests of versions {known}. Update it.")
+        raise InputError(
+            f"The release was written by another version of dpviz: the installed one reads manifests of versions {known}. Update dpviz."
+        )
     return version
 
 
@@ -499,7 +501,7 @@ def _needed(manifest: Facts) -> list[str]:
         stems = [REGIONS] if contents["destinations"] is None else [ORIGINS, DESTINATIONS]
         names = [*main, STAGES, *(f"{stem}.parquet" for stem in stems), *([ACROSS] if contents["across"] else [])]
     if not {stored_name(manifest, name) for name in names} <= {entry["name"] for entry in manifest["files"]}:
-        raise InputError("The release was published without GeoParquet, so it cannot be read back; its files can.")
+        raise InputError("The release was published without GeoParquet, so dpviz cannot read it back. Open its files with other software.")
     return names
 
 

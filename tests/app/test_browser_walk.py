@@ -29,7 +29,7 @@ page = sys.modules["dpviz.app.points_page"]
 def fails():
     raise ZeroDivisionError("zqKowalska lives at 38.987654")
 
-page.data_controls = fails
+page.points_controls = fails
 from dpviz.app import main
 main()
 '''

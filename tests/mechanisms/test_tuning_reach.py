@@ -32,7 +32,7 @@ def tried(monkeypatch, key: str, epsilon: float | str = 1, **options) -> tuple[T
     monkeypatch.setattr(GridSize, "expected", lambda self, queries, budget: honest(self, queries, budget))
     streams = Entropy.seeded(1).spawn(RUNS)
     choices = [mechanism.tune_by(NoisyCounts(points=points, entropy=each), PureBudget(epsilon), "size", candidates) for each in streams]
-    budget, floor = PureBudget(choices[0].rest), np.maximum(queries.truth, mechanism.rho(int(points.count.sum())))
+    budget, floor = PureBudget(choices[0].remaining), np.maximum(queries.truth, mechanism.rho(int(points.count.sum())))
     errors = {
         bound: np.array([(expected_grid(queries, each.side, budget, bound=bound).error / floor).mean() for each in candidates])
         for bound in ("tight", "paper")

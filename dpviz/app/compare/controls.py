@@ -189,7 +189,7 @@ def _budgets() -> None:
     with right:
         _number("repeats", "Repeats of each", 1, MOST_REPEATS, "The noise of every release differs: 30 repeats make steady means.")
     with left:
-        _number("seed", "Seed", 0, 2**53 - 1, "The same seed gives the same table, but for the seconds.")
+        _number("seed", "Seed", 0, 2**53 - 1, "The same seed gives the same table, except for the measured seconds.")
     with right:
         _listed("delta", "δ", DELTAS, "For mechanisms that need one.")
 

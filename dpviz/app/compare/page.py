@@ -197,7 +197,9 @@ def _results(made: StudyJob) -> None:
     if not record_public_look(data):
         return
     if not how.same_study(COMPARE.config()):
-        st.caption(":orange[Data, mechanisms or budgets on the left have changed since this study: press the button to make what is new.]")
+        st.caption(
+            ":orange[Data, mechanisms or budgets on the left have changed since this study: press the button to run what has changed.]"
+        )
     state, table = made.state, made.table()
     st.html(_STEADY)
     with st.container(key="study"):
@@ -359,7 +361,7 @@ def _by_size(data: CompareData, rows: pd.DataFrame) -> None:
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure) & rows["workload"].str.startswith("size ")]
     rows = rows.assign(place=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
     counted = "block" if of_points(data) else "pair of the finest level"
-    _lines(rows, f"true count of the {counted}, from ({data.unit})", what, f"Error by true count, ε = {epsilon:g}")
+    _lines(rows, f"true count of the {counted}, lower end of the group ({data.unit})", what, f"Error by true count, ε = {epsilon:g}")
     groups = ", ".join(size_words(name) for name in rows["workload"].unique())
     st.caption(f"Groups of true counts: {groups}. The same noise weighs little on large counts and buries small ones.")
 
@@ -397,7 +399,7 @@ def _time(rows: pd.DataFrame) -> None:
     one = rows[(rows["figure"] == "seconds") & (rows["epsilon"] == epsilon)]
     one = one[one["workload"] == one["workload"].iloc[0]].reset_index(drop=True)
     st.altair_chart(seconds_by_label(one, epsilon), width="stretch")
-    st.caption("Drawing alone, while other releases were drawn beside it; lines: the middle 80 % of the repeats.")
+    st.caption("Seconds of the mechanism only, while other releases ran at the same time; lines: the middle 80 % of the repeats.")
 
 
 def _table(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
@@ -411,7 +413,7 @@ def _table(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
     st.caption(
         f"{FIGURES[how.figure].format(unit=data.unit)}; {markdown(workload_words(workload, data))}. 95 %: interval of the mean over"
         " all noise, Student's t over the repeats. 10 % and 90 % of the repeats lie under the last two. The files hold all workloads and"
-        " figures; rows of one study mark can be put together and resumed from."
+        " figures; rows with the same study mark can be joined, and a study can be resumed from them."
     )
     left, right, _ = st.columns([2, 2, 3])
     left.download_button(

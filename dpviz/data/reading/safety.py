@@ -177,7 +177,9 @@ def refuse_url(name: str) -> None:
 def refuse_share(name: str) -> None:
     """Refuse a network share in a text from a configuration or a page: opening it signs in at a computer that the text names."""
     if name.replace("\\", "/").startswith("//"):
-        raise InputError("A network share is not opened by its address, at which the system would sign in: give it a folder or a drive.")
+        raise InputError(
+            "A network share is not opened by its address, at which the system would sign in: mount it as a folder or a drive."
+        )
 
 
 def _from_path(path: Path, limits: Limits) -> bytes:

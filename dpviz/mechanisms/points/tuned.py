@@ -199,7 +199,11 @@ class Tuned(Tuning):
 
     tune: str = setting("quadtree height", "What is tuned", choices=tuple(TUNABLE), help="Which setting of which mechanism is chosen.")
     values: tuple[float, ...] = setting(
-        (), "Values to choose from", low=0, high=1e12, help="Left empty, a usual range; cut to the lattice, doubles left out."
+        (),
+        "Values to choose from",
+        low=0,
+        high=1e12,
+        help="Empty: a usual range. Values are limited to the lattice, and repeated ones left out.",
     )
 
     def __post_init__(self) -> None:
