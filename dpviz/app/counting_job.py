@@ -10,7 +10,7 @@ from dpviz.errors import DpvizError
 from dpviz.publishing.private_data import OpenedData
 
 RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
-PATIENCE = 30.0  # seconds in which a stopped count removes its temporary files
+PATIENCE = 30.0  # seconds to wait at most until a stopped count has removed its temporary files
 _MOST_KEPT = 2
 _NO_MEMORY = "There is not enough memory to count this: choose engine duckdb or dask, or a lower order of the lattice."
 

@@ -26,7 +26,7 @@ class Field:
     Attributes:
         key: key of the widget.
         label: label of the widget, and name of the field in messages.
-        value: what the configuration holds, as the widget shows it.
+        value: the present value in the configuration, as the widget shows it.
         problem: returns why a typed value does not fit; None if it fits.
         use: takes over a value that fits.
     """

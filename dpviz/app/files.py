@@ -138,7 +138,7 @@ def count_by_path(page: str, files: PathFiles, how: CountRequest, key: object) -
     """Count files: small ones at once, others in the background after the user has pressed a button; None until that is done.
 
     Args:
-        page: as for `path_files`.
+        page: prefix of the keys of the page's widgets, as for `path_files`.
         files: the files.
         how: how the files are counted.
         key: identifies `how`.

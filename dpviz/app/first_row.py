@@ -54,7 +54,7 @@ def show_forgotten() -> bool:
     if not st.session_state.pop(_DONE, False):
         return False
     here = get_script_run_ctx()
-    if here is not None:  # what Streamlit keeps of widgets that are gone: their names, and functions that hold draws
+    if here is not None:  # Streamlit keeps names of widgets that are gone, and their functions, which may hold draws
         here.session_state._state._new_widget_state.widget_metadata.clear()  # noqa: SLF001
     st.success(
         "Forgotten: the uploads, counts, draws and texts of this session are gone from the app's memory. What was spent stays in the"

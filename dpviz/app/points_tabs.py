@@ -29,7 +29,7 @@ NAMES = ("Accuracy by zoom", "By size", "Range query", "Receipt", "Table")
 MOST_ROWS = 5000
 _FILLED = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
 SIDES = ("West", "South", "East", "North")
-FARTHEST = 1e12  # beyond any coordinate on Earth; areas of boxes within it are finite
+FARTHEST = 1e12  # larger than any coordinate on Earth; a box within it has a finite area
 
 
 def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: int | None) -> None:

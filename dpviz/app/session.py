@@ -35,7 +35,7 @@ def result_slot(key: str, most: int = 1) -> deque[Any]:
 
     Args:
         key: key of the slot in the session state.
-        most: how many results it keeps; the oldest is dropped first.
+        most: how many results the slot keeps; the oldest is dropped first.
     """
     if key not in st.session_state:
         st.session_state[key] = deque(maxlen=most)

@@ -72,7 +72,7 @@ class StudyJob:
         return self._table[1]
 
     def release(self, run: Run) -> Any:
-        """Make the release that a run measured once more, from its seed: a simulation, which spends nothing. The last few are kept."""
+        """Repeat the release that a run measured, from its seed: a simulation, which spends nothing. The last few are kept."""
         if run.id not in self._drawn:
             while len(self._drawn) >= _MOST_DRAWN:
                 del self._drawn[next(iter(self._drawn))]

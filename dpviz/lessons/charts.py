@@ -36,7 +36,7 @@ class Look:
         top: upper end of the vertical axis; None fits it to the data.
         step: draw lines as steps, for whole numbers.
         height: height of the whole chart, in pixels.
-        description: what the alternative text adds.
+        description: text that begins the alternative text; the series follow in words.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Lesson: a hundred releases of one town, each with the interval that it states for one area; how many contain the true count."""
+"""Lesson: a hundred releases of one town state an interval for the count of one area each; how many contain the true count."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Interval(Lesson):
 
 
 def interval_chart(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, height: int = 380) -> alt.LayerChart:
-    """Intervals side by side, coloured by whether they contain the true count.
+    """Draw intervals side by side, coloured by whether they contain the true count.
 
     Args:
         table: columns release, estimate, low, high, series (one of `kinds`).

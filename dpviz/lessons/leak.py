@@ -175,7 +175,7 @@ def attack(release: Release, person: int, epsilon: float | None) -> Floats:
 
 
 def line_probabilities(cut: Cut, column: Integers, row: Integers, rate: float | None) -> tuple[Floats, float]:
-    """Return logarithms of a published line's probability: (w,) with the person in each column (or row) of the node, and one outside it.
+    """Return log-probabilities of a published line: (w,) for the person in each column (or row) of the node, and one for outside it.
 
     Args:
         cut: the line and its node.

@@ -1,4 +1,4 @@
-"""Lesson: one person's home and work in many releases: what all of them together allow, and what an attacker finds."""
+"""Lesson: one person's home and work in many releases; what the releases together allow, and what an attacker finds."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def log_odds(excess: Integers, epsilon: float) -> Floats:
 
     Args:
         excess: released counts minus the others' true numbers.
-        epsilon: of the discrete Laplace noise.
+        epsilon: epsilon of the discrete Laplace noise.
     """
     return np.asarray(epsilon * (np.abs(excess) - np.abs(excess - 1)), np.float64)
 
