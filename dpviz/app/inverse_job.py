@@ -21,7 +21,7 @@ class InverseJob:
 
     Args:
         asked: the question that the answers belong to; the job itself does not use it.
-        data: data; only their frame, unit and bound are used.
+        data: points or trips; only their frame, unit and bound per person are used.
         mechanisms: mechanisms by their name on screen.
         wanted: the wanted error, and the level at which it is wanted.
     """

@@ -147,7 +147,7 @@ class SessionDraws:
 
 
 def session_draws() -> SessionDraws:
-    """Return the paid draws of this session. A run calls this before it pays, because a click may end the run at any later call."""
+    """Return the paid draws of this session. A run calls this before it pays: a click may end the run at any later call into Streamlit."""
     published: set[int] = st.session_state.setdefault("published entries", set())
     return SessionDraws(kept=result_slot("kept draws", MOST_KEPT), published=published)
 

@@ -60,7 +60,7 @@ from dpviz.view.study_charts import (
 TICK = 1.0  # seconds between two refreshes of a running study
 FIRST_ROWS = 1.2  # seconds that a start waits for the first rows, so that the page shows its chart at once
 CHART = "compare chart"
-SEEN = "compare seen"  # key of the configuration that the last run of the whole page showed; any other one starts a new run
+SEEN = "compare seen"  # key of the configuration that the whole page last showed; a fragment that finds another one runs the page
 _STEADY = "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }</style>"
 _STATE_WORDS = {"stopped": "Stopped", "done": "Done", "failed": "Failed"}
 MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
@@ -435,10 +435,10 @@ def _table(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
 
 
 def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> None:
-    """Ask for an error and a level; show the smallest epsilon of every mechanism that keeps to the error.
+    """Ask for an error and a level; show, for each mechanism, the smallest epsilon that gives at most this error.
 
     Args:
-        data: public data; the search uses their frame, unit and bound, and of points the rounded number of records.
+        data: public data; the search uses their frame, unit and bound per person, and of points the rounded number of records.
         mechanisms: mechanisms by their name on screen.
     """
     left, middle, right = st.columns([2, 3, 2], vertical_alignment="bottom")
