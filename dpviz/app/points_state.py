@@ -283,7 +283,9 @@ def truth_of(what: Drawn) -> Evaluation | None:
 
 
 def truth_allowed(data: LoadedData, account: str | None) -> bool:
-    """Return whether the truth may be shown: only after the look is recorded, and in Curate only if the curator asked for it.
+    """Return whether the truth may be shown. In Curate the curator must have asked for it.
+
+    The look is recorded first, as `record_public_look` and `record_private_look` say.
 
     Args:
         data: data whose truth is to be shown.
