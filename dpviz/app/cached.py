@@ -1,4 +1,4 @@
-"""What loading computes, cached between reruns and keyed on content. Releases are never cached: only a button makes one."""
+"""Caches of what loading computes, kept between runs and keyed on content. Releases are never cached: only a button makes one."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Options = tuple[tuple[str, object], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class UploadedRegions:
-    """Uploaded regions.
+    """Regions read from an uploaded file.
 
     Attributes:
-        key: what they were made from; identifies them in the keys of caches.
+        key: digest of the file, columns of levels and prefixes; identifies the regions in the keys of caches.
         regions: the regions.
     """
 
@@ -43,42 +43,42 @@ class UploadedRegions:
 
 
 def digest_of(content: bytes) -> str:
-    """A digest of a file's whole content; one changed byte gives another."""
+    """Return a digest of a file's whole content; one changed byte gives another digest."""
     return digest_of_marks([content_fingerprint(content)])
 
 
 def digest_of_marks(file_marks: Iterable[str]) -> str:
-    """The same of several files, from the marks of each; the marks cannot be read from it."""
+    """Return a digest of several files, from the fingerprint of each; the fingerprints cannot be read from the digest."""
     return hashlib.blake2b("".join(sorted(file_marks)).encode(), digest_size=16).hexdigest()
 
 
 @st.cache_resource(max_entries=6, show_spinner="Loading the sample ...")
 def sample(key: str, size: int | None, order: int) -> PointCounts:
-    """A public sample, counted; shared by all sessions."""
+    """Load a public sample and count it; all sessions share the result."""
     frame = SAMPLES[key].domain
     return load_sample(key, size=size, domain=Domain(bounds=frame.bounds, crs=frame.crs, order=order))
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
 def inspect_points_file(digest: str, name: str, _content: bytes) -> PointsFile:  # noqa: ARG001
-    """What a file says about itself; `digest` identifies the content in the cache's key."""
+    """Return what a file of points says about itself; `digest` identifies the content in the cache's key."""
     return describe_points(find_files(named_file(name, _content)))
 
 
 @st.cache_resource(max_entries=2, scope="session", show_spinner="Counting the points ...")
 def count_points_file(digest: str, name: str, _content: bytes, domain: Domain, options: Options) -> PointCounts:  # noqa: ARG001
-    """A file's points on a domain; `digest` identifies the content in the cache's key."""
+    """Count a file's points on a domain; `digest` identifies the content in the cache's key."""
     return read_points(named_file(name, _content), domain=domain, **dict(options))  # type: ignore[arg-type]
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner=False)
 def marks(digest: str, given: tuple[object, ...], _data: PrivateData, _content: bytes) -> tuple[str, ...]:  # noqa: ARG001
-    """What the ledger recognises data by; in the key `digest` identifies the content, `given` the frame and the columns."""
+    """Return the ledger's fingerprints of data; in the cache's key `digest` identifies the content, `given` the frame and the columns."""
     return fingerprints_of(_data, _content)
 
 
 def named_file(name: str, content: bytes) -> io.BytesIO:
-    """Bytes as an open file that has a name, whose ending tells the format."""
+    """Return bytes as an open file that has a name, whose ending tells the format."""
     file = io.BytesIO(content)
     file.name = Path(name).name
     return file
@@ -86,26 +86,26 @@ def named_file(name: str, content: bytes) -> io.BytesIO:
 
 @st.cache_resource(max_entries=4, show_spinner="Loading the sample ...")
 def flow_sample(key: str) -> Flows:
-    """A public sample of trips; shared by all sessions."""
+    """Load a public sample of trips; all sessions share the result."""
     return load_flow_sample(key)
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
 def inspect_regions_file(digest: str, name: str, _content: bytes) -> RegionsFile:  # noqa: ARG001
-    """What a file of regions says about itself."""
+    """Return what a file of regions says about itself."""
     return inspect_regions(named_file(name, _content))
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Reading the regions ...")
 def read_regions_file(digest: str, name: str, _content: bytes, levels: tuple[str, ...], prefixes: tuple[int, ...]) -> UploadedRegions:
-    """A file's regions, with coarser levels by prefix where asked for."""
+    """Read a file's regions, with coarser levels by the given lengths of prefixes of ids."""
     found = read_regions(named_file(name, _content), levels=levels or None)
     return UploadedRegions(key=(digest, levels, prefixes), regions=found.grouped(prefixes) if prefixes else found)
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking at the file ...")
 def inspect_flows_file(digest: str, name: str, _content: bytes) -> FlowsFile:  # noqa: ARG001
-    """What a file of trips says about itself."""
+    """Return what a file of trips says about itself."""
     return describe_flows(find_files(named_file(name, _content)))
 
 
@@ -113,26 +113,26 @@ def inspect_flows_file(digest: str, name: str, _content: bytes) -> FlowsFile:  #
     max_entries=2, scope="session", show_spinner="Adding up the trips ...", hash_funcs={UploadedRegions: lambda frame: frame.key}
 )
 def count_flows_file(digest: str, name: str, _content: bytes, frames: tuple[UploadedRegions, UploadedRegions], options: Options) -> Flows:  # noqa: ARG001
-    """A file's trips from the regions of one frame to those of another."""
+    """Count a file's trips from the regions of one frame to the regions of another."""
     origins, ends = (frame.regions for frame in frames)
     return read_flows(named_file(name, _content), regions=origins, destinations=ends, **dict(options))  # type: ignore[arg-type]
 
 
 @st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=Keeper.let_go)
 def keeper() -> Keeper:
-    """The owner of this session's study. Streamlit releases it when the browser is closed and when the session forgets its data."""
+    """Return the owner of this session's background work. Streamlit releases it when the browser is closed and when data are forgotten."""
     return Keeper()
 
 
 @st.cache_resource(max_entries=1, scope="session", show_spinner=False, on_release=SessionCounts.let_go)
 def counts() -> SessionCounts:
-    """This session's counts of files by path; they end with the session, as its study does."""
+    """Return this session's counts of files by path; they end with the session, as its studies do."""
     return SessionCounts()
 
 
 @st.cache_resource(max_entries=4, scope="session", show_spinner="Looking for columns of ids ...")
 def find_id_columns(digest: str, but: tuple[str, ...], _found: FoundFiles) -> tuple[RepeatedColumn, ...] | None:  # noqa: ARG001
-    """Columns of files whose values repeat as ids do; `digest` identifies the files in the cache's key."""
+    """Find columns of files whose values repeat as ids do; `digest` identifies the files in the cache's key."""
     return find_repeated_columns(_found, but=but)
 
 

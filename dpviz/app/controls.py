@@ -1,4 +1,4 @@
-"""Mechanism and privacy: widgets made from what a mechanism declares, and the split of the budget as a bar to drag or numbers to type."""
+"""Controls of mechanism and privacy: a widget per setting that a mechanism declares, and the split of the budget to drag or to type."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def mechanism_controls(page_state: PageState) -> None:
 
 
 def _setting(page_state: PageState, rule: Rule, value: Any) -> None:
-    """The widget of one setting."""
+    """Show the widget of one setting."""
     key = f"setting {page_state.config().mechanism} {rule.name}"
     if rule.choices or isinstance(value, bool):
         _chosen(page_state, rule, value, key)
@@ -111,7 +111,7 @@ def _setting(page_state: PageState, rule: Rule, value: Any) -> None:
 
 
 def _chosen(page_state: PageState, rule: Rule, value: Any, key: str) -> None:
-    """The widget of a setting that is one of a few."""
+    """Show the widget of a setting that has a few choices, or is on or off."""
     st.session_state[key] = value
     common: dict[str, Any] = {"key": key, "help": rule.help, "on_change": lambda: _set(page_state, rule, st.session_state[key])}
     if rule.choices and fits_buttons(rule.choices):
@@ -127,12 +127,12 @@ def _same_number(typed: Any) -> Any:
 
 
 def fits_buttons(choices: Sequence[Any]) -> bool:
-    """Whether choices have room side by side in the sidebar."""
+    """Return whether choices have room side by side in the sidebar."""
     return len(choices) <= MOST_BUTTONS and sum(len(str(choice)) for choice in choices) <= LONGEST_BUTTONS
 
 
 def numbers_in(text: str) -> tuple[float, ...] | str:
-    """The numbers of a list with commas; the text itself if it is none, for the mechanism to refuse.
+    """Read numbers with commas between them; return the text itself if it holds anything else, for the mechanism to refuse.
 
     >>> numbers_in("8, 16"), numbers_in("many")
     ((8.0, 16.0), 'many')
@@ -148,7 +148,7 @@ def _set(page_state: PageState, rule: Rule, value: Any) -> None:
 
 
 def _with(page_state: PageState, rule: Rule, value: Any) -> dict[str, Any]:
-    """The settings with another value of one; another shape begins with another split."""
+    """Return the settings with one of them changed; a new shape (`SHAPE_SETTINGS`) drops a custom split, made for the old shape."""
     settings = {**page_state.config().settings, rule.name: value}
     if value == rule.default:
         settings.pop(rule.name)
@@ -160,7 +160,7 @@ def _with(page_state: PageState, rule: Rule, value: Any) -> dict[str, Any]:
 
 
 def privacy_controls(page_state: PageState, frame: Any | None) -> None:
-    """Choose epsilon and how it is split; `frame` is the public frame of the data, None before there are any."""
+    """Choose epsilon and how it is split; `frame` is the public frame of the data, None while no data are loaded."""
     st.markdown("##### 3 Privacy")
     if _epsilon(page_state):
         _promise(page_state)
@@ -171,7 +171,7 @@ def privacy_controls(page_state: PageState, frame: Any | None) -> None:
 
 
 def _epsilon(page_state: PageState) -> bool:
-    """Slider and field of epsilon; whether what was typed is used."""
+    """Show a slider and a text field for epsilon; return whether the typed text is valid and in use."""
     epsilon = page_state.config().epsilon
     st.session_state["epsilon slider"] = min(EPSILONS, key=lambda option: abs(math.log(option / epsilon)))
     slider, typed = st.columns([2, 1], vertical_alignment="bottom")
@@ -198,7 +198,7 @@ def _epsilon_in(text: object) -> float | Fraction:
 
 
 def _promise(page_state: PageState) -> None:
-    """What epsilon means for one record, and warnings at both ends."""
+    """Say what epsilon means for one record; warn if epsilon is very small or very large."""
     mechanism, epsilon = page_state.config().built(), page_state.config().epsilon
     if not mechanism.private:
         st.caption(
@@ -249,12 +249,12 @@ def _split(page_state: PageState, frame: Any) -> None:
 
 
 def _held(parts: list[Share]) -> float:
-    """The share that finds the structure."""
+    """Return the share of the budget that finds the structure."""
     return sum(part.share for part in parts if part.structure)
 
 
 def _presets(page_state: PageState, mechanism: AnyMechanism, parts: list[Share]) -> None:
-    """Ways to split the counts over levels by name, published ones included; the structure keeps its share."""
+    """Offer named splits of the counts over levels, published ones included; the share of the structure stays as it is."""
     names, values = [rule for rule in mechanism.rules() if rule.name == "split"], mechanism.chosen()
     if not names:
         return
@@ -274,7 +274,7 @@ def _presets(page_state: PageState, mechanism: AnyMechanism, parts: list[Share])
 
 
 def _same(first: Sequence[float], second: Sequence[float]) -> bool:
-    """Whether two splits are one, up to their sums."""
+    """Return whether two splits have the same proportions."""
     whole, other = sum(first), sum(second)
     alike = len(first) == len(second) and whole > 0 and other > 0
     return alike and all(abs(a / whole - b / other) < 1e-5 for a, b in zip(first, second, strict=True))
@@ -297,7 +297,7 @@ def _use_preset(page_state: PageState, name: str, parts: list[Share]) -> None:
 def _use_shares(page_state: PageState, parts: list[Share], shares: list[float]) -> None:
     """Take over shares that were dragged, typed or chosen, in numbers short enough for a link.
 
-    A split that has a name keeps it where only the structure gives or takes.
+    A named split keeps its name if only the share of the structure changes and the counts keep their proportions.
     """
     mechanism = page_state.config().built()
     before, changed = mechanism.chosen(), mechanism.with_shares(shares).chosen()
@@ -331,13 +331,13 @@ def _move_one(shares: list[float], locks: list[bool], place: int, use: Callable[
 
 
 def share_field(key: str, label: str, share: float, use: Callable[[float], object]) -> Field:
-    """The field of a share in percent."""
+    """Make the field of a share, in percent."""
     problem = in_range(label, 0, 100)
     return Field(key=key, label=markdown(label), value=round(100 * share, 2), problem=problem, use=lambda typed: use(typed / 100))
 
 
 def without_settings(page_state: PageState) -> None:
-    """Back to the mechanism's defaults, after settings that do not fit."""
+    """Go back to the mechanism's defaults, after settings that do not fit."""
     page_state.change(settings={})
 
 
@@ -350,20 +350,20 @@ def split_bar(
     structure: Sequence[bool] | None = None,
     on_change: Callable[[list[float]], None] | None = None,
 ) -> list[float]:
-    """A bar of parts with widths in proportion to `shares`; moving a boundary moves share between its two unlocked neighbours.
+    """Show a bar of parts with widths in proportion to `shares`; moving a boundary moves share between its two unlocked neighbours.
 
-    The caller's `shares` are the truth: hand in others and the bar shows them. Not for use inside `st.form`.
+    The caller keeps the shares: the bar shows those that are handed in. It does not work inside `st.form`.
 
     Args:
         labels: (n,) names of the parts.
-        shares: (n,) at least 0, one of them greater; brought to a total of 1.
-        locked: (n,) parts that do not change.
+        shares: (n,) numbers of at least 0, not all of them 0; scaled to a total of 1.
+        locked: (n,) True for parts that do not change.
         key: unique in the app.
-        structure: (n,) parts that find the structure rather than count, in a colour of their own; none if None.
-        on_change: called with the new shares before the script runs again; it should store what is handed in as `shares`.
+        structure: (n,) True for parts that find the structure rather than count, shown in another colour; None if there are none.
+        on_change: called with the new shares before the script runs again; it should store them, so that the next run hands them in.
 
     Returns:
-        (n,) shares with a total of 1; without `on_change`, the moved ones in the run that a move starts.
+        (n,) shares with a total of 1. Without `on_change`, the run that a move starts gets the moved shares.
 
     Raises:
         BudgetError: `shares` are not one finite number of at least 0 per label, or all of them are 0.
@@ -390,7 +390,7 @@ def split_bar(
 
 
 def _moved(values: object, before: Sequence[float], locked: Sequence[bool]) -> list[float]:
-    """Checked shares from the browser; refused if a locked one has changed."""
+    """Check the shares that the browser sent; raise `BudgetError` if a locked share has changed."""
     shares = normalise_shares(values, len(before))
     if any(fixed and abs(new - old) > _UNCHANGED for new, old, fixed in zip(shares, before, locked, strict=True)):
         raise BudgetError("A locked share does not change.")

@@ -10,7 +10,7 @@ from dpviz.errors import DpvizError
 from dpviz.publishing.private_data import OpenedData
 
 RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
-PATIENCE = 30.0  # seconds in which a stopped count removes its temporary files
+PATIENCE = 30.0  # seconds to wait at most until a stopped count has removed its temporary files
 _MOST_KEPT = 2
 _NO_MEMORY = "There is not enough memory to count this: choose engine duckdb or dask, or a lower order of the lattice."
 
@@ -18,11 +18,11 @@ Work = Callable[[Progress], OpenedData]
 
 
 class CountingJob:
-    """One count in a thread. It knows no page; the page reads its state.
+    """One count in a thread. It does not know the page; the page reads its state.
 
     Args:
-        key: stands for the files and for how they are counted.
-        work: counts; its argument reports progress and says when to end.
+        key: identifies the files and how they are counted.
+        work: function that counts; its argument takes reports of progress and says when to end.
     """
 
     def __init__(self, key: object, work: Work) -> None:
@@ -36,18 +36,18 @@ class CountingJob:
         self._thread.start()
 
     def wait(self) -> None:
-        """Wait until it has ended."""
+        """Wait until the count has ended."""
         self._ended.wait()
 
     def stop(self, *, wait: bool = True) -> None:
-        """Cancel it; with `wait`, wait until it has removed its files, at most `PATIENCE` seconds."""
+        """Cancel the count; with `wait`, wait until it has removed its files, at most `PATIENCE` seconds."""
         self._cancel.set()
         if wait and self._thread.is_alive():
             self._ended.wait(PATIENCE)
 
     @property
     def state(self) -> str:
-        """Running, stopped, done or failed."""
+        """The state: running, stopped, done or failed."""
         if self.found is not None:
             return DONE
         if self._cancel.is_set():
@@ -71,7 +71,7 @@ class CountingJob:
 
 
 class SessionCounts:
-    """The counts of a session, page by page: one that runs, and the last few that are done.
+    """The counts of a session, by page: the running one, and the last few that are done.
 
     A count that runs is cancelled by `let_go`.
     """
@@ -80,7 +80,10 @@ class SessionCounts:
         self._jobs: dict[str, list[CountingJob]] = {}
 
     def of(self, page: str, key: object) -> CountingJob | None:
-        """The page's count with that key, running or ended. A running one with another key is cancelled, because no page needs it."""
+        """Return the page's count with that key, running or ended; None if there is none.
+
+        A running count with another key is cancelled, because no page needs it.
+        """
         jobs = self._jobs.get(page, [])
         for job in jobs:
             if job.key != key and job.state == RUNNING:
@@ -95,7 +98,7 @@ class SessionCounts:
         return job
 
     def let_go(self) -> None:
-        """Cancel what runs. Streamlit calls this, and waits for it, so it must be quick."""
+        """Cancel the running counts. Streamlit calls this, and waits for it, so it must be quick."""
         for job in [job for jobs in self._jobs.values() for job in jobs]:
             job.stop(wait=False)
         self._jobs.clear()

@@ -20,7 +20,7 @@ from dpviz.view.escape import html, markdown
 
 CURRENCIES = ("ε, δ", "ρ")
 LARGEST_CAP, LARGEST_CAP_DELTA = 1000.0, 0.01
-SAMPLE_CAP, FILE_CAP = (10.0, 1e-4), (None, 1e-5)  # epsilon or rho, and delta, as proposed
+SAMPLE_CAP, FILE_CAP = (10.0, 1e-4), (None, 1e-5)  # proposed caps: epsilon or rho, and delta
 SPENT, NOW, PASSED = "#7f878c", "#1b81a4", "#d55e00"
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
@@ -29,15 +29,15 @@ def dataset_block(data: LoadedData, draws: Draws, *, title: str = "##### 4 Datas
     """Ask for name and cap if the ledger does not know the data; show what is spent, what the releases cost and what remains.
 
     Args:
-        data: as loaded.
+        data: data as loaded.
         draws: the mechanisms and budgets of the releases that one press of the button makes.
-        title: above it.
+        title: heading above the block, as Markdown.
     """
     st.markdown(title)
     try:
         account = Ledger().find_by_fingerprints(data.marks)
         purse = _new(data, draws) if account is None else _known(account, data, draws)
-    except DpvizError as error:  # the ledger's, or that of a column whose name no ledger takes
+    except DpvizError as error:  # from the ledger, or for a person column whose name no ledger takes
         show_error(str(error))
         return Funding(name="", cap=None, account=None, problem=str(error), known=False)
     if purse.account is not None:
@@ -53,7 +53,7 @@ def _known(account: Account, data: LoadedData, draws: Draws) -> Funding:
 
 
 def _new(data: LoadedData, draws: Draws) -> Funding:
-    """A new account, which the first release opens, or the known one of the typed name, to which the data are added."""
+    """Ask for name and cap. Return a new account, which the first release opens, or the account of that name, which takes the data in."""
     if not draws:
         return Funding(name="", cap=None, account=None, problem="The ledger has no account of this draw any more: it cannot be published.")
     name, cap = _name(data), _cap(data)
@@ -71,7 +71,7 @@ def _new(data: LoadedData, draws: Draws) -> Funding:
 
 
 def _name(data: LoadedData) -> str:
-    """Ask for the name of the dataset; that of a sample is preset."""
+    """Ask for the name of the dataset; the name of a sample is preset."""
     about = data.source.data
     of = "" if about.size is None else f" of {about.size:,}"
     usual = "" if about.sample is None else f"Sample {about.sample}{of}"
@@ -133,12 +133,12 @@ def _cap(data: LoadedData) -> Budget | None:
 
 
 def _neighbours(mechanism: AnyMechanism) -> str:
-    """The neighbouring relation, as receipts name it. The release checks the one of its own receipt again."""
+    """Return the neighbouring relation as receipts name it. The release checks the relation of its own receipt again."""
     return "replace one" if mechanism.neighbours == BOUNDED else "add or remove one"
 
 
 def _problem(account: Account, data: LoadedData, draws: Draws) -> str | None:
-    """Why the ledger would refuse the releases, as far as that is known before; None if it would not."""
+    """Return why the ledger would refuse the releases, as far as that is known beforehand; None if it would not."""
     terms, unit = account.terms, data.private.unit
     if unit != terms.unit:
         return (
@@ -184,7 +184,7 @@ def _sums(account: Account, draws: Draws) -> None:
     """Show bars and a sentence: what is spent, what this press costs, what remains."""
     try:
         cost = _cost(account, draws)
-    except DpvizError:  # it is in another currency, which `_problem` explains
+    except DpvizError:  # the budget is in another currency; `_problem` explains that
         return
     after = {name: part + cost[name] for name, part in account.spent.items()}
     st.html("".join(_bar(name, account, cost[name]) for name in _parts_with_bars(account, cost)))
@@ -193,10 +193,10 @@ def _sums(account: Account, draws: Draws) -> None:
 
 
 def describe_spent(purse: Funding | None) -> str:
-    """What was spent on the data so far, by the account that pays for the release, as a sentence; "" in Teach, where nothing is paid.
+    """Return a sentence on what was spent on the data so far; "" in Teach, where nothing is paid.
 
     Args:
-        purse: as `dataset_block` gave it; None in Teach, or while something else is missing.
+        purse: what `dataset_block` returned; None in Teach, or while another choice is missing.
     """
     if purse is None:
         return ""
@@ -212,18 +212,18 @@ def _spent(account: Account) -> str:
 
 
 def _cost(account: Account, draws: Draws) -> Amount:
-    """What the releases of one press cost, within the cap or not."""
+    """Return what the releases of one press cost together, within the cap or not."""
     costs = [account.terms.cost(in_currency(mechanism, budget, account.terms.cap)) for mechanism, budget in draws]
     return {name: sum((cost[name] for cost in costs), Fraction(0)) for name in account.spent}
 
 
 def _parts_with_bars(account: Account, cost: Amount) -> Iterator[str]:
-    """The parts of the currency that have a bar; delta only if some of it is or will be spent."""
+    """Return the names of the parts of the currency that have a bar; delta only if some of it is or will be spent."""
     return (name for name, spent in account.spent.items() if name != "delta" or spent or cost[name])
 
 
 def _bar(name: str, account: Account, now: Fraction) -> str:
-    """One part of the currency as a bar, with its numbers."""
+    """Return one part of the currency as an HTML bar with its numbers."""
     spent, limit = account.spent[name], account.terms.limit[name]
     left, whole = limit - spent - now, max(limit, spent + now) or Fraction(1)
     text = f"{_SYMBOLS[name]}: spent {_short(spent)}" + (f", this draw {_short(now)}, left after it " if now else ", left ")
@@ -243,6 +243,6 @@ def _short(part: Fraction) -> str:
 
 
 def _legend(text: str, colour: str) -> str:
-    """The numbers under a bar, each with the colour of its part."""
+    """Return the numbers under a bar as HTML, each with the colour of its part."""
     dot = '<span class="dpviz-dot" style="background:{}"></span>'
     return html(text).replace("spent", dot.format(SPENT) + "spent", 1).replace("this draw", dot.format(colour) + "this draw", 1)

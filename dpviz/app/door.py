@@ -15,7 +15,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_POLICY_VIOLATION = 1008  # of a WebSocket
+_POLICY_VIOLATION = 1008  # the close code of a WebSocket
 _OF_EVERY_ANSWER = [(b"referrer-policy", b"no-referrer"), (b"content-security-policy", b"frame-ancestors 'none'")]
 _OF_OUR_PAGES = [
     (b"content-type", b"text/html; charset=utf-8"),
@@ -35,16 +35,16 @@ class Door:
     """ASGI middleware: an address with the right token is exchanged for a cookie, and without that cookie nothing is served.
 
     The token is as good as a password and lives as long as the app. The cookie holds another secret, which scripts cannot read and
-    which is not sent when another site leads here. A browser sends it to every port of this host (see `.github/SECURITY.md`), so
-    a request from a page of another port is refused by its Origin.
+    which is not sent when another site leads here. A browser sends the cookie to every port of this host (see `.github/SECURITY.md`),
+    so a request from a page of another port is refused by its Origin.
 
     The exchange is answered with a page that goes on at once, not with a redirect: a browser that came here from a file or from
     another site would follow a redirect without the cookie.
 
     Args:
         app: the application that is protected.
-        token: in the printed address.
-        name: of the cookie; one per port, so that two apps do not overwrite each other's.
+        token: the token in the printed address.
+        name: name of the cookie; one per port, so that two apps do not overwrite each other's cookie.
     """
 
     def __init__(self, app: App, *, token: str, name: str) -> None:
@@ -75,24 +75,27 @@ class Door:
             await _give(send, 403, _PAGE.format(head="", body=_CLOSED.format(place=escape(place))))
 
     def _known(self, scope: Scope) -> bool:
-        """Whether one of the request's cookies is ours; all are looked at, since another port may have set one of the same name."""
+        """Return whether one of the request's cookies is ours; all are checked, since another port may have set one of the same name."""
         sent = (part.strip().partition("=") for part in _header(scope, b"cookie").split(";"))
         return any(same(value, self._secret) for name, _, value in sent if name == self._name)
 
 
 def _is_own(scope: Scope) -> bool:
-    """Whether a request comes from a page of this very host and port, or from no page: browsers name the page that asks as its Origin."""
+    """Return whether a request comes from a page of this very host and port, or from no page.
+
+    Browsers name the page that sends a request in its Origin header.
+    """
     origin, host = _header(scope, b"origin"), _header(scope, b"host")
     return not origin or origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower())
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two secrets are the same, in a time that does not depend on where they differ."""
+    """Return whether two secrets are the same, in a time that does not depend on where they differ."""
     return secrets.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
 
 
 def _without_token(scope: Scope) -> tuple[list[str], str]:
-    """The tokens in an address, and the address on this server without them."""
+    """Return the tokens in an address, and the address on this server without them."""
     pairs = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True, errors="replace")
     rest = urlencode([(name, value) for name, value in pairs if name != TOKEN])
     path = "/" + quote(scope["path"].lstrip("/"), safe="/", errors="replace")
@@ -115,7 +118,7 @@ async def _give(send: Send, status: int, page: str, cookie: str | None = None) -
 
 
 def _with_headers(send: Send) -> Send:
-    """`send`, with the headers of every answer added to the app's own."""
+    """Return a `send` that adds the headers of every answer to the app's own."""
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,7 +1,7 @@
-"""Fields that the server checks: what was typed stays in its field with a message, and nothing is run while it does not fit.
+"""Fields that the server checks. A value that does not fit stays in its field with a message, and locks the page's button.
 
-A browser that is given a smallest and a largest number, or a longest text, keeps everything else to itself: the field then shows one value
-while the app goes on with the value before. So fields get no such limits in the browser, and what arrives is checked here.
+A browser that knows a smallest and a largest number, or a longest text, sends no other value to the server: the field then shows one value
+while the app goes on with the value before. So fields have no such limits in the browser, and the server checks what arrives.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Field:
     """A field that shows a part of the configuration; a value that does not fit stays in the field and leaves the configuration alone.
 
     Attributes:
-        key: of the widget.
-        label: of the widget, and of messages.
-        value: what the configuration holds, as the widget shows it.
-        problem: why a typed value does not fit, None if it does.
+        key: key of the widget.
+        label: label of the widget, and name of the field in messages.
+        value: the present value in the configuration, as the widget shows it.
+        problem: returns why a typed value does not fit; None if it fits.
         use: takes over a value that fits.
     """
 
@@ -38,7 +38,7 @@ class Field:
     use: Callable[[Any], object]
 
     def show(self, widget: Callable[..., object], **how: Any) -> bool:
-        """Draw the widget, and below it why its value is not used; True if it is used.
+        """Draw the widget, and below it why its value is refused; return whether the value is used.
 
         Args:
             widget: `st.number_input` or `st.text_input`, of any container.
@@ -46,7 +46,7 @@ class Field:
         """
         refused = _refused()
         before, typed = refused.get(self.key, (self.value, self.value))
-        if before != self.value:  # the configuration was changed elsewhere since
+        if before != self.value:  # the configuration has changed elsewhere since the refusal
             refused.pop(self.key)
             typed = self.value
         st.session_state[self.key] = typed
@@ -69,7 +69,7 @@ def start_checks() -> None:
 
 
 def show_problem(key: str, problem: str | None) -> bool:
-    """Show what is wrong with a field, if anything, and lock the page's button; True if nothing is wrong."""
+    """Show what is wrong with a field, if anything, and lock the page's button; return whether nothing is wrong."""
     problems: dict[str, str] = st.session_state.setdefault(PROBLEMS, {})
     problems.pop(key, None)
     if problem is not None:
@@ -79,7 +79,7 @@ def show_problem(key: str, problem: str | None) -> bool:
 
 
 def show_lock() -> bool:
-    """Whether a field of the page has a problem; shows beside the button why it is locked."""
+    """Return whether a field of the page has a problem; if so, show beside the button why the button is locked."""
     problems: dict[str, str] = st.session_state.get(PROBLEMS, {})
     if problems:
         st.caption(f":red[Locked: {len(problems)} field{'s' if len(problems) > 1 else ''} above must be corrected first.]")
@@ -87,7 +87,7 @@ def show_lock() -> bool:
 
 
 def in_range(label: str, low: float | None = None, high: float | None = None, *, optional: bool = False) -> Problem:
-    """A check that a number lies in a range, both ends included; an empty field fits where it is optional.
+    """Return a check that a number lies in a range, both ends included; `optional` lets an empty field pass.
 
     >>> in_range("Size", 1, 1000)(0)
     'Size must be a number from 1 to 1,000.'
@@ -105,7 +105,7 @@ def in_range(label: str, low: float | None = None, high: float | None = None, *,
 
 
 def at_most(label: str, most: int) -> Problem:
-    """A check that a text is not too long.
+    """Return a check that a text is not too long.
 
     >>> at_most("Name", 3)("Rosa")
     'Name: at most 3 characters; these are 4.'
@@ -114,7 +114,7 @@ def at_most(label: str, most: int) -> Problem:
 
 
 def problem_with(make: Callable[[], object]) -> str | None:
-    """Why something cannot be made; None if it can."""
+    """Call `make`; return the text of the `DpvizError` that it raises, None if it raises none."""
     try:
         make()
     except DpvizError as error:
@@ -123,7 +123,7 @@ def problem_with(make: Callable[[], object]) -> str | None:
 
 
 def _refused() -> dict[str, tuple[Any, Any]]:
-    """What was typed and does not fit, by the widget's key, with the configuration's value of that time."""
+    """Return the refused values by the widget's key: the configuration's value at that time, and what was typed."""
     return st.session_state.setdefault(REFUSED, {})  # type: ignore[no-any-return]
 
 

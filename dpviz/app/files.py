@@ -1,4 +1,4 @@
-"""Files by path (one, a pattern or a folder), the engine that counts them, and their count, at once or in the background."""
+"""Files that the user names by path (a file, a pattern or a folder): the engine that counts them, and the count."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from dpviz.errors import DpvizError, InputError
 from dpviz.publishing.private_data import CountRequest, OpenedData, count_files, file_stamps
 from dpviz.view.escape import markdown
 
-SMALL = 64 * 2**20  # bytes that are counted at once
-TICK = 1.0  # seconds between looks at a running count
+SMALL = 64 * 2**20  # bytes; files up to this size are counted at once
+TICK = 1.0  # seconds between two refreshes of a running count
 LIMITS = Limits()
 _TITLES = {AUTO: "Automatic", NUMPY: "NumPy, in memory", DUCKDB: "DuckDB, on this computer", DASK: "Dask, on a cluster"}
 _TAKES = {
@@ -37,9 +37,9 @@ class PathFiles:
 
     Attributes:
         found: the files.
-        digest: stands for their paths, sizes and times of change.
+        digest: identifies the files by their paths, sizes and times of change.
         written: the path as a saved configuration has it.
-        engine: as chosen; "auto" for the one that fits their size.
+        engine: the engine that the user chose; "auto" for the one that fits the size of the files.
         scheduler: the Dask scheduler that was set when the app was started; None for workers of this computer.
         counting: the engine that counts.
     """
@@ -52,12 +52,12 @@ class PathFiles:
     counting: str
 
     def content(self, opened: OpenedData) -> str:
-        """A digest that stands for the files' content when they were counted."""
+        """Return a digest of the files' content when they were counted."""
         return cached.digest_of_marks(opened.of_files)
 
     @property
     def at_once(self) -> bool:
-        """Whether they are counted as soon as they are chosen, because they are small."""
+        """Whether the files are counted as soon as they are chosen: they are small, and Dask is not the engine."""
         return self.found.size <= SMALL and self.counting != DASK
 
 
@@ -65,11 +65,11 @@ def path_files(page: str, hint: str) -> PathFiles | None:
     """Ask for a path and an engine; None until there is a path.
 
     Args:
-        page: with what the keys of the page's widgets begin; may be "".
-        hint: shown as long as nothing is typed.
+        page: prefix of the keys of the page's widgets; may be "".
+        hint: text that is shown as long as no path is typed.
 
     Raises:
-        InputError: no such file, files that differ, or an engine that does not count them.
+        InputError: there is no such file, the files differ, or the engine does not count them.
     """
     pattern = "A file, a pattern such as data/homes-*.parquet, or a folder of Parquet files."
     text = st.text_input(
@@ -113,7 +113,7 @@ def _too_large(found: FoundFiles) -> str:
 
 
 def _why(found: FoundFiles, engine: str, counting: str) -> str:
-    """Which engine counts, why, and what it uses, as sentences."""
+    """Return sentences on the engine: which one counts, why, and what it uses."""
     several = "" if len(found.sources) == 1 else f"{len(found.sources):,} files, "
     size, share = _bytes(found.size), _bytes(LARGE_SHARE * memory_bytes())
     if engine == AUTO:
@@ -126,7 +126,7 @@ def _why(found: FoundFiles, engine: str, counting: str) -> str:
 
 
 def _bytes(size: float) -> str:
-    """A size as a text with a unit."""
+    """Return a size as a text with a unit."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size < 1024:
             return f"{size:,.0f} {unit}" if size >= 100 or unit == "B" else f"{size:.1f} {unit}"
@@ -138,13 +138,13 @@ def count_by_path(page: str, files: PathFiles, how: CountRequest, key: object) -
     """Count files: small ones at once, others in the background after the user has pressed a button; None until that is done.
 
     Args:
-        page: as for `path_files`.
-        files: by path.
-        how: they are counted.
-        key: stands for `how`.
+        page: prefix of the keys of the page's widgets, as for `path_files`.
+        files: the files.
+        how: how the files are counted.
+        key: identifies `how`.
 
     Raises:
-        DpvizError: they cannot be counted; says why.
+        DpvizError: the files cannot be counted; the text says why.
     """
     counts, whole = cached.counts(), (files.digest, files.counting, key)
     job = counts.of(page, whole)

@@ -25,7 +25,7 @@ NO_EXPORT = """<style>:is(.st-key-figures, .st-key-map) [data-testid="stElementT
 
 
 def forget_button(key: str) -> None:
-    """The button that makes the session forget; `key` is the page's."""
+    """Show the button that makes the session forget its data; `key` is the page's name in the key of the button."""
     with st.container(horizontal=True, horizontal_alignment="right"):
         st.button(
             "Forget my data",
@@ -47,11 +47,14 @@ def forget() -> None:
 
 
 def show_forgotten() -> bool:
-    """Right after forgetting, show a note instead of the page: its widgets disappear, and with them what the browser kept of them."""
+    """Show a note instead of the page right after the session has forgotten its data; return whether that was the case.
+
+    Without the page, its widgets disappear, and with them what the browser kept of them.
+    """
     if not st.session_state.pop(_DONE, False):
         return False
     here = get_script_run_ctx()
-    if here is not None:  # what Streamlit keeps of widgets that are gone: their names, and functions that hold the draws they offered
+    if here is not None:  # Streamlit keeps names of widgets that are gone, and their functions, which may hold draws
         here.session_state._state._new_widget_state.widget_metadata.clear()  # noqa: SLF001
     st.success(
         "Forgotten: the uploads, counts, draws and texts of this session are gone from the app's memory. What was spent stays in the"
@@ -62,7 +65,7 @@ def show_forgotten() -> bool:
 
 
 def mode_row(page_state: PageState, protected: str) -> None:
-    """Switch the mode; `protected` says what is protected on this page and what is not."""
+    """Show the switch of the mode; `protected` says what is protected on this page and what is not."""
     left, right, end = st.columns([4, 15, 3], vertical_alignment="center")
     st.session_state["mode"] = page_state.config().mode
     left.segmented_control(
@@ -83,7 +86,7 @@ def mode_row(page_state: PageState, protected: str) -> None:
 
 
 def truth_switch(data: LoadedData, mode: str) -> None:
-    """In Curate, the switch that shows a dataset's truth, and what it costs; in Teach nothing."""
+    """Show, in Curate, the switch for a dataset's truth and what a look at the truth costs; show nothing in Teach."""
     if mode != CURATE:
         return
     left, right = st.columns([1, 4], vertical_alignment="center")

@@ -37,13 +37,13 @@ def help_page() -> None:
 
 
 def _page() -> Page:
-    """The page that the address names; the first one if it names none that there is."""
+    """Return the page that the address names; the first page if there is no page of that name."""
     found = pages()
     return found.get(st.query_params.get("page", ""), next(iter(found.values())))
 
 
 def _sidebar(page: Page, query: str) -> None:
-    """The search box and the list of pages."""
+    """Show the search box and the list of pages."""
     st.session_state[_SEARCH], st.session_state[_PAGE] = query, None if query else page.key
     st.text_input(
         "Search",
@@ -68,7 +68,7 @@ def _show(query: dict[str, str]) -> None:
 
 
 def _results(query: str) -> None:
-    """The sections that a search found."""
+    """Show the sections that a search found."""
     hits = search(query)
     st.header(f"Search: {markdown(query)}", anchor=False)
     if not hits:
@@ -89,7 +89,7 @@ def _hit(number: int, hit: Hit) -> None:
 
 
 def _text(page: Page) -> None:
-    """A page from its title to its end, scrolled to the section that the address names."""
+    """Show a page from its title to its end, scrolled to the section that the address names."""
     for section in page.sections:
         with st.container(key=f"help-section-{section.key}"):
             _section(page, section)
@@ -108,7 +108,7 @@ def _section(page: Page, section: Section) -> None:
 
 
 def _link(page: Page, section: Section, link: Link) -> None:
-    """A button that leads to another page or section."""
+    """Show a button that leads to another page or section."""
     to = pages()[link.page]
     title = next((each.title for each in to.sections if each.key == link.section), "") if link.section else ""
     label = f"{to.title}: {title}" if title else to.title

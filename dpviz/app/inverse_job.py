@@ -1,4 +1,4 @@
-"""Search in the background of a page for the epsilon that gives a wanted error: answers come one by one, and it can be stopped."""
+"""A search in the background of a page for the epsilon that gives a wanted error: answers come one by one, and it can be stopped."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class _StoppedError(Exception):
 
 
 class InverseJob:
-    """The search for the epsilon of several mechanisms. Nothing in it knows the page: the page looks at it.
+    """The search for the epsilon of each of several mechanisms. It does not know the page; the page reads its state.
 
     Args:
-        asked: the question that its answers belong to; for the page's own use.
-        data: give the frame, the unit and the bound.
-        mechanisms: by their name on screen.
-        wanted: the error, and where.
+        asked: the question that the answers belong to; the job itself does not use it.
+        data: points or trips; only their frame, unit and bound per person are used.
+        mechanisms: mechanisms by their name on screen.
+        wanted: the wanted error, and the level at which it is wanted.
     """
 
     def __init__(self, asked: object, data: Any, mechanisms: dict[str, AnyMechanism], wanted: WantedError) -> None:
@@ -33,12 +33,12 @@ class InverseJob:
         self._thread = Thread(target=self._work, name="inverse", daemon=True)
 
     def start(self, patience: float = 0.0) -> None:
-        """Begin; give it some seconds, in which most searches are over."""
+        """Start the search, and wait up to `patience` seconds, in which most searches end."""
         self._thread.start()
         self._thread.join(patience)
 
     def stop(self, *, wait: bool = False) -> None:
-        """End the search after the release that it is at; answers stay. With `wait`, until it has ended."""
+        """End the search after the release that it is making; answers stay. With `wait`, return only once it has ended."""
         self._stop.set()
         if wait:
             self._thread.join()
@@ -50,13 +50,13 @@ class InverseJob:
 
     @property
     def share(self) -> float:
-        """How much of the search is done, 0 to 1; it may end earlier."""
+        """The part of the search that is done, 0 to 1; the search may end earlier."""
         total = max(len(self._mechanisms), 1)
         return min((len(self.rows) + min(self._looks / MOST_LOOKS, 1.0)) / total, 1.0)
 
     @property
     def at(self) -> str:
-        """The mechanism whose epsilon is being searched."""
+        """The name of the mechanism whose epsilon is being searched; empty at the end."""
         return [*self._mechanisms, ""][len(self.rows)]
 
     def _work(self) -> None:

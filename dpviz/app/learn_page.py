@@ -1,4 +1,4 @@
-"""The Learn page: a walk of ten lessons on made-up data, each with a figure to play with, its settings shown as widgets."""
+"""The Learn page: a walk of ten lessons on made-up data. Each lesson has figures to play with, and a widget per setting."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def learn_page() -> None:
 
 
 def _lesson_here() -> Lesson:
-    """The lesson of this session with its settings; the address decides on the first visit, and after the browser's back button."""
+    """Return the lesson of this session with its settings; the address decides on the first visit, and after the browser's back button."""
     query, moved = st.query_params.to_dict(), st.session_state.pop(_MOVED, False)
     gone_back = _was_here() and not moved and query != st.session_state[_ADDRESS]
     if _AT not in st.session_state or gone_back or (not _was_here() and "stop" in query):
@@ -75,7 +75,7 @@ def _lesson_here() -> Lesson:
 
 
 def _was_here() -> bool:
-    """Whether the run before showed this page too: Streamlit forgets the widgets of a page that is left."""
+    """Return whether the run before showed this page too. Streamlit forgets the widgets of a page that the user leaves."""
     return _CONTENTS in st.session_state and _ADDRESS in st.session_state
 
 
@@ -99,8 +99,8 @@ def _write_address(lesson: Lesson, *, plain: bool) -> None:
     """Write the lesson and its settings into the address.
 
     Args:
-        lesson: the one that is shown.
-        plain: leave an empty address as it is: the back button has led to it, and could not lead past it otherwise.
+        lesson: the lesson that is shown.
+        plain: leave an empty address empty. The back button led to it; a new address there would keep the user from going back further.
     """
     query = {"stop": lesson.key, **lesson.to_query()}
     if st.query_params.to_dict() != query and not plain:
@@ -109,7 +109,7 @@ def _write_address(lesson: Lesson, *, plain: bool) -> None:
 
 
 def _contents(lesson: Lesson) -> None:
-    """The list of lessons."""
+    """Show the list of lessons."""
     st.session_state[_CONTENTS] = lesson.key
     st.radio(
         "The walk",
@@ -122,7 +122,7 @@ def _contents(lesson: Lesson) -> None:
 
 
 def _steps(lesson: Lesson, where: str) -> None:
-    """Buttons to the lesson before and the lesson after; the title between them at the top."""
+    """Show buttons to the lesson before and the lesson after; at the top, the title stands between them."""
     index, last = list(BY_KEY).index(lesson.key), len(LESSONS) - 1
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key=f"learn-steps-{where}"):
         _step("Previous", LESSONS[max(index - 1, 0)], where, disabled=index == 0, icon=":material/arrow_back:")
@@ -137,7 +137,7 @@ def _step(label: str, to: type[Lesson], where: str, **looks: Any) -> None:
 
 
 def _controls(lesson: Lesson) -> None:
-    """One widget per setting that matters."""
+    """Show one widget per setting that matters."""
     values = lesson.chosen()
     for rule in lesson.rules():
         if rule.name != _DRAW and not isinstance(rule.default, tuple) and rule.matters(values):
@@ -165,7 +165,7 @@ def _widget(lesson: Lesson, rule: Rule, value: Any) -> None:
 
 
 def _shares(bar: ShareBar, shares: tuple[float, ...]) -> None:
-    """Presets, the bar to drag, and the shares to type."""
+    """Show presets, the bar to drag, and fields to type the shares."""
     key = "learn split preset"
     st.session_state[key] = bar.preset_of(shares)
     st.selectbox(
@@ -203,7 +203,7 @@ def _use_share(bar: ShareBar, shares: list[float], index: int, share: float) -> 
 
 
 def _draw_button(lesson: Lesson) -> None:
-    """A button for the next seeded run, where a lesson has noise."""
+    """Show a button for the next seeded run, if the lesson has noise."""
     values = lesson.chosen()
     if _DRAW in values:
         following = values[_DRAW] % MOST_DRAWS + 1
@@ -211,7 +211,7 @@ def _draw_button(lesson: Lesson) -> None:
 
 
 def _shown(lesson: Lesson) -> Shown:
-    """What the lesson shows; computed once per settings, so that going back and forth computes nothing."""
+    """Return what the lesson shows; it is computed again only when the settings change."""
     kept: dict[str, tuple[Lesson, Shown]] = st.session_state.setdefault(_SHOWN, {})
     if lesson.key not in kept or kept[lesson.key][0] != lesson:
         kept[lesson.key] = lesson, lesson.show()
@@ -233,7 +233,7 @@ def _show(lesson: Lesson, shown: Shown) -> None:
 
 
 def _downloads(lesson: Lesson, shown: Shown) -> None:
-    """The charts as a file, made when its button is pressed."""
+    """Offer the charts as files, each made when its button is pressed."""
     about, dark = describe(lesson), st.context.theme.type == "dark"
     with st.container(horizontal=True, key="learn-take"):
         for kind, mime in (("svg", "image/svg+xml"), ("png", "image/png")):
@@ -249,7 +249,7 @@ def _downloads(lesson: Lesson, shown: Shown) -> None:
 
 
 def describe(lesson: Lesson) -> str:
-    """The settings that matter in one line, for a picture of the lesson."""
+    """Return the settings that matter in one line, for a picture of the lesson."""
     values = lesson.chosen()
     return "; ".join(f"{rule.label}: {_short(values[rule.name])}" for rule in lesson.rules() if rule.matters(values))
 

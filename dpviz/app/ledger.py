@@ -1,4 +1,8 @@
-"""Draws on private data: paid for in the ledger before noise is drawn, and kept for publishing; looks at the truth, noted first."""
+"""Payments and looks, recorded in the ledger for the pages.
+
+A draw on private data is paid for before its noise is drawn, and is kept for publishing. A look at the truth is recorded before the truth
+is shown.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +31,13 @@ Draws = Sequence[tuple[AnyMechanism, Budget]]
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where data come from, as a saved configuration says it. Holds a file's name or path: never part of a release.
+    """The origin of data, as a saved configuration names it. It holds a file's name or path, and is never part of a release.
 
     Attributes:
         data: the file or sample, and its columns.
         domain: the public frame of points.
         regions: the public frame of trips.
-        destinations: where trips end, if that is another hierarchy.
+        destinations: the public frame of the ends of trips, if they have a hierarchy of their own.
     """
 
     data: DataPart
@@ -47,17 +51,17 @@ class IdentifiedData(Protocol):
 
     @property
     def digest(self) -> str:
-        """Stands for the content."""
+        """A digest that identifies the content."""
         ...
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What the ledger recognises them by."""
+        """The fingerprints by which the ledger recognises the data."""
         ...
 
     @property
     def bundled(self) -> bool:
-        """Whether they are a sample, which comes with the package and is public."""
+        """Whether the data are a sample, which comes with the package and is public."""
         ...
 
 
@@ -71,7 +75,7 @@ class LoadedData(IdentifiedData, Protocol):
 
     @property
     def title(self) -> str:
-        """For the screen."""
+        """The name of the data on screen."""
         ...
 
     @property
@@ -81,7 +85,7 @@ class LoadedData(IdentifiedData, Protocol):
 
     @property
     def source(self) -> Source:
-        """Where they come from."""
+        """The origin of the data."""
         ...
 
 
@@ -90,11 +94,11 @@ class Funding:
     """The account that would pay for a draw.
 
     Attributes:
-        name: of the dataset's account, or the one that the curator typed for a new account.
-        cap: of an account that the first draw opens; None for one that is there.
-        account: as the ledger knows it; for a new one, what it will be.
-        problem: why nothing may be drawn; None if it may.
-        known: whether the ledger could be read, so that no account means that nothing was spent.
+        name: name of the dataset's account, or the name that the curator typed for a new account.
+        cap: cap of a new account, which the first draw opens; None for an existing account.
+        account: the account in the ledger, or as the first draw will open it; None if there is neither.
+        problem: why nothing may be drawn; None if a draw is allowed.
+        known: whether the ledger could be read; only then does a missing account mean that nothing was spent.
     """
 
     name: str
@@ -110,9 +114,9 @@ class PaidDraw:
 
     Attributes:
         paid: the release and its entry in the ledger.
-        data: what it was drawn from.
-        mechanism: that drew it.
-        time: when, UTC.
+        data: data that the release was made from.
+        mechanism: mechanism that made the release.
+        time: time of the draw, UTC.
     """
 
     paid: publish.PaidRelease
@@ -123,11 +127,13 @@ class PaidDraw:
 
 @dataclass(frozen=True, kw_only=True)
 class SessionDraws:
-    """What this session keeps of draws that are paid for: plain objects, taken out of the session state before a draw is paid.
+    """The paid draws that this session keeps.
+
+    They are plain objects, which a run takes out of the session state before it pays: a later call into Streamlit could lose the draw.
 
     Attributes:
         kept: the last draws that are paid for, oldest first.
-        published: the ledger's numbers of draws that were published.
+        published: numbers in the ledger of the draws that were published.
     """
 
     kept: deque[PaidDraw]
@@ -141,20 +147,20 @@ class SessionDraws:
 
 
 def session_draws() -> SessionDraws:
-    """The draws of this session, for a run that may be ended by a click."""
+    """Return the paid draws of this session. A run calls this before it pays: a click may end the run at any later call into Streamlit."""
     published: set[int] = st.session_state.setdefault("published entries", set())
     return SessionDraws(kept=result_slot("kept draws", MOST_KEPT), published=published)
 
 
 def in_currency(mechanism: AnyMechanism, budget: Budget, cap: Budget | None) -> Budget:
-    """The budget in the account's currency: (epsilon, delta) is converted to rho where the account counts rho."""
+    """Return the budget in the account's currency: (epsilon, delta) is converted to rho where the account counts rho."""
     if isinstance(cap, ZcdpBudget) and isinstance(budget, ApproxBudget):
         return budget.to_zcdp(conversion=mechanism.conversion)
     return budget
 
 
 def make_order(data: LoadedData, mechanism: AnyMechanism, budget: Budget, purse: Funding) -> publish.Order:
-    """The order to the ledger and the mechanism: what to draw, and what pays for it."""
+    """Make the order for `publish.draw`: what to draw, and what pays for it."""
     cap = purse.account.terms.cap if purse.account is not None else purse.cap
     return publish.Order(
         data=data.private,
@@ -171,12 +177,12 @@ def pay_and_draw(data: LoadedData, order: publish.Order, draws: SessionDraws) ->
     """Pay for one draw, make it, and keep it for publishing. Nothing here calls into Streamlit: such a call could lose the draw.
 
     Args:
-        data: that are drawn from.
-        order: to the ledger and the mechanism.
+        data: data that the release is made from.
+        order: what to draw, and what pays for it.
         draws: where the draw is kept.
 
     Raises:
-        DpvizError: nothing was drawn; the text says so if it is spent all the same.
+        DpvizError: nothing was drawn; the text says so if the budget is spent all the same.
     """
     paid = publish.draw(order, Ledger())
     draws.keep(paid, data, order.mechanism)
@@ -184,12 +190,12 @@ def pay_and_draw(data: LoadedData, order: publish.Order, draws: SessionDraws) ->
 
 
 def paid_draws() -> list[PaidDraw]:
-    """The last draws of this session that are paid for, oldest first."""
+    """Return the last paid draws of this session, oldest first."""
     return list(st.session_state.get("kept draws", ()))
 
 
 def seen_digests() -> set[str]:
-    """Digests of datasets whose truth was looked at in this session, in either mode: the ledger has recorded these looks."""
+    """Return digests of the datasets whose truth was looked at in this session, in either mode; the ledger has recorded these looks."""
     return st.session_state.setdefault("looked_at", set())  # type: ignore[no-any-return]
 
 
@@ -197,8 +203,8 @@ def record_public_look(data: IdentifiedData) -> bool:
     """Record in the ledger that Teach or Compare shows the truth, before it is shown, whether or not the data have an account.
 
     Returns:
-        Whether the truth may be shown. If the look cannot be recorded it may not, and the reason is shown: a release of these data could
-        later claim that the truth was not looked at. Samples are public, and are shown without a ledger, too.
+        Whether the truth may be shown. If the look cannot be recorded, the truth may not be shown, and the page shows the reason: a later
+        release of these data could claim that nobody looked at the truth. Samples are public, and are shown even without a ledger.
     """
     if data.digest in seen_digests():
         return True
@@ -214,7 +220,7 @@ def record_public_look(data: IdentifiedData) -> bool:
 
 
 def record_private_look(data: LoadedData, account: str) -> bool:
-    """Record in the ledger that the truth is looked at, before it is shown; if that fails, nothing is shown."""
+    """Record in the ledger that the truth is looked at, before it is shown. Return whether that succeeded; if not, show the reason."""
     recorded = st.session_state.setdefault("looks told", set())
     if data.digest not in recorded:
         try:
@@ -228,7 +234,7 @@ def record_private_look(data: LoadedData, account: str) -> bool:
 
 
 def describe_look(account: str) -> str:
-    """Whether the truth was looked at, as the manifest will say it."""
+    """Return a text on whether the truth was looked at, as the manifest will state it."""
     try:
         seen = Ledger().account(account).truth_seen
     except RefusedError:

@@ -63,12 +63,12 @@ class Given:
     """Files that the user has chosen, and how they are counted.
 
     Attributes:
-        about: what their headers say.
-        digest: stands for them in the keys of widgets.
-        part: how a saved configuration names them: points and engine.
-        count: their counts and marks on a domain, by some options; None while they are being counted.
-        content: stands for their content, from their marks.
-        found: the files themselves.
+        about: what the headers of the files say.
+        digest: identifies the files in the keys of widgets.
+        part: fields of a saved configuration that name the files: points, and for files by path the engine.
+        count: counts the files on a domain with the given options; returns None while the count is not finished.
+        content: returns a digest of the content, from the counted data.
+        found: returns the files themselves.
     """
 
     about: PointsFile
@@ -117,7 +117,7 @@ def _sample() -> Data:
 
 
 def _part(domain: Domain) -> DomainPart:
-    """The domain as a part of a configuration."""
+    """Return the domain as a part of a configuration."""
     return DomainPart(bounds=domain.bounds, crs=domain.crs or PLAIN, order=domain.order)
 
 
@@ -233,7 +233,7 @@ def _file(given: Given) -> Data | None:
 
 
 def _loaded(given: Given, opened: OpenedData, domain: Domain, options: dict[str, Any]) -> Data:
-    """The counted data; notes for the curator only are shown."""
+    """Show the notes that are for the curator only, and return the counted data."""
     for note in filter(None, (*opened.notes, left_out(opened.data))):
         st.caption(f"Curator only: {markdown(note)}")
     return Data(
@@ -268,7 +268,7 @@ def pick(title: str, names: list[str], found: str | None, key: str, text: str | 
 
 
 def _declared_domain(crs: str | None) -> Domain | None:
-    """A domain from typed bounds, which are public: they are never computed from the file."""
+    """Ask for the bounds of the domain, which are public and never computed from the file; None while they are missing or wrong."""
     public = "A public rectangle. It is never taken from the data: their extent is private."
     frame = FRAMES[st.selectbox("Domain", list(FRAMES), key="frame", persist_state="session", help=public)]
     if frame is not None:

@@ -1,4 +1,4 @@
-"""The Points page: choose data, mechanism and budget on the left; see what would be released on the right."""
+"""The Points page: data, mechanism and budget on the left; on the right, what would be released."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from dpviz.view.escape import html
 from dpviz.view.points_map import INTERPOLATED, PRESENT, SHOWN, can_show_interpolation, points_map, truth_map
 
 MAP_HEIGHT = 620
-FIRST_ZOOM = 6  # of the map before the first draw: light, so that it is there at once
+FIRST_ZOOM = 6  # zoom level of the map before the first draw: few blocks, so that the map is there at once
 _PROTECTED = (
     "**Protected:** adding or removing one record (or one person, where a person column is given)."
     " **Not protected:** the domain, its lattice, the mechanism and its settings, totals that you declare."
@@ -59,7 +59,10 @@ def points_page() -> None:
 
 
 def _left() -> tuple[Data | None, Funding | None]:
-    """The controls, and what a draw would be paid from in Curate; anything that does not fit is said in place and loses nothing."""
+    """Show the controls. Return the data, and the account that would pay for a draw in Curate.
+
+    A choice that does not fit is reported beside its control, and nothing that was typed is lost.
+    """
     start_checks()
     data = None
     if config().mode == CURATE:
@@ -84,12 +87,12 @@ def _left() -> tuple[Data | None, Funding | None]:
 
 
 def _draw_controls(data: Data) -> Funding | None:
-    """What a draw is paid from, in Curate, and the button that draws."""
+    """Show the button that draws and, in Curate, the account that pays; return the account."""
     how = config()
     purse = dataset_block(data, [(how.built(), how.budget())]) if how.mode == CURATE else None
     wrong = show_lock()
     if how.mode == CURATE and not wrong:
-        POINTS.remember(data)  # before the draw: the Release page may be opened while it is made
+        POINTS.remember(data)  # before the draw: the user may open the Release page while the release is made
     locked = wrong or (purse is not None and purse.problem is not None)
     if st.button("Draw a release", type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve_press(POINTS.key, lambda: draw(data, purse), "Drawing ...")
@@ -100,7 +103,7 @@ def _draw_controls(data: Data) -> Funding | None:
 
 
 def _before_the_first_draw(data: Data | None, purse: Funding | None) -> None:
-    """What to do next; in Teach the public truth, so that there is something to see."""
+    """Say what to do next; in Teach, show the true data, which are public."""
     if data is None:
         st.info("Choose data on the left to begin.")
         return
@@ -125,10 +128,10 @@ def _dark() -> bool:
 
 @st.fragment
 def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
-    """The map with its controls, the key figures and the tabs; moving any of them draws no noise.
+    """Show the map with its controls, the key figures and the tabs; moving a control draws no noise.
 
     Args:
-        number: of the draw.
+        number: number of the draw.
         same_data: whether the data on the left are still those of the draw.
     """
     what = drawn()
@@ -157,14 +160,14 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
 
 
 def _stamp(what: Drawn) -> str | None:
-    """Why what is shown must not be published, if so."""
+    """Return an HTML note if the release is a reference or a simulation, which must not be published; else None."""
     if not what.release.receipt.private:
         return f"<b>NOT PRIVATE</b>, draw {what.number}: this reference shows what privacy costs, and must never be published."
     return f"Seeded draw {what.number}: a simulation, not private." if what.release.simulation else None
 
 
 def _map_controls(what: Drawn, evaluation: Evaluation | None) -> tuple[str, int]:
-    """The map switch and the zoom level: which map, and which level of the tree."""
+    """Ask which map and which level of the tree is shown."""
     height = what.release.height
     left, right = st.columns([3, 2], vertical_alignment="center")
     options = list(SHOWN if evaluation is not None else SHOWN[:1])
@@ -193,7 +196,7 @@ def _hoverable_zoom(what: Drawn) -> int:
 
 
 def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
-    """Four numbers that sum the release up at the level shown."""
+    """Show four numbers that sum the release up at the level shown."""
     release, nodes = what.release, what.release.nodes(level)
     columns = st.columns(4)
     finest = f"At the zoom level of the map; the release goes down to {len(release.tree.leaves):,}."
@@ -216,14 +219,14 @@ def _key_figures(what: Drawn, evaluation: Evaluation | None, level: int) -> None
 
 
 def _budget_of(receipt: Receipt) -> str:
-    """What one draw spent, for a key figure."""
+    """Return what one draw spent, as the text of a key figure."""
     if not receipt.private:
         return "NOT PRIVATE"
     return budget_text(receipt.used, getattr(receipt.spent, "delta", 0))
 
 
 def _clicked(chosen: object) -> int | None:
-    """The node that was clicked, by its own number in the release, never by its place in the layer."""
+    """Return the node that was clicked, by its index in the release, not in the map layer; None if there is none."""
     selection = getattr(chosen, "selection", None) or {}
     objects = selection.get("objects", {}).get("partitions", [])
     node = objects[0].get("i") if objects else None

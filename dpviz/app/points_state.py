@@ -1,4 +1,4 @@
-"""What a page knows: the configuration that a link carries, the last draw, and what was spent so far."""
+"""State of the Points page, and what all pages share: the configuration that a link carries, the data, the last draw, and the truth."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Config:
         size: records of a made-up sample, None for its usual number.
         mechanism: key of the mechanism.
         settings: its settings that differ from the defaults.
-        epsilon: the privacy budget; a fraction where no decimal number is the same.
-        delta: its other half, for mechanisms that need one.
-        order: of the domain's lattice.
+        epsilon: epsilon of the budget; a fraction if no decimal number is equal to it.
+        delta: delta of the budget, for mechanisms that need one.
+        order: order of the domain's lattice.
         zoom: the zoom level shown; None for the finest that can be hovered.
-        shown: which map.
+        shown: name of the map that is shown.
     """
 
     mode: str = TEACH
@@ -69,24 +69,24 @@ class Config:
     shown: str = SHOWN[0]
 
     def built(self) -> PointMechanism:
-        """The mechanism with its settings; raises `SettingError` if one is out of range."""
+        """Build the mechanism with its settings; raise `SettingError` if one is out of range."""
         return POINT_FAMILY.choices[self.mechanism].from_settings(self.settings)
 
     def budget(self) -> PureBudget | ApproxBudget:
-        """What a draw spends: with a delta exactly where the mechanism needs one."""
+        """Return the budget of one draw; it has a delta exactly where the mechanism needs one."""
         return ApproxBudget(self.epsilon, self.delta) if self.built().needs_delta else PureBudget(self.epsilon)
 
     def same_draw(self, other: Config) -> bool:
-        """Whether both would draw from the same data in the same way; zoom and map do not matter."""
+        """Return whether both configurations draw from the same data in the same way; zoom and map do not matter."""
         return replace(self, zoom=None, shown="") == replace(other, zoom=None, shown="")
 
     def back_to_overview(self) -> dict[str, Any]:
-        """What is forgotten when the mechanism or a setting changes: the zoom level may not exist any more."""
+        """Return parameters to reset when the mechanism or a setting changes: the zoom level may not exist any more."""
         return {"zoom": None}
 
     @classmethod
     def readers(cls) -> dict[str, Reader]:
-        """How each parameter of a link is read."""
+        """Return the reader of each parameter of a link."""
         return {
             "mode": choice_reader(TEACH, CURATE),
             "sample": choice_reader(*SAMPLES),
@@ -103,12 +103,12 @@ class Config:
 
 @dataclass(frozen=True, kw_only=True)
 class PageState:
-    """Where a page keeps its configuration in the session.
+    """A page's configuration and data in the session state.
 
     Attributes:
-        key: in session state.
-        kind: what the configuration is; its defaults are the page's.
-        families: of the mechanisms that it offers; references that are not private are for Teach only.
+        key: key of the configuration in the session state.
+        kind: class of the configuration; its defaults are those of the page.
+        families: families of the mechanisms that the page offers; references, which are not private, are for Teach only.
     """
 
     key: str
@@ -117,25 +117,25 @@ class PageState:
 
     @property
     def mechanisms(self) -> dict[str, type[AnyMechanism]]:
-        """All of them, by key."""
+        """All mechanisms of the families, by key."""
         return {key: kind for family in self.families for key, kind in family.choices.items()}
 
     def config(self) -> Any:
-        """The configuration of this session; read from the address on the first visit."""
+        """Return the configuration of this session; the first visit reads it from the address."""
         if self.key not in st.session_state:
             st.session_state[self.key] = read_link(self.kind, st.query_params.to_dict())
         return st.session_state[self.key]
 
     def change(self, **updates: Any) -> None:
-        """Change the configuration; the address follows."""
+        """Change parts of the configuration; `write_address` then puts them into the address."""
         st.session_state[self.key] = replace(self.config(), **updates)
 
     def offered(self) -> list[str]:
-        """Keys of the mechanisms that may be used in the present mode: in Curate the private ones."""
+        """Return the keys of the mechanisms that may be used in the present mode: all of them in Teach, the private ones in Curate."""
         return [key for key, mechanism in self.mechanisms.items() if mechanism.private or self.config().mode == TEACH]
 
     def refuse_reference(self) -> None:
-        """Raise `SettingError` where a reference that is not private is chosen in Curate."""
+        """Raise `SettingError` if a reference, which is not private, is chosen in Curate."""
         how = self.config()
         if how.mechanism not in self.offered():
             raise SettingError(
@@ -144,34 +144,34 @@ class PageState:
             )
 
     def refuse_unpaid(self, purse: Funding | None) -> None:
-        """Raise `RefusedError` where a draw in Curate would be paid from nothing."""
+        """Raise `RefusedError` if a draw in Curate has no account to pay from."""
         if purse is None and self.config().mode == CURATE:
             raise RefusedError("In Curate every draw is paid for: name the dataset and its cap first. Nothing was drawn or spent.")
 
     def remember(self, data: LoadedData | None) -> None:
-        """Keep what is loaded in Curate, with its configuration, for the Release page; None while something is missing."""
+        """Keep data loaded in Curate, with the configuration, for the Release page; None removes them while something is missing."""
         if data is None:
             st.session_state.pop(f"loaded {self.key}", None)
         else:
             st.session_state[f"loaded {self.key}"] = (data, self.config())
 
     def offer(self, data: LoadedData | None) -> None:
-        """Offer what is loaded in Teach, which is public, to the Compare page; None takes it back."""
+        """Offer data of a file loaded in Teach, which are public, to the Compare page; None, a sample or Curate take the offer back."""
         if data is None or self.config().mode != TEACH or self.config().source == "sample":
             st.session_state.pop(f"public {self.key}", None)
         else:
             st.session_state[f"public {self.key}"] = data
 
     def offered_data(self) -> Any | None:
-        """A file that was declared public and loaded in Teach in this session."""
+        """Return the data of a file that was declared public and loaded in Teach in this session; None if there are none."""
         return st.session_state.get(f"public {self.key}")
 
     def loaded(self) -> tuple[LoadedData, Any] | None:
-        """Data as last loaded in Curate in this session, and the configuration that they had then."""
+        """Return the data last loaded in Curate in this session, and the configuration that they had then; None if there are none."""
         return st.session_state.get(f"loaded {self.key}")
 
     def write_address(self) -> None:
-        """Make the address bar carry the configuration."""
+        """Write the configuration into the address bar."""
         query = to_query(self.config())
         if st.query_params.to_dict() != query:
             st.query_params.from_dict(query)
@@ -182,15 +182,15 @@ POINTS = PageState(key="config", kind=Config, families=(POINT_FAMILY,))
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """What is loaded: private counts, and what the page may say about them.
+    """Loaded points: private counts, and what the page may say about them.
 
     Attributes:
         points: the private counts.
-        digest: recognises the content; never shown.
-        marks: what the ledger recognises the data by; never shown.
-        title: for the screen.
+        digest: identifies the content; never shown.
+        marks: fingerprints by which the ledger recognises the data; never shown.
+        title: name of the data on screen.
         unit: what one record is.
-        source: where they come from.
+        source: where the data come from.
     """
 
     points: PointCounts
@@ -202,12 +202,12 @@ class Data:
 
     @property
     def private(self) -> PointCounts:
-        """The counts, by the name that they have for points and trips alike."""
+        """The counts, under the name that points and trips share."""
         return self.points
 
     @property
     def bundled(self) -> bool:
-        """Whether they are a sample, which comes with the package and is public."""
+        """Whether the data are a sample, which comes with the package and is public."""
         return self.source.data.sample is not None
 
 
@@ -216,12 +216,12 @@ class Drawn:
     """The last draw, kept until the next one.
 
     Attributes:
-        release: what was drawn.
-        data: what it was drawn from.
-        config: how.
-        seconds: server time of the draw.
-        number: counts draws in this session.
-        account: that paid for it in the ledger; None in Teach.
+        release: the release.
+        data: data that the release was made from.
+        config: configuration of the draw.
+        seconds: seconds that the draw took on the server.
+        number: number of the draw in this session, from 1 on.
+        account: name of the account in the ledger that paid; None in Teach.
     """
 
     release: Release
@@ -233,12 +233,12 @@ class Drawn:
 
 
 def config() -> Config:
-    """The configuration of the Points page."""
+    """Return the configuration of the Points page."""
     return POINTS.config()  # type: ignore[no-any-return]
 
 
 def drawn() -> Drawn | None:
-    """The last draw of the present mode, None before the first."""
+    """Return the last draw of the present mode; None before the first."""
     return newest_result(f"drawn {config().mode}")  # type: ignore[no-any-return]
 
 
@@ -246,12 +246,12 @@ def draw(data: Data, purse: Funding | None = None) -> None:
     """Draw once and keep the result. In Curate the ledger counts the draw before any noise is drawn.
 
     Args:
-        data: as loaded.
-        purse: what the draw is paid from, in Curate.
+        data: data as loaded.
+        purse: account that pays for the draw in Curate; None in Teach.
 
     Raises:
-        SettingError: a reference that is not private, in Curate; nothing is spent.
-        DpvizError: nothing was drawn; the text says so if it is spent all the same.
+        SettingError: a reference, which is not private, is chosen in Curate; nothing is spent.
+        DpvizError: nothing was drawn; the text says so if the budget is spent all the same.
     """
     POINTS.refuse_reference()
     POINTS.refuse_unpaid(purse)
@@ -271,7 +271,7 @@ def draw(data: Data, purse: Funding | None = None) -> None:
 
 
 def truth_of(what: Drawn) -> Evaluation | None:
-    """The comparison with the truth, where the mode allows it: always in Teach, in Curate only once asked for."""
+    """Return the comparison of a release with the truth; None unless `truth_allowed`."""
     if not truth_allowed(what.data, what.account):
         return None
     key = f"evaluation {what.config.mode}"
@@ -283,11 +283,13 @@ def truth_of(what: Drawn) -> Evaluation | None:
 
 
 def truth_allowed(data: LoadedData, account: str | None) -> bool:
-    """Whether the truth may be shown: it is noted before it is looked at, in Curate in the ledger.
+    """Return whether the truth may be shown. In Curate the curator must have asked for it.
+
+    The look is recorded first, as `record_public_look` and `record_private_look` say.
 
     Args:
-        data: whose truth.
-        account: in the ledger; None in Teach.
+        data: data whose truth is to be shown.
+        account: name of the account in the ledger; None in Teach.
     """
     if account is not None:
         return truth_wanted(data) and record_private_look(data, account)
@@ -295,10 +297,10 @@ def truth_allowed(data: LoadedData, account: str | None) -> bool:
 
 
 def truth_key(data: LoadedData) -> str:
-    """The switch that shows a dataset's truth in Curate; each dataset has its own, so that none is shown unasked."""
+    """Return the key of the switch that shows a dataset's truth in Curate; each dataset has its own, so that no truth is shown unasked."""
     return f"curator truth {data.digest}"
 
 
 def truth_wanted(data: LoadedData) -> bool:
-    """Whether the curator asked to see this dataset's truth."""
+    """Return whether the curator asked to see this dataset's truth."""
     return bool(st.session_state.get(truth_key(data), False))

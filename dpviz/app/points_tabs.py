@@ -1,4 +1,4 @@
-"""What stands under the map: accuracy by zoom, error by size, range queries, the receipt and the table."""
+"""The tabs under the map of points: accuracy by zoom, error by size, range queries, the receipt and the table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = ("Accuracy by zoom", "By size", "Range query", "Receipt", "Table")
 MOST_ROWS = 5000
 _FILLED = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
 SIDES = ("West", "South", "East", "North")
-FARTHEST = 1e12  # beyond any coordinate on Earth; areas of boxes within it are finite
+FARTHEST = 1e12  # larger than any coordinate on Earth; a box within it has a finite area
 
 
 def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: int | None) -> None:
@@ -111,7 +111,7 @@ def _part_inside(release: Release, box: list[float]) -> list[float]:
 
 
 def _answered(what: Drawn, evaluation: Evaluation | None, box: list[float]) -> None:
-    """The answer for a box inside the domain, with its interval and, where it may be seen, the truth."""
+    """Show the answer for a box inside the domain, with its interval and, if `evaluation` is given, the truth."""
     estimate, (low, high) = float(what.release.answer([box])[0]), (float(end[0]) for end in what.release.answer_interval([box]))
     left, middle, right = st.columns(3)
     left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
@@ -126,13 +126,13 @@ def _answered(what: Drawn, evaluation: Evaluation | None, box: list[float]) -> N
 
 
 def _around(release: Release) -> str:
-    """What the interval of an answer stands around."""
+    """Return the help text of the interval of an answer: what the interval covers, and what it does not."""
     what = f"It covers the noise, not what is assumed inside partitions that the box cuts. {CHOSEN_BEFOREHAND}"
     return f"{what} It is approximate: {release.approximate}." if release.approximate else what
 
 
 def _side(release: Release, box: list[float], place: int, column: DeltaGenerator) -> bool:
-    """The field of one side of the box, which may reach outside the domain; whether it is a number."""
+    """Show the field of one side of the box, which may reach outside the domain; return whether the field holds a number that fits."""
     field = Field(
         key=f"query {SIDES[place]}",
         label=SIDES[place],
@@ -144,7 +144,7 @@ def _side(release: Release, box: list[float], place: int, column: DeltaGenerator
 
 
 def _keep_box(release: Release, clicked: int | None) -> None:
-    """The box of the query: it spans the last two clicked partitions, and starts as the middle of each new domain."""
+    """Update the box of the query: it starts as the middle of each new domain, and spans the last two partitions that were clicked."""
     west, south, east, north = release.domain.bounds
     box = st.session_state.setdefault("query box", [0.0] * 4)
     seen = st.session_state.setdefault("clicked", [])
@@ -198,7 +198,7 @@ def _table(what: Drawn, level: int) -> None:
 
 
 def split_objective(what: Drawn) -> None:
-    """The split objective of the first split, over all lines of an axis. Looks at the truth: only where the mode allows it."""
+    """Show the split objective of the first split, over all lines of an axis. It uses the truth: call it only where that is allowed."""
     axis = st.segmented_control("Split", ("columns", "rows"), default="columns", required=True, key="objective axis")
     steps = what.release.receipt.steps
     spent = max((step.amount for step in steps if step.purpose.startswith("splits")), default=Fraction(1, 1000))
@@ -213,4 +213,4 @@ def split_objective(what: Drawn) -> None:
 
 
 EXTRA_TABS: dict[str, Callable[[Drawn], None]] = {"Split objective": split_objective}
-"""What draws the tab of its own that a mechanism names (`Mechanism.extra_tab`); only where the truth may be seen."""
+"""Functions that draw the extra tab of a mechanism, by its title (`Mechanism.extra_tab`); called only where the truth may be seen."""

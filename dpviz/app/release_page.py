@@ -1,4 +1,4 @@
-"""The Release page: what was spent, a dry run, the words, one button, and what was published. No truth is used anywhere on it."""
+"""The Release page: what was spent, a dry run, the texts of the publication, one button, and the result. The page never uses the truth."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _SIGNS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
 
 
 def release_page(points: StreamlitPage | None = None, trips: StreamlitPage | None = None) -> None:
-    """Draw the page; `points` and `trips` are where its buttons lead."""
+    """Draw the page; `points` and `trips` are the pages to which its buttons lead."""
     if show_forgotten():
         return
     _first_row()
@@ -74,7 +74,7 @@ def _first_row() -> None:
 
 
 def _preparation(points: StreamlitPage | None, trips: StreamlitPage | None) -> None:
-    """Everything before the button: data, what is released, what was spent, dry run and words."""
+    """Show everything before publication: data, what is released, what was spent, dry run and texts."""
     start_checks()
     ready = {title: found for title, page_state in PAGE_STATES.items() if (found := page_state.loaded()) is not None}
     earlier = paid_draws()
@@ -114,7 +114,11 @@ def _nothing_yet(points: StreamlitPage | None, trips: StreamlitPage | None) -> N
 
 
 def _choose(ready: dict[str, tuple[LoadedData, Any]], earlier: list[PaidDraw]) -> tuple[LoadedData, Any, PaidDraw | None] | None:
-    """The data with their configuration for a new draw, or a draw that is already paid for."""
+    """Ask what to publish.
+
+    Returns:
+        Data, configuration and paid draw. A new draw has no paid draw yet, a paid draw has no configuration; None if nothing is chosen.
+    """
     st.markdown("##### 1 What")
     options = [*([NEW] if ready else []), *([PAID] if earlier else [])]
     if st.session_state.get("release what") not in options:
@@ -137,7 +141,7 @@ def _choose(ready: dict[str, tuple[LoadedData, Any]], earlier: list[PaidDraw]) -
 
 
 def _in_short(mechanism: AnyMechanism, budget: Any) -> str:
-    """A mechanism with the settings that differ from its defaults, and the budget."""
+    """Return a text of the mechanism, the budget, and the settings that differ from the defaults."""
     usual = type(mechanism)().chosen()
     other = [
         f"{rule.label} {mechanism.chosen()[rule.name]}" for rule in mechanism.rules() if mechanism.chosen()[rule.name] != usual[rule.name]
@@ -150,7 +154,7 @@ def _budget_of(made: PaidDraw) -> Any:
 
 
 def _title(made: PaidDraw) -> str:
-    """A draw in one line: time, mechanism, budget and dataset."""
+    """Return a draw in one line: time, mechanism, budget and dataset."""
     published = st.session_state.get("published entries", ())
     time = made.time.astimezone().strftime("%H:%M:%S")
     again = ", published" if made.paid.entry in published else ""
@@ -169,7 +173,7 @@ def _publish(wanted: tuple[LoadedData, Any, Any], funding: Funding, made: PaidDr
         wanted: data, mechanism and budget of a new draw.
         funding: the account that pays for it.
         made: publish this draw, which is already paid for, instead of a new one.
-        words: of the publication.
+        words: texts of the publication, as typed.
     """
     outcomes, draws = result_slot("outcome"), session_draws()  # from here on no call into Streamlit: it could lose what is published
     if made is not None:
@@ -179,7 +183,7 @@ def _publish(wanted: tuple[LoadedData, Any, Any], funding: Funding, made: PaidDr
 
 
 def words_form() -> dict[str, Any]:
-    """The form for what only the curator knows; kept for the session, escaped wherever it is shown later."""
+    """Show the form for texts that only the curator knows. Return what was typed; it is kept for the session, and escaped when shown."""
     st.markdown("##### 2 Words")
     st.caption("All of this is published as it stands. Write nothing that only the data can tell.")
     typed: dict[str, Any] = {}
@@ -204,10 +208,10 @@ def words_form() -> dict[str, Any]:
 
 
 def checked_words(typed: dict[str, Any]) -> dict[str, Any]:
-    """The words as they are published, without space around them.
+    """Return the texts as they are published, without space around them.
 
     Raises:
-        SettingError: one that is needed is missing, or one is too long.
+        SettingError: a required text is missing, or a text is too long.
     """
     texts = {name: str(typed[name] or "").strip() for name in _LABELS}
     missing = [_LABELS[name][0].lower() for name in REQUIRED if not texts[name]]
@@ -222,7 +226,7 @@ def checked_words(typed: dict[str, Any]) -> dict[str, Any]:
 
 
 def dry_run_block(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -> None:
-    """Expected error per level, from the mechanism alone."""
+    """Show the expected error per level, computed from the mechanism alone."""
     st.markdown("##### Dry run")
     try:
         found = _expected(data, mechanism, budget)
@@ -244,7 +248,7 @@ def dry_run_block(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -> 
 
 
 def _expected(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -> ExpectedErrors:
-    """The dry run of these settings, kept until they change: it holds nothing of the data."""
+    """Return the dry run of these settings. It holds nothing of the data, and is kept until the settings change."""
     key = (data.digest, data.marks, repr(mechanism), str(budget))
     known, found = st.session_state.get("dry run", (None, None))
     if known != key:
@@ -256,12 +260,12 @@ def _expected(data: LoadedData, mechanism: AnyMechanism, budget: Budget) -> Expe
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What was published. PUBLIC.
+    """A publication that is ready for download. PUBLIC.
 
     Attributes:
-        manifest: whole, with the list of files.
-        archive: the zip archive, made once.
-        report: the report as a page of its own.
+        manifest: the whole manifest, with the list of files.
+        archive: bytes of the zip archive.
+        report: bytes of the report, an HTML page.
     """
 
     manifest: dict[str, Any]
@@ -270,7 +274,7 @@ class Outcome:
 
 
 def publish_new(order: publish.Order, data: LoadedData, typed: dict[str, Any], draws: SessionDraws) -> Outcome:
-    """A new draw: the words are checked, the ledger accepts it, it is drawn and kept, then written; with no call into Streamlit.
+    """Publish a new draw: check the texts, pay in the ledger, draw, keep the draw, write its files. No call into Streamlit is made.
 
     Raises:
         DpvizError: the text says whether something is spent; a draw that is paid for can be published later.
@@ -289,10 +293,10 @@ def publish_new(order: publish.Order, data: LoadedData, typed: dict[str, Any], d
 
 
 def publish_kept(made: PaidDraw, typed: dict[str, Any], draws: SessionDraws) -> Outcome:
-    """A draw that is already paid for; spends nothing.
+    """Publish a draw that is already paid for; nothing is spent.
 
     Raises:
-        DpvizError: the words, the ledger or the disk; the draw can be published later.
+        DpvizError: the texts do not fit, or the ledger or the disk failed; the draw can be published later.
     """
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:
         return _written(made, _words(typed, folder), draws)
@@ -310,7 +314,7 @@ def _written(made: PaidDraw, words: publish.PublicationTexts, draws: SessionDraw
 
 
 def show_outcome(outcome: Outcome) -> None:
-    """Downloads, and in short what they say."""
+    """Show the downloads, and a summary of the manifest."""
     manifest = outcome.manifest
     name = f"dpviz-{manifest['identity']['release_id'][:8]}"
     st.success(
@@ -338,7 +342,7 @@ def _put_away() -> None:
 
 
 def _summary(manifest: dict[str, Any]) -> None:
-    """The report in a few lines."""
+    """Show the main facts of the manifest as a list."""
     privacy, dataset, product = manifest["privacy"], manifest["dataset"], manifest["data_product"]
     lines = {
         "Curator": product["curator"],
@@ -360,7 +364,7 @@ def _summary(manifest: dict[str, Any]) -> None:
 
 
 def _tables(manifest: dict[str, Any], size: int) -> None:
-    """Expected error by level, and the files."""
+    """Show the expected error by level, and the files."""
     st.markdown("##### Expected error")
     levels = pd.DataFrame(manifest["utility"]["levels"]).drop(columns=["stddev_p95"]).dropna(axis=1, how="all")
     names = {"partitions": "released counts", "stddev_median": "± typical noise", "interval_width_median": "width of the 95 % interval"}

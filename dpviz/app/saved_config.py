@@ -19,10 +19,10 @@ TEXTS = ("name", "curator", "description", "region", "intended_use")
 
 
 def save_button(data: LoadedData, how: Any, funding: Funding | None) -> None:
-    """A button that downloads the page's configuration; none for what may never be released.
+    """Show a button that downloads the page's configuration; show none for a mechanism that may never be released.
 
     Args:
-        data: as loaded.
+        data: data as loaded.
         how: the page's configuration.
         funding: the account that pays for draws, None in Teach.
     """
@@ -31,7 +31,7 @@ def save_button(data: LoadedData, how: Any, funding: Funding | None) -> None:
         return
     try:
         text = configuration(data, mechanism, how.budget(), funding)
-    except DpvizError:  # a frame or file that no configuration can name
+    except DpvizError:  # the frame or the file cannot be named in a configuration
         return
     st.download_button(
         "Save this configuration",
@@ -47,13 +47,13 @@ def save_button(data: LoadedData, how: Any, funding: Funding | None) -> None:
 
 
 def configuration(data: LoadedData, mechanism: AnyMechanism, budget: Budget, funding: Funding | None) -> str:
-    """The configuration as TOML.
+    """Return the configuration as TOML.
 
     Args:
-        data: as loaded.
-        mechanism: built.
-        budget: as chosen.
-        funding: gives the dataset's name and cap; None (in Teach) leaves the cap, and for own files the protected unit, to be filled in.
+        data: data as loaded.
+        mechanism: the mechanism with its settings.
+        budget: the budget as chosen on the page.
+        funding: account that gives the dataset's name and cap. None (in Teach) leaves gaps to fill in: the cap, and for own files the unit.
     """
     account = None if funding is None else funding.account
     cap = None if account is None else account.terms.cap

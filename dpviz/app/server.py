@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _announce(port: int, token: str | None, *, opens: bool) -> Callable[[Any], AbstractAsyncContextManager[None]]:
-    """Print the app's address once it is served, and open it in a browser."""
+    """Return the server's lifespan, which prints the app's address once the app is served, and opens it in a browser if `opens`."""
     address = f"http://{HOST}:{port}/" if token is None else f"http://{HOST}:{port}/?{TOKEN}={token}"
 
     @asynccontextmanager
@@ -64,7 +64,10 @@ def _announce(port: int, token: str | None, *, opens: bool) -> Callable[[Any], A
 
 @contextmanager
 def _in_browser(address: str) -> Iterator[None]:
-    """Open an address through a private file that leads to it: every user can read the command line that a browser is started with."""
+    """Open an address in a browser, through a private file that redirects to it.
+
+    Every user of the computer can read the command line of a browser, so the address with its token may not stand there.
+    """
     with tempfile.TemporaryDirectory(prefix="dpviz-") as folder:  # only its owner can enter it
         file = Path(folder) / "open.html"
         file.write_text(_ONWARD.format(escape(address)), "utf-8")
@@ -73,7 +76,7 @@ def _in_browser(address: str) -> Iterator[None]:
 
 
 def _has_screen() -> bool:
-    """Whether this computer seems to have a screen for a browser."""
+    """Return whether this computer seems to have a screen for a browser."""
     return os.name != "posix" or sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 

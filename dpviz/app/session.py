@@ -1,10 +1,10 @@
 """What pages keep between two runs: results that must not be lost, a press that counts once, and settings as parameters of a link.
 
-A click while a release is made ends the run that makes it, at that run's next call into Streamlit; a look into the session state is such
-a call. So a run takes its result slot out of the session state first, and once something is spent it only appends to the slot.
+A click while a release is made ends the run that makes it, at that run's next call into Streamlit; reading the session state is such a
+call. So a run takes its result slot out of the session state first, and once something is spent it only appends to the slot.
 
-A second click of a double click comes while the first is still served, in a new run. So after a press no other is accepted until the page
-was drawn to its end.
+The second click of a double click starts a new run while the first click is still served. So after a press no other press is accepted
+until the page was drawn to its end.
 
 A link is text that a stranger may have written: whatever is unknown, malformed or out of range falls back to the default.
 """
@@ -27,15 +27,15 @@ from dpviz.view.escape import markdown
 
 LONGEST_TEXT = 4000
 Reader = Callable[[str], Any]
-"""Reads one parameter of a link; raises ValueError, TypeError or OverflowError if it cannot."""
+"""A function that reads one parameter of a link; it raises ValueError, TypeError or OverflowError if the text is malformed."""
 
 
 def result_slot(key: str, most: int = 1) -> deque[Any]:
-    """The slot of this session with that name: a plain deque, so appending to it does not touch the session state.
+    """Return the slot of this session with that name: a plain deque, so appending to it does not touch the session state.
 
     Args:
-        key: in session state.
-        most: how many results it keeps; the oldest is dropped first.
+        key: key of the slot in the session state.
+        most: how many results the slot keeps; the oldest is dropped first.
     """
     if key not in st.session_state:
         st.session_state[key] = deque(maxlen=most)
@@ -43,19 +43,19 @@ def result_slot(key: str, most: int = 1) -> deque[Any]:
 
 
 def newest_result(key: str) -> Any:
-    """The last result in a slot; None if there is none."""
+    """Return the last result in a slot; None if there is none."""
     found = tuple(st.session_state.get(key, ()))
     return found[-1] if found else None
 
 
 @dataclass
 class Press:
-    """What became of the last press; a plain object, so writing to it does not touch the session state.
+    """The last press of a page's button. It is a plain object, so writing to it does not touch the session state.
 
     Attributes:
-        taken: a press is being served; no other is accepted until the page was drawn to its end.
-        busy: its action has not ended yet.
-        refused: why the action was refused, empty if it was not.
+        taken: True from the press until the page was drawn to its end; no other press is accepted meanwhile.
+        busy: True while the action of the press runs.
+        refused: why the action was refused; empty if it was not.
     """
 
     taken: bool = False
@@ -76,12 +76,12 @@ class Press:
 
 
 def serve_press(page: str, action: Callable[[], object], waiting: str) -> None:
-    """Run the action of a press once, and draw the page again; `said` shows a refusal then.
+    """Run the action of a press once, and run the page again; `show_refusal` then shows a refusal.
 
     Args:
-        page: of the button.
-        action: keeps its result in a slot, without a call into Streamlit once something is spent.
-        waiting: shown meanwhile.
+        page: key of the page that has the button.
+        action: does the work and keeps its result in a slot; it makes no call into Streamlit once something is spent.
+        waiting: text that is shown while the action runs.
     """
     press: Press = st.session_state.setdefault(f"press {page}", Press())
     if press.taken:
@@ -103,7 +103,7 @@ def show_refusal(page: str) -> None:
 
 
 def accept_presses(page: str) -> None:
-    """Accept the next press: the page has been drawn to its end. Nothing changes while the last one is still served."""
+    """Accept the next press, since the page has been drawn to its end. While an action still runs, nothing changes."""
     press: Press | None = st.session_state.get(f"press {page}")
     if press is not None and not press.busy:
         st.session_state.pop(f"press {page}", None)
@@ -115,7 +115,7 @@ def show_error(text: str) -> None:
 
 
 def to_query(config: Any) -> dict[str, str]:
-    """The parameters of a link to a configuration; defaults and the source of the data are left out."""
+    """Return the parameters of a link to a configuration; defaults and the source of the data are left out."""
     plain = type(config)()
     changed = {f.name: getattr(config, f.name) for f in fields(config) if getattr(config, f.name) != getattr(plain, f.name)}
     changed.pop("source", None)
@@ -146,7 +146,7 @@ def read_link(kind: type[Any], query: Mapping[str, str]) -> Any:
 
 
 def choice_reader(*allowed: str) -> Reader:
-    """A reader that takes only these texts."""
+    """Return a reader that takes only these texts."""
 
     def read(text: str) -> str:
         if text not in allowed:
@@ -157,7 +157,7 @@ def choice_reader(*allowed: str) -> Reader:
 
 
 def number_reader(low: float, high: float, kind: type) -> Reader:
-    """A reader of numbers of a kind within a range."""
+    """Return a reader of numbers of a type (`kind`) within a range, both ends included."""
 
     def read(text: str) -> Any:
         found = kind(text)
@@ -169,18 +169,18 @@ def number_reader(low: float, high: float, kind: type) -> Reader:
 
 
 def amount_reader(low: float, high: float) -> Reader:
-    """A reader of exact numbers within a range, such as 0.1 or 1/3."""
+    """Return a reader of exact numbers within a range, such as 0.1 or 1/3."""
     return lambda text: read_amount(text, "The number", low, high)
 
 
 def read_amount(text: object, label: str, low: float, high: float) -> float | Fraction:
-    """A number as a person types it, exact: 0.1, 1e-3 or 1/3; a fraction only where no decimal number is the same.
+    """Read a number as a person types it, exactly: 0.1, 1e-3 or 1/3. The result is a fraction only if no decimal number is the same.
 
     >>> read_amount("1e-3", "ε", 0.001, 100), read_amount(" 1/3 ", "ε", 0.001, 100), read_amount("1/2", "ε", 0.001, 100)
     (0.001, Fraction(1, 3), 0.5)
 
     Raises:
-        SettingError: no number, or one outside the range.
+        SettingError: the text is no number, or the number is outside the range.
     """
     wrong = SettingError(f"{label} must be a number from {low:g} to {high:g}, such as 0.1, 1e-3 or 1/3.")
     try:
@@ -193,7 +193,7 @@ def read_amount(text: object, label: str, low: float, high: float) -> float | Fr
 
 
 def read_settings(text: str) -> dict[str, Any]:
-    """Settings by name, from their JSON text."""
+    """Read settings by name, from their JSON text."""
     found = json.loads(text)
     if not isinstance(found, dict):
         raise TypeError

@@ -1,4 +1,4 @@
-"""A study in the background of a page: a thread reads its rows as they come; stopping it ends its workers."""
+"""A study in the background of a page: a thread collects its rows as they come; stopping the study ends its workers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _MOMENT = 0.02
 
 
 class StudyJob:
-    """One study and the rows that it has so far. Nothing in it knows the page: the page looks at it.
+    """One study and the rows that it has so far. It does not know the page; the page reads its state.
 
     Args:
-        study: what is compared.
-        config: of the page when it was started; for the page's own use.
-        rows: of an earlier part of the same study, or of one with other mechanisms on the same data; not made again.
+        study: the study.
+        config: what the page keeps with the study; the job itself does not use it.
+        rows: rows of an earlier part of the same study, or of a study with other mechanisms on the same data; they are not made again.
     """
 
     def __init__(self, study: Study, config: Any, rows: list[dict[str, Any]]) -> None:
@@ -40,21 +40,21 @@ class StudyJob:
         self._thread = Thread(target=self._work, args=(pd.DataFrame(list(rows)),), name="study", daemon=True)
 
     def start(self, patience: float = 0.0) -> None:
-        """Begin; once. Give it some seconds, until the first rows are there."""
+        """Start the thread; call it once. Wait up to `patience` seconds for the first rows."""
         self._thread.start()
         until = time.monotonic() + patience
         while self._thread.is_alive() and not self._rows and time.monotonic() < until:
             time.sleep(_MOMENT)
 
     def stop(self, *, wait: bool = True) -> None:
-        """End the study and its workers; rows stay. With `wait`, until they are gone or some seconds have passed."""
+        """End the study and its workers; rows stay. With `wait`, return when the thread has ended, at most `PATIENCE` seconds later."""
         self._stop.set()
         if wait and self._thread.is_alive():
             self._thread.join(PATIENCE)
 
     @property
     def state(self) -> str:
-        """Running, stopped, done or failed."""
+        """The state: running, stopped, done or failed."""
         if self._thread.is_alive():
             return RUNNING
         return FAILED if self.error else DONE if self.made >= self.total else STOPPED
@@ -65,14 +65,14 @@ class StudyJob:
         return list(self._rows)
 
     def table(self) -> pd.DataFrame:
-        """The rows so far that belong to this study, in its order."""
+        """Return the rows so far that belong to this study, in its order."""
         count = len(self._rows)
         if self._table[0] != count:
             self._table = (count, tidy(self.study, self._rows[:count]))
         return self._table[1]
 
     def release(self, run: Run) -> Any:
-        """The very release that a run measured, drawn again from its seed: a simulation, which spends nothing. The last few are kept."""
+        """Repeat the release that a run measured, from its seed: a simulation, which spends nothing. The last few are kept."""
         if run.id not in self._drawn:
             while len(self._drawn) >= _MOST_DRAWN:
                 del self._drawn[next(iter(self._drawn))]
@@ -97,7 +97,7 @@ class Job(Protocol):
     """Work in the background that can be stopped."""
 
     def stop(self, *, wait: bool = True) -> None:
-        """End it; with `wait`, stay until it has ended."""
+        """End the work; with `wait`, return only once it has ended."""
 
 
 class Keeper:
@@ -107,13 +107,13 @@ class Keeper:
         self._jobs: dict[type, Job] = {}
 
     def take(self, job: Job) -> None:
-        """Hold another job; an earlier one of the same kind is stopped."""
+        """Hold another job, and stop an earlier one of the same kind."""
         before = self._jobs.pop(type(job), None)
         if before is not None:
             before.stop(wait=False)
         self._jobs[type(job)] = job
 
     def let_go(self) -> None:
-        """Stop everything. Streamlit calls this where nothing may take long."""
+        """Stop all jobs without waiting for them: Streamlit calls this where nothing may take long."""
         for job in self._jobs.values():
             job.stop(wait=False)

@@ -74,7 +74,7 @@ def _sample() -> TripsData:
 
 
 def regions_text(regions: Regions) -> str:
-    """The number of regions of each level, as a sentence."""
+    """Return the number of regions of each level, as a sentence."""
     sizes = ", ".join(f"{regions.size(level):,} of level {markdown(name)}" for level, name in enumerate(regions.levels, start=1))
     return f"Regions: {sizes}."
 
@@ -84,12 +84,12 @@ class Given:
     """Files of trips that the user has chosen, and how they are counted.
 
     Attributes:
-        about: what their headers say.
-        digest: stands for them in the keys of widgets.
-        part: how a saved configuration names them: trips and engine.
-        count: their counts and marks between the regions of two frames, by some options; None while they are being counted.
-        content: stands for their content, from their marks.
-        found: the files themselves.
+        about: what the headers of the files say.
+        digest: identifies the files in the keys of widgets.
+        part: fields of a saved configuration that name the files: trips, and for files by path the engine.
+        count: counts the files between the regions of two frames with the given options; returns None while the count is not finished.
+        content: returns a digest of the content, from the counted data.
+        found: returns the files themselves.
     """
 
     about: FlowsFile
@@ -138,10 +138,10 @@ def _columns(about: FlowsFile, digest: str) -> dict[str, Any]:
 
     Args:
         about: what the files' headers say.
-        digest: stands for them in the keys of widgets.
+        digest: identifies the files in the keys of widgets.
 
     Returns:
-        Options of `read_flows`; those with their default are left out.
+        Options of `read_flows`; options that keep their default are left out.
     """
     options: dict[str, Any] = {}
     names = [NONE, *about.columns]
@@ -182,7 +182,7 @@ def _coordinates(names: list[str], found: tuple[tuple[str, str], tuple[str, str]
 
 
 def _used(options: dict[str, Any]) -> tuple[str, ...]:
-    """The columns of origins, destinations and counts."""
+    """Return the names of the columns of origins, destinations and counts."""
     ends = [options[role] for role in ("origin", "destination", "count") if role in options]
     return tuple(sorted(name for end in ends for name in ((end,) if isinstance(end, str) else end)))
 
@@ -190,7 +190,7 @@ def _used(options: dict[str, Any]) -> tuple[str, ...]:
 def _loaded(
     given: Given, opened: OpenedData, frames: tuple[cached.UploadedRegions, cached.UploadedRegions | None], options: dict[str, Any]
 ) -> TripsData:
-    """The counted data; notes for the curator only are shown."""
+    """Show the notes that are for the curator only, and return the counted data."""
     flows: Flows = opened.data  # type: ignore[assignment]
     for note in filter(None, (*opened.notes, left_out(flows), *flows.notes)):
         st.caption(f"Curator only: {markdown(note)}")
@@ -254,13 +254,16 @@ def _by_path() -> Given | None:
 
 
 def _part(role: str, frame: cached.UploadedRegions) -> RegionsPart:
-    """A file of regions as a part of a configuration."""
+    """Return a file of regions as a part of a configuration."""
     _, levels, prefixes = frame.key
     return RegionsPart(file=st.session_state[f"{role} uploaded"][0], levels=levels, prefixes=prefixes)  # type: ignore[arg-type]
 
 
 def _upload(title: str, types: tuple[str, ...], role: str, text: str) -> tuple[str, bytes] | None:
-    """An uploaded file's name and bytes, kept for the session: an upload widget is emptied on another page."""
+    """Ask for a file. Return its name and bytes, or None.
+
+    Both are kept for the session, because Streamlit empties an upload widget when the user visits another page.
+    """
     key, slot = f"{role} file", f"{role} uploaded"
 
     def keep() -> None:

@@ -1,4 +1,4 @@
-"""The Trips page: choose data, mechanism and budget on the left; see which trips would be released on the right."""
+"""The Trips page: data, mechanism and budget on the left; on the right, the trips that would be released."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def trips_page() -> None:
 
 
 def _left() -> tuple[TripsData | None, Funding | None]:
-    """The controls, and what draws would be paid from in Curate; anything that does not fit is said in place and loses nothing."""
+    """Show the controls. Return the data, and the account that would pay for draws in Curate.
+
+    A choice that does not fit is reported beside its control, and nothing that was typed is lost.
+    """
     start_checks()
     data = None
     if TRIPS.config().mode == CURATE:
@@ -81,13 +84,13 @@ def _left() -> tuple[TripsData | None, Funding | None]:
 
 
 def _draw_controls(data: TripsData) -> Funding | None:
-    """What the draws are paid from, in Curate, and the button that draws."""
+    """Show the button that draws and, in Curate, the account that pays; return the account."""
     how = TRIPS.config()
     draws = [(mechanism, how.budget_for(mechanism)) for mechanism in how.all_built()]
     purse = dataset_block(data, draws) if how.mode == CURATE else None
     wrong = show_lock()
     if how.mode == CURATE and not wrong:
-        TRIPS.remember(data)  # before the draw: the Release page may be opened while it is made
+        TRIPS.remember(data)  # before the draw: the user may open the Release page while the release is made
     locked = wrong or (purse is not None and purse.problem is not None)
     if st.button("Draw a release", type="primary", width="stretch", disabled=locked, key="draw") and not locked:
         serve_press(TRIPS.key, lambda: draw(data, purse), "Drawing ...")
@@ -98,7 +101,7 @@ def _draw_controls(data: TripsData) -> Funding | None:
 
 
 def _beside() -> None:
-    """A second mechanism, drawn from the same data with the same budget."""
+    """Ask for a second mechanism, which draws from the same data with the same budget."""
     how = TRIPS.config()
     st.session_state["beside"] = how.beside
     st.selectbox(
@@ -113,7 +116,7 @@ def _beside() -> None:
 
 @st.fragment
 def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw makes a new fragment
-    """The maps with their controls, and the tabs; moving any of them draws no noise."""
+    """Show the maps with their controls, and the tabs; moving a control draws no noise."""
     what = drawn()
     if what is None:
         return
@@ -140,7 +143,7 @@ def _result(number: int, same_data: bool) -> None:  # noqa: ARG001 - a new draw 
 
 
 def _view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
-    """What the maps show: which of the four pictures, which level, which region, and how many arcs."""
+    """Ask what the maps show: one of `SHOWN_TRIPS`, the level, a region, and the number of arcs."""
     how, regions = TRIPS.config(), what.releases[0].tree.origins
     level = min(how.level or _overview(regions), regions.depth)
     options = SHOWN_TRIPS if shows_truth and has_geometry(regions, level) else SHOWN_TRIPS[:1]
@@ -171,7 +174,7 @@ def _view(what: TripsDrawn, *, shows_truth: bool) -> TripsMapSettings:
 
 
 def _filters(regions: Regions, level: int) -> tuple[int | None, int, int]:
-    """The region that was clicked or chosen, how many pairs to draw, and the smallest."""
+    """Ask for a region, the most arcs, and the fewest trips of an arc; the region is an index at its level, None for all regions."""
     how, key = TRIPS.config(), f"region at {level}"
     names = regions.names_of(level)
     left, middle, right = st.columns([3, 1, 1])
@@ -196,12 +199,12 @@ def _filters(regions: Regions, level: int) -> tuple[int | None, int, int]:
 
 
 def _overview(regions: Regions) -> int:
-    """The finest level of few enough regions to be read at a glance."""
+    """Return the finest level with at most `EASY_TO_SEE` regions; 1 if every level has more."""
     return max((level for level in range(1, regions.depth + 1) if regions.size(level) <= EASY_TO_SEE), default=1)
 
 
 def _picture(what: TripsDrawn, place: int, view: TripsMapSettings, truths: tuple[FlowEvaluation, ...]) -> None:
-    """One mechanism's map, or a matrix where the regions have no places."""
+    """Show one mechanism's map, or a matrix if the regions have no geometry."""
     release, truth = what.releases[place], truths[place].true_sums(view.level, view.level) if truths else None
     if len(what.releases) > 1:
         st.markdown(f"**{what.titles[place]}**")
@@ -223,7 +226,7 @@ def _picture(what: TripsDrawn, place: int, view: TripsMapSettings, truths: tuple
 
 
 def _take_click(key: str, regions: Regions, level: int) -> None:
-    """Choose the region that was clicked, by its own number, or let it go; an arc is put into the tab of pairs."""
+    """Handle a click on the map: choose a region, or let it go if it was chosen; put the ends of an arc into the tab of pairs."""
     state: Any = st.session_state.get(key)
     objects = ((state or {}).get("selection") or {}).get("objects", {})
     if arcs := objects.get("arcs"):
@@ -235,7 +238,7 @@ def _take_click(key: str, regions: Regions, level: int) -> None:
 
 
 def _key_figures(what: TripsDrawn, release: FlowRelease, evaluation: FlowEvaluation | None, level: int) -> None:
-    """Four numbers that sum one release up at the level shown."""
+    """Show four numbers that sum one release up at the level shown."""
     at, title = release.stages[2 * level], what.titles[what.releases.index(release)]
     columns = st.columns(4)
     pairs = int((at.count > 0).sum())

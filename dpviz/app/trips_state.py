@@ -1,4 +1,4 @@
-"""What the Trips page knows: its configuration, the last draw of one or two mechanisms, and the truth where it may be seen."""
+"""State of the Trips page: its configuration, the last draw of one or two mechanisms, and the truth where it may be seen."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class TripsConfig:
         sample: key of the sample.
         mechanism: key of the mechanism.
         settings: its settings that differ from the defaults.
-        epsilon: of the budget.
-        delta: of the budget.
+        epsilon: epsilon of the budget; a fraction if no decimal number is equal to it.
+        delta: delta of the budget, for mechanisms that need one.
         beside: key of a second mechanism to compare with, or "nothing".
-        level: the geographic level shown, 1 to g; None for one that a map can show well.
-        shown: which map.
-        top: how many arcs at most.
+        level: the geographic level shown, 1 to g; None for the finest level that is easy to read.
+        shown: name of the map that is shown.
+        top: the most arcs on a map.
         least: the smallest released number of trips that is drawn.
     """
 
@@ -68,11 +68,11 @@ class TripsConfig:
     least: int = 1
 
     def built(self) -> FlowMechanism:
-        """The mechanism with its settings; raises `SettingError` if one is out of range."""
+        """Build the mechanism with its settings; raise `SettingError` if one is out of range."""
         return FLOW_MECHANISMS[self.mechanism].from_settings(self.settings)
 
     def all_built(self) -> list[FlowMechanism]:
-        """The mechanism, and the one beside it with its default settings and the same neighbours."""
+        """Build the mechanism, and the one beside it with its defaults but the same neighbours and conversion."""
         mechanisms = [self.built()]
         if self.beside != ALONE:
             other = FLOW_MECHANISMS[self.beside]
@@ -82,25 +82,25 @@ class TripsConfig:
         return mechanisms
 
     def budget(self) -> PureBudget | ApproxBudget:
-        """The budget of the mechanism."""
+        """Return the budget of the mechanism."""
         return self.budget_for(self.built())
 
     def budget_for(self, mechanism: FlowMechanism) -> PureBudget | ApproxBudget:
-        """What one of the mechanisms spends: with a delta exactly where it needs one."""
+        """Return the budget of one draw with a mechanism; it has a delta exactly where the mechanism needs one."""
         return ApproxBudget(self.epsilon, repr(self.delta)) if mechanism.needs_delta else PureBudget(self.epsilon)
 
     def same_draw(self, other: TripsConfig) -> bool:
-        """Whether both would draw from the same data in the same way; what is shown of it does not matter."""
+        """Return whether both configurations draw from the same data in the same way; what is shown of the release does not matter."""
         looks: dict[str, Any] = {"level": None, "shown": "", "top": 0, "least": 0}
         return replace(self, **looks) == replace(other, **looks)
 
     def back_to_overview(self) -> dict[str, Any]:
-        """What is forgotten when the mechanism or a setting changes: nothing, the levels are those of the regions."""
+        """Return parameters to reset when the mechanism or a setting changes: none, because the levels are those of the regions."""
         return {}
 
     @classmethod
     def readers(cls) -> dict[str, Reader]:
-        """How each parameter of a link is read."""
+        """Return the reader of each parameter of a link."""
         return {
             "mode": choice_reader(TEACH, CURATE),
             "sample": choice_reader(*FLOW_SAMPLES),
@@ -121,15 +121,15 @@ TRIPS = PageState(key="trips config", kind=TripsConfig, families=(TRIP_FAMILY,))
 
 @dataclass(frozen=True, kw_only=True)
 class TripsData:
-    """What is loaded: private trips, and what the page may say about them.
+    """Loaded trips: private counts, and what the page may say about them.
 
     Attributes:
         flows: the private trips.
-        digest: recognises the content; never shown.
-        marks: what the ledger recognises the data by; never shown.
-        title: for the screen.
+        digest: identifies the content; never shown.
+        marks: fingerprints by which the ledger recognises the data; never shown.
+        title: name of the data on screen.
         unit: what is counted, for example "commuters".
-        source: where they come from.
+        source: where the data come from.
     """
 
     flows: Flows
@@ -141,12 +141,12 @@ class TripsData:
 
     @property
     def private(self) -> Flows:
-        """The trips, by the name that they have for points and trips alike."""
+        """The trips, under the name that points and trips share."""
         return self.flows
 
     @property
     def bundled(self) -> bool:
-        """Whether they are a sample, which comes with the package and is public."""
+        """Whether the data are a sample, which comes with the package and is public."""
         return self.source.data.sample is not None
 
 
@@ -155,13 +155,13 @@ class TripsDrawn:
     """The last draw, kept until the next one.
 
     Attributes:
-        releases: one, or two that are compared.
-        titles: of their mechanisms.
-        data: what they were drawn from.
-        config: how.
-        seconds: server time of each.
-        number: counts draws in this session.
-        account: that paid for it in the ledger; None in Teach.
+        releases: one release, or two that are compared.
+        titles: titles of their mechanisms.
+        data: data that the releases were made from.
+        config: configuration of the draw.
+        seconds: seconds that each release took on the server.
+        number: number of the draw in this session, from 1 on.
+        account: name of the account in the ledger that paid; None in Teach.
     """
 
     releases: tuple[FlowRelease, ...]
@@ -174,7 +174,7 @@ class TripsDrawn:
 
 
 def drawn() -> TripsDrawn | None:
-    """The last draw of the present mode, None before the first."""
+    """Return the last draw of the present mode; None before the first."""
     return newest_result(f"trips drawn {TRIPS.config().mode}")  # type: ignore[no-any-return]
 
 
@@ -182,11 +182,11 @@ def draw(data: TripsData, purse: Funding | None = None) -> None:
     """Draw once per mechanism and keep the results. In Curate the ledger counts each draw before its noise is drawn.
 
     Args:
-        data: as loaded.
-        purse: what the draws are paid from, in Curate.
+        data: data as loaded.
+        purse: account that pays for the draws in Curate; None in Teach.
 
     Raises:
-        DpvizError: nothing more was drawn; what was drawn before is kept. The text says what is spent all the same.
+        DpvizError: a release failed and no further one was drawn; releases drawn before are kept. The text says what is spent all the same.
     """
     TRIPS.refuse_unpaid(purse)
     how, count = TRIPS.config(), st.session_state.get("trips draws", 0) + 1
@@ -202,7 +202,7 @@ def draw(data: TripsData, purse: Funding | None = None) -> None:
 
 
 def _with_one_more(made: TripsDrawn, mechanism: FlowMechanism, paying: tuple[Funding, SessionDraws] | None) -> TripsDrawn:
-    """What was drawn, with one mechanism's release more; a seeded one in Teach, where nothing is paid."""
+    """Return the draw with one mechanism's release added; in Teach, where nothing is paid, the release is a seeded simulation."""
     start, budget, account = time.perf_counter(), made.config.budget_for(mechanism), made.account
     if paying is None:
         release = mechanism.release(made.data.flows, budget, Entropy.seeded(made.number))
@@ -215,7 +215,7 @@ def _with_one_more(made: TripsDrawn, mechanism: FlowMechanism, paying: tuple[Fun
 
 
 def truths_of(what: TripsDrawn) -> tuple[FlowEvaluation, ...]:
-    """The comparisons with the truth, where the mode allows them: always in Teach, in Curate only once asked for; else none."""
+    """Return the comparisons of the releases with the truth; none unless `truth_allowed`."""
     if not truth_allowed(what.data, what.account):
         return ()
     key, drawn_so_far = f"trips evaluation {what.config.mode}", (what.number, len(what.releases))

@@ -1,4 +1,4 @@
-"""What stands under the maps of trips: errors by stage, one region, one pair, consistency, the receipt and the table."""
+"""The tabs under the maps of trips: errors by stage, one region, one pair, consistency, the receipt, the table and the matrix."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _errors(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
 
 
 def _region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMapSettings) -> None:
-    """Trips out of, into and within the chosen region."""
+    """Show trips out of, into and within the chosen region."""
     if view.chosen is None:
         st.info("Click a region on the map, or choose one in the box above it.")
         return
@@ -103,7 +103,7 @@ def _region(what: TripsDrawn, truths: tuple[FlowEvaluation, ...], view: TripsMap
 
 
 def _totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation | None) -> pd.DataFrame:
-    """Leaving, arriving and staying, with their intervals, and the truth where it may be seen."""
+    """Return the trips that leave, arrive or stay as a table, with their intervals, and true numbers if `truth` is given."""
     asked = (
         ("leaving or staying", ident, LEVEL_ZERO, (level, 0)),
         ("arriving or staying", LEVEL_ZERO, ident, (0, level)),
@@ -124,13 +124,13 @@ def _totals(release: FlowRelease, ident: str, level: int, truth: FlowEvaluation 
 
 
 def _known(release: FlowRelease, origin: str, destination: str, levels: tuple[int, int]) -> bool:
-    """Whether both regions exist: destinations may have a hierarchy of their own."""
+    """Return whether both regions exist; destinations may have a hierarchy of their own."""
     found = release.tree.origins.find([origin], levels[0])[0], release.tree.destinations.find([destination], levels[1])[0]
     return bool(min(found) >= 0)
 
 
 def _pair(what: TripsDrawn, truths: tuple[FlowEvaluation, ...]) -> None:
-    """The released answer for any pair of regions at any two levels; a click on an arc fills it in."""
+    """Show the released answer for any pair of regions at any two levels; a click on an arc fills the pair in."""
     tree = what.releases[0].tree
     left, right = st.columns(2)
     a, u = _choose(left, "From", tree.origins)
@@ -162,7 +162,7 @@ def ask_for_pair(regions: Regions, level: int, origin: object, destination: obje
 
 
 def _choose(column: Any, title: str, regions: Regions) -> tuple[int, int | None]:
-    """A level and a region of it."""
+    """Ask for a level and a region of it; return the level and the region's index."""
     names = (LEVEL_ZERO, *regions.levels)
     slot = f"pair {title} level"
     if st.session_state.get(slot) not in names:
@@ -179,7 +179,7 @@ def _choose(column: Any, title: str, regions: Regions) -> tuple[int, int | None]
 
 
 def _consistency(what: TripsDrawn) -> None:
-    """Whether each stage adds up to the one above: shown, not claimed."""
+    """Show whether each stage adds up to the stage above it, as checked on the released numbers."""
     for place, (release, column) in enumerate(zip(what.releases, st.columns(len(what.releases)), strict=True)):
         with column:
             _heading(what, place)

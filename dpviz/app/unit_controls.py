@@ -19,13 +19,13 @@ MOST_PER_PERSON = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class UnitQuestion:
-    """The question whom a file's rows stand for.
+    """The question whom the release of a file protects, with what its widgets need.
 
     Attributes:
         each: what a row is: "record" or "trip".
-        columns: that may say whose it is; none of a wide matrix.
-        key: what the keys of its widgets end with: the mode and the file.
-        private: in Curate; in Teach, where data are public, each row is its own person unless something else is chosen.
+        columns: columns that may say whose row it is; empty for a wide matrix.
+        key: ending of the keys of its widgets: the mode and the file.
+        private: True in Curate; in Teach, where data are public, each row is its own person unless something else is chosen.
     """
 
     each: str
@@ -34,7 +34,7 @@ class UnitQuestion:
     private: bool
 
     def titles(self) -> dict[str, str]:
-        """The answers, each as it is shown."""
+        """Return the possible answers by key, each with the text that is shown."""
         each, answers = self.each, {}
         if self.columns:
             answers[PERSON] = f"Each person: a column says whose {each} a row is"
@@ -47,7 +47,7 @@ def unit_controls(question: UnitQuestion) -> dict[str, Any] | None:
     """Ask whom to protect.
 
     Returns:
-        Options of the count: person, contributions, distinct, exactly, as far as they were chosen; None while something is missing.
+        Options of the count, as far as they were chosen: person, contributions, distinct, exactly. None while an answer is missing.
     """
     titles, key, each = question.titles(), question.key, question.each
     answers = list(titles)
@@ -73,7 +73,7 @@ def unit_controls(question: UnitQuestion) -> dict[str, Any] | None:
 
 
 def _most(question: UnitQuestion, *, enforced: bool) -> int | None:
-    """The most records of one person; None until it is typed and fits."""
+    """Ask for the most records of one person; return None until a number is typed that fits."""
     label, key = f"{question.each.capitalize()}s per person, at most", f"contributions {question.key}"
     kept = f"{question.each.capitalize()}s beyond it are left out, chosen at random."
     most = st.number_input(
@@ -88,7 +88,7 @@ def _most(question: UnitQuestion, *, enforced: bool) -> int | None:
 
 
 def _further(question: UnitQuestion, most: int, *, enforced: bool) -> dict[str, Any]:
-    """How a person's records count."""
+    """Ask how a person's records count."""
     options: dict[str, Any] = {}
     if enforced:
         once = "However many {0}s a person has {1}, they count one; at most that many {2} are kept."
@@ -103,11 +103,11 @@ def _further(question: UnitQuestion, most: int, *, enforced: bool) -> dict[str, 
 
 
 def show_repeated(data: IdentifiedData, columns: Sequence[RepeatedColumn] | None, each: str) -> None:
-    """Show the curator which columns look like ids where each row counts as a person; noted first, for that is a look at the data.
+    """Show the curator which columns look like ids, if each row counts as a person. The look at the data is recorded first.
 
     Args:
-        data: as loaded.
-        columns: whose values repeat; None if no column's content was looked at.
+        data: data as loaded.
+        columns: columns whose values repeat; None if no column's content was looked at.
         each: what a row is.
     """
     if columns is None:

@@ -1,4 +1,4 @@
-"""What pages say of budgets and releases: amounts, the verdict, and the receipt with its small print."""
+"""Texts on budgets and releases that pages share: amounts, the verdict, and the receipt with its small print."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHOSEN_BEFOREHAND = "It holds for what was chosen without a look at the counts, 
 
 
 def budget_text(epsilon: Fraction | float, delta: Fraction | float = 0) -> str:
-    """A budget as it is written on screen; delta only where there is one.
+    """Return a budget as it is written on screen; delta only where there is one.
 
     >>> budget_text(Fraction(1, 2)), budget_text(0.5, 1e-6)
     ('ε 0.5', 'ε 0.5, δ 1e-6')
@@ -35,7 +35,7 @@ def budget_text(epsilon: Fraction | float, delta: Fraction | float = 0) -> str:
 
 
 def amount_text(amount: Amount) -> str:
-    """An amount of the ledger as it is written on screen.
+    """Return an amount of the ledger as it is written on screen.
 
     >>> amount_text({"rho": Fraction(1, 8)}), amount_text({"epsilon": Fraction(1), "delta": Fraction(0)})
     ('ρ 0.125', 'ε 1')
@@ -44,7 +44,7 @@ def amount_text(amount: Amount) -> str:
 
 
 def budget_words(budget: Budget) -> str:
-    """A budget of any kind as it is written on screen."""
+    """Return a budget of any kind as it is written on screen."""
     return amount_text(amount_of(budget))
 
 
@@ -52,9 +52,9 @@ def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None],
     """Show what was spent on what.
 
     Args:
-        receipt: of the release.
+        receipt: receipt of the release.
         column: title of the column of levels or stages.
-        name_of: the name of a step's level in that column.
+        name_of: returns the name of a step's level in that column.
     """
     if not receipt.private:
         what = "The steps say only what its noise was made from." if receipt.steps else "Nothing has noise: every count is exact."
@@ -89,7 +89,7 @@ def receipt_table(receipt: Receipt, column: str, name_of: Callable[[int | None],
 
 
 def _sum_up(receipt: Receipt) -> str:
-    """How much was spent, of how much, and how it adds up."""
+    """Return sentences on how much was spent, of how much, and how it adds up."""
     delta, allowed = sum((step.delta for step in receipt.steps), Fraction(0)), getattr(receipt.total, "delta", 0)
     also = f", δ {float(delta):.3g} of {float(allowed):.3g}" if delta else ""
     exact = "exactly" if receipt.used == receipt.available and (not delta or delta == allowed) else "less than"
@@ -100,7 +100,7 @@ def _sum_up(receipt: Receipt) -> str:
 
 
 def small_print(receipt: Receipt, steps: Sequence[str], approximate: str | None, extra: Sequence[str]) -> None:
-    """What is protected, what is not, post-processing and notes; `extra` lines stand before the line on the spread."""
+    """Show what is protected, what is not, post-processing and notes; `extra` lines stand before the line on the spread."""
     bound = "" if receipt.contributions == 1 else f", at most {receipt.contributions:,} records each"
     lines = [
         f"**Protected**: {markdown(receipt.neighbours)} {markdown(receipt.unit)}{bound}."
@@ -116,11 +116,11 @@ def small_print(receipt: Receipt, steps: Sequence[str], approximate: str | None,
 
 
 def verdict_row(release: Release | FlowRelease, title: str = "") -> None:
-    """Say which levels are usable; nothing of references, which have no noise that could be judged.
+    """Show which levels of a release are usable. Nothing is shown of references, which have no noise that could be judged.
 
     Args:
-        release: that is shown.
-        title: of its mechanism, where several releases stand side by side.
+        release: the release that is shown.
+        title: title of its mechanism, if several releases stand side by side.
     """
     if not release.receipt.private:
         return
@@ -129,6 +129,6 @@ def verdict_row(release: Release | FlowRelease, title: str = "") -> None:
 
 
 def show_verdict(headline: str, detail: str, rule: str, title: str = "") -> None:
-    """The sentences of a verdict, the rule behind a question mark."""
+    """Show the sentences of a verdict, with its rule behind a question mark."""
     name = f"{markdown(title)}: " if title else ""
     st.markdown(f"{name}**{markdown(headline)}** {markdown(detail)}", help=markdown(rule))

@@ -16,9 +16,9 @@ from dpviz.view.colors import ACCENT
 HEIGHT = 330
 AMBER, RED, GREEN = "#c67f00", "#d55e00", "#009e73"
 COLORS = (ACCENT, AMBER, GREEN, GREY)
-"""Of series in their order: each at least three times as light or dark as the page, in both themes."""
+"""Colours of series, in order. Each has a contrast of at least 3 to 1 with the page, in both themes."""
 _PHONE, _LETTER, _SYMBOL = 290, 6.3, 40
-"""Pixels: room for a legend on a phone, a letter of it, and a symbol with the gaps around it."""
+"""Widths in pixels: of a legend on a phone, of a letter in it, and of a symbol with the gaps around it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,17 +26,17 @@ class Look:
     """How a chart of curves looks.
 
     Attributes:
-        title: of the chart.
-        x: title of the axis along.
-        y: title of the axis upwards.
+        title: title of the chart.
+        x: title of the horizontal axis.
+        y: title of the vertical axis.
         order: names of the series, as in the legend.
-        colors: one per series.
-        log_x: logarithmic, base 2, with a tick per value.
-        log_y: logarithmic.
-        top: upper end of the axis upwards; fitting if None.
-        step: drawn as steps, for whole numbers.
-        height: of the whole chart, in pixels.
-        description: what the alternative text adds.
+        colors: one colour per series.
+        log_x: make the horizontal axis logarithmic (base 2), with a tick per value.
+        log_y: make the vertical axis logarithmic.
+        top: upper end of the vertical axis; None fits it to the data.
+        step: draw lines as steps, for whole numbers.
+        height: height of the whole chart, in pixels.
+        description: text that begins the alternative text; the series follow in words.
     """
 
     title: str
@@ -53,12 +53,12 @@ class Look:
 
 
 def curve_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None, under: Sequence[Any] = ()) -> alt.LayerChart:
-    """A line per series, and dots of the same colours.
+    """Draw a line per series, and dots of the same colours.
 
     Args:
         table: columns x, y, series.
         look: titles, series and scales.
-        dots: the same columns, for what was measured.
+        dots: columns x, y, series of what was measured.
         under: layers below the lines, with fields x and y of their own.
     """
     names = {"series": "line", "x": look.x, "y": look.y}
@@ -77,14 +77,14 @@ def curve_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = 
 
 
 def style_channel(channel: Any, field: str, order: Sequence[str], ways: Sequence[Any], symbol: str = "stroke") -> Any:
-    """A channel that gives each of a few names a look of its own; its legend shows dashes and has room on a phone.
+    """Return a channel that gives each of a few names a look of its own; its legend shows dashes and has room on a phone.
 
     Args:
-        channel: of Altair.
-        field: of the names.
+        channel: class of the Altair channel.
+        field: field that holds the names.
         order: the names.
-        ways: one per name.
-        symbol: of the legend: "stroke" for lines, else a shape.
+        ways: a colour, dash or shape per name.
+        symbol: symbol in the legend: "stroke" for lines, else a shape.
     """
     shown = legend(symbol)
     shown["columns"] = columns_for(order)
@@ -94,7 +94,7 @@ def style_channel(channel: Any, field: str, order: Sequence[str], ways: Sequence
 
 
 def columns_for(names: Sequence[str]) -> int:
-    """How many columns a legend may have on a phone.
+    """Return how many columns a legend may have on a phone.
 
     >>> columns_for(("home", "work")), columns_for(("your split", "uniform", "geometric", "leaf"))
     (2, 2)
@@ -106,7 +106,7 @@ def columns_for(names: Sequence[str]) -> int:
 
 
 def x_axis(look: Look, table: pd.DataFrame) -> Any:
-    """The axis along."""
+    """Return the horizontal axis."""
     if look.log_x:
         scale, axis = alt.Scale(type="log", base=2, nice=False), alt.Axis(format=FORMAT, values=sorted(set(table["x"])), labelOverlap=True)
     else:
@@ -115,7 +115,7 @@ def x_axis(look: Look, table: pd.DataFrame) -> Any:
 
 
 def y_axis(look: Look, field: str = "y", table: pd.DataFrame | None = None) -> Any:
-    """The axis upwards; a logarithmic one has ticks at 1, 2 and 5 over the range of `table`."""
+    """Return the vertical axis; a logarithmic one has ticks at 1, 2 and 5 over the range of `table`."""
     if look.log_y and table is not None:
         low, high = (math.floor(math.log10(end)) for end in (table[field].min(), table[field].max()))
         ticks = [step * 10.0**power for power in range(low, high + 1) for step in (1, 2, 5)]
@@ -127,7 +127,7 @@ def y_axis(look: Look, field: str = "y", table: pd.DataFrame | None = None) -> A
 
 
 def series_text(table: pd.DataFrame, most: int = 12) -> str:
-    """The series of a table in words, thinned out where they are long."""
+    """Describe the series of a table in words; a series of more than `most` points is thinned out."""
     parts = []
     for name, rows in table.groupby("series", sort=False):
         some = rows if len(rows) <= most else rows.iloc[:: -(-len(rows) // most)]
@@ -136,7 +136,7 @@ def series_text(table: pd.DataFrame, most: int = 12) -> str:
 
 
 def vertical_line(x: float, name: str, *, left: bool = False) -> Any:
-    """A dashed line from bottom to top with its name at the top, to the right of it or to the `left`."""
+    """Draw a dashed line from bottom to top with its name at the top, to the right of the line or to the `left`."""
     base = alt.Chart(pd.DataFrame({"x": [x], "what": [name]})).encode(x=alt.X(field="x", type="quantitative"))
     rule = base.mark_rule(color=GREY, strokeDash=[5, 4], strokeWidth=2, aria=False)
     text = base.mark_text(color=GREY, align="right" if left else "left", dx=-5 if left else 5, fontSize=11, aria=False)
@@ -144,7 +144,7 @@ def vertical_line(x: float, name: str, *, left: bool = False) -> Any:
 
 
 def level(y: float, name: str) -> Any:
-    """A dashed line from left to right with its name at the left."""
+    """Draw a dashed line from left to right with its name at the left."""
     base = alt.Chart(pd.DataFrame({"y": [y], "what": [name]})).encode(y=alt.Y(field="y", type="quantitative"))
     rule = base.mark_rule(color=GREY, strokeDash=[2, 3], strokeWidth=1.5, aria=False)
     text = base.mark_text(color=GREY, align="left", dy=-8, fontSize=11, aria=False)
@@ -152,19 +152,19 @@ def level(y: float, name: str) -> Any:
 
 
 def band(table: pd.DataFrame, color: str = GREY) -> Any:
-    """A shaded band between the columns low and high over x."""
+    """Draw a shaded band between the columns low and high over x."""
     area = alt.Chart(table).mark_area(color=color, opacity=0.22, aria=False)
     return area.encode(x=alt.X(field="x", type="quantitative"), y=alt.Y(field="low", type="quantitative"), y2=alt.Y2(field="high"))
 
 
 def step_chart(table: pd.DataFrame, look: Look, *, dots: pd.DataFrame | None = None, spread: bool = False) -> alt.LayerChart:
-    """A line per series over a few named steps, with dots for what was measured or bars for the spread of runs.
+    """Draw a line per series over a few named steps, with dots for what was measured or bars for the spread of runs.
 
     Args:
-        table: x (names in order), y, series; with `spread` also low and high.
+        table: columns x (names in order), y, series; with `spread` also low and high.
         look: titles and series.
-        dots: x, y, series.
-        spread: draw low to high.
+        dots: columns x, y, series of what was measured.
+        spread: draw a bar from low to high.
     """
     names = {"series": "line", "x": look.x, "y": look.y}
     channels: dict[str, Any] = {

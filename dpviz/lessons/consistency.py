@@ -99,18 +99,18 @@ class Consistency(Lesson):
 
 
 def _wrong(table: pd.DataFrame, name: str) -> int:
-    """How many counts differ from the sum of their parts'."""
+    """Count the parts whose count differs from the sum of their own parts."""
     return int((table.loc[table["series"] == name, "gap"].abs() > LARGEST_GAP).sum())
 
 
 def street_chart(table: pd.DataFrame, levels: Sequence[str], title: str, *, height: int = 260) -> alt.LayerChart:
-    """Nested parts of a street, one row per level, with their counts and what their own parts add up to.
+    """Draw the nested parts of a street, one row per level, with their counts and what their own parts add up to.
 
     Args:
-        table: level, west, east, count, gap, true.
-        levels: from the whole to the smallest parts.
-        title: of the chart.
-        height: of the whole chart, in pixels.
+        table: columns level, west, east, count, gap, true.
+        levels: names of the levels, from the whole to the smallest parts.
+        title: title of the chart.
+        height: height of the whole chart, in pixels.
     """
     rows = _with_positions(table, levels)
     names = {"level": "level", "count": "count", "true": "true", "gap": "own count minus the sum of its parts"}
@@ -137,7 +137,7 @@ def street_chart(table: pd.DataFrame, levels: Sequence[str], title: str, *, heig
 
 
 def _with_positions(table: pd.DataFrame, levels: Sequence[str]) -> pd.DataFrame:
-    """The parts with their places and texts."""
+    """Return the parts with the positions and texts of their boxes."""
     rows = table.assign(label=[_whole(count) for count in table["count"]], off=table["gap"].abs() > LARGEST_GAP)
     inner = rows["level"] != levels[-1]
     rows["parts"] = [f"parts {_whole(total)}" if has else "" for total, has in zip(rows["count"] - rows["gap"], inner, strict=True)]
@@ -147,7 +147,7 @@ def _with_positions(table: pd.DataFrame, levels: Sequence[str]) -> pd.DataFrame:
 
 
 def _whole(count: float) -> str:
-    """A count rounded, with a real minus sign.
+    """Round a count, and write it with a real minus sign.
 
     >>> _whole(-3.4), _whole(1200.0), _whole(-0.2)
     ('−3', '1,200', '0')
@@ -157,7 +157,7 @@ def _whole(count: float) -> str:
 
 @lru_cache(maxsize=1)
 def street_tree() -> Tree:
-    """The street's halves of halves, on a lattice as wide as the street is long."""
+    """Return the tree of the street's halves of halves, on a lattice as wide as the street is long."""
     levels = []
     for depth in range(HEIGHT + 1):
         edge = np.linspace(0, _SIDE, 2**depth + 1).astype(np.int64)
@@ -168,7 +168,7 @@ def street_tree() -> Tree:
 
 
 def true_counts() -> NDArray[np.int64]:
-    """(15,) people in every part, the street first."""
+    """Return (15,) numbers of people in every part, the street first."""
     parts = [np.array(STREET, np.int64)]
     while len(parts[0]) > 1:
         parts.insert(0, parts[0].reshape(-1, 2).sum(axis=1))
@@ -176,7 +176,7 @@ def true_counts() -> NDArray[np.int64]:
 
 
 def measure_street(split: str, epsilon: float, entropy: Entropy) -> tuple[Floats, Floats]:
-    """(15,) noisy counts, each level with its share of epsilon, and (15,) their variances."""
+    """Return (15,) noisy counts, each level measured with its share of epsilon, and (15,) their variances."""
     tree, true = street_tree(), true_counts()
     noisy, variance = np.empty(len(tree)), np.empty(len(tree))
     for depth, share in enumerate(PureBudget(epsilon).split(level_weights(split, HEIGHT, fan_out=2))):
@@ -187,11 +187,11 @@ def measure_street(split: str, epsilon: float, entropy: Entropy) -> tuple[Floats
 
 
 def street_counts(split: str, epsilon: float, draw: int) -> pd.DataFrame:
-    """Every part of the street before and after.
+    """Return every part of the street before and after least squares.
 
     Returns:
-        level, west, east, series (`BEFORE` or `AFTER`), count, true, and gap: its own count minus the sum of its two parts' (0 for
-        areas).
+        Columns level, west, east, series (`BEFORE` or `AFTER`), count, true, and gap: the part's count minus the sum of the counts of its
+        two parts (0 for areas).
     """
     tree = street_tree()
     noisy, variance = measure_street(split, epsilon, Entropy.seeded(draw))
@@ -205,7 +205,7 @@ def street_counts(split: str, epsilon: float, draw: int) -> pd.DataFrame:
 
 
 def gaps(tree: Tree, count: Floats) -> Floats:
-    """(n,) own count minus the sum of the children's; 0 for leaves."""
+    """Return (n,) counts of nodes minus the sums of their children's counts; 0 for leaves."""
     gap = np.zeros(len(tree))
     for depth in range(tree.height):
         gap[tree.at_depth(depth)] = count[tree.at_depth(depth)] - tree.sum_children(depth, count[tree.at_depth(depth + 1)])
@@ -213,7 +213,7 @@ def gaps(tree: Tree, count: Floats) -> Floats:
 
 
 def errors_by_level(split: str, epsilon: float, draw: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Typical error of a part, by level: in theory, and over `REPEATS` runs; columns level, series, error."""
+    """Return the typical error of a part by level, in theory and over `REPEATS` runs: two tables with columns level, series, error."""
     tree, true = street_tree(), true_counts()
     draws = [measure_street(split, epsilon, stream) for stream in Entropy.seeded(draw).spawn(REPEATS)]
     variance = draws[0][1]

@@ -31,18 +31,18 @@ _MOST_STEPS = 400
 
 
 def town_domain(order: int) -> Domain:
-    """A plain plane of unit cells."""
+    """Return a plain plane of 2**order x 2**order unit cells."""
     return Domain(bounds=(0.0, 0.0, float(1 << order), float(1 << order)), crs=None, order=order)
 
 
 @lru_cache(maxsize=8)
 def empty_town(order: int) -> PointCounts:
-    """A town without people. Noise does not depend on the data, so a release of this town shows the error of any release."""
+    """Return a town without people. Noise does not depend on the data, so a release of this town shows the error of any release."""
     return PointCounts.from_xy([], [], domain=town_domain(order))
 
 
 def squares(order: int, placement: str) -> dict[int, Floats]:
-    """(q, 4) squares by their number of cells, with sides 1, 2, 4 ...; either aligned to blocks of a quadtree (`ALIGNED`) or `ANYWHERE`."""
+    """Return (q, 4) squares with sides 1, 2, 4 ..., by number of cells: aligned to blocks of a quadtree (`ALIGNED`) or `ANYWHERE`."""
     found = {}
     for side in (1 << step for step in range(order + 1)):
         if placement == ANYWHERE:
@@ -54,13 +54,13 @@ def squares(order: int, placement: str) -> dict[int, Floats]:
 
 
 def stated_errors(release: Release, order: int, placement: str) -> pd.DataFrame:
-    """Typical error (root mean square over squares of a size) by theory: cells and error, in people."""
+    """Return the typical error by theory (root mean square over the squares of a size), in people: columns cells, error."""
     rows = [(cells, math.sqrt((release.answer(boxes, spread=True)[1] ** 2).mean())) for cells, boxes in squares(order, placement).items()]
     return pd.DataFrame(rows, columns=["cells", "error"])
 
 
 def measured_errors(releases: Sequence[Release], order: int, placement: str) -> pd.DataFrame:
-    """The same, measured on releases of `empty_town`, whose answers are their errors."""
+    """Return the typical error measured on releases of `empty_town`, whose answers are their errors: columns cells, error (people)."""
     rows = [
         (cells, math.sqrt(np.mean([(each.answer(boxes) ** 2).mean() for each in releases])))
         for cells, boxes in squares(order, placement).items()
@@ -69,7 +69,7 @@ def measured_errors(releases: Sequence[Release], order: int, placement: str) -> 
 
 
 def flat_and_tree(order: int, epsilon: float, draw: int) -> dict[str, Release]:
-    """Releases of `empty_town` with the same epsilon: noise on every cell, and a geometric quadtree."""
+    """Release `empty_town` twice with the same epsilon: with noise on every cell, and as a geometric quadtree."""
     first, second = Entropy.seeded(draw).spawn(2)
     budget = PureBudget(epsilon)
     flat = Identity(order=order).release(empty_town(order), budget, first)
@@ -77,10 +77,10 @@ def flat_and_tree(order: int, epsilon: float, draw: int) -> dict[str, Release]:
 
 
 def running_errors(releases: dict[str, Release], order: int, epsilon: float) -> pd.DataFrame:
-    """Error of the sum of the first n cells along a Hilbert curve through the town.
+    """Return the error of the sum of the first n cells along a Hilbert curve through the town.
 
     Returns:
-        cells (n), error, series, and low and high: 95 % of flat noise, by the normal limit of sums of n.
+        Columns cells (n), error, series, and low and high: the range of 95 % of sums of flat noise, by the normal limit of sums of n.
     """
     row, column = (part.ravel() for part in np.indices((1 << order, 1 << order)))
     walk = np.argsort(hilbert(column, row, order))
@@ -94,7 +94,7 @@ def running_errors(releases: dict[str, Release], order: int, epsilon: float) -> 
 
 
 def with_leaf_share(shares: Sequence[float]) -> tuple[float, ...]:
-    """Shares in which the last level has at least 1 %: below the deepest measured level a tree knows nothing."""
+    """Scale shares to a total of 1, with at least 1 % for the last level: a tree knows nothing below the deepest level it measures."""
     total, last = sum(shares), shares[-1] / sum(shares)
     if last >= SMALLEST_LEAF_SHARE:
         return tuple(share / total for share in shares)
@@ -103,7 +103,7 @@ def with_leaf_share(shares: Sequence[float]) -> tuple[float, ...]:
 
 
 def split_tree(shares: Sequence[float], *, least_squares: bool) -> Quadtree:
-    """The quadtree whose levels get these shares, root first."""
+    """Return the quadtree whose levels get these shares, root first."""
     total = sum(shares)
     weights = tuple(float(round(1e9 * share / total)) for share in shares)
     return Quadtree(height=len(shares) - 1, split="custom", weights=weights, least_squares=least_squares)
@@ -111,14 +111,14 @@ def split_tree(shares: Sequence[float], *, least_squares: bool) -> Quadtree:
 
 @lru_cache(maxsize=64)
 def split_theory(shares: tuple[float, ...], epsilon: float, least_squares: bool, placement: str) -> pd.DataFrame:
-    """`stated_errors` of a tree with these shares; the spread does not depend on the noise that is drawn."""
+    """Return `stated_errors` of a tree with these shares; the spread does not depend on the noise that is drawn."""
     order = len(shares) - 1
     release = split_tree(shares, least_squares=least_squares).release(empty_town(order), PureBudget(epsilon), Entropy.seeded(0))
     return stated_errors(release, order, placement)
 
 
 def split_draws(shares: tuple[float, ...], epsilon: float, how: dict[str, Any], draw: int, repeats: int) -> pd.DataFrame:
-    """`measured_errors` of `repeats` releases; `how` has least_squares and placement."""
+    """Return `measured_errors` of `repeats` releases; `how` has the keys least_squares and placement."""
     order, tree = len(shares) - 1, split_tree(shares, least_squares=how["least_squares"])
     streams = Entropy.seeded(draw).spawn(repeats)
     releases = [tree.release(empty_town(order), PureBudget(epsilon), stream) for stream in streams]

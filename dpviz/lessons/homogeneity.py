@@ -1,4 +1,4 @@
-"""Lesson: how even both sides of a split are, and where HTF's private choice of it falls over many runs."""
+"""Lesson: how even both sides of a split are, and where HTF's private choices of a split fall over many runs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Homogeneity(Lesson):
 
 
 def curve_axis(across: bool) -> str:
-    """The title of the axis that a line's position is read from."""
+    """Return the title of the axis of a line's position."""
     return f"{'x' if across else 'y'} of the line"
 
 
@@ -104,12 +104,12 @@ def _map(lesson: Homogeneity, curve: ObjectiveCurve) -> object:
 
 
 def unevenness_chart(curve: ObjectiveCurve, where: str, *, height: int = 380) -> alt.LayerChart:
-    """How unevenly both parts are filled, by where the line is; the band is one standard deviation of the choice's noise.
+    """Draw how unevenly both parts are filled, by the position of the line, with a band of one standard deviation of the choice's noise.
 
     Args:
-        curve: of a made-up town.
-        where: title of the axis along.
-        height: of the whole chart, in pixels.
+        curve: split objective of a made-up town.
+        where: title of the horizontal axis.
+        height: height of the whole chart, in pixels.
     """
     names = {"kind": "mark", "x": where, "y": "unevenness (people)"}
     rows = pd.DataFrame({"x": curve.lines, "y": curve.objective, "kind": "any line"})
@@ -138,12 +138,12 @@ def _kinds() -> dict[str, Any]:
 
 
 def chosen(table: pd.DataFrame, where: str, *, height: int = 220) -> alt.LayerChart:
-    """How often each line was chosen.
+    """Draw how often each line was chosen.
 
     Args:
-        table: place, times (percent).
-        where: title of the axis.
-        height: of the whole chart, in pixels.
+        table: columns place (coordinate of the line), times (percent of the runs).
+        where: title of the horizontal axis.
+        height: height of the whole chart, in pixels.
     """
     names = {"place": where, "times": "chosen (%)"}
     rows = table.assign(place=table["place"].astype(int).astype(str))
@@ -158,10 +158,10 @@ def chosen(table: pd.DataFrame, where: str, *, height: int = 220) -> alt.LayerCh
 
 
 def chosen_lines(points: PointCounts, epsilon: float, draw: int, *, across: bool) -> pd.DataFrame:
-    """How often each line is chosen by HTF's default (permute-and-flip over evenly spaced lines) in `REPEATS` runs.
+    """Count how often HTF's default (permute-and-flip over evenly spaced lines) chooses each line in `REPEATS` runs.
 
     Returns:
-        place (coordinate of the line), times (percent of the runs).
+        Columns place (coordinate of the line), times (percent of the runs).
     """
     side = points.domain.side
     tried, valid = candidates(np.zeros(1, np.int64), np.full(1, side), FORM.lines, FORM.inner)
@@ -175,7 +175,7 @@ def chosen_lines(points: PointCounts, epsilon: float, draw: int, *, across: bool
 
 
 def near_best(curve: ObjectiveCurve, chosen: pd.DataFrame) -> float:
-    """Percent of runs whose line is at least half as good as the best tried line, against not splitting at all."""
+    """Return the percentage of runs whose line gains, over no split, at least half of what the best tried line gains."""
     gain = curve.unsplit - curve.tried_objective
     places = curve.tried[gain >= gain.max() / 2]
     return float(chosen.loc[chosen["place"].isin(places.tolist()), "times"].sum())

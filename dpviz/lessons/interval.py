@@ -1,4 +1,4 @@
-"""Lesson: a hundred releases of one town, each with the interval that it states for one area; how many contain the true count."""
+"""Lesson: a hundred releases of one town state an interval for the count of one area each; how many contain the true count."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ class Interval(Lesson):
 
 
 def interval_chart(table: pd.DataFrame, truth: float, kinds: Sequence[str], *, height: int = 380) -> alt.LayerChart:
-    """Intervals side by side, coloured by whether they contain the true count.
+    """Draw intervals side by side, coloured by whether they contain the true count.
 
     Args:
-        table: release, estimate, low, high, series (one of `kinds`).
+        table: columns release, estimate, low, high, series (one of `kinds`).
         truth: the true count.
-        kinds: containing it, missing it.
-        height: of the whole chart, in pixels.
+        kinds: names of the intervals that contain the true count, and of those that miss it.
+        height: height of the whole chart, in pixels.
     """
     names = {"release": "release", "estimate": "estimate", "low": "from", "high": "to", "series": "interval"}
     x = alt.X(
@@ -121,10 +121,10 @@ class Intervals:
     """A hundred intervals for one area.
 
     Attributes:
-        table: release (1 ...), estimate, low, high, and series: `CONTAINS` or `MISSES`.
+        table: columns release (1 ...), estimate, low, high, and series: `CONTAINS` or `MISSES`.
         truth: people in the area.
         bias: what the assumption of even partitions adds to every estimate.
-        stddev: of the noise, as stated.
+        stddev: standard deviation of the noise, as the release states it.
     """
 
     table: pd.DataFrame
@@ -134,7 +134,7 @@ class Intervals:
 
     @property
     def containing(self) -> int:
-        """How many contain the true count."""
+        """The number of intervals that contain the true count."""
         return int((self.table["series"] == CONTAINS).sum())
 
 
@@ -144,9 +144,9 @@ def intervals(area: str, epsilon: float, height: int, draw: int) -> Intervals:
 
     Args:
         area: one of `AREAS`.
-        epsilon: of each release.
-        height: of the quadtree; partitions are 64 / 2**height cells wide.
-        draw: seed.
+        epsilon: epsilon of each release.
+        height: height of the quadtree; partitions are 64 / 2**height cells wide.
+        draw: seed of the noise.
     """
     points, box, tree = town(ORDER, PEOPLE, TWO), [AREAS[area]], Quadtree(height=height)
     releases = [tree.release(points, PureBudget(epsilon), stream) for stream in Entropy.seeded(draw).spawn(REPEATS)]
@@ -161,7 +161,7 @@ def intervals(area: str, epsilon: float, height: int, draw: int) -> Intervals:
 
 
 def noiseless_answer(area: str, height: int) -> float:
-    """The answer without noise: true counts of the partitions, each taken as evenly filled; what all estimates average to."""
+    """Return the answer without noise, which is the mean of all estimates: true counts of partitions, each taken as evenly filled."""
     points = town(ORDER, PEOPLE, TWO)
     width = points.domain.side >> height
     west, south, east, north = AREAS[area]
@@ -173,6 +173,6 @@ def noiseless_answer(area: str, height: int) -> float:
 
 
 def expected_range() -> tuple[int, int]:
-    """How many of the hundred contain the truth in 19 of 20 such experiments, if each does so with probability 0.95 exactly."""
+    """Return the least and most intervals that contain the truth in 19 of 20 such experiments, if each does with probability 0.95."""
     low, high = stats.binom.interval(0.95, REPEATS, 0.95)
     return int(low), int(high)

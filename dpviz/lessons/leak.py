@@ -1,4 +1,4 @@
-"""Lesson: an attacker who knows everybody but one, and sees only where a kd-tree was split; exact splits reveal the one."""
+"""Lesson: an attacker knows everybody but one person, and sees only where a kd-tree was split; exact splits reveal that person."""
 
 from __future__ import annotations
 
@@ -110,24 +110,24 @@ class Cut:
 
 @lru_cache(maxsize=1)
 def people() -> tuple[Integers, Integers]:
-    """(PEOPLE,) columns and rows of the town's residents."""
+    """Return (PEOPLE,) columns and (PEOPLE,) rows of the town's residents."""
     return town_cells(ORDER, PEOPLE, TWO)
 
 
 @lru_cache(maxsize=8)
 def exact_release(height: int) -> Release:
-    """The tree at exact medians; its counts are not used. NOT PRIVATE."""
+    """Release the tree at exact medians; its counts are not used. NOT PRIVATE."""
     return ExactKdtree(height=height).release(count_residents(*people(), ORDER), PureBudget(1), Entropy.seeded(0))
 
 
 def private_release(height: int, epsilon: float, draw: int) -> Release:
-    """The private tree whose splits spend `epsilon`; as much again goes to counts, which are not used."""
+    """Release the private tree whose splits spend `epsilon`. Its counts, which are not used, spend as much again."""
     mechanism = Kdtree(height=height, median_share=_HALF)
     return mechanism.release(count_residents(*people(), ORDER), PureBudget(2 * epsilon), Entropy.seeded(draw))
 
 
 def published_cuts(tree: Tree) -> Iterator[Cut]:
-    """The lines of a tree of fan-out 4 whose nodes are halved twice; nodes with fewer parts are left out, which helps no attacker."""
+    """Yield the lines of a tree of fan-out 4 whose nodes are halved twice. Nodes with fewer parts are left out, which helps no attacker."""
     for node in np.flatnonzero(tree.children == 4):
         rectangle = tuple(tree.rectangles(np.array([node]))[0].tolist())
         first = int(tree.first_child[node])
@@ -149,14 +149,14 @@ def _cut(rectangle: tuple[int, ...], halves: Sequence[tuple[int, ...]], level: i
 
 
 def attack(release: Release, person: int, epsilon: float | None) -> Floats:
-    """What the attacker believes about one person's cell.
+    """Compute what the attacker believes about one person's cell.
 
-    Every cell is as likely as any other beforehand. For each line, the probability that it falls there is known for every cell that the
-    person may be in; a cell's probability is the product over all lines. Nothing but the lines is used.
+    Beforehand, every cell is as likely as any other. For each cell that the person may be in, the attacker knows the probability of each
+    published line; the belief in a cell is in proportion to the product over all lines. Nothing but the lines is used.
 
     Args:
-        release: of all people; only its tree is used.
-        person: the one that the attacker does not know; all others are known.
+        release: release of all people; only its tree is used.
+        person: index of the person whom the attacker does not know; all others are known.
         epsilon: what all splits together spent; None for exact medians.
 
     Returns:
@@ -175,12 +175,12 @@ def attack(release: Release, person: int, epsilon: float | None) -> Floats:
 
 
 def line_probabilities(cut: Cut, column: Integers, row: Integers, rate: float | None) -> tuple[Floats, float]:
-    """Logarithms of the probability of a published line: (w,) if the person is in each column (or row) of the node, and if outside it.
+    """Return log-probabilities of a published line: (w,) for the person in each column (or row) of the node, and one for outside it.
 
     Args:
         cut: the line and its node.
-        column: (n,) of the known people.
-        row: (n,) likewise.
+        column: (n,) columns of the known people.
+        row: (n,) rows of the known people.
         rate: epsilon of this level of splits; None for exact medians.
     """
     west, south, east, north = cut.rectangle
@@ -198,7 +198,7 @@ def line_probabilities(cut: Cut, column: Integers, row: Integers, rate: float | 
 
 
 def _exact_lines(counts: Integers) -> Integers:
-    """(k,) exact medians of (k, w) people per column or row."""
+    """Return (k,) exact medians of (k, w) people per column or row."""
     node, position = np.nonzero(counts)
     width = np.full(len(counts), counts.shape[1])
     start = np.concatenate([[0], np.cumsum((counts > 0).sum(axis=1))])
@@ -206,7 +206,7 @@ def _exact_lines(counts: Integers) -> Integers:
 
 
 def summarize_attack(belief: Floats, person: int) -> dict[str, float]:
-    """The result of an attack: cells still possible, belief in the true cell, the largest belief, and whether that is the true cell."""
+    """Return the number of cells still possible, the belief in the true cell, the largest belief, and whether the true cell has it."""
     column, row = people()
     true = float(belief[row[person], column[person]])
     largest = float(belief.max())
@@ -214,5 +214,5 @@ def summarize_attack(belief: Floats, person: int) -> dict[str, float]:
 
 
 def known_people(height: int) -> tuple[int, int]:
-    """How many people the exact tree reveals to one cell, and to at most four cells. Computed once; a test checks the numbers."""
+    """Return how many people the exact tree reveals down to one cell, and down to at most four. A test checks the stored numbers."""
     return _KNOWN_PEOPLE[height]

@@ -1,4 +1,4 @@
-"""What every lesson of the Learn page is: settings that a link can carry, a text, and a function from the settings to figures."""
+"""Base of the lessons of the Learn page: settings that a link can carry, texts, and a function from the settings to figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpviz.mechanisms.base import Rule, Settings, setting
 EPSILONS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 MOST_DRAWS = 999
 SAME_SHARE = 1e-4
-"""Shares that differ by less are one: a link rounds them."""
+"""Shares that differ by less count as equal, because a link rounds shares."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +29,9 @@ class Shown:
 
     Attributes:
         rows: rows of Altair charts; on a narrow screen all stand one above the other.
-        figures: at most four.
+        figures: at most four numbers.
         note: what to notice, in a line or two.
-        source: of what is quoted, empty if nothing is.
+        source: source of what is quoted; empty if nothing is quoted.
     """
 
     rows: tuple[tuple[Any, ...], ...]
@@ -50,10 +50,10 @@ class ShareBar:
     """How a setting with several shares is chosen: by a preset, by dragging a bar, or by typing each share.
 
     Attributes:
-        setting: its name.
-        caption: what the shares are of.
+        setting: name of the setting.
+        caption: text above the bar, which says what is shared.
         parts: a name per share.
-        presets: shares by name.
+        presets: shares by name of the preset.
         presets_help: a sentence on the presets.
     """
 
@@ -64,7 +64,7 @@ class ShareBar:
     presets_help: str
 
     def preset_of(self, shares: Sequence[float]) -> str | None:
-        """The name of the preset with these shares up to their sum; None if there is none."""
+        """Return the name of the preset whose shares have the same proportions; None if there is none."""
         return next((name for name, preset in self.presets.items() if _same_split(preset, shares)), None)
 
 
@@ -102,20 +102,20 @@ class Lesson(Settings):
     share_bar: ClassVar[ShareBar | None] = None
 
     def show(self) -> Shown:
-        """Compute the figures for these settings; the same settings always give the same ones."""
+        """Compute the figures for these settings; the same settings always give the same figures."""
         raise NotImplementedError
 
     @classmethod
     def readers(cls) -> dict[str, Callable[[str], Any]]:
-        """How each parameter of a link is read; ranges are checked when the lesson is made."""
+        """Return the reader of each parameter of a link; ranges are checked when the lesson is made."""
         return {rule.name: _reader(rule) for rule in cls.rules()}
 
     def built(self) -> Self:
-        """The lesson itself: its settings were checked on creation. Readers of links call this on whatever they read."""
+        """Return the lesson itself, whose settings were checked on creation. Readers of links call this on whatever they read."""
         return self
 
     def to_query(self) -> dict[str, str]:
-        """Parameters of a link; defaults are left out."""
+        """Return the parameters of a link; defaults are left out."""
         values = self.chosen()
         return {rule.name: _text(values[rule.name]) for rule in self.rules() if values[rule.name] != rule.default}
 

@@ -1,4 +1,4 @@
-"""Maps, matrices and tables of the Learn page as plain charts: cells with outlines, one split, a family of counts."""
+"""Maps of the Learn page as plain charts: filled cells, outlines of partitions, and marks."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _FAINTEST = 0.04
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """What is filled in a map.
+    """The filled cells of a map, and how they are shown.
 
     Attributes:
         table: columns x, y, x2, y2 (edges) and value.
-        title: of the map.
-        value: title of the value with its unit.
+        title: title of the map.
+        value: title of the value, with its unit.
         low: the value drawn faintest; on a logarithmic scale if it is above 0.
         high: the value drawn strongest.
         description: alternative text.
-        height: of the whole chart, in pixels.
+        height: height of the whole chart, in pixels.
     """
 
     table: pd.DataFrame
@@ -44,10 +44,10 @@ class Cells:
 def cell_map(
     cells: Cells, *, marks: pd.DataFrame | None = None, outlines: pd.DataFrame | None = None, strong: bool = False
 ) -> alt.LayerChart:
-    """Cells whose strength of colour is their value, with outlines of partitions and marked places.
+    """Draw cells whose strength of colour is their value, with outlines of partitions and marks.
 
     Args:
-        cells: what is filled.
+        cells: the filled cells.
         marks: columns x, y, what (a name) and shape (a Vega symbol or "dot" for small grey dots).
         outlines: columns x, y, x2, y2 of partitions.
         strong: draw the outlines so that they stand out.
@@ -72,7 +72,7 @@ def cell_map(
 
 
 def _edges() -> dict[str, Any]:
-    """Places without axes: a map of a made-up town needs none."""
+    """Return channels of the edges of cells, without axes: a map of a made-up town needs none."""
     return {
         "x": alt.X(field="x", type="quantitative", axis=None, scale=alt.Scale(nice=False, zero=False)),
         "x2": alt.X2(field="x2"),
@@ -82,7 +82,7 @@ def _edges() -> dict[str, Any]:
 
 
 def _marks(marks: pd.DataFrame) -> list[Any]:
-    """Small dots, and named marks that stand out."""
+    """Return layers of small dots, and of named marks that stand out."""
     place = {key: channel for key, channel in _edges().items() if key in ("x", "y")}
     named = [alt.Tooltip(field="what", type="nominal", title="mark")]
     small, large = marks[marks["shape"] == "dot"], marks[marks["shape"] != "dot"]

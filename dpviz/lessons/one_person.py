@@ -88,12 +88,12 @@ def _note(noise: Noise, lesson: OnePerson) -> str:
 
 
 def distribution_chart(table: pd.DataFrame, seen: int, *, height: int = 330) -> alt.LayerChart:
-    """Probabilities of every released count with and without one person.
+    """Draw the probability of every released count, with and without one person.
 
     Args:
         table: columns x (released count), y (probability in percent), series (`OUT` or `IN`).
-        seen: the output in question.
-        height: of the whole chart, in pixels.
+        seen: the released count that the attacker sees.
+        height: height of the whole chart, in pixels.
     """
     look = Look(title="Which count is released?", x="released count", y="probability (%)", order=(OUT, IN), colors=COLORS)
     names = {"series": "data", "x": look.x, "y": look.y}
@@ -110,13 +110,13 @@ def distribution_chart(table: pd.DataFrame, seen: int, *, height: int = 330) -> 
 
 
 def belief_chart(table: pd.DataFrame, bounds: tuple[float, float, float], seen: int, *, height: int = 330) -> alt.LayerChart:
-    """What the attacker believes after each output, within the bounds of differential privacy.
+    """Draw what the attacker believes after each output, within the bounds of differential privacy.
 
     Args:
         table: columns x (released count), y (percent), low, high (the bounds in percent) and series, one name.
         bounds: the belief before, and the belief at `seen` and its upper bound, in percent.
-        seen: the output in question.
-        height: of the whole chart, in pixels.
+        seen: the released count that the attacker sees.
+        height: height of the whole chart, in pixels.
     """
     before, after, most = bounds
     name = str(table["series"].iloc[0])
@@ -147,7 +147,7 @@ class Noise:
 
     Attributes:
         kind: one of `NOISES`.
-        epsilon: of the guarantee; for Gaussian noise it holds with `DELTA`.
+        epsilon: epsilon of the guarantee; for Gaussian noise the guarantee is (epsilon, `DELTA`).
     """
 
     kind: str
@@ -160,11 +160,11 @@ class Noise:
 
     @property
     def width(self) -> float:
-        """About one standard deviation."""
+        """The standard deviation of the noise, approximately."""
         return math.sqrt(self.variance) if self.kind == GAUSSIAN else math.sqrt(2) / self.epsilon
 
     def probabilities(self, k: Integers) -> Floats:
-        """(n,) probabilities of noise k.
+        """Return (n,) probabilities that the noise is k.
 
         Source:
             Ghosh, Roughgarden, Sundararajan, STOC 2009; Canonne, Kamath, Steinke, NeurIPS 2020, Definition 1.
@@ -176,7 +176,7 @@ class Noise:
         return np.asarray(np.exp(-(k.astype(np.float64) ** 2) / (2 * self.variance)) / every.sum())
 
     def log_odds(self, seen: Integers, others: int = OTHERS) -> Floats:
-        """(n,) natural logarithm of P(seen | person in) / P(seen | person out): what seeing it adds to the log-odds."""
+        """Return (n,) natural logarithms of P(seen | person in) / P(seen | person out): what a seen count adds to the log-odds."""
         away = seen.astype(np.float64) - others
         if self.kind == LAPLACE:
             return np.asarray(self.epsilon * (np.abs(away) - np.abs(away - 1)))
@@ -189,13 +189,13 @@ def _gaussian_variance(epsilon: float) -> float:
 
 
 def shown_counts(noise: Noise, seen: int) -> Integers:
-    """(n,) released counts that are shown: four standard deviations to both sides, `seen` among them."""
+    """Return (n,) released counts to show: four standard deviations to both sides, `seen` among them."""
     reach = min(max(math.ceil(4 * noise.width), 6), _MOST_SHOWN)
     return np.arange(min(OTHERS - reach, seen - 2), max(OTHERS + 1 + reach, seen + 2) + 1)
 
 
 def posterior(prior: float, log_odds: Floats | float) -> Floats:
-    """(n,) probability after evidence that adds `log_odds` to the prior's log-odds: Bayes' theorem.
+    """Return (n,) probabilities after evidence that adds `log_odds` to the log-odds of `prior`, by Bayes' theorem.
 
     >>> round(float(posterior(0.5, math.log(3))), 6)
     0.75
@@ -204,11 +204,12 @@ def posterior(prior: float, log_odds: Floats | float) -> Floats:
 
 
 def bound_violation(noise: Noise) -> tuple[float, float]:
-    """By how much the bound e**epsilon is exceeded: 0 and 0 for Laplace noise.
+    """Compute by how much the bound e**epsilon is exceeded: 0 and 0 for Laplace noise.
 
     Returns:
-        The probability, if the person is in, of an output whose odds ratio is above e**epsilon; and the least delta with which
-        (epsilon, delta) holds: the sum of max(0, P(in) - e**epsilon P(out)), the same the other way round by symmetry.
+        First, the probability, if the person is in, of an output whose odds ratio is above e**epsilon. Second, the least delta with which
+        (epsilon, delta) holds: the sum over outputs of max(0, P(in) - e**epsilon P(out)), which by symmetry is the same with in and out
+        exchanged.
     """
     reach = math.ceil(_TAIL * noise.width) + 2
     seen = np.arange(OTHERS - reach, OTHERS + reach)

@@ -1,4 +1,4 @@
-"""Lesson: one person's home and work in many releases: what all of them together allow, and what an attacker finds."""
+"""Lesson: one person's home and work in many releases; what the releases together allow, and what an attacker finds."""
 
 from __future__ import annotations
 
@@ -115,18 +115,18 @@ class Attack:
 
     Attributes:
         home: (days + 1, SIDE, SIDE) probabilities of the home's cell [row, column], the prior first.
-        work: likewise of the place of work.
+        work: (days + 1, SIDE, SIDE) probabilities of the cell of the place of work.
     """
 
     home: Floats
     work: Floats
 
     def after(self, days: int) -> tuple[float, float]:
-        """Belief in the true home and in the true place of work."""
+        """Return the belief in the true home, and in the true place of work, after some days."""
         return float(self.home[days][HOME[1], HOME[0]]), float(self.work[days][WORK[1], WORK[0]])
 
     def first_sure(self, belief: float = 0.95) -> int | None:
-        """The first day from which home and work are both believed with at least `belief` to the end; None if there is none."""
+        """Return the first day from which home and work are both believed with at least `belief` to the end; None if there is none."""
         both = np.minimum(self.home[:, HOME[1], HOME[0]], self.work[:, WORK[1], WORK[0]])
         unsure = np.flatnonzero(both < belief)
         last = int(unsure[-1]) + 1 if unsure.size else 0
@@ -135,13 +135,14 @@ class Attack:
 
 @lru_cache(maxsize=16)
 def attack(epsilon: float, draw: int) -> Attack:
-    """A table of the nights and one of the noons is released on each of `MOST_DAYS` days, each with `epsilon` and fresh noise.
+    """Release a table of the nights and one of the noons on each of `MOST_DAYS` days, and compute what the attacker believes.
 
-    The other people stay where they are, and the attacker knows them; every cell is as likely beforehand.
+    Each table has fresh noise. The other people stay where they are, and the attacker knows their cells. Beforehand, every cell is equally
+    likely.
 
     Args:
-        epsilon: of each table.
-        draw: seed.
+        epsilon: epsilon of each table.
+        draw: seed of the noise.
     """
     nights, noons = Entropy.seeded(draw).spawn(2)
     return Attack(home=_follow(HOME, epsilon, nights, _SEED), work=_follow(WORK, epsilon, noons, _SEED + 1))
@@ -158,18 +159,18 @@ def _follow(cell: tuple[int, int], epsilon: float, entropy: Entropy, seed: int) 
 
 
 def log_odds(excess: Integers, epsilon: float) -> Floats:
-    """What a released count adds to the log-odds that the person is in a cell: epsilon up if it exceeds the others' number, else down.
+    """Return what a count adds to the log-odds that the person is in a cell: epsilon if it exceeds the others' number, else -epsilon.
 
     Args:
         excess: released counts minus the others' true numbers.
-        epsilon: of the discrete Laplace noise.
+        epsilon: epsilon of the discrete Laplace noise.
     """
     return np.asarray(epsilon * (np.abs(excess) - np.abs(excess - 1)), np.float64)
 
 
 @lru_cache(maxsize=32)
 def composed_epsilons(epsilon: float) -> pd.DataFrame:
-    """The epsilon that all releases together satisfy after each number of days: days, series (`BASIC`, `ZCDP`), epsilon.
+    """Return the epsilon of all releases together after each number of days: columns days, series (`BASIC`, `ZCDP`), epsilon.
 
     Source:
         Basic composition adds up epsilons. An epsilon-DP release is (epsilon**2 / 2)-zCDP, rhos add up (Bun, Steinke, TCC 2016,
@@ -183,6 +184,6 @@ def composed_epsilons(epsilon: float) -> pd.DataFrame:
 
 
 def composed_at(epsilon: float, days: int) -> tuple[float, float]:
-    """The same two numbers for one number of days."""
+    """Return the two epsilons of `composed_epsilons`, `BASIC` and `ZCDP`, for one number of days."""
     rho = PureBudget(epsilon).to_zcdp().rho * TABLES * days
     return TABLES * epsilon * days, float(ZcdpBudget(rho).to_approx(DELTA).epsilon)

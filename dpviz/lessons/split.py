@@ -65,7 +65,7 @@ class Split(Lesson):
     draw: int = draw_setting()
 
     def __post_init__(self) -> None:
-        """Shares are checked beyond their range: one per level, and something in them."""
+        """Check the shares beyond their range: one per level, and at least one greater than 0."""
         super().__post_init__()
         if len(self.levels) != HEIGHT + 1 or not sum(self.levels) > 0:
             raise SettingError(f"Shares must be {HEIGHT + 1} numbers from 0 to 1, one of them greater than 0.")

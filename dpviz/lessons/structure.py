@@ -106,19 +106,19 @@ def _map(lesson: Structure) -> object:
 
 @lru_cache(maxsize=4)
 def _questions(kind: str) -> tuple[Floats, Floats]:
-    """(q, 4) random rectangles and (q,) how many live in each."""
+    """Return (q, 4) random rectangles and (q,) numbers of people who live in each."""
     points = town(ORDER, PEOPLE, kind)
     boxes = random_rectangles(points.domain, QUESTIONS, _SEED)
     return boxes, true_answers(points, boxes).astype(np.float64)
 
 
 def release_town(kind: str, share: float, epsilon: float, entropy: Entropy) -> Release:
-    """One kd-tree of the town with a share of epsilon for its splits."""
+    """Release one kd-tree of the town, with a share of epsilon for its splits."""
     return Kdtree(height=HEIGHT, median_share=share).release(town(ORDER, PEOPLE, kind), PureBudget(epsilon), entropy)
 
 
 def errors(release: Release, kind: str) -> dict[str, float]:
-    """Root mean square error of the questions, and its two parts: the noise, and the assumption of even partitions."""
+    """Return the root mean square error of the queries, and its two parts: the noise, and the assumption of even partitions."""
     boxes, truth = _questions(kind)
     points = town(ORDER, PEOPLE, kind)
     even = replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(np.float64)).answer(boxes)
@@ -129,7 +129,7 @@ def errors(release: Release, kind: str) -> dict[str, float]:
 
 @lru_cache(maxsize=64)
 def errors_by_share(kind: str, epsilon: float, draw: int) -> pd.DataFrame:
-    """`errors` for all `SHARES`, over `REPEATS` runs: share (%), series, error (root mean square over runs)."""
+    """Return `errors` for all `SHARES`, over `REPEATS` runs: columns share (%), series, error (root mean square over runs)."""
     streams = iter(Entropy.seeded(draw).spawn(len(SHARES) * REPEATS))
     rows = [
         {"share": round(100 * share, 6), **errors(release_town(kind, share, epsilon, next(streams)), kind)}
@@ -144,7 +144,7 @@ def errors_by_share(kind: str, epsilon: float, draw: int) -> pd.DataFrame:
 
 @lru_cache(maxsize=64)
 def quadtree_error(kind: str, epsilon: float, draw: int) -> float:
-    """The error of a quadtree of the same height, whose splits are free."""
+    """Return the error of a quadtree of the same height, whose splits are free."""
     tree, points = Quadtree(height=HEIGHT), town(ORDER, PEOPLE, kind)
     runs = [errors(tree.release(points, PureBudget(epsilon), stream), kind)[TOTAL] for stream in Entropy.seeded(draw).spawn(REPEATS)]
     return float(np.sqrt(np.mean(np.square(runs))))

@@ -120,13 +120,13 @@ def _family(variance: float, draw: int) -> object:
 
 
 def pair_matrix(table: pd.DataFrame, title: str, description: str, *, height: int = 430) -> alt.LayerChart:
-    """Released trips of every pair, with the wrong ones about presence in colours and shapes of their own.
+    """Draw the released trips of every pair; false positives and false negatives have colours and shapes of their own.
 
     Args:
-        table: origin, destination, true, released, kind.
-        title: of the chart.
+        table: columns origin, destination, true, released, kind.
+        title: title of the chart.
         description: alternative text.
-        height: of the whole chart, in pixels.
+        height: height of the whole chart, in pixels.
     """
     names = {"origin": "from", "destination": "to", "released": "released", "true": "true", "kind": "presence"}
     looks: dict[str, Any] = {"labelOverlap": False, "labelFontSize": 9, "grid": False, "domain": False, "ticks": False}
@@ -152,13 +152,13 @@ def pair_matrix(table: pd.DataFrame, title: str, description: str, *, height: in
 
 
 def family_table(table: pd.DataFrame, order: Sequence[str], title: str, *, height: int = 250) -> alt.LayerChart:
-    """A row per version and a column per child, with a sum; what is wrong about presence has a colour of its own and bold print.
+    """Draw a row per version and a column per child, with a sum; false positives and negatives have their own colour and bold print.
 
     Args:
-        table: child, series, count.
-        order: of the versions; the first is the truth, the second is not judged.
-        title: of the chart.
-        height: of the whole chart, in pixels.
+        table: columns child, series (the version), count.
+        order: versions from top to bottom; the first is the truth, the second (the noisy numbers) is not judged.
+        title: title of the chart.
+        height: height of the whole chart, in pixels.
     """
     rows = mark_wrong(table, order)
     names = {"child": "child", "series": "version", "count": "trips", "kind": "presence"}
@@ -183,11 +183,11 @@ def family_table(table: pd.DataFrame, order: Sequence[str], title: str, *, heigh
 
 
 def mark_wrong(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
-    """The table with a sum per version, and what is wrong about presence in those that were made to add up.
+    """Return the table with a sum per version, and with false positives and negatives marked in the versions that were made to add up.
 
     Args:
-        table: child, series, count.
-        order: the truth, the noisy numbers, and the others.
+        table: columns child, series (the version), count.
+        order: versions: the truth, the noisy numbers, and those that were made to add up.
     """
     table = table.reset_index(drop=True)
     sums = table.groupby("series", sort=False, as_index=False)["count"].sum().assign(child=SUM)
@@ -202,7 +202,7 @@ def mark_wrong(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
 
 @lru_cache(maxsize=1)
 def country() -> Flows:
-    """Eighteen towns in three regions; trips between few pairs of towns, most of them within a region."""
+    """Return the trips of a made-up country: eighteen towns in three regions, trips between few pairs of towns, most within a region."""
     table = pd.DataFrame([{"region": region, "town": town} for region, towns in _TOWNS.items() for town in towns])
     regions = Regions.from_table(table, levels=["region", "town"])
     rng = np.random.default_rng(_SEED)
@@ -216,19 +216,19 @@ def country() -> Flows:
 
 
 def release_country(optimiser: str, epsilon: float, draw: int) -> FlowRelease:
-    """One TopDown release; both optimisers get the same stream of noise, and the same noise until their choices part."""
+    """Make one TopDown release. Both optimisers get the same stream of noise, and so the same noise until their choices differ."""
     mechanism = TopDown(optimiser=OPTIMISERS[optimiser])
     return mechanism.release(country(), _budget(epsilon), Entropy.seeded(draw))
 
 
 @lru_cache(maxsize=32)
 def _budget(epsilon: float) -> ZcdpBudget:
-    """What (epsilon, delta) buys; kept, since the tight conversion is the slowest part of a release."""
+    """Convert (epsilon, `DELTA`) to zCDP; kept, since the tight conversion is the slowest part of a release."""
     return ApproxBudget(epsilon, DELTA).to_zcdp()
 
 
 def stage_pairs(release: FlowRelease, stage: int) -> pd.DataFrame:
-    """Every pair of a stage: origin and destination (names), true, released, and kind, one of `KINDS`."""
+    """Return every pair of a stage: columns origin, destination (names), true, released, and kind, one of `KINDS`."""
     evaluation, tree = evaluate_flows(release, country()), release.tree
     levels = tree.levels(stage)
     names = [side.names_of(level) for side, level in zip((tree.origins, tree.destinations), levels, strict=True)]
@@ -248,10 +248,10 @@ def stage_pairs(release: FlowRelease, stage: int) -> pd.DataFrame:
 
 
 def false_by_stage(epsilon: float, draw: int) -> pd.DataFrame:
-    """Pairs released although they have no trips, stage by stage, over `REPEATS` runs with the seeds from `draw` on.
+    """Count pairs released although they have no trips, by stage, over `REPEATS` runs with the seeds from `draw` on.
 
     Returns:
-        stage, series (an optimiser), mean, and low and high: the middle 80 % of the runs.
+        Columns stage, series (an optimiser), mean, and low and high: the ends of the middle 80 % of the runs.
     """
     rows = []
     for name in OPTIMISERS:
@@ -263,7 +263,7 @@ def false_by_stage(epsilon: float, draw: int) -> pd.DataFrame:
 
 @lru_cache(maxsize=4096)
 def _false_positives(optimiser: str, epsilon: float, draw: int) -> tuple[int, ...]:
-    """(STAGES + 1,) false positives per stage of one run."""
+    """Count the false positives of each stage of one run: (STAGES + 1,)."""
     release = release_country(optimiser, epsilon, draw)
     return tuple(
         int((truth.at(stage.origin, stage.destination) == 0)[stage.count > 0].sum())
@@ -273,23 +273,23 @@ def _false_positives(optimiser: str, epsilon: float, draw: int) -> tuple[int, ..
 
 @lru_cache(maxsize=1)
 def _true_stages() -> list[PairSums]:
-    """True trips of every stage."""
+    """Return the true trips of every stage."""
     evaluation = evaluate_flows(release_country(CHEBYSHEV, 1.0, 0), country())
     return [evaluation.true_sums(*evaluation.release.tree.levels(stage)) for stage in range(STAGES + 1)]
 
 
 def empty_pairs() -> list[int]:
-    """How many pairs of each stage have no trips."""
+    """Count the pairs without trips of each stage."""
     tree = release_country(CHEBYSHEV, 1.0, 0).tree
     return [tree.size(stage) - len(truth.count) for stage, truth in enumerate(_true_stages())]
 
 
 def family(variance: float, draw: int) -> pd.DataFrame:
-    """One family of siblings, measured with noise and made to add up by both optimisers: child, series, count.
+    """Measure one family of siblings with noise, and make it add up with both optimisers: columns child, series, count.
 
     Args:
         variance: parameter of the discrete Gaussian noise.
-        draw: seed.
+        draw: seed of the noise.
     """
     true = np.array(FAMILY, np.int64)
     noisy = discrete_gaussian(true, ZcdpBudget(Fraction(1) / (2 * Fraction(variance))), Entropy.seeded(draw))

@@ -24,13 +24,13 @@ _CENTRES: dict[str, tuple[tuple[float, float, float, float], ...]] = {
 
 @lru_cache(maxsize=16)
 def town_cells(order: int, people: int, kind: str = TWO, seed: int = SEED) -> tuple[Integers, Integers]:
-    """(people,) columns and (people,) rows of made-up residents on a lattice of 2**order columns.
+    """Return (people,) columns and (people,) rows of made-up residents on a lattice of 2**order columns.
 
     Args:
-        order: of the lattice.
-        people: how many.
+        order: order of the lattice.
+        people: number of residents.
         kind: one of `TOWNS`: crowds around one or two centres over a thin even background, or even alone.
-        seed: of the town.
+        seed: seed of the town.
     """
     rng = np.random.default_rng(seed)
     x, y = rng.uniform(0, 1, (2, people))
@@ -47,10 +47,10 @@ def town_cells(order: int, people: int, kind: str = TWO, seed: int = SEED) -> tu
 
 @lru_cache(maxsize=16)
 def town(order: int, people: int, kind: str = TWO, seed: int = SEED) -> PointCounts:
-    """The same residents, counted."""
+    """Return the residents of `town_cells`, counted."""
     return count_residents(*town_cells(order, people, kind, seed), order)
 
 
 def count_residents(column: Integers, row: Integers, order: int) -> PointCounts:
-    """Count residents of lattice cells."""
+    """Count residents by lattice cell: (n,) columns and (n,) rows, one per resident."""
     return PointCounts.from_xy(column + 0.5, row + 0.5, domain=town_domain(order))

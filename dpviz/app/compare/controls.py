@@ -30,7 +30,7 @@ from dpviz.samples.flows import FLOW_SAMPLES
 from dpviz.samples.points import SAMPLES, SampleInfo
 
 NOTHING = "nothing"
-USUAL_SIZE = None  # of a sample that is made up
+USUAL_SIZE = None  # records of a made-up sample; None is its usual number
 _OWN = {SAMPLE: "Sample", OWN: "As loaded in Teach"}
 
 
@@ -62,13 +62,13 @@ def compare_data() -> CompareData | None:
 
 
 def _sample_data(about: SampleInfo, data: PointCounts | Flows, digest: str, frame: tuple[int, ...] = ()) -> CompareData:
-    """A sample, with the same digest and marks as on the page of its kind."""
+    """Return a sample as data to compare on, with the digest and marks that it has on the Points or Trips page."""
     marks = cached.marks(digest, frame, data, f"sample {digest}".encode())
     return CompareData(data=data, key=f"{digest} {frame}", digest=digest, marks=marks, title=about.title, unit=about.unit, bundled=True)
 
 
 def _own_data(how: CompareConfig) -> CompareData | None:
-    """Data that were declared public on the page of their kind."""
+    """Return the data that were declared public on the Points or Trips page; None, with a note, if there are none."""
     found = how.page_state.offered_data()
     if found is None:
         st.info(f"Load a file on the {how.kind} page in Teach, and confirm there that it is public: then it can be compared on here.")
@@ -107,7 +107,7 @@ def study_controls() -> None:
 
 
 def _vary(how: CompareConfig, name: str) -> None:
-    """A setting of one mechanism, and the values that it takes in turn."""
+    """Ask which setting of one mechanism varies, and which values it takes in turn."""
     kind = how.offered[name]
     rules = {rule.name: rule for rule in kind.rules() if not isinstance(rule.default, tuple)}
     now = next(iter(how.varied(name)), NOTHING)
@@ -143,10 +143,10 @@ def _values(name: str, rule: Rule, values: list[Any]) -> None:
 
 
 def _numbers(name: str, rule: Rule, typed: str) -> list[Any]:
-    """The numbers of a list with commas.
+    """Read numbers with commas between them, and check each against the mechanism.
 
     Raises:
-        SettingError: one is no number, or none that the mechanism takes.
+        SettingError: a part of the text is no number, or a number that the mechanism refuses.
     """
     found = []
     for part in filter(str.strip, typed.split(",")):
@@ -160,7 +160,7 @@ def _numbers(name: str, rule: Rule, typed: str) -> list[Any]:
 
 
 def _take(name: str, setting: str, values: list[Any]) -> None:
-    """Vary a setting of a mechanism, or none."""
+    """Store which setting of a mechanism varies, and its values; `NOTHING` or an empty list ends the variation."""
     settings = {key: value for key, value in COMPARE.config().settings.items() if key != name}
     if setting != NOTHING and values:
         settings[name] = {setting: list(values)}
@@ -168,7 +168,7 @@ def _take(name: str, setting: str, values: list[Any]) -> None:
 
 
 def _usual(rule: Rule | None) -> list[Any]:
-    """Values to begin with."""
+    """Return the values with which a setting begins to vary; none if `rule` is None."""
     if rule is None:
         return []
     if rule.choices or isinstance(rule.default, bool):
@@ -195,7 +195,7 @@ def _budgets() -> None:
 
 
 def _listed(name: str, title: str, options: list[float], text: str | None = None) -> None:
-    """Choose one of a list of numbers; a link may have set another one."""
+    """Ask for one of a list of numbers; a number that a link has set is offered as well."""
     key = f"compare {name}"
     now = getattr(COMPARE.config(), name)
     shown = next((option for option in options if math.isclose(option, now)), now)
@@ -222,7 +222,7 @@ def _number(name: str, title: str, low: int, high: int, text: str) -> None:
 
 
 def _choice(name: str, options: tuple[str, ...], title: str, *, names: dict[str, str] | None = None, **forgotten: Any) -> None:
-    """Buttons for one of a few; the settings in `forgotten` go back to their defaults."""
+    """Ask for one of a few options with buttons; a choice also sets the settings in `forgotten` to the values given there."""
     key = f"compare {name}"
     st.session_state[key] = getattr(COMPARE.config(), name)
     st.segmented_control(

@@ -53,7 +53,7 @@ def side_by_side(made: StudyJob, data: CompareData) -> None:
 
 
 def _drawn_again(made: StudyJob, runs: dict[Pick, Run]) -> dict[Pick, Any]:
-    """The releases of some runs; those that failed in the study fail here too, and their error is shown."""
+    """Make the releases of some runs again from their seeds. A run that failed in the study fails again, and its error is shown."""
     releases = {}
     for pick, run in runs.items():
         try:
@@ -78,7 +78,7 @@ def _chosen(made: StudyJob) -> list[Pick]:
 
 
 def _repeat(repeats: int) -> int:
-    """The number of the repeat that is shown."""
+    """Ask which repeat is shown; return its number, from 1 on."""
     if repeats == 1:
         return 1
     text = "Each repeat has noise of its own."
@@ -86,7 +86,7 @@ def _repeat(repeats: int) -> int:
 
 
 def _columns(number: int) -> list[Any]:
-    """A column per map: two beside each other, all of one size."""
+    """Return a column per map: two beside each other, all of one size."""
     places: list[Any] = []
     while len(places) < number:
         places += st.columns(min(2, number))
@@ -111,7 +111,7 @@ def _points(data: CompareData, releases: dict[Pick, Release]) -> None:
 
 
 def level_like(release: Release, zoom: int) -> int:
-    """The level of a release whose number of partitions comes nearest to that of 2**zoom x 2**zoom blocks, whatever its fan-out."""
+    """Return the level whose number of partitions is nearest, as a ratio, to the 2**zoom x 2**zoom blocks of a zoom level."""
     return min(reversed(range(release.height + 1)), key=lambda level: abs(math.log(len(release.nodes(level))) - zoom * math.log(4)))
 
 

@@ -1,7 +1,7 @@
-"""The Compare page: a study of mechanisms on public data, made in the background while the page stays alive, and what it shows.
+"""The Compare page: it runs a study of mechanisms on public data in the background, and shows the results.
 
-Under the chart of the study stand tabs: releases on the map, errors by level, size and part, times, the table of all runs, and *Which ε?*,
-which needs no study: the epsilon that gives a wanted expected error at a wanted level, from the mechanism alone.
+The tabs under the chart of the study show releases on the map, errors by level, size and part, times, and the table of all runs. The tab
+*Which ε?* needs no study: from the mechanism alone it finds the epsilon that gives a wanted expected error at a wanted level.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ from dpviz.view.study_charts import (
     tiny_means_note,
 )
 
-TICK = 1.0  # seconds between looks at a running study
-FIRST_ROWS = 1.2  # seconds to wait for them before the page is drawn: with them it has its chart at once
+TICK = 1.0  # seconds between two refreshes of a running study
+FIRST_ROWS = 1.2  # seconds that a start waits for the first rows, so that the page shows its chart at once
 CHART = "compare chart"
-SEEN = "compare seen"  # by the last run of the whole page; what only a part of it has changed is shown by another
+SEEN = "compare seen"  # key of the configuration that the whole page last showed; a fragment that finds another one runs the page
 _STEADY = "<style>.st-key-study [data-stale='true'] { opacity: 1 !important; transition: none !important; }</style>"
 _STATE_WORDS = {"stopped": "Stopped", "done": "Done", "failed": "Failed"}
 MAPS, LEVELS, SIZES, PARTS_TAB, TIME, INVERSE, TABLE = (
@@ -89,7 +89,7 @@ COLUMNS = {
 }
 COARSEST, FINEST = 0, 8
 FOUND = "compare found epsilons"
-SEARCH_WAIT, SEARCH_TICK = 0.6, 0.7  # seconds before a search is shown as running, and between looks at it
+SEARCH_WAIT, SEARCH_TICK = 0.6, 0.7  # seconds until a search is shown as running, and between two refreshes
 
 
 def compare_page() -> None:
@@ -118,7 +118,7 @@ def compare_page() -> None:
 
 
 def _left() -> CompareData | None:
-    """The controls, and the buttons that start, stop and resume."""
+    """Show the controls, and the button that starts or resumes the study. Return the chosen data; None if they make no study."""
     start_checks()
     data = None
     try:
@@ -155,7 +155,7 @@ def _buttons(study: Study | None, data: CompareData | None) -> None:
 
 
 def _start(study: Study, data: CompareData) -> None:
-    """A study in the background; rows of runs that are the same are kept."""
+    """Start a study in the background; rows of the last study that belong to the same runs are kept."""
     fresh = StudyJob(study, (COMPARE.config(), data), _rows_for(study))
     keeper().take(fresh)
     st.session_state[JOB] = fresh
@@ -163,13 +163,13 @@ def _start(study: Study, data: CompareData) -> None:
 
 
 def _rows_for(study: Study) -> list[dict[str, Any]]:
-    """What the last study made of this one's runs, if it was on the same data with the same seed."""
+    """Return the rows of the last study if it was on the same data with the same seed (the same `mark`), else none."""
     made = job()
     return made.rows if made is not None and made.study.mark == study.mark else []
 
 
 def _nothing_yet(data: CompareData | None) -> None:
-    """What to do first, and the question that needs no study: which epsilon is enough."""
+    """Say what to do first, and show the question that needs no study: which epsilon is enough."""
     st.markdown("##### Which mechanism loses least?")
     st.info("Choose data, mechanisms and budgets on the left, then press *Start the study*. Each is drawn many times, with new noise.")
     st.caption(
@@ -182,7 +182,7 @@ def _nothing_yet(data: CompareData | None) -> None:
 
 
 def _hidden(made: StudyJob) -> None:
-    """A study of data that are not open as public ones any more; it is stopped, and its rows are there when they are opened again."""
+    """Stop a study whose data are no longer open as public data, and say so. Its rows are shown again once the data are open again."""
     made.stop(wait=False)
     how, data = made.config
     st.info(
@@ -192,7 +192,7 @@ def _hidden(made: StudyJob) -> None:
 
 
 def _results(made: StudyJob) -> None:
-    """The chart, which follows a running study, and the tabs under it."""
+    """Show the chart, which follows a running study, and the tabs under it."""
     how, data = made.config
     if not record_public_look(data):
         return
@@ -210,13 +210,13 @@ def _results(made: StudyJob) -> None:
 
 
 def _progress_and_chart(made: StudyJob, data: CompareData, state: str, seen: int) -> None:
-    """What changes while a study runs; the whole page is drawn again when the first rows are there, and at the end.
+    """Show what changes while a study runs. The whole page is run again when the first rows arrive and when the study ends.
 
     Args:
         made: the study.
-        data: what it compares on.
-        state: of the study when the whole page was drawn.
-        seen: how many rows there were then.
+        data: the data of the study.
+        state: state of the study when the whole page was drawn.
+        seen: number of rows when the whole page was drawn.
     """
     if (state == RUNNING and made.state != RUNNING) or (not seen and len(made.table())):
         st.rerun()
@@ -254,7 +254,7 @@ def _progress(made: StudyJob, data: CompareData) -> None:
 
 
 def _looks(made: StudyJob) -> tuple[str, str]:
-    """Which figure of which questions is shown."""
+    """Ask which error measure of which workload is shown; return the names of both."""
     how: CompareConfig = COMPARE.config()
     names = made.study.questions.names()
     workload = how.workload if how.workload in names else usual_workload(names)
@@ -280,7 +280,7 @@ def _looks(made: StudyJob) -> tuple[str, str]:
 
 
 def _clicked(chosen: Any) -> Pick | None:
-    """The point that was clicked, if it was not taken already."""
+    """Return the configuration and epsilon of the point that was clicked; None if no new point was clicked."""
     selection = getattr(chosen, "selection", None) or {}
     found = selection.get(PICKED) or []
     point = found[0] if isinstance(found, list) and found else {}
@@ -292,7 +292,7 @@ def _clicked(chosen: Any) -> Pick | None:
 
 
 def pick(made: StudyJob, clicked: Pick | None) -> None:
-    """Put a configuration beside the others; the one that was picked first goes where four are there."""
+    """Add a configuration to those shown side by side; if four are shown already, the one that was picked first goes."""
     if clicked is None or clicked not in set(pickable(made)):
         return
     others = tuple(each for each in COMPARE.config().picked if each != clicked)
@@ -304,8 +304,8 @@ def compare_tabs(made: StudyJob, data: CompareData, rows: pd.DataFrame, maps: Ca
 
     Args:
         made: the study.
-        data: what it compares on.
-        rows: the summary of what is there so far.
+        data: the data of the study.
+        rows: the summary of the rows so far.
         maps: draws the first tab.
     """
     draws: dict[str, Callable[[], None]] = {
@@ -324,7 +324,7 @@ def compare_tabs(made: StudyJob, data: CompareData, rows: pd.DataFrame, maps: Ca
 
 
 def _epsilon(rows: pd.DataFrame, key: str) -> float:
-    """One of the study's budgets."""
+    """Return one of the study's epsilons; ask which if there are several."""
     values = sorted(rows["epsilon"].unique().tolist())
     if len(values) == 1:
         return float(values[0])
@@ -337,7 +337,7 @@ def _figure(data: CompareData) -> tuple[str, str]:
 
 
 def _by_level(data: CompareData, rows: pd.DataFrame) -> None:
-    """The chosen figure by zoom level, or by geographic level."""
+    """Show the chosen error measure by zoom level (points) or by geographic level (trips)."""
     epsilon, (figure, what) = _epsilon(rows, "level"), _figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure)]
     if of_points(data):
@@ -356,7 +356,7 @@ def _by_level(data: CompareData, rows: pd.DataFrame) -> None:
 
 
 def _by_size(data: CompareData, rows: pd.DataFrame) -> None:
-    """The chosen figure by the true count."""
+    """Show the chosen error measure by the true count."""
     epsilon, (figure, what) = _epsilon(rows, "size"), _figure(data)
     rows = rows[(rows["epsilon"] == epsilon) & (rows["figure"] == figure) & rows["workload"].str.startswith("size ")]
     rows = rows.assign(place=rows["workload"].map(lambda name: int(name.removeprefix("size ").split("-")[0])))
@@ -403,7 +403,7 @@ def _time(rows: pd.DataFrame) -> None:
 
 
 def _table(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
-    """The summary of what is shown, and every row as a file."""
+    """Show the summary of the chosen workload and error measure; offer all rows and the whole summary as files."""
     how = COMPARE.config()
     names = made.study.questions.names()
     workload = how.workload if how.workload in names else usual_workload(names)
@@ -437,11 +437,11 @@ def _table(made: StudyJob, data: CompareData, rows: pd.DataFrame) -> None:
 
 
 def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> None:
-    """Ask for an error and a level; give the smallest epsilon of every mechanism.
+    """Ask for an error and a level; show, for each mechanism, the smallest epsilon that gives at most this error.
 
     Args:
-        data: give the public frame, the unit and the bound.
-        mechanisms: by their name on screen.
+        data: public data; the search uses their frame, unit and bound per person, and of points the rounded number of records.
+        mechanisms: mechanisms by their name on screen.
     """
     left, middle, right = st.columns([2, 3, 2], vertical_alignment="bottom")
     error = left.number_input(
@@ -468,7 +468,7 @@ def inverse_block(data: CompareData, mechanisms: dict[str, AnyMechanism]) -> Non
 
 
 def _level(data: CompareData) -> int:
-    """Zoom level of points, geographic level of trips."""
+    """Ask for a zoom level of points, or for a geographic level of trips."""
     if isinstance(data.data, Flows):
         names = data.data.regions.levels
         chosen = st.selectbox("Between regions of level", names, index=len(names) - 1, key="wanted region level", persist_state="session")
@@ -479,7 +479,7 @@ def _level(data: CompareData) -> int:
 
 
 def _question(data: CompareData, mechanisms: dict[str, AnyMechanism], error: float, level: int) -> tuple[object, ...]:
-    """The question as a key: an answer is shown only for the question that it belongs to."""
+    """Return the question as a key, so that an answer is shown only for its own question."""
     return (data.key, tuple((label, tuple(map(str, made.chosen().items()))) for label, made in mechanisms.items()), error, level)
 
 
@@ -489,7 +489,7 @@ def _wanted(data: CompareData, error: float, level: int) -> WantedError:
 
 
 def _start_search(question: object, data: CompareData, mechanisms: dict[str, AnyMechanism], wanted: WantedError) -> None:
-    """Search in the background; the search before is stopped."""
+    """Start a search in the background; the search before is stopped."""
     fresh = InverseJob(question, data.data, mechanisms, wanted)
     keeper().take(fresh)
     st.session_state[FOUND] = fresh
@@ -497,12 +497,12 @@ def _start_search(question: object, data: CompareData, mechanisms: dict[str, Any
 
 
 def _answers(made: InverseJob, data: CompareData, ran: bool) -> None:
-    """What was found so far, and how far the search is.
+    """Show the epsilons found so far, and the progress of the search.
 
     Args:
         made: the search.
-        data: for the unit.
-        ran: whether it ran when the whole page was drawn.
+        data: data whose unit the table names.
+        ran: whether the search was running when the whole page was drawn.
     """
     if ran and not made.running:
         st.rerun()
@@ -519,7 +519,7 @@ def _answers(made: InverseJob, data: CompareData, ran: bool) -> None:
 
 
 def _found(rows: pd.DataFrame, data: CompareData) -> None:
-    """The table, and under it how each answer was found: notes are long, and shared by several."""
+    """Show the table, and under it how each answer was found: notes are long, and several answers share one."""
     shown = rows.drop(columns="note").rename(columns={"error": f"typical error there, noise alone ({data.unit})"})
     st.dataframe(shown.round(2), hide_index=True, width="stretch")
     for note, same in rows.groupby("note", sort=False):
@@ -527,5 +527,5 @@ def _found(rows: pd.DataFrame, data: CompareData) -> None:
 
 
 def _rounded(records: int) -> int:
-    """To one digit: a guess, as it would be declared."""
+    """Round a number of records to one digit: a guess, as a curator would declare it."""
     return max(1, int(float(f"{records:.0e}")))

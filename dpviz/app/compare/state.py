@@ -1,4 +1,4 @@
-"""What the Compare page knows: its configuration, which a link carries, its data, its study, and their names on screen."""
+"""State of the Compare page: its configuration, which a link carries, its data, its study, and their names on screen."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ class CompareConfig:
         kind: "Points" or "Trips".
         source: "sample", or "own": public data as loaded in Teach; a link always opens a sample.
         sample: key of the sample; empty for the usual one.
-        order: of the lattice of sampled points.
-        mechanisms: keys; empty for the usual ones.
-        settings: by mechanism, a setting and the list of its values; every combination is compared.
+        order: order of the lattice on which a sample of points is counted.
+        mechanisms: keys of the compared mechanisms; empty for the usual ones.
+        settings: by key of a mechanism, its varied settings with the list of values of each; every combination is compared.
         low: the smallest epsilon.
-        high: the largest.
-        steps: how many epsilons, evenly on a logarithmic scale.
-        delta: of mechanisms that need one.
-        repeats: of each.
-        seed: of the noise and the questions.
-        figure: which of the four figures is shown.
-        workload: of which questions; empty for the usual one.
-        picked: up to four configurations and epsilons, whose releases are shown.
+        high: the largest epsilon.
+        steps: number of epsilons, evenly spaced on a logarithmic scale.
+        delta: delta of mechanisms that need one.
+        repeats: releases per configuration and epsilon.
+        seed: seed of the noise and of the random queries.
+        figure: key of the error measure that is shown, one of `FIGURES`.
+        workload: name of the workload that is shown; empty for the usual one.
+        picked: up to four pairs of configuration and epsilon, whose releases are shown side by side.
     """
 
     kind: str = POINTS_KIND
@@ -94,7 +94,7 @@ class CompareConfig:
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """Keys of the mechanisms that are compared; those of the other kind of data are passed over."""
+        """Keys of the mechanisms that are compared; keys that belong to the other kind of data are left out."""
         return tuple(key for key in self.mechanisms if key in self.offered) or FAMILY[self.kind].usual
 
     @property
@@ -104,7 +104,7 @@ class CompareConfig:
         return self.sample if self.sample in known else USUAL_SAMPLE[self.kind]
 
     def epsilons(self) -> tuple[Fraction, ...]:
-        """Evenly on a logarithmic scale, to two digits; of one step the smallest.
+        """Return epsilons evenly spaced on a logarithmic scale; those between the ends have two digits. One step gives the smallest.
 
         >>> [float(epsilon) for epsilon in CompareConfig(low=0.1, high=1.0, steps=3).epsilons()]
         [0.1, 0.32, 1.0]
@@ -117,10 +117,10 @@ class CompareConfig:
         return tuple(sorted({Fraction(text) for text in (repr(low), *middle, repr(high))}))
 
     def built(self) -> dict[str, AnyMechanism]:
-        """The mechanisms by their name on screen.
+        """Build the mechanisms, by their name on screen.
 
         Raises:
-            SettingError: a setting that does not exist or is out of range, or too many combinations.
+            SettingError: a setting does not exist or is out of range, or there are too many combinations.
         """
         made: dict[str, AnyMechanism] = {}
         for key in self.chosen:
@@ -133,18 +133,18 @@ class CompareConfig:
         return made
 
     def varied(self, key: str) -> dict[str, list[Any]]:
-        """Lists of values by setting, of one mechanism."""
+        """Return the lists of values of one mechanism, by setting."""
         found = self.settings.get(key, {})
         return found if isinstance(found, dict) else {}
 
     def same_study(self, other: CompareConfig) -> bool:
-        """Whether both make the same runs; what is shown of them does not matter."""
+        """Return whether both configurations make the same runs; what is shown of the runs does not matter."""
         looks: dict[str, Any] = {"figure": "", "workload": "", "picked": ()}
         return replace(self, **looks) == replace(other, **looks)
 
     @classmethod
     def readers(cls) -> dict[str, Reader]:
-        """How each parameter of a link is read."""
+        """Return the reader of each parameter of a link."""
         return {
             "kind": choice_reader(POINTS_KIND, TRIPS_KIND),
             "sample": choice_reader(*SAMPLES, *FLOW_SAMPLES),
@@ -171,13 +171,13 @@ class CompareData:
     """Public data to compare on.
 
     Attributes:
-        data: samples, made up, or declared public.
-        key: stands for their content and frame.
-        digest: stands for their content, as on the page of their kind.
-        marks: what the ledger recognises them by; never shown.
-        title: for the screen.
+        data: counts of a sample, or of a file that was declared public.
+        key: identifies content and frame.
+        digest: identifies the content; the same as on the Points or Trips page.
+        marks: fingerprints by which the ledger recognises the data; never shown.
+        title: name of the data on screen.
         unit: what one record or trip is.
-        bundled: whether they are a sample, which comes with the package and is public.
+        bundled: whether the data are a sample, which comes with the package and is public.
     """
 
     data: PointCounts | Flows
@@ -190,7 +190,7 @@ class CompareData:
 
 
 def study_of(data: CompareData) -> Study:
-    """The study that the page's configuration describes, on all workloads; raises as `Study`."""
+    """Return the study that the page's configuration describes, on all workloads; raise what `Study` raises."""
     how: CompareConfig = COMPARE.config()
     return Study(
         data=data.data,
@@ -206,24 +206,24 @@ def study_of(data: CompareData) -> Study:
 
 
 def job() -> StudyJob | None:
-    """The study of this session, running or not."""
+    """Return the study of this session, running or not; None before the first."""
     return st.session_state.get(JOB)
 
 
 def still_public(made: StudyJob) -> bool:
-    """Whether what a study compares on is a sample, or as loaded in Teach still."""
+    """Return whether the data of a study are a sample, or still loaded as public data in Teach."""
     how, data = made.config
     found = how.page_state.offered_data() if how.source == OWN else data
     return found is not None and found.digest == data.digest
 
 
 def picks(made: StudyJob) -> list[Pick]:
-    """Those of the picked configurations that the study has."""
+    """Return the picked configurations and epsilons that the study has."""
     return [pick for pick in COMPARE.config().picked if pick in set(pickable(made))]
 
 
 def pickable(made: StudyJob) -> Iterator[Pick]:
-    """Every configuration and epsilon of a study."""
+    """Return every configuration and epsilon of a study."""
     return ((label, float(epsilon)) for label in made.study.mechanisms for epsilon in made.study.epsilons)
 
 
@@ -240,12 +240,12 @@ def _picks(text: str) -> tuple[Pick, ...]:
 
 
 def of_points(data: CompareData) -> bool:
-    """Whether the data are points."""
+    """Return whether the data are points."""
     return not isinstance(data.data, Flows)
 
 
 def workload_words(name: str, data: CompareData) -> str:
-    """A workload as it is written on screen."""
+    """Return the name of a workload as it is written on screen."""
     if name.startswith("size "):
         what = "blocks" if of_points(data) else "pairs"
         return f"{what} with {size_words(name)} {data.unit} in truth"
@@ -255,7 +255,7 @@ def workload_words(name: str, data: CompareData) -> str:
 
 
 def size_words(name: str) -> str:
-    """A group of true counts.
+    """Return a group of true counts as it is written on screen.
 
     >>> size_words("size 1000-9999")
     '1,000–9,999'
@@ -264,11 +264,11 @@ def size_words(name: str) -> str:
 
 
 def pick_words(pick: Pick) -> str:
-    """A configuration with its budget."""
+    """Return a configuration and its epsilon as one text."""
     return f"{pick[0]}, ε {pick[1]:g}"
 
 
 def usual_workload(names: list[str]) -> str:
-    """What is shown first: random boxes, or the finest level."""
+    """Return the workload that is shown first: random boxes, or the finest level."""
     plain = [name for name in names if not name.startswith("size ")]
     return "random" if "random" in names else (plain or names)[-1]
