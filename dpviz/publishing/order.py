@@ -133,7 +133,7 @@ class PublicationTexts:
         _try_folder(self.folder)
 
     def publication(self, **known: Any) -> Publication:
-        """The publication part of the manifest; `known` are the fields that come from the ledger."""
+        """Make the publication part of the manifest; `known` are the fields that come from the ledger."""
         return Publication(
             name=self.name,
             curator=self.curator,

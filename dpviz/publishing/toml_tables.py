@@ -157,14 +157,14 @@ def _boolean(value: object, what: str) -> bool:
 
 
 def _exact(value: object, what: str) -> Fraction:
-    """An exact fraction: 0.1 is one tenth, and texts such as "1/3" are allowed."""
+    """Read an exact fraction: 0.1 is one tenth, and texts such as "1/3" are allowed."""
     if not isinstance(value, str | int | float):
         raise BudgetError(f"{what} must be a number.")
     return exact(value, what)
 
 
 def _anything(value: object, what: str) -> Any:  # noqa: ARG001
-    """A setting of any kind, which the mechanism will check; lists become tuples."""
+    """Pass on a setting of any kind, which the mechanism checks later; lists become tuples."""
     return tuple(value) if isinstance(value, list) else value
 
 
