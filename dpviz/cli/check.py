@@ -223,8 +223,8 @@ def repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
     """Find columns of points or trips whose repeated values may identify persons. CURATOR ONLY: numbers come from private data.
 
     Args:
-        path: of the file.
-        facts: from `check`.
+        path: path of the file.
+        facts: what `check` found out about the file.
 
     Returns:
         The columns; None if no content was looked at: for releases, regions, and several or large files.

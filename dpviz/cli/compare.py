@@ -73,7 +73,7 @@ def write_table(path: Path, text: str) -> None:
         raise DpvizError("The table could not be written: is there room, and may you write there?")
 
 
-FEW_RUNS = 20  # with fewer runs, starting workers takes longer than the runs
+FEW_RUNS = 20  # below this number of runs, starting workers takes longer than the runs
 PAUSE = 10.0  # least seconds between two writes of the table
 LEAST_REST = 20  # the pause between two writes is at least 20 times as long as the last write took
 

@@ -93,7 +93,7 @@ def settings_of(script: Path) -> dict[str, Any]:
     variables, then arguments; later ones win. So the settings beside the script are passed as arguments, too.
 
     Args:
-        script: with .streamlit/config.toml beside it.
+        script: path of the script, with .streamlit/config.toml beside it.
 
     Returns:
         Values by full name, such as "server.port".

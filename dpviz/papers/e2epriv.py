@@ -40,12 +40,12 @@ class TuningSet:
     """One of the paper's three data sets and the settings for tuning on it; all of it is public.
 
     Attributes:
-        key: its key in `TUNING_SETS`.
+        key: the set's key in `TUNING_SETS`.
         size: records.
         bounds: west, south, east, north in degrees.
         sides: candidate grids, in cells per side.
         sanity: the factor delta of the sanity bound rho = delta |D|, not the delta of differential privacy.
-        order: of a lattice with cells much smaller than those of the finest candidate.
+        order: order of a lattice with cells much smaller than those of the finest candidate.
     """
 
     key: str

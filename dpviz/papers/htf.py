@@ -209,7 +209,7 @@ def figure_6(
     """Compare all methods on all data sets with mixed queries. CURATOR ONLY.
 
     Args:
-        sets: by name; `paper_sets()` for the paper's setting.
+        sets: the data sets by name; `paper_sets()` for the paper's setting.
         epsilon: budget.
         height: of kd-trees and quadtrees, in binary levels; the paper does not state it.
         queries: boxes per data set.

@@ -120,7 +120,7 @@ def median_errors(
 
     Args:
         points: private.
-        mechanisms: by name.
+        mechanisms: the mechanisms by name.
         questions: a workload per shape.
         epsilons: budgets.
         repeats: releases with fresh noise per mechanism and epsilon.

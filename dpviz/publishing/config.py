@@ -26,7 +26,7 @@ class DomainPart:
 
     Attributes:
         bounds: west, south, east, north, in units of the CRS.
-        crs: of the bounds; "none" for a plain plane without a map.
+        crs: CRS of the bounds; "none" for a plain plane without a map.
         order: the lattice has 2**order columns and rows.
     """
 
@@ -55,11 +55,11 @@ class RegionsPart:
     """[regions] and [destinations]: a public file of nested regions.
 
     Attributes:
-        file: its path, relative to the configuration's folder.
+        file: path of the file, relative to the configuration's folder.
         levels: columns of ids, coarsest first; left out if the file names the parent of each region.
         names: for each level that has one, the column of readable names.
         prefixes: lengths of id prefixes that make coarser levels: [2, 5] makes states and counties from ids of tracts.
-        crs: of the shapes, if the file does not state it.
+        crs: CRS of the shapes, if the file does not state it.
     """
 
     file: str
@@ -74,7 +74,7 @@ class MechanismPart:
     """[mechanism]: a mechanism and its settings.
 
     Attributes:
-        key: of the mechanism; README lists all keys.
+        key: key of the mechanism; README lists all keys.
         settings: values that differ from the defaults.
     """
 
@@ -85,7 +85,7 @@ class MechanismPart:
         """Build the mechanism.
 
         Args:
-            family: of mechanisms for the data's kind.
+            family: the family of mechanisms for the data's kind.
             references: whether references, which are not private, are allowed.
 
         Raises:
@@ -107,9 +107,9 @@ class BudgetPart:
     """[budget]: epsilon, epsilon and delta, or rho, as exact fractions: 0.1 is one tenth, "1/3" one third.
 
     Attributes:
-        epsilon: of pure or approximate differential privacy.
-        delta: of approximate differential privacy.
-        rho: of zero-concentrated differential privacy, instead of the other two.
+        epsilon: epsilon of pure or approximate differential privacy.
+        delta: delta of approximate differential privacy.
+        rho: rho of zero-concentrated differential privacy, instead of the other two.
     """
 
     epsilon: Fraction | None = None
@@ -168,7 +168,7 @@ class PublicationPart:
     """[publication]: the curator's texts for the manifest and the report.
 
     Attributes:
-        name: of the publication.
+        name: name of the publication.
         curator: person or institution that is responsible for it.
         description: what was counted, when and how.
         region: where it was counted.
@@ -187,7 +187,7 @@ class OutputPart:
     """[output]: the folder and the formats of the files.
 
     Attributes:
-        folder: to be made, relative to the configuration's folder; it must not exist yet.
+        folder: folder to be made, relative to the configuration's folder; it must not exist yet.
         formats: geoparquet (lossless, required), and perhaps geojson and csv.
     """
 
@@ -228,7 +228,7 @@ class DataPart:
         size: number of records of a made-up sample of points.
         x: column of easting or longitude. A column that is left out here is found by its usual names.
         y: column of northing or latitude.
-        crs: of the coordinates, if the files do not state it.
+        crs: CRS of the coordinates, if the files do not state it.
         origin: column of the trips' origins, or two columns of coordinates: ["lon", "lat"].
         destination: column of the trips' destinations, or two columns of coordinates.
         count: column of the number of records or trips per row. Without it, each row of points is one record.
@@ -410,8 +410,8 @@ class DataConfig:
 
     Attributes:
         data: files or a sample, and their columns.
-        domain: of points; samples have a default.
-        regions: of trips; samples have their own.
+        domain: the domain of points; samples have a default.
+        regions: the regions of trips; samples have their own.
         destinations: regions in which trips end, if they differ from those in which trips begin.
         base: folder that relative paths start from; it is not written to the file.
 
@@ -442,8 +442,8 @@ class ReleaseConfig(DataConfig):
     """The configuration of a release.
 
     Attributes:
-        mechanism: with its settings.
-        budget: that the release spends.
+        mechanism: the mechanism with its settings.
+        budget: the budget that the release spends.
         dataset: the account in the ledger.
         publication: the curator's texts.
         output: folder and formats of the files.

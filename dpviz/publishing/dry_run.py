@@ -53,7 +53,7 @@ def expected(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> Expe
     """Compute the expected error per level by running the mechanism without records.
 
     Args:
-        mechanism: with its settings.
+        mechanism: the mechanism with its settings.
         data: their domain or regions, unit and bound per person are used; their records are dropped first.
         budget: for the release.
 
@@ -134,7 +134,7 @@ def wanted_epsilon(mechanism: AnyMechanism, data: PrivateData, wanted: WantedErr
     approximation, and the note says so.
 
     Args:
-        mechanism: with its settings.
+        mechanism: the mechanism with its settings.
         data: their domain or regions, unit and bound per person are used; their records are dropped first.
         wanted: the error and its level.
         look: called before each of at most `MOST_LOOKS` attempts; an exception from it ends the search.
@@ -187,7 +187,7 @@ def error_at(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, ep
     """Compute the expected root mean square error at the wanted level for a given epsilon. Raises the errors of `wanted_epsilon`.
 
     Args:
-        mechanism: with its settings.
+        mechanism: the mechanism with its settings.
         data: their domain or regions, unit and bound per person are used; their records are not.
         wanted: its level, delta and number of records are used.
         epsilon: above 0.

@@ -49,7 +49,7 @@ def fingerprints_of(data: PointCounts | Flows, content: bytes | None = None, *, 
 
     Args:
         data: the private counts.
-        content: of the file, if there is one file.
+        content: content of the file, if there is one file.
         files: `file_fingerprints` of several files. Files without rows are left out, since different datasets may share an empty file.
 
     Returns:
@@ -72,7 +72,7 @@ def file_fingerprints(paths: Sequence[Path], watch: Progress = _UNWATCHED) -> tu
     """Compute the fingerprints of files, sorted, so that their order reveals nothing about the files' names.
 
     Args:
-        paths: of the files.
+        paths: paths of the files.
         watch: reports progress, and may cancel.
 
     Raises:
@@ -225,14 +225,14 @@ def open_data(
 
     Args:
         config: names the files or the sample, the columns and the engine.
-        frame: from `open_frame`.
+        frame: the domain or regions from `open_frame`.
         bad_rows: "drop" for releases, since no single row may decide whether there is a release; "refuse" for studies.
         watch: reports progress, and may cancel.
         scheduler: a running Dask scheduler; named on the command line, never in the configuration.
 
     Raises:
         InputError: a file or a column cannot be used; the text names the column and the rule, and quotes no cell.
-        DpvizError: it was cancelled.
+        DpvizError: the reading was cancelled.
     """
     part = config.data
     if part.sample is not None:
@@ -259,7 +259,7 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
 
     Raises:
         InputError: a file or a column cannot be used, or a file was changed in the meantime.
-        DpvizError: it was cancelled.
+        DpvizError: the counting was cancelled.
     """
     engine = choose_engine(found, request.engine, request.scheduler, _LIMITS)
     paths, sources = found.paths or (), list(found.sources)

@@ -308,7 +308,7 @@ def call_after_payment(dataset: str, entry: int, work: Callable[[], T], *, kept:
     Args:
         dataset: name of the account.
         entry: number of the payment in the ledger.
-        work: to be called.
+        work: the function to call.
         kept: folder in which the release is kept; None if it is not kept on the disk.
     """
     spent = f"The budget is spent: draw {entry} of {dataset!r} is counted in the ledger, since noise may have been drawn."

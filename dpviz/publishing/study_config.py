@@ -65,7 +65,7 @@ class StudyConfig(DataConfig):
 
     Attributes:
         mechanisms: the mechanisms to compare.
-        epsilons: of the budgets, as exact fractions.
+        epsilons: epsilons of the budgets, as exact fractions.
         delta: for mechanisms that need one.
         repeats: releases per mechanism and epsilon.
         seed: equal seeds give equal tables, except for run times.

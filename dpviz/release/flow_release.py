@@ -81,7 +81,7 @@ class StageCounts:
         destination: (k,) index of the destination region in its level of destinations.
         count: (k,) trips after post-processing.
         noisy: (k,) trips as first measured; equal to `count` if the stage itself was not measured.
-        variance: of the noise on each measured number; 0 if the stage is exact, infinite if it was not measured.
+        variance: variance of the noise on each measured number; 0 if the stage is exact, infinite if it was not measured.
         measured: how many numbers were measured, including those dropped afterwards. If that number is private, how many were released.
     """
 

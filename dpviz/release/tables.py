@@ -53,7 +53,7 @@ class Member:
     Attributes:
         name: of the file.
         format: "GeoParquet", "Parquet", "GeoJSON" or "CSV".
-        about: its content, in a sentence.
+        about: content of the file, in a sentence.
         write: writes the file to a path.
     """
 
@@ -283,9 +283,9 @@ def point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tup
 
     Args:
         contents: of the manifest.
-        table: with all levels.
+        table: the table of all levels.
         receipt: of the manifest.
-        steps: of post-processing.
+        steps: the post-processing steps, in words.
 
     Raises:
         InputError: the table does not describe a tree.
@@ -471,7 +471,7 @@ def trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, step
         contents: of the manifest.
         tables: the Parquet tables by name; those of regions as GeoDataFrames.
         receipt: of the manifest.
-        steps: of post-processing.
+        steps: the post-processing steps, in words.
 
     Raises:
         InputError: a table names a region that is not in the table of regions.

@@ -33,7 +33,7 @@ class LevelVerdict:
 
     Attributes:
         level: 0 for the whole.
-        name: in words, for example "level 3", or "level 1 (state to state)".
+        name: the level in words, for example "level 3", or "level 1 (state to state)".
         parts: the number of partitions in the level, or of pairs that were counted (with noise or exactly).
         mean: the released total divided by `parts`, in records or trips, at least 0.
         stddev: mean standard deviation of the level's numbers.

@@ -18,7 +18,7 @@ from dpviz.errors import InputError
 from dpviz.samples.points import SEED, SampleInfo
 from dpviz.space.regions import Regions
 
-PAPER_SEED = 253_866  # its random partition has 435 leaves, as the paper's has
+PAPER_SEED = 253_866  # the random partition of this seed has 435 leaves, like the paper's
 PARTITIONS = ("binary", "random")
 DENSITIES = {"complete": 1.0, "dense": 0.5, "sparse": 0.01}
 MOST_PAIRS = 20_000_000
@@ -50,7 +50,7 @@ def synthetic_flows(partition: str, density: str, *, seed: int = PAPER_SEED) -> 
     Args:
         partition: "binary" or "random".
         density: "complete", "dense" or "sparse".
-        seed: of the partition and the trips; the partition does not depend on the density.
+        seed: seed of the partition and of the trips; the partition does not depend on the density.
 
     Returns:
         Trips between regions without geometry.
@@ -112,7 +112,7 @@ _WORKERS = 0.45  # workers per resident
 _COUNTY_REACH = ((1.0, 15.0), (2e-3, 80.0))
 _COUNTRY_REACH = ((1.0, 5.0), (4e-5, 43.0))
 _STRIP_KM = np.array([1_000.0, 220.0])
-_MIDDLE = np.array([-24.0, -2.0])  # degrees: open Atlantic by the equator
+_MIDDLE = np.array([-24.0, -2.0])  # degrees: the middle of the country, in the open Atlantic by the equator
 _TURN = np.radians(-40.0)
 _EARTH_KM = 6_371.0088
 _CHUNK = 256
@@ -216,7 +216,7 @@ def made_up_country(*, seed: int = SEED) -> Flows:
     trips at each stage of the tree of pairs differs from the census by at most a fifth. The country lies in the open Atlantic.
 
     Args:
-        seed: of the municipalities and of the trips.
+        seed: seed of the municipalities and of the trips.
 
     Returns:
         Trips between municipalities, which are points; about 550,000 of 65 million pairs have trips.
@@ -284,7 +284,7 @@ class FlowSample(SampleInfo):
     """What is known about a sample of trips before it is loaded.
 
     Attributes:
-        levels: of its regions, coarsest first.
+        levels: names of the levels of its regions, coarsest first.
     """
 
     levels: tuple[str, ...]
@@ -360,7 +360,7 @@ def load_flow_sample(key: str, *, seed: int | None = None) -> Flows:
 
     Args:
         key: a key of `FLOW_SAMPLES`.
-        seed: of made-up trips; None for the sample's default.
+        seed: seed of made-up trips; None for the sample's default.
 
     Raises:
         InputError: an unknown key, or a seed for real data.
@@ -389,7 +389,7 @@ def northeast_of(commuters: Flows) -> Flows:
     """Select the commuters who live and work in New England or the Middle Atlantic states.
 
     Args:
-        commuters: from `us_commuters`.
+        commuters: trips from `us_commuters`.
     """
     regions = _northeast_regions()
     place = regions.find(commuters.regions.ids_of(commuters.regions.depth), regions.depth)

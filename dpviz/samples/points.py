@@ -44,7 +44,7 @@ SQUARE = (-118.62277, 33.73670, -117.86459, 34.36776)
 DECIMALS = 5
 
 _DOWNTOWN = (-118.24368, 34.05223)
-_KM = np.array([92.327, 110.923])  # of one degree of longitude and latitude in Los Angeles
+_KM = np.array([92.327, 110.923])  # km per degree of longitude and of latitude in Los Angeles
 _MARGIN_KM = 10.0
 _CHUNK = 1_000_000
 _ROUNDS = 6
@@ -159,7 +159,7 @@ def _land() -> shapely.Geometry:
 BOUNDS = (-124.82, 31.33, -103.00, 49.00)
 PAPER_SIZE = 1_630_000
 
-_DEGREE_KM = np.array([111.32, 111.1])  # of longitude at the equator, of latitude
+_DEGREE_KM = np.array([111.32, 111.1])  # km per degree of longitude at the equator, and per degree of latitude
 _BLOCK_KM = 0.08
 _SPRAWL = 8.0
 _NEIGHBOURS = 3
@@ -315,11 +315,11 @@ class SampleInfo:
     """What is known about a sample before it is loaded; all of it is public.
 
     Attributes:
-        key: its key in `SAMPLES` or `FLOW_SAMPLES`.
+        key: the sample's key in `SAMPLES` or `FLOW_SAMPLES`.
         title: a few words for a menu.
         description: one sentence.
-        source: of the data.
-        licence: of the data.
+        source: where the data come from.
+        licence: the licence of the data.
         unit: what one record is, in the plural.
         synthetic: whether it is made up from a seed; else it is real and of fixed size.
     """
@@ -403,7 +403,7 @@ def load_sample(key: str, *, domain: Domain | None = None, size: int | None = No
         key: a key of `SAMPLES`.
         domain: in the sample's CRS; None for the sample's own domain.
         size: number of made-up records, 1 to 10,000,000; None for the sample's default.
-        seed: of made-up data.
+        seed: seed of made-up data.
 
     Raises:
         InputError: an unknown key, a size out of range, or a size for real data.
@@ -423,7 +423,7 @@ def sample_xy(key: str, size: int | None = None, seed: int = SEED) -> tuple[Floa
     Args:
         key: a key of `SAMPLES`.
         size: number of made-up records, 1 to 10,000,000; None for the sample's default.
-        seed: of made-up data.
+        seed: seed of made-up data.
 
     Returns:
         (n,) x and (n,) y: longitude and latitude in degrees, or plain coordinates.
@@ -451,7 +451,7 @@ def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = 
     Args:
         size: number of points before those outside are dropped, 1 to 10,000,000.
         sigma: standard deviation of both coordinates, in lattice cells; 20, 50 and 100 in the paper.
-        seed: of the centre and of the points.
+        seed: seed of the centre and of the points.
 
     Returns:
         (n,) x and (n,) y in [0, 1024), n <= size; their whole parts are column and row of the 1024 x 1024 matrix.

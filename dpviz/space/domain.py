@@ -18,7 +18,7 @@ from dpviz.errors import DomainError
 network.set_network_enabled(active=False)  # type: ignore[attr-defined]
 EQUAL_AREA = "+proj=cea +ellps=WGS84 +units=m"
 FINEST_ORDER = 24
-_FARTHEST = 1e300  # in cells: coordinates are clipped to this, so that widths stay finite
+_FARTHEST = 1e300  # in cells: coordinates are clipped to this distance, so that widths stay finite
 GEOGRAPHIC_LIMITS = (-180.0, -90.0, 180.0, 90.0)
 
 

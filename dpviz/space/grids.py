@@ -25,7 +25,7 @@ def quadtree(domain: Domain, height: int, fan_out: int = 4) -> Tree:
     """Build the complete quadtree: every node is cut into equal quarters (or sixteenths).
 
     Args:
-        domain: gives the lattice.
+        domain: its lattice is used.
         height: the number of levels below the root. Each level halves the sides once (fan-out 4) or twice (fan-out 16; the last one
             only once if the lattice has no finer lines).
         fan_out: 4 or 16.
@@ -50,7 +50,7 @@ def grid(domain: Domain, columns: int, rows: int) -> Tree:
     The pyramid makes range queries and coarser zoom levels fast. Mechanisms need not measure its inner nodes.
 
     Args:
-        domain: gives the lattice.
+        domain: its lattice is used.
         columns: 1 to the lattice's side.
         rows: likewise.
 
@@ -230,7 +230,7 @@ class Subgrids:
         """Make a grid of cells, each cut into a square grid of its own.
 
         Args:
-            domain: gives the lattice.
+            domain: its lattice is used.
             side: columns and rows of the outer grid.
             parts: (side**2,) cell k is cut into parts[k] x parts[k], or as many as the lattice allows.
         """

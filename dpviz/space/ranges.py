@@ -49,7 +49,7 @@ def fronts(tree: Tree, overlap: Overlap, queries: Integers) -> list[Front]:
 
     Args:
         tree: any tree.
-        overlap: gives shares: 0 for disjoint, 1 for wholly inside, exact for leaves.
+        overlap: function that gives the shares: 0 for disjoint, 1 for wholly inside, exact for leaves.
         queries: (q,) numbers of queries, as `overlap` takes them.
 
     Returns:

@@ -86,7 +86,7 @@ def check_list(values: object, name: str, what: str) -> None:
         what: what the list must hold, for the error.
 
     Raises:
-        DomainError: it is not a list.
+        DomainError: the argument is not a list.
     """
     if isinstance(values, str | bytes) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
         raise DomainError(f"{name} must be a list of {what}.")
@@ -120,7 +120,7 @@ def id_texts(table: pd.DataFrame, column: str) -> Texts:
 
     Args:
         table: of n rows.
-        column: its name.
+        column: name of the column.
 
     Returns:
         (n,) texts.
@@ -139,7 +139,7 @@ def label_texts(table: pd.DataFrame, column: str, ids: Texts) -> Texts:
 
     Args:
         table: of n rows.
-        column: its name.
+        column: name of the column.
         ids: (n,) ids.
 
     Returns:
@@ -186,7 +186,7 @@ def _region_starts(code: Codes, above: Places, level: str) -> Codes:
     Args:
         code: (leaves,) number of each leaf's region.
         above: (leaves,) index of the region's parent.
-        level: its name.
+        level: name of the level, for errors.
     """
     change = np.ones(len(code), np.bool_)
     change[1:] = (np.diff(code) != 0) | (np.diff(above) != 0)

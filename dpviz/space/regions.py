@@ -354,7 +354,7 @@ def check_shapes(shapes: geopandas.GeoSeries, level: str) -> geopandas.GeoSeries
 
     Args:
         shapes: (n,) polygons only, or points only.
-        level: its name, for errors.
+        level: name of the level, for errors.
 
     Returns:
         (n,) shapes.

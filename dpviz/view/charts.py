@@ -29,7 +29,7 @@ ROW, FRAME = 22, 100
 FORMAT = ",.6~r"
 AXIS = alt.Axis(format=FORMAT, tickCount=5)
 _LEGEND_ENTRY, _LETTER, _SYMBOL = 155, 6, 45  # approximate pixels: the narrowest entry, a letter, symbol and padding
-LEAST_SHARE = 1e-6  # smaller shares of the largest value are drawn at the lower end of a log axis
+LEAST_SHARE = 1e-6  # values below this share of the largest one are drawn at the lower end of a log axis
 POINT = alt.OverlayMarkDef(size=55, filled=True)
 COLORS = (ACCENT, "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8800ff", "#994433")
 DASHES = ([1, 0], [7, 3], [2, 2], [7, 2, 2, 2], [12, 3], [4, 4], [1, 3], [9, 2, 1, 2])
@@ -88,8 +88,8 @@ def prepare_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.Da
     """Prepare columns for a logarithmic axis.
 
     Args:
-        table: with the columns.
-        columns: that share the axis.
+        table: a table that has the columns.
+        columns: names of the columns that share the axis.
 
     Returns:
         The table with a column "<name> drawn" for each, in which zeros and values below `LEAST_SHARE` of the largest are raised to the
@@ -142,7 +142,7 @@ def describe_values(table: pd.DataFrame, where: str, what: str) -> str:
     """Write two columns of a table in words, for alternative texts: "where: what, where: what".
 
     Args:
-        table: with both columns.
+        table: a table that has both columns.
         where: column that identifies the rows.
         what: column of values.
     """

@@ -77,7 +77,7 @@ class Page:
 
     Attributes:
         key: the name of its file without the ending.
-        title: its first line.
+        title: first line of the file.
         sections: what stands above the first heading, then one per heading.
     """
 

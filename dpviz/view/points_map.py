@@ -198,7 +198,7 @@ def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Integers], *, u
     Args:
         domain: the public domain.
         zoom: 0 to 7.
-        blocks: gives the true counts [row, column] at a zoom. For public data only: the scale depends on them.
+        blocks: function that gives the true counts [row, column] at a zoom. For public data only: the scale depends on the counts.
         unit: what one record is.
         dark: whether the page is dark.
     """

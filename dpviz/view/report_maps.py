@@ -193,7 +193,7 @@ class Swatch:
     """One CSS class of the map: its colour on light and on dark pages.
 
     Attributes:
-        name: of the class.
+        name: name of the class.
         light: colour on a light page, as CSS.
         dark: colour on a dark page, as CSS.
         opacity: 0 to 1, on both pages.

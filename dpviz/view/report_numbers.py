@@ -174,7 +174,7 @@ class LevelRow:
 
     Attributes:
         level: its number, 0 for the whole.
-        name: in words.
+        name: the level in words.
         parts: how many partitions, or released pairs, it has.
         size: median area of its partitions in km2 (units of area on a plain plane); None for trips.
         median: median of the standard deviation of the noise; None if it is not known.
@@ -308,7 +308,7 @@ class Example:
     Attributes:
         kind: how the partition or pair was chosen.
         where: the partition or pair in words.
-        count: as a text.
+        count: the released count, as a text.
         low: lower end of its interval.
         high: upper end.
         relative: standard deviation in percent of the count; "–" where the count is not above 0.

@@ -48,7 +48,7 @@ class TripsMapSettings:
         chosen: index of an origin region of the level: only trips from or to it are drawn; None for all.
         unit: what is counted, in the plural, for example "commuters".
         dark: whether the page is dark.
-        width: of the map in pixels; a lower bound if it is not known.
+        width: width of the map in pixels; a lower bound if the width is not known.
         height: likewise.
         tops: tops of the scales, shared with other maps; None for scales of its own.
     """
