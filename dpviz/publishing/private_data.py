@@ -44,8 +44,8 @@ _UNWATCHED = Progress()
 def fingerprints_of(data: PointCounts | Flows, content: bytes | None = None, *, files: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Compute the fingerprints by which the ledger recognises data: of the content of each file, and of the counts themselves.
 
-    The counts get no fingerprint if each person's records were bounded by a random choice, since the counts then differ each time. They
-    get none if there is no record either, since all empty data would be taken for the same.
+    Where files have fingerprints, the counts get none in two cases: if each person's records were bounded by a random choice, since the
+    counts then differ each time, and if there is no record, since all empty data would be taken for the same.
 
     Args:
         data: the private counts.
