@@ -1,1 +1,1 @@
-"""The command line: `dpviz check`, `release`, `ledger`, `compare`, `audit` and `app`. It reads arguments and writes results."""
+"""The command line: `dpviz check`, `release`, `ledger`, `compare`, `audit` and `app`."""

@@ -46,7 +46,7 @@ Facts = dict[str, Any]
 
 
 def check(path: Path) -> Facts:
-    """Find out what a file or a release contains and can be used for.
+    """Find out what a file or a release contains, and what it can be used for.
 
     All rows of a single file are read if the columns are unambiguous, so that damage and bad rows are found here and not in a release.
 
@@ -55,14 +55,14 @@ def check(path: Path) -> Facts:
 
     Returns:
         Facts with "kind": "data" or "release". For data: format, columns (the first 40) and uses (as points, trips or regions), the
-        likeliest first, each with the columns that were found and the entries of the configuration that are missing. For several or
-        large tables, whose rows are not read: the number of files and the engine that would count them. For a release: facts of its
-        manifest and receipt.
+        likeliest first. Each use has the columns that were found, and the entries of the configuration that are missing. For several
+        tables or a large one, whose rows are not read, also the number of files and the engine that would count them. For a release:
+        facts of its manifest and receipt.
 
     Raises:
         InputError: the file does not exist, cannot be opened, is damaged, has bad rows or no rows, or cannot be used; or several files
             have equal content.
-        DpvizError: a release that was changed or is damaged.
+        DpvizError: the release was changed or is damaged.
     """
     folder = os.path.isdir(path)  # noqa: PTH112  (gives False without permission, where Path.is_dir raises)
     if (folder and os.path.isfile(path / MANIFEST)) or (not folder and _holds_manifest(path)):  # noqa: PTH113
@@ -90,7 +90,7 @@ def _refuse_bad_lines(path: Path) -> None:
 
 
 def _several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
-    """The tables of a pattern or a folder, or one large table: these are not read into memory. None for a single ordinary file."""
+    """Find the tables of a pattern or a folder, or one large table; they are not read into memory. None for a single ordinary file."""
     if folder:
         if os.path.isfile(path / SCHEMA):  # noqa: PTH113
             raise InputError(f"The folder holds a release without its {MANIFEST}, which describes its tables.")
@@ -106,7 +106,7 @@ def _several_or_large(path: Path, *, folder: bool) -> FoundFiles | None:
 
 
 def _data(looks: Sequence[Callable[[], Facts]]) -> Facts:
-    """The uses of data: `looks` are functions that each try one use and raise an error if it does not fit."""
+    """Collect the uses that fit the data: each function of `looks` tries one use, and raises an error if it cannot."""
     uses, refusals = [], []
     for look in looks:
         try:
@@ -194,7 +194,7 @@ def _about(kind: str, columns: tuple[str, ...]) -> Facts:
 
 
 def _shapes(path: Path) -> set[str]:
-    """The kinds of geometries: "point", "polygon" or both; empty if they cannot be read."""
+    """Find the kinds of geometries: "point", "polygon" or both; empty if they cannot be read."""
     shapes = attempt(lambda: open_shapes(*read_checked(path, _LIMITS), _LIMITS).take([])[1])
     kinds = set() if shapes is None else {int(kind) for kind in np.unique(shapely.get_type_id(shapes))}
     names = {"point": {shapely.GeometryType.POINT}, "polygon": {shapely.GeometryType.POLYGON, shapely.GeometryType.MULTIPOLYGON}}
@@ -223,8 +223,8 @@ def repeated(path: Path, facts: Facts) -> tuple[RepeatedColumn, ...] | None:
     """Find columns of points or trips whose repeated values may identify persons. CURATOR ONLY: numbers come from private data.
 
     Args:
-        path: of the file.
-        facts: from `check`.
+        path: path of the file.
+        facts: what `check` found out about the file.
 
     Returns:
         The columns; None if no content was looked at: for releases, regions, and several or large files.
@@ -245,7 +245,7 @@ def add_repeated_columns(facts: Facts, columns: Sequence[RepeatedColumn]) -> Fac
 
 
 def _questions(columns: Sequence[Facts]) -> list[str]:
-    """The question to the curator about columns whose values repeat."""
+    """Ask the curator about the columns whose values repeat, as lines of text."""
     known = [RepeatedColumn(name=each["column"], values=each["values"], rows=each["rows"], once=each["once"]) for each in columns]
     question = "Is one of these columns a person, a household or a vehicle? Then name it under [data] person:"
     return [question, *(f"  {each.name}: {each.consequence}" for each in known)] if known else []
@@ -258,7 +258,7 @@ def _protects(facts: Facts) -> str:
 
 
 def lines(facts: Facts) -> list[str]:
-    """The facts of `check` as lines of text."""
+    """Show the facts of `check` as lines of text."""
     if facts["kind"] == "release":
         number = f"{facts['numbers']:,} {'pairs' if facts['of'] == 'trips' else 'partitions'}"
         return [

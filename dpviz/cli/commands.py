@@ -33,7 +33,7 @@ Facts = dict[str, Any]
 
 
 def account_facts(account: Account) -> Facts:
-    """An account as JSON; amounts are exact fractions as text."""
+    """Show an account as JSON; amounts are exact fractions as text."""
     terms = account.terms
     return {
         "name": account.name,
@@ -55,7 +55,7 @@ def _exact(amount: Amount) -> dict[str, str]:
 
 
 def account_line(account: Account) -> str:
-    """An account as one line of text."""
+    """Show an account as one line of text."""
     seen = "; the truth was looked at" if account.truth_seen else ""
     spent, left = format_budget(account.spent), format_budget(account.left)
     terms = account.terms
@@ -64,7 +64,7 @@ def account_line(account: Account) -> str:
 
 
 def entry_facts(entry: Entry) -> Facts:
-    """An entry of the ledger as JSON."""
+    """Show an entry of the ledger as JSON."""
     return {
         "id": entry.id,
         "time": entry.time,
@@ -77,18 +77,18 @@ def entry_facts(entry: Entry) -> Facts:
 
 
 def entry_line(entry: Entry) -> str:
-    """An entry of the ledger as one line of text."""
+    """Show an entry of the ledger as one line of text."""
     published = f", published as {entry.published}" if entry.published else ""
     return f"  {entry.id}  {entry.time}  {entry.mechanism}  {format_budget(amount_of(entry.budget))}  {entry.purpose}{published}"
 
 
 def kept_line(name: str, entry: int) -> str:
-    """A line of text for an entry whose release is kept until it is published."""
+    """Show, as one line of text, an entry whose release is kept until it is published."""
     return f"Draw {entry} of {name!r} is paid for and kept until it is published: dpviz release CONFIG --paid {entry} publishes it."
 
 
 def draws(account: Account) -> str:
-    """The number of draws in words: "1 draw", "2 draws"."""
+    """Return the number of draws in words: "1 draw", "2 draws"."""
     return f"{account.draws:,} draw{'' if account.draws == 1 else 's'}"
 
 
@@ -158,7 +158,7 @@ def _print_published(done: Published, engine: str | None, *, as_json: bool) -> N
 
 
 def publication_texts(config: ReleaseConfig) -> PublicationTexts:
-    """The curator's texts and the folder of a configuration."""
+    """Take the curator's texts and the folder from a configuration."""
     said, output = config.publication, config.output
     return PublicationTexts(
         name=said.name,
@@ -198,7 +198,7 @@ def order_of(config: ReleaseConfig, scheduler: Scheduler | None = None) -> tuple
 
 
 def dropped_notes(data: PrivateData) -> list[str]:
-    """Sentences about records that were left out. CURATOR ONLY: they hold true numbers, for the curator's terminal."""
+    """Return sentences about records that were left out. CURATOR ONLY: they hold true numbers, for the curator's terminal."""
     return [*getattr(data, "notes", ()), *filter(None, [left_out(data)])]
 
 

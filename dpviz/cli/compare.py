@@ -32,7 +32,7 @@ ENDINGS = (".csv", ".json")
 
 
 def csv_text(table: pd.DataFrame) -> str:
-    """A table as CSV; texts that a spreadsheet would read as formulas are escaped."""
+    """Write a table as CSV text; texts that a spreadsheet would read as formulas are escaped."""
     texts = {str(name): escape_formulas(column.to_numpy(object)) for name, column in table.items() if is_string_dtype(column)}
     return str(table.assign(**texts).to_csv(index=False, lineterminator="\n"))
 
@@ -73,9 +73,9 @@ def write_table(path: Path, text: str) -> None:
         raise DpvizError("The table could not be written: is there room, and may you write there?")
 
 
-FEW_RUNS = 20  # with fewer runs, starting workers takes longer than the runs
+FEW_RUNS = 20  # below this number of runs, starting workers takes longer than the runs
 PAUSE = 10.0  # least seconds between two writes of the table
-LEAST_REST = 20  # the pause is also at least 20 times as long as the last write took
+LEAST_REST = 20  # the pause between two writes is at least 20 times as long as the last write took
 
 
 def run_compare(arguments: Namespace) -> None:
@@ -102,10 +102,10 @@ def run_compare(arguments: Namespace) -> None:
 
 
 def _note_look(config: StudyConfig, marks: tuple[str, ...]) -> None:
-    """Record in the ledger, before anything is compared, that the true data are looked at. Samples are public: for them it may fail.
+    """Record in the ledger, before anything is compared, that the true data are looked at.
 
     Raises:
-        RefusedError: it cannot be recorded.
+        RefusedError: the look cannot be recorded. For a sample, which is public, this is no error.
     """
     try:
         Ledger().note_truth_seen(marks)
@@ -119,10 +119,10 @@ def _note_look(config: StudyConfig, marks: tuple[str, ...]) -> None:
 
 
 def _target(arguments: Namespace) -> Path | None:
-    """The file for the table; None for stdout.
+    """Return the path of the table's file; None for stdout.
 
     Raises:
-        SettingError: the file cannot be written, exists already and is not resumed, or is missing with --resume.
+        SettingError: the file cannot be written; it exists without --resume; or --resume is given without --output.
     """
     output = None if arguments.output is None else checked_target(Path(arguments.output))
     if arguments.resume and output is None:
@@ -135,13 +135,13 @@ def _target(arguments: Namespace) -> Path | None:
 
 
 class _Table:
-    """The rows of a running study, and the file or stream that they are written to.
+    """The rows of a running study, and where they are written to.
 
     Args:
-        study: that is run.
-        output: file; None for stdout.
+        study: the study.
+        output: path of the table's file; None for stdout.
         before: rows of an earlier call; None if there are none.
-        as_json: whether rows on stdout are JSON; else CSV.
+        as_json: whether rows on stdout are JSON; else they are CSV.
     """
 
     def __init__(self, study: Study, output: Path | None, before: pd.DataFrame | None, *, as_json: bool) -> None:
@@ -185,7 +185,7 @@ class _Table:
 
 @contextmanager
 def _saved_on_failure(table: _Table) -> Iterator[None]:
-    """If the study stops early, write the finished rows and say how to resume."""
+    """Write the finished rows and say how to resume, if the study stops early."""
     try:
         yield
     except BaseException as error:
@@ -200,7 +200,7 @@ def _saved_on_failure(table: _Table) -> Iterator[None]:
 
 
 def _make(table: _Table, before: pd.DataFrame | None, workers: int) -> None:
-    """Make the runs that are left and add their rows."""
+    """Make the runs of the study that are not in `before`, and add their rows to the table."""
     with step_bar(len(table.study), "compare") as step:
         last = 0
 
@@ -216,7 +216,7 @@ def _make(table: _Table, before: pd.DataFrame | None, workers: int) -> None:
 
 
 def _workers(wanted: int | None, runs: int) -> int:
-    """The number of worker processes: as given, else one per processor, or 1 for few runs."""
+    """Choose the number of worker processes: `wanted` if given, else one per processor (at most `MOST_WORKERS`), or 1 for few runs."""
     if wanted is not None:
         return wanted
     return 1 if runs < FEW_RUNS else max(1, min(os.cpu_count() or 1, MOST_WORKERS))

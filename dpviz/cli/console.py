@@ -64,7 +64,7 @@ def give(found: Any, lines: Iterable[str], *, as_json: bool) -> None:
 def report_error(error: BaseException, *, as_json: bool) -> int:
     """Print an error on stderr, as one line or as one JSON object, and return the exit code.
 
-    Only texts of dpviz are printed. Of other exceptions the type is named, since their texts could hold private values.
+    The texts of dpviz's own errors are printed. Of other exceptions only the type is named, since their texts could hold private values.
     """
     code, kind = code_of(error), type(error).__name__
     if isinstance(error, KeyboardInterrupt):
@@ -86,7 +86,7 @@ def report_error(error: BaseException, *, as_json: bool) -> int:
 
 
 def code_of(error: BaseException) -> int:
-    """The exit code of an error: 1 if dpviz refused, 130 for an interruption, 2 for all others."""
+    """Return the exit code of an error: 1 if dpviz refused, 130 for an interruption, 2 for all others."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     return REFUSED if isinstance(error, RefusedError) else FAILED
@@ -112,7 +112,7 @@ def signals_as_interruptions() -> Iterator[None]:
 
 @contextmanager
 def step_bar(total: int, what: str) -> Iterator[Callable[..., object]]:
-    """A progress bar on stderr for a number of steps; not shown if stderr is not a terminal.
+    """Show a progress bar on stderr for a number of steps; not shown if stderr is not a terminal.
 
     Args:
         total: number of steps.
@@ -129,7 +129,7 @@ def step_bar(total: int, what: str) -> Iterator[Callable[..., object]]:
 
 @contextmanager
 def share_bar(what: str) -> Iterator[Callable[[float], object]]:
-    """A progress bar on stderr for work that reports its progress as a share.
+    """Show a progress bar on stderr for work that reports its progress as a share.
 
     Args:
         what: label of the bar.
@@ -151,10 +151,10 @@ def run_with_bar(what: str, work: Callable[[Progress], T]) -> T:
 
     Args:
         what: label of the bar.
-        work: called with a `Watch` for progress and cancellation.
+        work: called with a `Progress`, through which it reports progress and learns of a cancellation.
 
     Raises:
-        KeyboardInterrupt: it was interrupted.
+        KeyboardInterrupt: the work was interrupted.
         BaseException: any exception of `work`.
     """
     found: list[T] = []

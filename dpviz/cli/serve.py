@@ -26,8 +26,8 @@ def serve(*, port: int = PORT, headless: bool = False, token: bool = True) -> in
     Args:
         port: on 127.0.0.1, the only address that the app listens on.
         headless: whether to open no browser.
-        token: whether the app asks for the token in the printed address, as every user of this computer can connect to 127.0.0.1.
-            The app's process makes the token itself: others could read the arguments of a process, and perhaps its environment.
+        token: whether the app asks for the token in the printed address: every user of this computer can connect to 127.0.0.1. The
+            app's process makes the token itself, since other users can read the arguments of a process, and perhaps its environment.
 
     Returns:
         The exit code of the app.
@@ -63,7 +63,7 @@ def check_port(port: int) -> None:
 
 
 def _bind_error(port: int) -> int | None:
-    """The error number if the operating system refuses to listen on this port; else None."""
+    """Return the error number if the operating system refuses to listen on this port; else None."""
     with socket.socket() as trial:
         if os.name == "posix":
             trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -75,7 +75,7 @@ def _bind_error(port: int) -> int | None:
 
 
 def command(*, port: int, headless: bool = False, token: bool = True) -> list[str]:
-    """The command that starts the app's process. With -P, Python imports nothing from the working directory.
+    """Return the command that starts the app's process. With -P, Python imports nothing from the working directory.
 
     Args:
         port: on 127.0.0.1.
@@ -87,13 +87,13 @@ def command(*, port: int, headless: bool = False, token: bool = True) -> list[st
 
 
 def settings_of(script: Path) -> dict[str, Any]:
-    """The Streamlit settings beside a script, without its theme.
+    """Read the Streamlit settings beside a script, without its theme.
 
-    Streamlit 1.67 reads ~/.streamlit/config.toml, then that of the working directory, then that beside the script, then
-    environment variables, then arguments; later ones win. So these settings are passed as arguments, too.
+    Streamlit 1.67 reads config.toml in ~/.streamlit, then in the working directory, then beside the script, then environment
+    variables, then arguments; later ones win. So the settings beside the script are passed as arguments, too.
 
     Args:
-        script: with .streamlit/config.toml beside it.
+        script: path of the script, with .streamlit/config.toml beside it.
 
     Returns:
         Values by full name, such as "server.port".
@@ -103,5 +103,5 @@ def settings_of(script: Path) -> dict[str, Any]:
 
 
 def without_streamlit_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without Streamlit's variables, which would override the app's settings file."""
+    """Return the environment without Streamlit's variables, which would override the app's settings file."""
     return {name: value for name, value in environment.items() if not name.upper().startswith("STREAMLIT_")}

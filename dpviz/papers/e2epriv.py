@@ -40,12 +40,12 @@ class TuningSet:
     """One of the paper's three data sets and the settings for tuning on it; all of it is public.
 
     Attributes:
-        key: its key in `TUNING_SETS`.
+        key: the set's key in `TUNING_SETS`.
         size: records.
         bounds: west, south, east, north in degrees.
         sides: candidate grids, in cells per side.
-        sanity: delta of the sanity bound rho = delta |D|.
-        order: of a lattice with cells much smaller than those of the finest candidate.
+        sanity: the factor delta of the sanity bound rho = delta |D|, not the delta of differential privacy.
+        order: order of a lattice with cells much smaller than those of the finest candidate.
     """
 
     key: str
@@ -57,7 +57,7 @@ class TuningSet:
 
     @property
     def domain(self) -> Domain:
-        """Its public domain."""
+        """The set's public domain."""
         return Domain(bounds=self.bounds, crs="EPSG:4326", order=self.order)
 
 
@@ -114,7 +114,7 @@ def _about(key: str) -> TuningSet:
 
 
 def _storage(rng: np.random.Generator, size: int) -> Floats:
-    """(size, 2) degrees: a ring around the middle of each town, wider for larger ones."""
+    """Draw (size, 2) degrees: a cloud around each town, wider for larger towns."""
     place, population = _towns()
     town = rng.choice(len(place), size, p=_shares(population**0.95))
     radius = 0.4 * (population[town] / 1000) ** 0.4 * rng.lognormal(0.0, 0.5, size)
@@ -122,7 +122,7 @@ def _storage(rng: np.random.Generator, size: int) -> Floats:
 
 
 def _landmark(rng: np.random.Generator, size: int) -> Floats:
-    """(size, 2) degrees: three quarters in towns, the rest far around them."""
+    """Draw (size, 2) degrees: three quarters around towns, by population, and a quarter far around towns of any size."""
     place, population = _towns()
     town = rng.choice(len(place), size, p=_shares(population**0.7))
     country = rng.random(size) < 0.25
@@ -132,7 +132,7 @@ def _landmark(rng: np.random.Generator, size: int) -> Floats:
 
 
 def _gowalla(rng: np.random.Generator, size: int) -> Floats:
-    """(size, 2) degrees: venues around made-up cities on land; the sizes of cities and of venues follow power laws."""
+    """Draw (size, 2) degrees: venues around made-up cities on land; the sizes of cities and of venues follow power laws."""
     cities = _on_land(rng, _CITIES)
     venues = max(size // 5, 1)
     city = rng.choice(_CITIES, venues, p=_shares(np.arange(1.0, _CITIES + 1) ** -0.9))
@@ -148,7 +148,7 @@ _MAKERS: dict[str, Callable[[np.random.Generator, int], Floats]] = {
 
 
 def _towns() -> tuple[Floats, Floats]:
-    """(t, 2) degrees and (t,) population of the towns of the United States."""
+    """Read (t, 2) degrees and (t,) population of the towns of the United States."""
     places = table("us_places")
     return places[["longitude", "latitude"]].to_numpy(), np.maximum(places["population"].to_numpy(np.float64), 100)
 
@@ -158,13 +158,13 @@ def _shares(weight: Floats) -> Floats:
 
 
 def _around(rng: np.random.Generator, place: Floats, radius: Floats) -> Floats:
-    """(n, 2) degrees, scattered around (n, 2) places by (n,) radii in km."""
+    """Draw (n, 2) degrees, scattered around (n, 2) centres by (n,) radii in km."""
     km = _KM_PER_DEGREE * np.stack([np.cos(np.radians(place[:, 1])), np.ones(len(place))], axis=1)
     return np.asarray(place + radius[:, None] * rng.standard_normal(place.shape) / km)
 
 
 def _on_land(rng: np.random.Generator, number: int) -> Floats:
-    """(number, 2) degrees, evenly over the land of the world's outline map within the bounds."""
+    """Draw (number, 2) degrees, evenly over the land of the world's outline map within the bounds of Gowalla."""
     land = shapely.from_geojson((folder("assets") / "land.json").read_text("utf-8"))
     tree = shapely.STRtree(shapely.get_parts(shapely.get_parts(land)))
     tried = rng.uniform(_WORLD[:2], _WORLD[2:], (4 * number, 2))
@@ -173,7 +173,7 @@ def _on_land(rng: np.random.Generator, number: int) -> Floats:
 
 
 def _reflected(place: Floats, low: Floats, high: Floats) -> Floats:
-    """(n, 2) coordinates; those outside the bounds are mirrored at them."""
+    """Mirror (n, 2) coordinates that are outside the bounds at the bounds."""
     inside = np.where(place < low, 2 * low - place, place)
     inside = np.where(inside > high, 2 * high - inside, inside)
     return np.asarray(np.clip(inside, low, high))
@@ -189,7 +189,7 @@ _TUNING_SEED = 7
 
 
 def methods(about: TuningSet) -> dict[str, PointMechanism]:
-    """The paper's methods for one data set, by name, with a declared number of records |D|. Leaky and BestNonPriv are NOT PRIVATE.
+    """Build the paper's methods for one data set, by name, for a declared number of records |D|. Leaky and BestNonPriv are NOT PRIVATE.
 
     "E2EPriv" tunes by the exponential mechanism (Theorem 7.1) with the sensitivities of Corollary 7.9. "Tuned" is not in the paper: it is
     `TunedGrid` with its defaults (clipped errors, the tight bound) and the same candidates, boxes and sanity bound.
@@ -213,7 +213,7 @@ def figure_5(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Error of uniform grids by their size: noise grows and uniformity error falls with the number of cells. CURATOR ONLY.
+    """Measure the error of uniform grids by their size: noise grows and uniformity error falls with the number of cells. CURATOR ONLY.
 
     Args:
         points: `tuning_counts("storage")` for the paper's setting.
@@ -248,7 +248,7 @@ def figure_10(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Accuracy by the size of queries, for grids tuned in different ways. CURATOR ONLY.
+    """Measure accuracy by the size of queries, for grids tuned in different ways. CURATOR ONLY.
 
     Args:
         points: `tuning_counts(key)` for the paper's setting.
@@ -276,7 +276,7 @@ def figure_11a(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Accuracy by budget, for grids tuned in different ways; arguments as for `figure_10`. CURATOR ONLY.
+    """Measure accuracy by budget, for grids tuned in different ways; arguments as for `figure_10`. CURATOR ONLY.
 
     Returns:
         One row per method and epsilon: epsilon, method, size, error, spread.
@@ -300,7 +300,7 @@ def figure_11b(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Accuracy by the share of the budget spent on tuning; arguments as for `figure_10`. CURATOR ONLY.
+    """Measure accuracy by the share of the budget spent on tuning; arguments as for `figure_10`. CURATOR ONLY.
 
     Returns:
         One row per share, method and size: share, method, size, error, spread.
@@ -325,12 +325,12 @@ def figure_11c(
     sizes: Sequence[float] = PAPER_SIZES,
     epsilon: float = 0.8,
 ) -> pd.DataFrame:
-    """Bounds on the sensitivity of the error by which grids are tuned; needs no data.
+    """Compute bounds on the sensitivity of the error by which grids are tuned; needs no data.
 
     Args:
         key: "storage", "landmark" or "gowalla"; decides the domain and |D|.
         sides: candidates, cells per side.
-        sanities: delta; rho = delta |D|.
+        sanities: values of delta in the sanity bound rho = delta |D|.
         sizes: of the tuning boxes, 100 of each.
         epsilon: for the counts.
 
@@ -365,7 +365,7 @@ def _errors(
     repeats: int,
     seed: int,
 ) -> pd.DataFrame:
-    """Median relative errors of repeated releases, per method and size of queries."""
+    """Measure median relative errors of repeated releases, per method and size of queries."""
     queries = {size: _occupied_queries(points, points.domain, size, seed) for size in sizes}
     streams, rows = iter(Entropy.seeded(seed).spawn(len(mechanisms) * repeats)), []
     for name, mechanism in mechanisms.items():
@@ -382,7 +382,7 @@ def _errors(
 
 
 def _occupied_queries(points: PointCounts, domain: Domain, size: float, seed: int) -> tuple[Floats, Floats]:
-    """Boxes of one size that contain records, and their true answers. CURATOR ONLY."""
+    """Draw boxes of one size that contain records, and count their true answers. CURATOR ONLY."""
     boxes = domain.coordinates(tuning_boxes(domain, (size,), PER_SIZE, seed).lattice)
     truth = true_answers(points, boxes)
     return boxes[truth > 0], truth[truth > 0].astype(np.float64)

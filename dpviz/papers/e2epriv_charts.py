@@ -20,7 +20,7 @@ _RULE = "#e69f00"
 
 
 def figure_5(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
-    """Error of uniform grids by their size, with a mark at the size nearest to that of UG's rule.
+    """Draw error of uniform grids by their size, with a mark at the size nearest to that of UG's rule.
 
     Args:
         table: of `dpviz.papers.e2epriv.figure_5`. CURATOR ONLY: errors are measured against the truth.
@@ -44,7 +44,7 @@ def figure_5(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
 
 
 def figure_10(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
-    """Accuracy by the size of queries, a line per method; Leaky and BestNonPriv are NOT PRIVATE.
+    """Draw accuracy by the size of queries, a line per method; Leaky and BestNonPriv are NOT PRIVATE.
 
     Args:
         table: of `dpviz.papers.e2epriv.figure_10`. CURATOR ONLY.
@@ -56,7 +56,7 @@ def figure_10(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
 
 
 def figure_11a(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
-    """Accuracy by budget, a line per method; Leaky and BestNonPriv are NOT PRIVATE.
+    """Draw accuracy by budget, a line per method; Leaky and BestNonPriv are NOT PRIVATE.
 
     Args:
         table: of `dpviz.papers.e2epriv.figure_11a`. CURATOR ONLY.
@@ -67,7 +67,7 @@ def figure_11a(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
 
 
 def figure_11b(table: pd.DataFrame, method: str = "E2EPriv", *, height: int = 300) -> alt.LayerChart:
-    """Accuracy by the size of queries, a line per share of the budget spent on tuning.
+    """Draw accuracy by the size of queries, a line per share of the budget spent on tuning.
 
     Args:
         table: of `dpviz.papers.e2epriv.figure_11b`. CURATOR ONLY.
@@ -81,7 +81,7 @@ def figure_11b(table: pd.DataFrame, method: str = "E2EPriv", *, height: int = 30
 
 
 def figure_11c(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
-    """Sensitivity of the tuning error by the sanity bound, a line per bound on the sensitivity.
+    """Draw sensitivity of the tuning error by the sanity bound, a line per bound on the sensitivity.
 
     Args:
         table: of `dpviz.papers.e2epriv.figure_11c`.
@@ -94,6 +94,6 @@ def figure_11c(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
 
 
 def _in_percent(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with sizes in percent and methods that are NOT PRIVATE labelled so."""
+    """Convert sizes to percent, and label the methods that are NOT PRIVATE."""
     rows = table.assign(method=table["method"].replace(NOT_PRIVATE))
     return rows.assign(size=100 * rows["size"])

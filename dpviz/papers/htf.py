@@ -46,12 +46,12 @@ FIGURES = ("mre", "n3", "mae")
 
 
 def la_points(size: int = PAPER_SIZE) -> PointCounts:
-    """Made-up residents in the paper's square of 70 x 70 km, counted on its 1024 x 1024 lattice; the paper's data are not public."""
+    """Make up residents of the paper's square of 70 x 70 km and count them on its 1024 x 1024 lattice; the paper's data are not public."""
     return PointCounts.from_xy(*los_angeles(size), domain=SAMPLES["la_residents"].domain)
 
 
 def paper_sets(size: int = PAPER_SIZE, cluster_size: int = CLUSTER_SIZE) -> dict[str, PointCounts]:
-    """The paper's seven data sets by name: Los Angeles, and for each sigma two Gaussian clusters with different centres.
+    """Make up the paper's seven data sets, by name: Los Angeles, and for each sigma two Gaussian clusters with different centres.
 
     Args:
         size: residents of Los Angeles.
@@ -67,18 +67,18 @@ def paper_sets(size: int = PAPER_SIZE, cluster_size: int = CLUSTER_SIZE) -> dict
 
 
 def workloads(domain: Domain, count: int = QUERIES, seed: int = SEED) -> dict[str, Floats]:
-    """The paper's workloads by name: (count, 4) boxes of random shape and size, and squares of 2, 6 and 10 % of the domain's area."""
+    """Draw the paper's workloads, by name: (count, 4) boxes of random shape and size, and squares of 2, 6 and 10 % of the domain's area."""
     squares = {name: area_share(domain, share, count, seed) for name, share in SHARES.items()}
     return {"random": random_rectangles(domain, count, seed), **squares}
 
 
 def mixed(domain: Domain, count: int = QUERIES, seed: int = SEED) -> dict[str, Floats]:
-    """One workload of about `count` boxes, a quarter from each of `workloads`; the paper does not say what it mixes."""
+    """Draw one workload of about `count` boxes, a quarter from each of `workloads`; the paper does not say what it mixes."""
     return {"mixed": np.concatenate(list(workloads(domain, -(-count // 4), seed).values()))}
 
 
 def paper_htf(split_epsilon: float, *, stop: int = 100, height: int | None = None) -> Htf:
-    """HTF with the settings of the paper's experiments: T = 3, at least 5 cells, epsilon_height = max(1e-4, epsilon / 1000)."""
+    """Build HTF with the settings of the paper's experiments: T = 3, at least 5 cells, epsilon_height = max(1e-4, epsilon / 1000)."""
     return Htf(
         search="rounds",
         split_epsilon=split_epsilon,
@@ -97,24 +97,24 @@ def paper_htf(split_epsilon: float, *, stop: int = 100, height: int | None = Non
 
 
 def htf_forms(height: int | None = None) -> dict[str, Htf]:
-    """HTF with the paper's two split budgets and with our defaults, by name; None lets each choose its height."""
+    """Build HTF with the paper's two split budgets and with our defaults, by name. If `height` is None, each chooses its height."""
     forms = {name: paper_htf(epsilon, height=height) for name, epsilon in SPLIT_EPSILONS.items()}
     return {**forms, OWN: Htf(height=height)}
 
 
 def kd_trees(height: int) -> dict[str, PointMechanism]:
-    """The paper's kd-trees by name: binary, medians by the exponential mechanism with 15 % of epsilon, least squares."""
+    """Build the paper's kd-trees, by name: binary, medians by the exponential mechanism with 15 % of epsilon, least squares."""
     shared: dict[str, Any] = {"height": height, "fan_out": 2, "median_share": 0.15}
     return {"KdTree (geo)": Kdtree(**shared), "KdTree (uniform)": Kdtree(split="uniform", **shared)}
 
 
 def quadtrees(height: int) -> dict[str, PointMechanism]:
-    """The paper's quadtrees by name, with least squares; `height` is in binary levels, two for each level of a quadtree."""
+    """Build the paper's quadtrees, by name, with least squares; `height` is in binary levels, two for each level of a quadtree."""
     return {"Quadtree (geo)": Quadtree(height=height // 2), "Quadtree (uniform)": Quadtree(height=height // 2, split="uniform")}
 
 
 def grids() -> dict[str, PointMechanism]:
-    """The paper's grids by name: UG, AG, Singular, Uniform and Privelet."""
+    """Build the paper's grids, by name: UG, AG, Singular, Uniform and Privelet."""
     return {
         "UG": UniformGrid(),
         "AG": AdaptiveGrid(),
@@ -133,7 +133,7 @@ def figure_3(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """HTF against kd-trees by height. CURATOR ONLY.
+    """Compare HTF with kd-trees by height. CURATOR ONLY.
 
     Args:
         points: `la_points()` for the paper's setting.
@@ -144,8 +144,8 @@ def figure_3(
         seed: of queries and noise.
 
     Returns:
-        As `measured`: epsilon, method, height, estimated (whether HTF chose this height itself; with other noise it may choose
-        another), queries and the errors.
+        As `measure_errors`: epsilon, method, height, estimated (whether HTF chose this height itself; with other noise it may choose
+        another one), queries and the errors.
 
     Source:
         Shaham et al., "HTF: homogeneous tree framework", SIGSPATIAL 2021, Figure 3.
@@ -162,10 +162,10 @@ def figure_4(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """HTF with several stop counts (`stops`, in records) against grids by budget; other arguments as for `figure_3`. CURATOR ONLY.
+    """Compare HTF with several stop counts (`stops`, in records) with grids, by budget; other arguments as for `figure_3`. CURATOR ONLY.
 
     Returns:
-        As `measured`: epsilon, method, stop (records; missing for methods without one), queries and the errors.
+        As `measure_errors`: epsilon, method, stop (records; missing for methods without a stop count), queries and the errors.
 
     Source:
         Shaham et al., 2021, Figure 4, which shows UG and AG. The other grids of its Figure 6, and a quadtree of height 7, are added.
@@ -189,7 +189,7 @@ def figure_5(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """HTF against quadtrees by height; arguments and columns as for `figure_3`. A level of a quadtree counts as two. CURATOR ONLY.
+    """Compare HTF with quadtrees by height; arguments and columns as for `figure_3`. A level of a quadtree counts as two. CURATOR ONLY.
 
     Source:
         Shaham et al., 2021, Figure 5.
@@ -206,10 +206,10 @@ def figure_6(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """All methods on all data sets with mixed queries. CURATOR ONLY.
+    """Compare all methods on all data sets with mixed queries. CURATOR ONLY.
 
     Args:
-        sets: by name; `paper_sets()` for the paper's setting.
+        sets: the data sets by name; `paper_sets()` for the paper's setting.
         epsilon: budget.
         height: of kd-trees and quadtrees, in binary levels; the paper does not state it.
         queries: boxes per data set.
@@ -217,8 +217,8 @@ def figure_6(
         seed: of queries and noise.
 
     Returns:
-        As `measured`, with a column `data` first: data, epsilon, method, queries and the errors. PrivTree and the path-budget tree
-        are not in the paper.
+        As `measure_errors`, with a column `data` first: data, epsilon, method, queries and the errors. PrivTree and the path-budget
+        tree are not in the paper.
 
     Source:
         Shaham et al., 2021, Figure 6.
@@ -242,12 +242,12 @@ def measure_errors(
         cases: mechanisms, each with the columns of the table that identify it.
         queries_by_name: workloads by name.
         epsilon: budget of every release.
-        runs: how many releases of each, and the seed of their noise.
+        runs: how many releases each mechanism makes, and the seed of their noise.
 
     Returns:
-        One row per case and workload: epsilon, the case's columns, queries, then mre (mean relative error with smoothing 20, percent), n3
-        (with smoothing N / 1000, percent) and mae (records), means over the runs, and mre_spread, n3_spread and mae_spread, their
-        standard deviations over the runs; NaN for one run.
+        One row per case and workload: epsilon, the case's columns, queries, mre (mean relative error with smoothing 20, percent), n3
+        (mean relative error with smoothing N / 1000, percent) and mae (mean absolute error, records). All three are means over the
+        runs; mre_spread, n3_spread and mae_spread are their standard deviations over the runs, NaN for one run.
     """
     repeats, seed = runs
     streams, rows = iter(Entropy.seeded(seed).spawn(len(cases) * repeats)), []
@@ -286,6 +286,6 @@ def _by_height(
 
 
 def _chosen_height(mechanism: Htf, points: PointCounts, epsilon: float, seed: int) -> int:
-    """The height that HTF chooses in one run."""
+    """Find the height that HTF chooses in one run."""
     study = NoisyCounts(points=points, entropy=Entropy.seeded(seed))
     return mechanism.spending(study, budget_of(mechanism, epsilon).epsilon).height

@@ -63,7 +63,7 @@ class Questions:
     truth: Integers
 
     def median_error(self, release: Release) -> float:
-        """Median of |answer - truth| / truth, in percent."""
+        """Return the median of |answer - truth| / truth, in percent."""
         return float(100 * np.median(np.abs(release.answer(self.boxes) - self.truth) / self.truth))
 
 
@@ -73,7 +73,7 @@ def paper_points(size: int = PAPER_SIZE, *, order: int = ORDER) -> PointCounts:
     Args:
         size: number of crossings.
         order: of the lattice. 16 makes cells of 25 x 30 m: 98 % of the crossings have a cell of their own, so medians are as fine as
-            those of coordinates, and quadtrees up to height 16 are possible.
+            medians of coordinates, and quadtrees up to height 16 are possible.
     """
     x, y = road_points(size)
     return PointCounts.from_xy(x, y, domain=Domain(bounds=BOUNDS, crs="EPSG:4326", order=order))
@@ -83,7 +83,7 @@ def occupied_boxes(points: PointCounts, shape: Shape, count: int = QUERIES, *, s
     """Draw random boxes of one shape that contain records. CURATOR ONLY.
 
     Args:
-        points: private; decides which boxes are left out.
+        points: private; boxes without any of these points are left out.
         shape: width and height in units of the domain's CRS, rounded to whole lattice cells.
         count: number of boxes.
         seed: equal seeds give equal boxes.
@@ -120,7 +120,7 @@ def median_errors(
 
     Args:
         points: private.
-        mechanisms: by name.
+        mechanisms: the mechanisms by name.
         questions: a workload per shape.
         epsilons: budgets.
         repeats: releases with fresh noise per mechanism and epsilon.
@@ -128,7 +128,7 @@ def median_errors(
 
     Returns:
         One row per mechanism, epsilon and shape: method, epsilon, width, height, error (percent: mean over the repeats of
-        the median relative error) and spread (its standard deviation over the repeats; NaN for a single one).
+        the median relative error) and spread (standard deviation of that error over the repeats; NaN for a single one).
     """
     rows = []
     streams = iter(Entropy.seeded(seed).spawn(len(mechanisms) * len(epsilons) * repeats))
@@ -142,7 +142,7 @@ def median_errors(
 
 
 def budget_of(mechanism: AnyMechanism, epsilon: float) -> Any:
-    """A budget of the kind that a mechanism takes; delta is the paper's 1e-4."""
+    """Make a budget of the kind that a mechanism takes; delta is the paper's 1e-4."""
     return ApproxBudget(str(epsilon), DELTA) if mechanism.needs_delta else PureBudget(str(epsilon))
 
 
@@ -157,14 +157,13 @@ CELL_ORDER = 11
 
 
 def figure_2(heights: Iterable[int] = range(5, 11)) -> pd.DataFrame:
-    """Worst-case error of a range query on a quadtree, for a uniform and a geometric split of the budget.
+    """Compute the worst-case error of a range query on a quadtree, for a uniform and a geometric split of the budget.
 
     Args:
         heights: of the quadtree.
 
     Returns:
-        One row per height and split: height, split, error (bound on the variance, in units of 16 / epsilon**2 as the paper
-        draws it).
+        One row per height and split: height, split, error (bound on the variance, in units of 16 / epsilon**2, as in the paper's figure).
 
     Source:
         Cormode et al., ICDE 2012, Figure 2.
@@ -182,7 +181,7 @@ def figure_3(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Accuracy of quadtrees with and without a geometric budget and least squares. CURATOR ONLY.
+    """Measure the accuracy of quadtrees with and without a geometric budget and least squares. CURATOR ONLY.
 
     Args:
         points: `paper_points()` for the paper's setting.
@@ -217,7 +216,7 @@ def figure_5(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Accuracy of kd-trees by the way they find splits, pruned at 32; two of them are NOT PRIVATE. CURATOR ONLY.
+    """Measure the accuracy of kd-trees that find splits in different ways, pruned at 32; two of them are NOT PRIVATE. CURATOR ONLY.
 
     Args:
         points: `paper_points()` for the paper's setting.
@@ -228,8 +227,8 @@ def figure_5(
         seed: of queries and noise.
 
     Returns:
-        As `median_errors`: method, epsilon, width, height, error (percent), spread. Beyond the paper:
-        "kd-noisymean, middle" splits a node in the middle if the noisy mean lies outside of it, as `Kdtree` does by default, and
+        As `median_errors`: method, epsilon, width, height, error (percent), spread. Two methods are not in the paper:
+        "kd-noisymean, middle" splits a node in the middle if the noisy mean lies outside the node, as `Kdtree` does by default.
         "kd-smooth" finds medians by smooth sensitivity with delta 1e-4.
 
     Source:
@@ -240,7 +239,7 @@ def figure_5(
 
 
 def kd_trees(height: int = 8) -> dict[str, PointMechanism]:
-    """The kd-trees of Figure 5 and two of our own, by name."""
+    """Build the kd-trees of Figure 5 and two of our own, by name."""
     return {
         "kd-standard": Kdtree(height=height, prune=PRUNED),
         "kd-hybrid": Kdtree(variant="hybrid", height=height, prune=PRUNED),
@@ -262,7 +261,7 @@ def figure_6(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Accuracy of the best tree of each family by height, all pruned at 32. CURATOR ONLY.
+    """Measure the accuracy of the best tree of each family by height, all pruned at 32. CURATOR ONLY.
 
     Args:
         points: `paper_points()` for the paper's setting.
@@ -276,7 +275,8 @@ def figure_6(
         As `median_errors`, with the height of the trees as first column `steps`.
 
     Source:
-        Cormode et al., ICDE 2012, Figure 6. It does not say whether its quadtree is pruned; Section VII recommends it for all trees.
+        Cormode et al., ICDE 2012, Figure 6. The paper does not say whether its quadtree is pruned;
+        Section VII recommends pruning for all trees.
     """
     questions = [occupied_boxes(points, shape, seed=seed) for shape in shapes]
     parts = [(steps, median_errors(points, families(steps), questions, [epsilon], repeats=repeats, seed=seed)) for steps in heights]
@@ -284,7 +284,7 @@ def figure_6(
 
 
 def families(height: int) -> dict[str, PointMechanism]:
-    """The trees of Figure 6 by name; kd-cell has the paper's cells of 0.01 degrees, although coarser ones are better on these data."""
+    """Build the trees of Figure 6, by name; kd-cell has the paper's cells of 0.01 degrees, although coarser ones are better here."""
     return {
         "quad-opt": Quadtree(height=height, prune=PRUNED),
         "kd-cell": Kdtree(variant="cell", cell_order=CELL_ORDER, height=height, prune=PRUNED),
@@ -300,7 +300,7 @@ MARGIN = 0.004
 
 
 def figure_7a(size: int = PAPER_SIZE, *, order: int = ORDER, epsilon: float = 0.5, repeats: int = 3, seed: int = SEED) -> pd.DataFrame:
-    """Time to build each decomposition from counted points, in seconds and relative to sorting the points.
+    """Measure the time to build each decomposition from counted points, in seconds and relative to sorting the points.
 
     Args:
         size: made-up road crossings.
@@ -310,8 +310,8 @@ def figure_7a(size: int = PAPER_SIZE, *, order: int = ORDER, epsilon: float = 0.
         seed: of the noise.
 
     Returns:
-        One row per method: method, seconds, and lexsorts (seconds divided by those of one np.lexsort of the coordinates). The first
-        row is the time to count the coordinates on the lattice, which every method needs.
+        One row per method: method, seconds, and lexsorts (seconds divided by the seconds of one np.lexsort of the coordinates). The
+        first row is the time to count the coordinates on the lattice, which every method needs.
 
     Source:
         Cormode et al., ICDE 2012, Figure 7 (a): quadtrees of height 10, all others of height 8 with fan-out 4.
@@ -341,7 +341,7 @@ def _builds(order: int) -> dict[str, PointMechanism]:
 
 
 def _shortest(work: Callable[[], object], repeats: int) -> float:
-    """Seconds of the fastest of several runs."""
+    """Measure the seconds of the fastest of several runs."""
     taken = []
     for _ in range(repeats):
         begun = time.perf_counter()
@@ -372,7 +372,7 @@ def figure_7b(
     repeats: int = REPEATS,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """The comparisons that blocking by a private decomposition saves in record matching, and the matches that it keeps. CURATOR ONLY.
+    """Measure the comparisons that blocking by private decompositions saves in record matching, and the matches it keeps. CURATOR ONLY.
 
     Args:
         holders: for example `made_up_register()`.
@@ -436,9 +436,9 @@ def figure_4(
     """Rank errors of private medians, by level of a binary tree over uniformly distributed whole numbers.
 
     Every method splits a tree of its own, with epsilon 0.01 per level, delta 1e-4 for smooth sensitivity, and samples of 1 %
-    for EM_s and SS_s. The cell method needs one noisy grid for the whole tree; the paper does not state its budget. "cell" spends the
-    epsilon of one level on it, so that all methods cost the same per level; "cell_t" spends that of all levels, so that all cost the
-    same per tree.
+    for EM_s and SS_s. The cell method needs one noisy grid for the whole tree; the paper does not state the grid's budget. "cell" spends
+    the epsilon of one level on the grid, so that all methods cost the same per level. "cell_t" spends the epsilon of all levels, so that
+    all methods cost the same per tree.
 
     Args:
         size: records.
@@ -469,7 +469,7 @@ def figure_4(
 
 
 def _tree(nodes: NodeValues, method: str, entropy: Entropy, levels: int, cell: int) -> list[dict[str, float]]:
-    """Split one tree by a method; one row of results per depth."""
+    """Split one tree by a method, and return one row of results per depth."""
     rows, begun = [], time.perf_counter()
     medians = _medians(nodes, method, entropy, levels, cell)
     for depth in range(levels):
@@ -497,13 +497,13 @@ def _medians(nodes: NodeValues, method: str, entropy: Entropy, levels: int, cell
 
 
 def _below(nodes: NodeValues, line: Integers) -> Integers:
-    """(n,) number of records of each node below its line; nodes are adjacent and in ascending order."""
+    """Count the (n,) records of each node below its line; nodes are adjacent and in ascending order."""
     passed = np.concatenate([[0], np.cumsum(nodes.count)])
     return np.asarray(passed[np.searchsorted(nodes.value, line)] - passed[nodes.start[:-1]])
 
 
 def _halved(nodes: NodeValues, line: Integers) -> NodeValues:
-    """The nodes on both sides of every line, without those too narrow to be split again."""
+    """Cut every node at its line; parts that are too narrow to be split again are left out."""
     place = np.searchsorted(nodes.value, line)
     start = np.append(np.column_stack([nodes.start[:-1], place]).ravel(), nodes.start[-1])
     low, high = np.column_stack([nodes.low, line]).ravel(), np.column_stack([line, nodes.high]).ravel()
@@ -533,7 +533,7 @@ class _Grid:
         return cls(sums=np.concatenate([[0.0], np.cumsum(noisy)]), cell=cell)
 
     def medians(self, nodes: NodeValues) -> Integers:
-        """(n,) split lines; uses the noisy grid and the public ends of the nodes only."""
+        """Find (n,) split lines from the noisy grid and the public ends of the nodes alone."""
         first = nodes.low // self.cell + 1
         inner = np.maximum(-(-nodes.high // self.cell) - first, 0)
         start = np.concatenate([[0], np.cumsum(inner)])
@@ -543,5 +543,5 @@ class _Grid:
         return cell_medians((nodes.low, nodes.high), start, line * self.cell, below, self._at(nodes.high) - before)
 
     def _at(self, place: Integers) -> Floats:
-        """Noisy number of records below each value, interpolated inside cells."""
+        """Estimate the noisy number of records below each value; cells are interpolated."""
         return np.interp(place, np.arange(len(self.sums)) * self.cell, self.sums)

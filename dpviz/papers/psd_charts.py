@@ -40,7 +40,7 @@ _ERROR = "median relative error (%)"
 
 
 def figure_2(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
-    """Worst-case error of range queries by the height of the quadtree, a line per way to cut the budget.
+    """Draw worst-case error of range queries by the height of the quadtree, a line per way to cut the budget.
 
     Args:
         table: of `dpviz.papers.psd.figure_2`.
@@ -51,7 +51,7 @@ def figure_2(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
 
 
 def figure_3(table: pd.DataFrame, epsilon: float, *, height: int = 280) -> alt.LayerChart:
-    """Accuracy of quadtrees by the shape of the queries, with and without a geometric budget and least squares.
+    """Draw accuracy of quadtrees by the shape of the queries, with and without a geometric budget and least squares.
 
     Args:
         table: of `dpviz.papers.psd.figure_3`. CURATOR ONLY: errors are measured against the truth.
@@ -62,7 +62,7 @@ def figure_3(table: pd.DataFrame, epsilon: float, *, height: int = 280) -> alt.L
 
 
 def figure_4(table: pd.DataFrame, measure: str = "error", *, height: int = 280) -> alt.LayerChart:
-    """How good private medians are, or how long they take, by depth.
+    """Draw how good private medians are, or how long they take, by depth.
 
     Args:
         table: of `dpviz.papers.psd.figure_4`. CURATOR ONLY.
@@ -75,7 +75,7 @@ def figure_4(table: pd.DataFrame, measure: str = "error", *, height: int = 280) 
 
 
 def figure_5(table: pd.DataFrame, epsilon: float, *, height: int = 340) -> alt.LayerChart:
-    """Accuracy of kd-trees by the shape of the queries, at one epsilon; kd-true and kd-pure are NOT PRIVATE.
+    """Draw accuracy of kd-trees by the shape of the queries, at one epsilon; kd-true and kd-pure are NOT PRIVATE.
 
     Args:
         table: of `dpviz.papers.psd.figure_5`. CURATOR ONLY.
@@ -87,7 +87,7 @@ def figure_5(table: pd.DataFrame, epsilon: float, *, height: int = 340) -> alt.L
 
 
 def figure_6(table: pd.DataFrame, shape: tuple[float, float], *, height: int = 280) -> alt.LayerChart:
-    """Accuracy of the families of decompositions by their height, for queries of one shape.
+    """Draw accuracy of the families of decompositions by their height, for queries of one shape.
 
     Args:
         table: of `dpviz.papers.psd.figure_6`. CURATOR ONLY.
@@ -101,7 +101,7 @@ def figure_6(table: pd.DataFrame, shape: tuple[float, float], *, height: int = 2
 
 
 def figure_7a(table: pd.DataFrame) -> alt.LayerChart:
-    """Time to build each decomposition.
+    """Draw the time to build each decomposition.
 
     Args:
         table: of `dpviz.papers.psd.figure_7a`.
@@ -122,7 +122,7 @@ def figure_7a(table: pd.DataFrame) -> alt.LayerChart:
 
 
 def figure_7b(table: pd.DataFrame, steps: int, measure: str = "reduction", *, height: int = 280) -> alt.LayerChart:
-    """Work that blocking saves in record matching, or matches that it keeps, by the budget.
+    """Draw the work that blocking saves in record matching, or the matches that it keeps, by the budget.
 
     Args:
         table: of `dpviz.papers.psd.figure_7b`. CURATOR ONLY.
@@ -142,7 +142,7 @@ def figure_7b(table: pd.DataFrame, steps: int, measure: str = "reduction", *, he
 
 
 def _by_shape(table: pd.DataFrame, epsilon: float, what: str, height: int) -> alt.LayerChart:
-    """A mark per method, beside each other for every shape of queries, with its spread, on a logarithmic axis."""
+    """Draw a mark per method and shape of queries, those of one shape side by side, with its spread, on a logarithmic axis."""
     rows = table[table["epsilon"] == epsilon]
     shape = [f"{width:g} × {high:g}" for width, high in zip(rows["width"], rows["height"], strict=True)]
     spread = rows["spread"].fillna(0.0)
@@ -165,14 +165,14 @@ def _by_shape(table: pd.DataFrame, epsilon: float, what: str, height: int) -> al
 
 
 def _lines(table: pd.DataFrame, columns: Columns, names: Mapping[str, str], title: str, height: int) -> alt.LayerChart:
-    """A line per series on a logarithmic axis."""
+    """Draw a line per series on a logarithmic axis."""
     drawn, ticks = prepare_log_axis(table, [columns[2]])
     lines = _styled(drawn, columns, names).encode(y=log_y(names[columns[2]], ticks, f"{columns[2]} drawn"))
     return finish(alt.layer(lines), title, _told(table, columns, names), height)
 
 
 def _styled(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> Any:
-    """Lines over the first of the columns, told apart by the second through colour and dashes."""
+    """Draw lines over the first of the columns; the second column decides their colours and dashes."""
     where, series, _ = columns
     order = table[series].unique().tolist()
     return (
@@ -188,7 +188,7 @@ def _styled(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> 
 
 
 def _told(table: pd.DataFrame, columns: Columns, names: Mapping[str, str]) -> str:
-    """Every line in words."""
+    """Describe every line in words."""
     where, series, what = columns
     lines = (f"{name}: {describe_values(rows, where, what)}" for name, rows in table.groupby(series, sort=False))
     return f"{names[what]} by {names[where]}. {'; '.join(lines)}."

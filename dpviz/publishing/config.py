@@ -26,7 +26,7 @@ class DomainPart:
 
     Attributes:
         bounds: west, south, east, north, in units of the CRS.
-        crs: of the bounds; "none" for a plain plane without a map.
+        crs: CRS of the bounds; "none" for a plain plane without a map.
         order: the lattice has 2**order columns and rows.
     """
 
@@ -55,11 +55,11 @@ class RegionsPart:
     """[regions] and [destinations]: a public file of nested regions.
 
     Attributes:
-        file: its path, relative to the configuration's folder.
+        file: path of the file, relative to the configuration's folder.
         levels: columns of ids, coarsest first; left out if the file names the parent of each region.
-        names: by level, the column of readable names.
+        names: for each level that has one, the column of readable names.
         prefixes: lengths of id prefixes that make coarser levels: [2, 5] makes states and counties from ids of tracts.
-        crs: of the shapes, if the file does not state it.
+        crs: CRS of the shapes, if the file does not state it.
     """
 
     file: str
@@ -74,7 +74,7 @@ class MechanismPart:
     """[mechanism]: a mechanism and its settings.
 
     Attributes:
-        key: of the mechanism; README lists them.
+        key: key of the mechanism; README lists all keys.
         settings: values that differ from the defaults.
     """
 
@@ -85,7 +85,7 @@ class MechanismPart:
         """Build the mechanism.
 
         Args:
-            family: of mechanisms for the data's kind.
+            family: the family of mechanisms for the data's kind.
             references: whether references, which are not private, are allowed.
 
         Raises:
@@ -107,9 +107,9 @@ class BudgetPart:
     """[budget]: epsilon, epsilon and delta, or rho, as exact fractions: 0.1 is one tenth, "1/3" one third.
 
     Attributes:
-        epsilon: of pure or approximate differential privacy.
-        delta: of approximate differential privacy.
-        rho: of zero-concentrated differential privacy, instead of the other two.
+        epsilon: epsilon of pure or approximate differential privacy.
+        delta: delta of approximate differential privacy.
+        rho: rho of zero-concentrated differential privacy, instead of the other two.
     """
 
     epsilon: Fraction | None = None
@@ -129,7 +129,7 @@ class BudgetPart:
 
     @classmethod
     def of(cls, budget: Budget) -> BudgetPart:
-        """The table that describes a budget."""
+        """Make the table that describes a budget."""
         return cls(**{name: getattr(budget, name) for name in ("epsilon", "delta", "rho") if hasattr(budget, name)})
 
 
@@ -139,11 +139,12 @@ class DatasetPart:
 
     Attributes:
         name: the curator's name of the data. The ledger recognises data by their content, also under another name.
-        unit: "record", "person" or "trip", checked against the columns. Without a person column it must be given for one's own files:
-            "record" (or "trip") declares that each of them belongs to another person.
-        cap_epsilon: the most that may ever be spent; needed for data that are new to the ledger, and fixed by the first release.
-        cap_delta: likewise.
-        cap_rho: likewise, instead of both.
+        unit: "record", "person" or "trip", checked against the columns. For one's own files without a person column it must be given:
+            "record" (or "trip") declares that each record (or trip) belongs to another person.
+        cap_epsilon: the largest epsilon that may ever be spent. A cap is needed for data that are new to the ledger, and fixed by the
+            first release.
+        cap_delta: the largest delta that may ever be spent.
+        cap_rho: the largest rho that may ever be spent, instead of epsilon and delta.
     """
 
     name: str
@@ -167,7 +168,7 @@ class PublicationPart:
     """[publication]: the curator's texts for the manifest and the report.
 
     Attributes:
-        name: of the publication.
+        name: name of the publication.
         curator: person or institution that is responsible for it.
         description: what was counted, when and how.
         region: where it was counted.
@@ -186,7 +187,7 @@ class OutputPart:
     """[output]: the folder and the formats of the files.
 
     Attributes:
-        folder: to be made, relative to the configuration's folder; it must not exist yet.
+        folder: folder to be made, relative to the configuration's folder; it must not exist yet.
         formats: geoparquet (lossless, required), and perhaps geojson and csv.
     """
 
@@ -225,9 +226,9 @@ class DataPart:
         trips: files of trips, likewise.
         sample: key of a bundled sample, instead of files.
         size: number of records of a made-up sample of points.
-        x: column of easting or longitude. If a column is left out here, it is found by its usual names.
+        x: column of easting or longitude. A column that is left out here is found by its usual names.
         y: column of northing or latitude.
-        crs: of the coordinates, if the files do not state it.
+        crs: CRS of the coordinates, if the files do not state it.
         origin: column of the trips' origins, or two columns of coordinates: ["lon", "lat"].
         destination: column of the trips' destinations, or two columns of coordinates.
         count: column of the number of records or trips per row. Without it, each row of points is one record.
@@ -308,7 +309,7 @@ class DataPart:
 
     @property
     def family(self) -> AnyFamily:
-        """Of the mechanisms that take data of this kind."""
+        """The family of mechanisms that take data of this kind."""
         return POINT_FAMILY if self.is_points else TRIP_FAMILY
 
     @property
@@ -350,7 +351,7 @@ class DataPart:
             raise SettingError(f"[dataset] unit says {unit[:40]!r}, but [data] protects one {self.unit}: name a person column, or none.")
 
     def options(self) -> dict[str, Any]:
-        """The arguments of `count_points` or `count_flows`."""
+        """Return the arguments of `count_points` or `count_flows`."""
         names = ("x", "y") if self.is_points else ("origin", "destination", "exactly")
         return {name: getattr(self, name) for name in (*names, "crs", *_WHO)} | {"contributions": self.contributions or 1}
 
@@ -405,13 +406,13 @@ PARTS: dict[str, type[Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """The part that configurations of releases and of studies share: the data, and the public domain or regions.
+    """The base of the configurations of releases and of studies: the data, and the public domain or regions.
 
     Attributes:
         data: files or a sample, and their columns.
-        domain: of points; samples have a default.
-        regions: of trips; samples have their own.
-        destinations: regions in which trips end, if these are others.
+        domain: the domain of points; samples have a default.
+        regions: the regions of trips; samples have their own.
+        destinations: regions in which trips end, if they differ from those in which trips begin.
         base: folder that relative paths start from; it is not written to the file.
 
     Raises:
@@ -441,8 +442,8 @@ class ReleaseConfig(DataConfig):
     """The configuration of a release.
 
     Attributes:
-        mechanism: with its settings.
-        budget: that the release spends.
+        mechanism: the mechanism with its settings.
+        budget: the budget that the release spends.
         dataset: the account in the ledger.
         publication: the curator's texts.
         output: folder and formats of the files.
@@ -467,7 +468,7 @@ def read_config(path: Path) -> ReleaseConfig:
 
 
 def from_tables(found: dict[str, Any], *, base: Path = Path()) -> ReleaseConfig:
-    """Build a configuration from its tables; errors are those of `read_config`."""
+    """Build a configuration from its tables. Raises the errors of `read_config`."""
     check_keys(found, PARTS, "A release's configuration")
     missing = [f"[{name}]" for name in ("data", "mechanism", "budget", "dataset", "publication", "output") if name not in found]
     if missing:

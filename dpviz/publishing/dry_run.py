@@ -37,11 +37,10 @@ class ExpectedErrors:
     """Expected errors of a release. PUBLIC: computed without records.
 
     Attributes:
-        by_level: one row per level, coarsest first: level (0 for the whole), of (its name),
-            numbers (of partitions; missing for trips, whose released pairs depend on the data), stddev (of the noise on a count, root
-            mean square; 0 if exact; missing if the level is a sum of finer pairs) and
-            interval (half the width of the 95 % interval).
-        receipt: the steps that would be spent.
+        by_level: one row per level, coarsest first. Columns: level (0 for the whole), of (name of the level), numbers (how many
+            partitions; missing for trips, whose released pairs depend on the data), stddev (root mean square of the noise on a count;
+            0 if exact; missing if the level is a sum of finer pairs) and interval (half the width of the 95 % interval).
+        receipt: the steps on which the budget would be spent.
         note: what the errors do not include, in words.
     """
 
@@ -54,8 +53,8 @@ def expected(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> Expe
     """Compute the expected error per level by running the mechanism without records.
 
     Args:
-        mechanism: with its settings.
-        data: give the domain or regions, the unit and the bound per person; their records are dropped first.
+        mechanism: the mechanism with its settings.
+        data: their domain or regions, unit and bound per person are used; their records are dropped first.
         budget: for the release.
 
     Raises:
@@ -74,7 +73,7 @@ def dry_run(mechanism: AnyMechanism, data: PrivateData, budget: Budget) -> Relea
 
 
 SMALLEST, LARGEST = 0.001, 100.0
-STRIDES = 10  # from the largest epsilon down to the smallest, each time by a factor of about 3
+STRIDES = 10  # the search goes from the largest epsilon down to the smallest in strides of a factor of about 3
 STEPS = 9  # bisections of the last stride, which determine epsilon to a few thousandths
 ROUNDINGS = 10  # attempts to round epsilon up to three digits
 MOST_LOOKS = 1 + STRIDES + STEPS + ROUNDINGS
@@ -99,8 +98,8 @@ class WantedError:
         error: largest acceptable root mean square error, in records or trips; above 0.
         level: zoom level of points (2**level x 2**level equal blocks), or level of the regions of trips, 1 for the coarsest.
         delta: for mechanisms that need one.
-        records: a public estimate of the number of records: partitions that depend on data are then those of as many uniformly
-            distributed made-up records. None: those of empty data.
+        records: a public estimate of the number of records. Partitions that depend on data are then those of as many made-up records,
+            uniformly distributed. With None, they are those of empty data.
     """
 
     error: float
@@ -115,8 +114,8 @@ class FoundEpsilon:
 
     Attributes:
         epsilon: 0.001 to 100; None if none in that range is enough.
-        error: expected with this epsilon; NaN if there is none.
-        note: how it was found and what it does not include, in words.
+        error: the expected error with this epsilon; NaN if there is no such epsilon.
+        note: how the epsilon was found, and what the error does not include, in words.
     """
 
     epsilon: float | None
@@ -127,16 +126,16 @@ class FoundEpsilon:
 def wanted_epsilon(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, *, look: Callable[[], object] = int) -> FoundEpsilon:
     """Find the smallest epsilon whose expected error is small enough; nothing is spent.
 
-    The search goes down from epsilon 100 while the error is small enough, and then bisects the last stride, on a logarithmic scale. So
-    all larger epsilons that were tried are enough, too. Searching upwards could stop too early: very small budgets can give coarse
-    partitions with little noise, whose large uniformity error is not part of the expected error.
+    The search goes down from epsilon 100 as long as the error is small enough, and then bisects the last stride, on a logarithmic scale.
+    So all larger epsilons that were tried are enough, too. A search upwards could stop too early: very small budgets can give coarse
+    partitions with little noise, and their large uniformity error is not part of the expected error.
 
     The error is that of the noise alone (see `expected`). If partitions of points depend on data, made-up records are used; that is an
     approximation, and the note says so.
 
     Args:
-        mechanism: with its settings.
-        data: give the domain or regions, the unit and the bound per person; their records are dropped first.
+        mechanism: the mechanism with its settings.
+        data: their domain or regions, unit and bound per person are used; their records are dropped first.
         wanted: the error and its level.
         look: called before each of at most `MOST_LOOKS` attempts; an exception from it ends the search.
 
@@ -185,16 +184,16 @@ def _round_to_enough(epsilon: float, wanted: WantedError, error: Callable[[float
 
 
 def error_at(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, epsilon: float) -> float:
-    """The expected root mean square error at the wanted level, for a given epsilon; errors are those of `wanted_epsilon`.
+    """Compute the expected root mean square error at the wanted level for a given epsilon. Raises the errors of `wanted_epsilon`.
 
     Args:
-        mechanism: with its settings.
-        data: give the domain or regions, the unit and the bound per person.
+        mechanism: the mechanism with its settings.
+        data: their domain or regions, unit and bound per person are used; their records are not.
         wanted: its level, delta and number of records are used.
         epsilon: above 0.
 
     Returns:
-        In records or trips.
+        The error, in records or trips.
     """
     budget = ApproxBudget(repr(epsilon), repr(wanted.delta)) if mechanism.needs_delta else PureBudget(repr(epsilon))
     release = dry_run(mechanism, data, budget) if wanted.records is None else _release_of_made_up(mechanism, data, budget, wanted.records)
@@ -209,7 +208,7 @@ def error_at(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError, ep
 
 
 def _release_of_made_up(mechanism: AnyMechanism, data: PrivateData, budget: Budget, records: int) -> Any:
-    """A release of made-up records, or of none if the partitions do not depend on the records."""
+    """Make a release of made-up records, or of no records if the partitions do not depend on the records."""
     release = dry_run(mechanism, data, budget)
     if not isinstance(data, PointCounts) or not mechanism.depends_on_data(release):
         return release
@@ -224,7 +223,7 @@ def with_uniform_records(data: PointCounts, records: int) -> PointCounts:
 
 
 def _summed_error(release: FlowRelease, level: int) -> float:
-    """The error of a pair that is a sum of finer ones, for a pair of mean size and if all finer pairs were released."""
+    """Compute the error of a pair of `level` that is a sum of the finest pairs: the mean number of them, all released."""
     tree = release.tree
     finest = release.stages[tree.height].variance
     if not np.isfinite(finest):
@@ -247,18 +246,18 @@ def _note(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> st
 
 
 def _run_at_one(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> Any:
-    """A dry run with epsilon 1."""
+    """Run the mechanism without records at epsilon 1."""
     return dry_run(mechanism, data, ApproxBudget("1", repr(wanted.delta)) if mechanism.needs_delta else PureBudget("1"))
 
 
 def _is_sum(release: Any, level: int) -> bool:
-    """Whether a level of trips is a sum of finer pairs, not measured itself."""
+    """Return whether a level of trips is a sum of finer pairs, not measured itself."""
     known = isinstance(release, FlowRelease) and 1 <= level <= release.depth
     return known and not np.isfinite(release.stages[2 * level].variance)
 
 
 def _sums_lack_pairs(mechanism: AnyMechanism, data: PrivateData, wanted: WantedError) -> bool:
-    """Whether the level is a sum of finer pairs of which the mechanism leaves some out."""
+    """Return whether the level is a sum of finer pairs, and the mechanism leaves some of these pairs out."""
     if not isinstance(data, Flows):
         return False
     release = _run_at_one(mechanism, data, wanted)

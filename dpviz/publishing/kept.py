@@ -35,10 +35,10 @@ def keep(release: Release | FlowRelease, account: Account, entry: Entry, ledger:
     The folder holds what a publication would: noisy counts as GeoParquet, and a manifest without the curator's texts.
 
     Args:
-        release: that is paid for.
-        account: that paid for it.
+        release: the paid release.
+        account: the account that paid for the release.
         entry: the payment.
-        ledger: the folder is made beside its file.
+        ledger: the folder is made beside the ledger's file.
 
     Raises:
         DpvizError: the folder cannot be written; nothing is left behind.
@@ -64,7 +64,7 @@ def keep(release: Release | FlowRelease, account: Account, entry: Entry, ledger:
 
 
 def kept_draws(ledger: Ledger) -> list[tuple[Account, Entry]]:
-    """The payments whose releases are kept beside the ledger, oldest first, each with its account.
+    """Find the payments whose releases are kept beside the ledger, oldest first, each with its account.
 
     Raises:
         RefusedError: the ledger cannot be read or trusted.
@@ -83,7 +83,7 @@ def recover(entry_id: int, ledger: Ledger) -> PaidRelease:
 
     Args:
         entry_id: number of the payment in the ledger.
-        ledger: beside whose file it is kept.
+        ledger: the release is kept beside the ledger's file.
 
     Raises:
         SettingError: no release of that number is kept.
@@ -101,7 +101,7 @@ def recover(entry_id: int, ledger: Ledger) -> PaidRelease:
 
 
 def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
-    """The parts of a configuration that differ from those of a kept release; no data are read.
+    """List the parts of a configuration that differ from those of a kept release; no data are read.
 
     Returns:
         Names of the parts, such as "[budget]"; empty if the release was made with this configuration.
@@ -128,7 +128,7 @@ def differences(paid: PaidRelease, config: ReleaseConfig) -> list[str]:
 
 
 def _plain(settings: dict[str, Any]) -> str:
-    """Settings as JSON, so that those of a configuration and those read from a manifest compare equal."""
+    """Write settings as JSON, so that those of a configuration and those read from a manifest compare equal."""
     return json.dumps(settings, sort_keys=True, default=str)
 
 
@@ -137,7 +137,7 @@ def _frame_of(release: Release | FlowRelease) -> PublicFrame:
 
 
 def _frame_facts(frame: PublicFrame | None) -> object:
-    """The facts by which domains or regions are compared: bounds, CRS and order of a domain, or the ids of all regions."""
+    """Return the facts by which domains or regions are compared: bounds, CRS and order of a domain, or the ids of all regions."""
     if frame is None or isinstance(frame, Domain):
         return None if frame is None else (frame.bounds, CRS.from_user_input(frame.crs) if frame.crs else None, frame.order)
     return [[[*ids] for ids in side.ids] for side in frame]
@@ -158,7 +158,7 @@ def _around(ledger: Ledger) -> Path:
 
 
 def _folder(ledger: Ledger, entry: Entry) -> Path:
-    """The folder of a payment; the time is part of its name, so that a new ledger with the same numbers uses other folders."""
+    """Return the folder of a payment; the time is part of its name, so that a new ledger with the same numbers uses other folders."""
     stamp = "".join(re.findall("[0-9]", entry.time))[:14]
     if not _NAME.fullmatch(name := f"{entry.id}-{stamp}"):
         raise DpvizError("The ledger's entry has no valid time, which the folder's name needs.")

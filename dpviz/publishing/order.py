@@ -27,7 +27,7 @@ class Order:
 
     Attributes:
         data: the private counts.
-        mechanism: with its settings.
+        mechanism: the mechanism with its settings.
         budget: for the release.
         dataset: the curator's name of the data.
         marks: fingerprints by which the ledger recognises the data; see `fingerprints_of`.
@@ -66,8 +66,8 @@ class PaidRelease:
     """A release that is paid for.
 
     Attributes:
-        release: of points or trips.
-        account: of the dataset, after the payment.
+        release: the release, of points or trips.
+        account: account of the dataset, after the payment.
         entry: number of the payment in the ledger.
         kept: folder beside the ledger where the release is kept until it is published; None if it is in memory only.
     """
@@ -83,9 +83,9 @@ class Published:
     """A release that is published.
 
     Attributes:
-        folder: with data, manifest and report.
-        manifest: its content.
-        account: of the dataset.
+        folder: the folder with data, manifest and report.
+        manifest: content of the manifest.
+        account: account of the dataset.
     """
 
     folder: Path
@@ -98,7 +98,7 @@ class PublicationTexts:
     """The curator's texts for a publication, and its folder.
 
     Attributes:
-        name: of the publication.
+        name: name of the publication.
         curator: person or institution that is responsible for it.
         folder: for the files; it must not exist yet, its parent must.
         description: what was counted, when and how.
@@ -133,7 +133,7 @@ class PublicationTexts:
         _try_folder(self.folder)
 
     def publication(self, **known: Any) -> Publication:
-        """The publication part of the manifest; `known` are the fields that come from the ledger."""
+        """Make the publication part of the manifest; `known` are the fields that come from the ledger."""
         return Publication(
             name=self.name,
             curator=self.curator,
@@ -148,7 +148,7 @@ def _try_folder(folder: Path) -> None:
     """Try to make the temporary folder that a release is first written into, and remove it again.
 
     Raises:
-        SettingError: it cannot be made, for example because its name is too long.
+        SettingError: the folder cannot be made, for example because its name is too long.
     """
     trial, reason = partial_beside(folder), None
     try:

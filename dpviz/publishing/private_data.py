@@ -44,13 +44,13 @@ _UNWATCHED = Progress()
 def fingerprints_of(data: PointCounts | Flows, content: bytes | None = None, *, files: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Compute the fingerprints by which the ledger recognises data: of the content of each file, and of the counts themselves.
 
-    The counts have no fingerprint if each person's records were bounded by a random choice, since they then differ each time, or if
-    there are none, since all empty data would be taken for the same.
+    Where files have fingerprints, the counts get none in two cases: if each person's records were bounded by a random choice, since the
+    counts then differ each time, and if there is no record, since all empty data would be taken for the same.
 
     Args:
         data: the private counts.
-        content: of the file, if there is one file.
-        files: `file_fingerprints` of several files, without those that have no rows: different datasets may share an empty file.
+        content: content of the file, if there is one file.
+        files: `file_fingerprints` of several files. Files without rows are left out, since different datasets may share an empty file.
 
     Returns:
         Hex digests (SHA-256), at least one. They are for the ledger, which stores them keyed, and must never be shown.
@@ -62,22 +62,22 @@ def fingerprints_of(data: PointCounts | Flows, content: bytes | None = None, *, 
 
 
 def content_fingerprint(content: bytes) -> str:
-    """The fingerprint of a file's content: its SHA-256 with a prefix, as a hex digest."""
+    """Compute the fingerprint of a file's content: its SHA-256 with a prefix, as a hex digest."""
     digest = hashlib.sha256(_FILE)
     digest.update(content)
     return digest.hexdigest()
 
 
 def file_fingerprints(paths: Sequence[Path], watch: Progress = _UNWATCHED) -> tuple[str, ...]:
-    """The fingerprints of files, sorted, so that their order says nothing about names.
+    """Compute the fingerprints of files, sorted, so that their order reveals nothing about the files' names.
 
     Args:
-        paths: of the files.
+        paths: paths of the files.
         watch: reports progress, and may cancel.
 
     Raises:
         InputError: a file cannot be read.
-        DpvizError: it was cancelled.
+        DpvizError: the reading was cancelled.
     """
     whole, done, one_by_one = max(sum(path.stat().st_size for path in paths), 1), 0, threading.Lock()
 
@@ -135,8 +135,8 @@ class OpenedData:
     Attributes:
         data: the private counts.
         marks: fingerprints of the data; never shown.
-        engine: that counted them; None for a sample.
-        of_files: the fingerprints of files among `marks`.
+        engine: the engine that counted the data; None for a sample.
+        of_files: those of `marks` that are fingerprints of files.
         notes: sentences about the files, for the curator only.
     """
 
@@ -205,7 +205,7 @@ def placed(base: Path, text: str) -> Path:
 
 
 def resolve_sources(config: DataConfig) -> list[str]:
-    """The paths and glob patterns under [data], resolved. Special characters in the name of the configuration's folder are escaped.
+    """Resolve the paths and glob patterns under [data]. Special characters in the name of the configuration's folder are escaped.
 
     Raises:
         InputError: a URL or a network share.
@@ -225,14 +225,14 @@ def open_data(
 
     Args:
         config: names the files or the sample, the columns and the engine.
-        frame: from `open_frame`.
+        frame: the domain or regions from `open_frame`.
         bad_rows: "drop" for releases, since no single row may decide whether there is a release; "refuse" for studies.
         watch: reports progress, and may cancel.
         scheduler: a running Dask scheduler; named on the command line, never in the configuration.
 
     Raises:
         InputError: a file or a column cannot be used; the text names the column and the rule, and quotes no cell.
-        DpvizError: it was cancelled.
+        DpvizError: the reading was cancelled.
     """
     part = config.data
     if part.sample is not None:
@@ -259,7 +259,7 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
 
     Raises:
         InputError: a file or a column cannot be used, or a file was changed in the meantime.
-        DpvizError: it was cancelled.
+        DpvizError: the counting was cancelled.
     """
     engine = choose_engine(found, request.engine, request.scheduler, _LIMITS)
     paths, sources = found.paths or (), list(found.sources)
@@ -283,13 +283,13 @@ def count_files(found: FoundFiles, request: CountRequest, watch: Progress = UNWA
 
 
 def refuse_empty_data(data: PrivateData) -> None:
-    """Refuse data without a single counted record, before anything is spent; most often coordinates are in other units.
+    """Refuse data without a single counted record, before anything is spent. The usual reason is coordinates in other units.
 
     An observer who sees whether a release appears learns from this only whether there is any record. A curator who must hide that, too,
     or expects data without records, declares `may_be_empty`, and this check is not made.
 
     Raises:
-        InputError: there is no record; the text says why, as far as that is known.
+        InputError: there is no record; the text says why, as far as the reason is known.
     """
     if data.count.any():
         return
@@ -309,7 +309,7 @@ def refuse_empty_data(data: PrivateData) -> None:
 
 
 def file_stamps(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
-    """Path, size and time of the last change of each file; while they stay the same, so does the content.
+    """Return path, size in bytes and time of the last change of each file; as long as they stay the same, so does the content.
 
     Raises:
         InputError: a file does not exist any more.
@@ -321,13 +321,13 @@ def file_stamps(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
 
 
 def _part_progress(watch: Progress, start: float, end: float) -> Callable[[float], object] | None:
-    """Report the progress of a part of the work as progress of the whole, from `start` to `end`."""
+    """Make a function that reports the progress of a part of the work as progress of the whole, from `start` to `end`."""
     tell = watch.progress
     return None if tell is None else lambda done: tell(start + (end - start) * done)
 
 
 def left_out(data: PrivateData) -> str:
-    """How many records were left out when the data were read, and why, in words. CURATOR ONLY. "" if there were none."""
+    """Say how many records were left out when the data were read, and why. CURATOR ONLY. "" if none were left out."""
     if not data.dropped:
         return ""
     unknown = "in no region" if isinstance(data, Flows) else "outside the domain"
@@ -337,7 +337,7 @@ def left_out(data: PrivateData) -> str:
 
 
 def _sample_fingerprint(part: Any) -> str:
-    """The fingerprint of a sample; it does not depend on the domain."""
+    """Compute the fingerprint of a sample; it does not depend on the domain."""
     return hashlib.sha256(repr(("sample", part.sample, part.size if part.is_points else None)).encode()).hexdigest()
 
 
@@ -359,7 +359,7 @@ def made_up(data: PrivateData) -> PrivateData:
 
 
 def _spread(size: int) -> NDArray[np.int64]:
-    """Up to 1,000 whole numbers below `size`, evenly spaced."""
+    """Return up to 1,000 whole numbers below `size`, evenly spaced."""
     return np.unique(np.linspace(0, size - 1, min(size, 1000)).astype(np.int64))
 
 

@@ -51,7 +51,7 @@ def publish(order: Order, words: PublicationTexts, ledger: Ledger, *, say: Say =
     """Pay for a release, make it with entropy of the operating system, and write it with manifest and report.
 
     All that is public is checked, and the publication is rehearsed on made-up records, before anything is spent. From payment until
-    publication the release is kept on the disk, beside the ledger: after a crash or a failure `kept.recovered` reads it back.
+    publication the release is kept on the disk, beside the ledger: after a crash or a failure `kept.recover` reads it back.
 
     Args:
         order: the private data, mechanism, budget and account.
@@ -60,9 +60,9 @@ def publish(order: Order, words: PublicationTexts, ledger: Ledger, *, say: Say =
         say: called with each line of progress.
 
     Raises:
-        DpvizError: if the budget is spent by then, the text says so; else nothing is spent.
+        DpvizError: the release failed. If the budget is spent by then, the text says so; else nothing is spent.
         RefusedError: the cap would be exceeded, the ledger cannot be trusted or written, or the mechanism is not private.
-        KeyboardInterrupt: with a text that says so, if the budget is spent by then.
+        KeyboardInterrupt: the work was interrupted. If the budget is spent by then, the text says so.
     """
     words.check()
     paid = draw(order, ledger, words=words, say=say)
@@ -70,7 +70,7 @@ def publish(order: Order, words: PublicationTexts, ledger: Ledger, *, say: Say =
 
 
 def draw(order: Order, ledger: Ledger, *, words: PublicationTexts | None = None, say: Say = lambda _: None) -> PaidRelease:
-    """Pay for one release and make it, without publishing it. The app uses it alone; `publish` writes the files afterwards.
+    """Pay for one release and make it, without publishing it. The app calls this function alone; `publish` also writes the files.
 
     Args:
         order: the private data, mechanism, budget and account.
@@ -101,7 +101,7 @@ def draw(order: Order, ledger: Ledger, *, words: PublicationTexts | None = None,
 
 
 def _payment_lines(order: Order, known: Account | None, account: Account) -> list[str]:
-    """Lines for the curator after payment: the account, and what is left of its cap."""
+    """Write the lines that the curator sees after payment: the account, and what is left of its cap."""
     lines = []
     if account.name != order.dataset:
         lines.append(f"The ledger knows these data as {account.name!r}: this draw counts there.")
@@ -122,7 +122,7 @@ def _make_release(order: Order, account: Account, definition: str) -> Release | 
 
 
 def _keep_on_disk(release: Release | FlowRelease, account: Account, entry: Entry, how: tuple[Ledger, Say]) -> Path | None:
-    """Keep the release on the disk and give its folder; if that fails, say so and give None: the release is then in memory only."""
+    """Keep the release on the disk, and return its folder. If that fails, say so and return None: the release is then in memory only."""
     ledger, say = how
     try:
         return keep(release, account, entry, ledger)
@@ -154,7 +154,7 @@ def write(paid: PaidRelease, words: PublicationTexts, ledger: Ledger, *, say: Sa
         SettingError: a text or the folder cannot be used; nothing is written.
         RefusedError: a simulation or a reference, or the ledger cannot be read or written.
         DpvizError: the files cannot be written; nothing is left behind.
-        KeyboardInterrupt: with a text that says so, if the files are written by then.
+        KeyboardInterrupt: the work was interrupted. If the files are written by then, the text says so.
     """
     from dpviz.view.report import report_html  # noqa: PLC0415  (loading its templates is slow, and `draw` does not need them)
 
@@ -187,12 +187,12 @@ def write(paid: PaidRelease, words: PublicationTexts, ledger: Ledger, *, say: Sa
 
 
 def _write_and_note(put: Callable[[], None], folder: Path, release_id: str) -> None:
-    """Call `put`, which writes the files and notes that in the ledger; if it fails after the files are written, the error says so.
+    """Call `put`, which writes the files and notes the publication in the ledger.
 
     Raises:
-        NotNotedError: the files are written, but the ledger could not note it.
-        DpvizError: what `put` raises before the files are written.
-        KeyboardInterrupt: likewise; with a text if the files are written.
+        NotNotedError: the files are written, but the ledger could not note the publication.
+        DpvizError: `put` failed before the files were written.
+        KeyboardInterrupt: `put` was interrupted. If the files are written by then, the text says so.
     """
     failed: BaseException
     try:
@@ -208,7 +208,7 @@ def _write_and_note(put: Callable[[], None], folder: Path, release_id: str) -> N
 
 
 class NotNotedError(RefusedError):
-    """The release is published, but the ledger could not note it."""
+    """The release is published, but the ledger could not note the publication."""
 
 
 def _is_there(folder: Path, release_id: str) -> bool:
@@ -219,7 +219,7 @@ def _is_there(folder: Path, release_id: str) -> bool:
 
 
 def _write_or_rescue(into: Callable[[Path], Path], folder: Path, say: Say) -> Path:
-    """Write the release into its folder, or into a temporary one if that fails; give the folder.
+    """Write the release into its folder, or into a temporary one if that fails; return the folder.
 
     Raises:
         DpvizError: neither folder can be written; the text says why the first could not.
@@ -250,7 +250,7 @@ def _remove_empty(folder: Path) -> None:
 
 
 def check_order(order: Order, ledger: Ledger) -> Terms:
-    """Check all that is public about an order, and give the terms of its account; nothing is spent or written.
+    """Check all that is public about an order, and return the terms of its account; nothing is spent or written.
 
     The mechanism runs once without records, so that unsuitable settings, domains, regions or budgets fail now. Its receipt says what it
     protects and what it costs.
@@ -281,7 +281,7 @@ def check_order(order: Order, ledger: Ledger) -> Terms:
 
 
 def _known(order: Order, ledger: Ledger) -> Account | None:
-    """The account of the data, found by their fingerprints or by name; None if there is none yet."""
+    """Find the account of the data by their fingerprints or by name; None if there is none yet."""
     return ledger.find_by_fingerprints(order.marks) or next((each for each in ledger.accounts() if each.name == order.dataset), None)
 
 
@@ -294,13 +294,13 @@ def _check_price(receipt: Receipt, order: Order) -> None:
 
 
 def _check_promise(receipt: Receipt, terms: Terms) -> None:
-    """Refuse a release whose receipt protects something else than the account says, which the receipt of the dry run did."""
+    """Refuse a release whose receipt states another unit or other neighbours than the account, whose terms come from the dry run."""
     if (receipt.unit, receipt.neighbours) != (terms.unit, terms.neighbours):
         raise RefusedError("The mechanism's receipt protects something else than that of its dry run; nothing is published.")
 
 
 def call_after_payment(dataset: str, entry: int, work: Callable[[], T], *, kept: Path | None = None) -> T:
-    """Call `work`, which runs after payment, and give its result; its errors are raised with a text that says the budget is spent.
+    """Call `work`, which runs after payment, and return its result. If it fails, the error's text says that the budget is spent.
 
     Texts of libraries are not quoted, since they could hold a private value. For the same reason the new error is raised outside the
     handler: it then has neither cause nor context.
@@ -308,8 +308,8 @@ def call_after_payment(dataset: str, entry: int, work: Callable[[], T], *, kept:
     Args:
         dataset: name of the account.
         entry: number of the payment in the ledger.
-        work: to be called.
-        kept: folder where the release is kept, if it is.
+        work: the function to call.
+        kept: folder in which the release is kept; None if it is not kept on the disk.
     """
     spent = f"The budget is spent: draw {entry} of {dataset!r} is counted in the ledger, since noise may have been drawn."
     saved = spent

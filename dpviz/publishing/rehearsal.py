@@ -18,8 +18,8 @@ SEED = 1
 def rehearse(order: Order, words: PublicationTexts, *, unit_definition: str = "") -> None:
     """Make release, manifest and report from no records and from made-up ones; nothing is spent, written or returned.
 
-    So public inputs that break the report (names of regions, settings, the curator's texts) break it before payment. The private
-    records are not used.
+    So public inputs that make the report fail (names of regions, settings, the curator's texts) make it fail before payment. The
+    private records are not used.
 
     Args:
         order: for the release.

@@ -31,15 +31,15 @@ class VariedPart(MechanismPart):
     """[[mechanism]]: one mechanism, or several that differ in some settings.
 
     Attributes:
-        label: in the table; the key by default.
-        vary: by setting, a list of values; all combinations are compared.
+        label: the mechanism's name in the table; its key by default.
+        vary: for each varied setting a list of values; all combinations are compared.
     """
 
     label: str | None = None
     vary: dict[str, Any] = field(default_factory=dict)
 
     def variants(self) -> Iterator[tuple[str, MechanismPart]]:
-        """All combinations with their labels, such as "quadtree height=6 split=uniform".
+        """Yield all combinations with their labels, such as "quadtree height=6 split=uniform".
 
         Raises:
             SettingError: a value of `vary` is not a list, or a setting is given twice.
@@ -64,8 +64,8 @@ class StudyConfig(DataConfig):
     """The configuration of a study.
 
     Attributes:
-        mechanisms: that are compared.
-        epsilons: of the budgets, as exact fractions.
+        mechanisms: the mechanisms to compare.
+        epsilons: epsilons of the budgets, as exact fractions.
         delta: for mechanisms that need one.
         repeats: releases per mechanism and epsilon.
         seed: equal seeds give equal tables, except for run times.
@@ -115,7 +115,7 @@ class StudyConfig(DataConfig):
         return open_data(self, open_frame(self), bad_rows="refuse", watch=watch, scheduler=scheduler)
 
     def build_study(self, data: PrivateData) -> Study:
-        """Build the study of data from `opened`.
+        """Build the study of data that `opened` read.
 
         Raises:
             DpvizError: mechanisms that do not fit the domain or the regions.
@@ -137,7 +137,7 @@ def read_study(path: Path) -> StudyConfig:
 
 
 def study_from(found: dict[str, Any], *, base: Path = Path()) -> StudyConfig:
-    """Build the configuration of a study from its tables; errors are those of `read_study`."""
+    """Build the configuration of a study from its tables. Raises the errors of `read_study`."""
     plain = {each.name: str(each.type) for each in fields(StudyConfig)}
     plain = {name: kind for name, kind in plain.items() if name not in (*PARTS, "mechanisms", "base")}
     check_keys(found, {**plain, "mechanism": None, **PARTS}, "A comparison's configuration")

@@ -55,7 +55,7 @@ def table_of(kind: type[T], found: object, where: str) -> T:
     Args:
         kind: a keyword-only dataclass; annotations of fields declare the allowed values, fields with defaults are optional.
         found: the table.
-        where: its name in messages, such as "[data]".
+        where: name of the table in messages, such as "[data]".
 
     Raises:
         SettingError: an unknown key (the text lists the known ones), a missing key, or a value of the wrong kind.
@@ -96,7 +96,7 @@ def tables(found: object, where: str) -> dict[str, Any]:
     """Check that `found` is a table, and return it.
 
     Raises:
-        SettingError: it is not a table.
+        SettingError: `found` is not a table.
     """
     if not isinstance(found, dict):
         raise SettingError(f"{where} must be a table.")
@@ -109,8 +109,8 @@ def value_of(kind: str, value: object, what: str) -> Any:
     Args:
         kind: the annotation as text: str, int, float, bool, Fraction, tuple[...] or dict[...] of these, or Any; " | None" is ignored,
             and "str | tuple[str, ...]" takes one text or a list of texts.
-        value: from the table.
-        what: its name in messages.
+        value: value from the table.
+        what: name of the value in messages.
 
     Raises:
         SettingError: the value is of another kind.
@@ -157,14 +157,14 @@ def _boolean(value: object, what: str) -> bool:
 
 
 def _exact(value: object, what: str) -> Fraction:
-    """An exact fraction: 0.1 is one tenth, and texts such as "1/3" are allowed."""
+    """Read an exact fraction: 0.1 is one tenth, and texts such as "1/3" are allowed."""
     if not isinstance(value, str | int | float):
         raise BudgetError(f"{what} must be a number.")
     return exact(value, what)
 
 
 def _anything(value: object, what: str) -> Any:  # noqa: ARG001
-    """A setting of any kind, which the mechanism will check; lists become tuples."""
+    """Pass on a setting of any kind, which the mechanism checks later; lists become tuples."""
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -16,14 +16,14 @@ MISSED = 0.05
 
 
 def count_of_numbers(release: Release | FlowRelease) -> int:
-    """N, the number of counts among which a reader may choose: all that were measured or released; for trips all possible pairs."""
+    """Count the numbers, N, among which a reader may choose: all that were measured or released; for trips all possible pairs."""
     if isinstance(release, FlowRelease):
         return sum(release.tree.size(stage) for stage in range(release.tree.height + 1))
     return max(len(release.tree), sum(step.counts or 0 for step in release.receipt.steps))
 
 
 def point_intervals(release: Release, nodes: Integers) -> tuple[Floats, Floats]:
-    """Intervals for counts of nodes. With probability at least 0.95, they hold for all numbers of the release together.
+    """Compute intervals for counts of nodes. With probability at least 0.95, they hold for all numbers of the release together.
 
     By Bonferroni, each interval misses with probability at most 0.05 / N. They cover the noise only. The narrower intervals of
     `Release.interval` hold for a node that was chosen without looking at the counts.
@@ -41,7 +41,7 @@ def point_intervals(release: Release, nodes: Integers) -> tuple[Floats, Floats]:
 
 
 def pair_intervals(release: FlowRelease, stage: int) -> tuple[Floats, Floats]:
-    """Intervals as in `point_intervals` for the released pairs of a stage.
+    """Compute intervals for the released pairs of a stage, as `point_intervals` does for nodes.
 
     Args:
         release: of trips.
@@ -58,7 +58,7 @@ def pair_intervals(release: FlowRelease, stage: int) -> tuple[Floats, Floats]:
 
 
 def laplace_reach(stddev: Floats, numbers: int) -> Floats:
-    """Half widths of simultaneous intervals for counts with discrete Laplace noise.
+    """Compute half widths of simultaneous intervals for counts with discrete Laplace noise.
 
     The half width is ln(N / 0.05) / epsilon, where epsilon follows from the standard deviation 1 / (sqrt(2) sinh(epsilon / 2)). If the
     ends are rounded outwards, one count is outside with probability at most 0.05 / N. For sums of such counts, and for Gaussian noise
@@ -78,5 +78,5 @@ def laplace_reach(stddev: Floats, numbers: int) -> Floats:
 
 
 def gaussian_reach(stddev: Floats, numbers: int) -> Floats:
-    """(k,) half widths of simultaneous intervals, not yet rounded, for N = `numbers` counts with discrete Gaussian noise."""
+    """Compute (k,) half widths of simultaneous intervals, not yet rounded, for N = `numbers` counts with discrete Gaussian noise."""
     return np.asarray(stddev * float(scipy.special.ndtri(1 - MISSED / (2 * numbers))))

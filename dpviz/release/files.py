@@ -82,14 +82,14 @@ class Members:
     open: Callable[[str], BinaryIO]
 
     def read(self, name: str, most: int) -> bytes:
-        """The content of a file.
+        """Read the content of a file.
 
         Args:
             name: of the file.
             most: limit of its size, in bytes.
 
         Raises:
-            InputError: it is missing, or larger than the limit.
+            InputError: the file is missing, or larger than the limit.
         """
         if name not in self.sizes:
             raise InputError(f"The release has no {name}.")
@@ -100,7 +100,7 @@ class Members:
         return content
 
     def digest(self, name: str) -> tuple[str, int]:
-        """SHA-256 and size in bytes of a file, which is read in pieces and not beyond `MOST_BYTES`."""
+        """Compute SHA-256 and size in bytes of a file. The file is read in pieces, and not beyond `MOST_BYTES`."""
         digest, size = hashlib.sha256(), 0
         with self.open(name) as file:
             while size <= MOST_BYTES and (part := file.read(_AT_ONCE)):
@@ -122,7 +122,7 @@ def refuse_all_errors(rule: str, read: Callable[[], T]) -> T:
         The result of `read`.
 
     Raises:
-        InputError: `read` failed. An `InputError` is passed on, the text of another error of dpviz is added to the rule, and that of
+        InputError: `read` failed. An `InputError` is passed on. The text of another error of dpviz is added to the rule. The text of
             any other error is left out.
     """
     error = InputError(rule)
@@ -269,7 +269,7 @@ def write_release(
 
 
 def zip_release(folder: str | os.PathLike[str]) -> bytes:
-    """A release's folder as a zip archive. The same folder always gives the same bytes.
+    """Pack a release's folder into a zip archive. The same folder always gives the same bytes.
 
     Args:
         folder: as `write_release` made it.
@@ -302,13 +302,13 @@ def zip_release(folder: str | os.PathLike[str]) -> bytes:
 
 
 def seal(manifest: Facts) -> str:
-    """SHA-256 of a manifest without its seal, as JSON with sorted names and no spaces, in hex."""
+    """Compute the SHA-256 of a manifest without its seal, as JSON with sorted names and no spaces, in hex."""
     rest = {name: value for name, value in manifest.items() if name != "seal"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def partial_beside(target: Path) -> Path:
-    """Path of the temporary folder in which a folder is filled before it is renamed: hidden, beside it, with a random name."""
+    """Choose the path of the temporary folder that is filled and then renamed to `target`: hidden, beside it, with a random name."""
     return target.parent / f".{target.name}.{secrets.token_hex(8)}.partial"
 
 
@@ -407,7 +407,7 @@ def read_release(source: Source) -> Release | FlowRelease:
         A release that equals the one that was written in every field, bit for bit.
 
     Raises:
-        InputError: not a release; a file is missing, changed, or not listed; the manifest contradicts the tables; or it was
+        InputError: not a release; a file is missing, changed, or not listed; the manifest contradicts the tables; or the release was
             published without GeoParquet.
 
     >>> read_release("no such folder")
@@ -462,7 +462,7 @@ def _manifest(members: Members) -> Facts:
 
 
 def _known_version(manifest: Any) -> str:
-    """The version of a manifest's schema. If it states none, today's, so that the check by today's schema reports what is missing."""
+    """Return the version of a manifest's schema, or today's if none is stated, so that the check by that schema reports what is missing."""
     identity = manifest.get("identity") if isinstance(manifest, dict) else None
     version = identity.get("schema_version") if isinstance(identity, dict) else None
     if not isinstance(version, str):
@@ -492,7 +492,7 @@ def _check_files(members: Members, listed: list[Facts]) -> None:
 
 
 def _needed(manifest: Facts) -> list[str]:
-    """The tables that the release is read from, and the main table, which is compared with them, if it is another one."""
+    """List the tables to read: those that hold the release, and (but for older releases) the main table, which is compared with them."""
     contents = manifest["contents"]
     main = [] if is_older(manifest) else [TABLE if contents["kind"] == POINTS else FLOWS]
     if contents["kind"] == POINTS:
@@ -517,7 +517,7 @@ def _table(members: Members, manifest: Facts, name: str) -> Any:
 
 
 def _check_main(tables: dict[str, Any], release: Release | FlowRelease) -> None:
-    """Raise an error unless the main table has the release's finest counts. In older releases it is the table of all levels itself."""
+    """Raise an error unless the main table has the release's finest counts. Older releases have no main table but that of all levels."""
     name, rows = (TABLE, finest_counts(release)) if isinstance(release, Release) else (FLOWS, finest_trips(release))
     found = tables.get(name, rows)
     if not set(rows.column_names) <= set(found.column_names) or not found.select(rows.column_names).equals(rows):
@@ -533,7 +533,7 @@ def _release(manifest: Facts, tables: dict[str, Any]) -> Release | FlowRelease:
 
 
 def _find_contradiction(manifest: Facts, release: Release | FlowRelease) -> str | None:
-    """The first part of a manifest that contradicts its release; None if there is none."""
+    """Find the first part of a manifest that contradicts its release; None if there is none."""
     facts = facts_of(release) | {"utility": utility_facts(release)}
     facts["kind"], stated = facts["contents"]["kind"], manifest | {"kind": manifest["identity"]["kind"]}
     if is_older(manifest):
@@ -542,7 +542,7 @@ def _find_contradiction(manifest: Facts, release: Release | FlowRelease) -> str 
 
 
 def _equal_up_to_rounding(one: Any, other: Any) -> bool:
-    """Whether two facts are equal, up to the last digits of numbers, which may differ from one computer to another."""
+    """Return whether two facts are equal, up to the last digits of numbers, which may differ from one computer to another."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_equal_up_to_rounding(one[name], other[name]) for name in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):

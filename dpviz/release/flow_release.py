@@ -81,7 +81,7 @@ class StageCounts:
         destination: (k,) index of the destination region in its level of destinations.
         count: (k,) trips after post-processing.
         noisy: (k,) trips as first measured; equal to `count` if the stage itself was not measured.
-        variance: of the noise on each measured number; 0 if the stage is exact, infinite if it was not measured.
+        variance: variance of the noise on each measured number; 0 if the stage is exact, infinite if it was not measured.
         measured: how many numbers were measured, including those dropped afterwards. If that number is private, how many were released.
     """
 
@@ -107,8 +107,8 @@ class FlowRelease:
         simulation: True if the noise came from a seed: not private, and never written as a publication.
         every_pair: True if a measured stage measured all pairs, including empty ones; False if only the children of released nodes.
         approximate: why the stated standard deviations are only approximate; None if they are exact.
-        across: counts between origins of the last level and destinations one level up. Only needed if the finest stage dropped pairs
-            from its list that are still part of coarser sums; else None, as these counts follow from the stages.
+        across: counts between origins of the last level and destinations one level up. They are needed only if the finest stage dropped
+            pairs that are still part of coarser sums; otherwise they follow from the stages, and `across` is None.
 
     >>> import dpviz as dv
     >>> table = pd.DataFrame({"state": ["A", "A", "B"], "town": ["a", "b", "c"]})
@@ -146,7 +146,7 @@ class FlowRelease:
         """Raise an error if the release must not be published.
 
         Raises:
-            RefusedError: it is a simulation, or was made by a reference that is not private.
+            RefusedError: the release is a simulation, or was made by a reference that is not private.
         """
         self.receipt.refuse_unpublishable(simulation=self.simulation)
 
@@ -156,7 +156,7 @@ class FlowRelease:
         return self.tree.origins.depth
 
     def level(self, level: Level, *, spread: bool = False) -> pd.DataFrame:
-        """Trips between the regions of one geographic level, nonzero pairs only.
+        """Return the trips between the regions of one geographic level, nonzero pairs only.
 
         Args:
             level: 0 (everything) to g (leaves), or a level's name.
@@ -172,7 +172,7 @@ class FlowRelease:
         return self.stage(2 * self._level("origin", level), spread=spread)
 
     def stage(self, stage: int, *, spread: bool = False) -> pd.DataFrame:
-        """Trips between the regions of one stage, nonzero pairs only.
+        """Return the trips between the regions of one stage, nonzero pairs only.
 
         Args:
             stage: 0 to T. Stage 2k is level k; an odd stage pairs regions of two consecutive levels.
@@ -199,7 +199,7 @@ class FlowRelease:
         return pd.DataFrame({**columns, "status": np.full(len(order), self.status, object)})
 
     def stddev(self, stage: int) -> Floats:
-        """(k,) standard deviations of the noise on the counts of a stage (0 to T), in the order of `stages[stage]`, in trips."""
+        """Return (k,) standard deviations of the noise on the counts of a stage (0 to T), in trips, in the order of `stages[stage]`."""
         at = self.stages[stage]
         if np.isfinite(at.variance):
             return np.full(len(at.count), np.sqrt(at.variance))
@@ -216,19 +216,18 @@ class FlowRelease:
     def answer(
         self, origins: ArrayLike, destinations: ArrayLike, *, levels: tuple[Level, Level] | None = None, spread: bool = False
     ) -> Integers | tuple[Integers, Floats]:
-        """Trips from regions of any level to regions of any level.
+        """Add up trips from regions of any level to regions of any level.
 
         Args:
             origins: (q,) ids of origin regions; the root's is "all".
             destinations: (q,) ids of destination regions.
-            levels: level of the origins and level of the destinations, as numbers or names; that of the leaves if None.
+            levels: level of the origins and level of the destinations, as numbers or names; None for the level of the leaves.
             spread: also give the standard deviations.
 
         Returns:
-            (q,) trips. With `spread` also (q,) standard deviations of the noise, in trips: those of the stage whose measured numbers
-            add up to the answer with the least noise. They do not include the effect of post-processing (see `approximate`). For
-            TopDown, intervals of 1.96 standard deviations contained the truth in 86 to 98 % of the sums in an experiment, instead of
-            95 %.
+            (q,) trips. With `spread` also (q,) standard deviations of the noise, in trips, for the stage whose measured numbers add up
+            to the answer with the least noise. The effect of post-processing is not included (see `approximate`). For TopDown,
+            intervals of 1.96 standard deviations contained the truth in 86 to 98 % of the sums in an experiment, instead of 95 %.
 
         Raises:
             DomainError: unknown ids or levels, or lengths that differ.
@@ -247,7 +246,7 @@ class FlowRelease:
         return (count, np.sqrt(self._variance((a, b), u, v))) if spread else count
 
     def sums(self, origin_level: int, destination_level: int) -> PairSums:
-        """Released trips between all regions of two levels, added up from the coarsest stage that is fine enough.
+        """Add up the released trips between all regions of two levels, from the coarsest stage that is fine enough.
 
         Args:
             origin_level: 0 to g.
@@ -305,21 +304,21 @@ class FlowRelease:
         return int(level)
 
     def _from_across(self, across: PairSums, level: int) -> PairSums:
-        """Counts between origins of the last level and destinations of a coarser level, from `across`."""
+        """Add up `across` to counts between origins of the last level and destinations of a coarser level."""
         destination = self.tree.destinations.ancestors(level, self.depth - 1)[across.destination]
         return pair_sums(across.origin, destination, across.count, self.tree.destinations.size(level))
 
     def _summed(self, stage: int, levels: tuple[int, int], weight: Integers) -> PairSums:
-        """The weights of a stage's nodes, added up per pair of regions of two levels that are not finer."""
+        """Add up the weights of a stage's nodes per pair of regions of two levels that are not finer than the stage."""
         at, (a, b) = self.stages[stage], self.tree.levels(stage)
         origin = self.tree.origins.ancestors(levels[0], a)[at.origin]
         destination = self.tree.destinations.ancestors(levels[1], b)[at.destination]
         return pair_sums(origin, destination, weight, self.tree.destinations.size(levels[1]))
 
     def _variance(self, levels: tuple[int, int], u: Places, v: Places) -> Floats:
-        """(q,) variance of an answer from the best single stage: the stage's noise variance times the number of its counts added up.
+        """Compute (q,) variances of answers from the best single stage: its noise variance times the number of its counts added up.
 
-        If no stage measured anything inside, because everything coarser was dropped, the variance of a single number.
+        If no stage measured a number inside the pair, since everything coarser was dropped, the result is the variance of one number.
         """
         best, single = np.full(len(u), np.inf), np.inf
         for stage, at in enumerate(self.stages):
@@ -329,7 +328,7 @@ class FlowRelease:
         return np.where(np.isfinite(best), best, single)
 
     def _measured_in(self, stage: int, levels: tuple[int, int], u: Places, v: Places) -> Integers:
-        """(q,) how many numbers that a stage measured lie between origin u and destination v, regions of two given levels."""
+        """Count the (q,) numbers that a stage measured between origins u and destinations v, which are regions of two given levels."""
         a, b = self.tree.levels(stage)
         if stage == 0 or self.every_pair:
             inside = self.tree.origins.ancestors(levels[0], a), self.tree.destinations.ancestors(levels[1], b)
@@ -345,9 +344,9 @@ class FlowRelease:
         return self._measured[(stage, *levels)].at(*at)
 
     def _children_in(self, stage: int, levels: tuple[int, int]) -> Integers:
-        """(nodes of stage - 1,) how many children of each node lie in one pair of regions of two levels.
+        """Count how many children of each of the (nodes of stage - 1,) nodes lie in one pair of regions of two levels.
 
-        If the side that the stage refines is coarser above than these levels, one child does; otherwise all do.
+        One child does if the side that the stage refines is coarser, one stage above, than these levels; otherwise all children do.
         """
         above, side = self.tree.levels(stage - 1), 0 if self.tree.refined_side(stage) == "origin" else 1
         at = self.stages[stage - 1]
@@ -358,7 +357,7 @@ class FlowRelease:
 
 
 def interval(centre: NDArray[Any], stddev: Floats) -> tuple[Floats, Floats]:
-    """Intervals of 1.96 standard deviations around counts of trips, rounded outwards.
+    """Compute intervals of 1.96 standard deviations around counts of trips, rounded outwards.
 
     Args:
         centre: (n,) counts.

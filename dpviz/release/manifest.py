@@ -1,6 +1,6 @@
 """The manifest: everything that a reader needs to judge a release (publication, budget, contents, columns, accuracy), and its schema.
 
-It is made of dictionaries of plain values, called *facts* here, that are written as JSON.
+A manifest is made of dictionaries of plain values, called *facts* here, and is written as JSON.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ _TRIPS = {
 
 
 def columns_of(release: Release | FlowRelease) -> dict[str, str]:
-    """The meaning of every column that a table of a release may have, by name."""
+    """Describe the meaning of every column that a table of a release may have, by name."""
     if isinstance(release, FlowRelease):
         return dict(_TRIPS)
     columns = dict(_POINTS)
@@ -122,8 +122,8 @@ class Publication:
         name: of the data product.
         curator: the person or institution responsible for it.
         description: what was counted, when and how it was collected; may be "".
-        region: the part of the world that it covers, in words.
-        intended_use: what it was made for, and what not.
+        region: the part of the world that the data product covers, in words.
+        intended_use: what the data product was made for, and what not.
         draws: the number of draws on this dataset in the ledger, including this one; at least 1.
         truth_seen: whether anyone looked at true counts while the settings were chosen.
         dataset_spent: what was spent on this dataset in all according to the ledger, including this draw, as exact text such as
@@ -189,7 +189,7 @@ CURRENCIES = {"ε": "epsilon", "ρ": "rho"}
 
 
 def amount(value: Fraction | None) -> Facts | None:
-    """A number as facts: an exact string, and the nearest floating-point number for people. None stays None.
+    """Describe a number as facts: an exact string, and the nearest floating-point number for people. None stays None.
 
     >>> amount(Fraction(1, 4))
     {'exact': '1/4', 'decimal': 0.25}
@@ -198,7 +198,7 @@ def amount(value: Fraction | None) -> Facts | None:
 
 
 def privacy_facts(receipt: Receipt) -> Facts:
-    """The guarantee as facts: definition of privacy, unit, neighbours, bound, budget, conversion, and what is not protected."""
+    """Describe the guarantee as facts: definition of privacy, unit, neighbours, bound, budget, conversion, and what is not protected."""
     return {
         "variant": {PureBudget: PURE, ApproxBudget: APPROX, ZcdpBudget: ZCDP}[type(receipt.total)],
         "unit": receipt.unit,
@@ -214,7 +214,7 @@ def privacy_facts(receipt: Receipt) -> Facts:
 
 
 def accounting_facts(receipt: Receipt) -> Facts:
-    """How the budget was spent, as facts."""
+    """Describe as facts how the budget was spent."""
     return {
         "currency": CURRENCIES[receipt.currency],
         "composition": COMPOSITION,
@@ -226,7 +226,7 @@ def accounting_facts(receipt: Receipt) -> Facts:
 
 
 def receipt_of(privacy: Facts, accounting: Facts) -> Receipt:
-    """The receipt that `privacy_facts` and `accounting_facts` describe.
+    """Rebuild the receipt that `privacy_facts` and `accounting_facts` describe.
 
     Raises:
         BudgetError: amounts that do not add up.
@@ -247,7 +247,7 @@ def receipt_of(privacy: Facts, accounting: Facts) -> Receipt:
 
 
 def ledger_facts(text: str | None) -> Facts | None:
-    """An amount of the ledger as facts. None stays None.
+    """Describe an amount of the ledger as facts. None stays None.
 
     Args:
         text: exact text such as "epsilon 3/10, delta 0".
@@ -259,7 +259,7 @@ def ledger_facts(text: str | None) -> Facts | None:
 
 
 def stated_amount(facts: Facts) -> str:
-    """The amount that `ledger_facts` describes, in decimals, for people. A delta of 0 is left out.
+    """Write the amount that `ledger_facts` describes in decimals, for people. A delta of 0 is left out.
 
     >>> stated_amount(ledger_facts("epsilon 3/2, delta 0"))
     'epsilon 1.5'
@@ -269,7 +269,7 @@ def stated_amount(facts: Facts) -> str:
 
 
 def _decimal(value: Fraction) -> float:
-    """The nearest floating-point number; the largest one if the value is larger."""
+    """Return the nearest floating-point number; the largest one if the value is larger."""
     try:
         return float(value)
     except OverflowError:
@@ -326,7 +326,7 @@ _HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def contents_facts(release: Release | FlowRelease) -> Facts:
-    """Mechanism, settings, public frame and layout of the tables, as facts.
+    """Describe mechanism, settings, public frame and layout of the tables, as facts.
 
     Raises:
         SettingError: a setting, or the name of a region, cannot be written as JSON.
@@ -340,7 +340,7 @@ def contents_facts(release: Release | FlowRelease) -> Facts:
 
 
 def settings_of(contents: Facts) -> dict[str, Any]:
-    """The mechanism's settings that `contents_facts` describes; lists become tuples again."""
+    """Read the mechanism's settings that `contents_facts` describes; lists become tuples again."""
     return {name: _read(value) for name, value in contents["settings"].items()}
 
 
@@ -423,7 +423,7 @@ _COVERS = "Covers the noise only: neither what is assumed inside partitions nor 
 
 
 def reliability(count: NDArray[Any], stddev: Floats) -> pa.DictionaryArray:
-    """The reliability of counts by their coefficient of variation, stddev / count.
+    """Classify the reliability of counts by their coefficient of variation, stddev / count.
 
     Args:
         count: (n,) counts.
@@ -439,7 +439,7 @@ def reliability(count: NDArray[Any], stddev: Floats) -> pa.DictionaryArray:
 
 
 def utility_facts(release: Release | FlowRelease) -> Facts:
-    """The accuracy of each level as facts, coarsest first: how many numbers, their standard deviations and the width of intervals."""
+    """Describe each level's accuracy as facts, coarsest first: how many numbers, their standard deviations and the widths of intervals."""
     points = isinstance(release, Release)
     return {
         "confidence": CONFIDENCE,
@@ -479,7 +479,7 @@ def _facts(level: int, between: str | None, stddev: Floats, width: Floats) -> Fa
 
 
 def _quantile(values: Floats, share: float) -> float | None:
-    """A quantile; None if there are no values or it is not finite."""
+    """Compute a quantile; None if there are no values or the quantile is not finite."""
     found = float(np.quantile(values, share)) if len(values) else np.nan
     return found if np.isfinite(found) else None
 
@@ -508,7 +508,7 @@ def describe(
     Args:
         release: of points or trips, with noise from the operating system's entropy.
         publication: the curator's part.
-        created: when it was made, with a time zone; now if None.
+        created: time at which the release was made, with a time zone; now if None.
         release_id: 1 to 64 letters, digits, dots, underscores and hyphens; a random one if None.
 
     Returns:
@@ -555,7 +555,7 @@ def check_describable(release: Release | FlowRelease, publication: Publication |
 
 
 def manifest_bytes(manifest: Facts) -> bytes:
-    """A manifest as the bytes of its JSON file.
+    """Write a manifest as the bytes of its JSON file.
 
     Raises:
         SettingError: a text that is not valid Unicode, or a number that is not finite.
@@ -587,7 +587,7 @@ def _described(release: Release | FlowRelease, publication: Publication, created
 
 
 def facts_of(release: Release | FlowRelease) -> Facts:
-    """The parts of a manifest that follow from the release alone: privacy, accounting, post-processing and contents."""
+    """Describe what follows from the release alone: the parts privacy, accounting, post-processing and contents of a manifest."""
     return {
         "privacy": privacy_facts(release.receipt),
         "accounting": accounting_facts(release.receipt),
@@ -602,7 +602,7 @@ def _schema_text(version: str) -> str:
 
 
 def manifest_schema(version: str = SCHEMA_VERSION) -> Facts:
-    """The JSON Schema (2020-12) of manifests. Its descriptions document every field.
+    """Read the JSON Schema (2020-12) of manifests. Its descriptions document every field.
 
     Args:
         version: "2.0" for manifests written today, "1.0" for those of earlier versions of dpviz.
@@ -620,7 +620,7 @@ def manifest_schema(version: str = SCHEMA_VERSION) -> Facts:
 
 
 def first_violation(manifest: object, version: str = SCHEMA_VERSION) -> str | None:
-    """The first place where a manifest breaks its schema.
+    """Find the first place where a manifest breaks its schema.
 
     Args:
         manifest: any object.

@@ -9,9 +9,9 @@ RECORDS, TRIPS = "records", "trips"
 
 
 def counted_noun(release: Release | FlowRelease) -> str:
-    """What is counted, in the plural: "records" or "trips", never "people".
+    """Name what is counted, in the plural: "records" or "trips", never "people".
 
     With a person column, each person contributes up to m records, or with `distinct` one record per cell. So a sum over cells may
-    count one person several times. What is protected is stated separately, in `Receipt.unit`.
+    count one person several times. `Receipt.unit` states separately what is protected.
     """
     return TRIPS if isinstance(release, FlowRelease) else RECORDS

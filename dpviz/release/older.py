@@ -17,17 +17,17 @@ _NAMES = {LEVELS: TABLE, STAGES: FLOWS}
 
 
 def is_older(manifest: Facts) -> bool:
-    """Whether a manifest has an earlier version of the schema."""
+    """Return whether a manifest has an earlier version of the schema."""
     return bool(manifest["identity"]["schema_version"] != SCHEMA_VERSION)
 
 
 def stored_name(manifest: Facts, name: str) -> str:
-    """The name that today's table `name` had in the version that wrote a release."""
+    """Return the name that today's table `name` had in the version that wrote a release."""
     return _NAMES.get(name, name) if is_older(manifest) else name
 
 
 def upgrade_table(manifest: Facts, name: str, table: Any) -> Any:
-    """A table with today's numbering of levels.
+    """Convert a table to today's numbering of levels.
 
     Up to version 1.0, level 0 of points was the finest, and a column `depth` had today's numbers.
 
@@ -43,7 +43,7 @@ def upgrade_table(manifest: Facts, name: str, table: Any) -> Any:
 
 
 def upgrade_manifest(manifest: Facts) -> Facts:
-    """A manifest with today's numbering of levels; its version, files and seal are unchanged.
+    """Convert a manifest to today's numbering of levels; its version, files and seal are unchanged.
 
     Up to version 1.0, the levels of steps were counted upwards from the deepest level that the mechanism had planned, which may be
     deeper than the tree became.
@@ -61,7 +61,7 @@ def upgrade_manifest(manifest: Facts) -> Facts:
 
 
 def restrict_to_stated(fact: Any, stated: Any) -> Any:
-    """The part of `fact` that an earlier version could state: dictionary entries that are missing in `stated` are left out."""
+    """Keep the part of `fact` that an earlier version could state: dictionary entries that are missing in `stated` are left out."""
     if isinstance(fact, dict) and isinstance(stated, dict):
         return {name: restrict_to_stated(value, stated[name]) for name, value in fact.items() if name in stated}
     if isinstance(fact, list) and isinstance(stated, list) and len(fact) == len(stated):

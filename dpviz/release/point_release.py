@@ -41,7 +41,7 @@ Errors = Floats | TreeErrors | WaveletSpread
 
 
 def errors_of(tree: Tree, spread: Spread | WaveletSpread | None, noise_variance: Floats) -> Errors:
-    """The errors of a tree's counts, prepared for `variances`.
+    """Prepare the errors of a tree's counts for `variances`.
 
     Args:
         tree: of the release.
@@ -59,7 +59,7 @@ def errors_of(tree: Tree, spread: Spread | WaveletSpread | None, noise_variance:
 
 
 def variances(tree: Tree, errors: Errors, fronts: list[Front], part: slice) -> Floats:
-    """Variances of a batch of answers.
+    """Compute the variances of a batch of answers.
 
     Args:
         tree: of the release.
@@ -80,10 +80,10 @@ def variances(tree: Tree, errors: Errors, fronts: list[Front], part: slice) -> F
 
 
 def _consistent(errors: TreeErrors, fronts: list[Front], part: slice) -> Floats:
-    """Variances by one pass from the deepest front up to the root.
+    """Compute variances in one pass from the deepest front up to the root.
 
-    For the part of a query's answer inside a node, `slope` is its change per change of the node's count, and `rest` is its variance if
-    the node's count is fixed.
+    Consider the part of a query's answer inside a node: `slope` is the change of this part per change of the node's count, and `rest`
+    is the variance of this part if the node's count is fixed.
     """
     slope = rest = np.empty(0)
     below: Front | None = None
@@ -99,7 +99,10 @@ def _consistent(errors: TreeErrors, fronts: list[Front], part: slice) -> Floats:
 
 
 def _add_children(errors: TreeErrors, pair: tuple[Front, Front], known: tuple[Floats, Floats], here: tuple[Floats, Floats]) -> None:
-    """Slopes and rests of the pairs that were replaced by their children, from those of the children. Other children have slope 0."""
+    """Set slope and rest of each pair that was replaced by its children, from theirs.
+
+    A child outside the query is in no pair, and has slope 0.
+    """
     (front, below), (slope, rest), (slope_here, rest_here) = pair, known, here
     size, on = len(front.node), ~front.ends
     slope_here[on] = np.bincount(below.origin, errors.spread.share[below.node] * slope, size)[on]
@@ -109,7 +112,7 @@ def _add_children(errors: TreeErrors, pair: tuple[Front, Front], known: tuple[Fl
 
 
 def _shares(tree: Tree, order: int, fronts: list[Front], query: int) -> Floats:
-    """(2**order, 2**order) share of each cell of a grid that lies in a query, [row, column]."""
+    """Compute the (2**order, 2**order) shares of each cell of a grid that lie in a query, [row, column]."""
     shift, side = tree.order - order, 1 << order
     steps = np.zeros((side + 1, side + 1))
     for front in fronts:
@@ -191,7 +194,7 @@ class Release:
         """Raise an error if the release must not be published.
 
         Raises:
-            RefusedError: it is a simulation, or was made by a reference that is not private.
+            RefusedError: the release is a simulation, or was made by a reference that is not private.
         """
         self.receipt.refuse_unpublishable(simulation=self.simulation)
 
@@ -215,7 +218,7 @@ class Release:
     def answer(
         self, boxes: ArrayLike, *, spread: bool = False, inside: str | None = None, outside: str = "refuse"
     ) -> Floats | tuple[Floats, ...]:
-        """Estimated counts in boxes.
+        """Estimate counts in boxes.
 
         Args:
             boxes: (q, 4) west, south, east, north in the domain's CRS.
@@ -242,11 +245,11 @@ class Release:
     @overload
     def answer_interval(self, boxes: ArrayLike, *, outside: Literal["inside_part"]) -> tuple[Floats, Floats, Floats]: ...
     def answer_interval(self, boxes: ArrayLike, *, outside: str = "refuse") -> tuple[Floats, ...]:
-        """Intervals for counts in boxes, as `interval` gives them for nodes: with probability at least 0.95, for the noise only.
+        """Compute intervals for counts in boxes, as `interval` does for nodes: with probability at least 0.95, for the noise only.
 
-        They are centred on the estimate before any biased step, with partitions that a box cuts counted by the share of their area.
-        So `answer` may be off their middle if small counts were shrunk towards 0, or if it interpolates. Each interval holds for a box
-        that was chosen without looking at the counts, so not for the fullest of many.
+        Each interval is centred on the estimate before any biased step; partitions that a box cuts count by the share of their area. So
+        the result of `answer` may lie off the middle if small counts were shrunk towards 0, or if it interpolates. Each interval holds
+        for a box that was chosen without looking at the counts, so not for the fullest box of many.
 
         Args:
             boxes: (q, 4) as for `answer`.
@@ -271,7 +274,7 @@ class Release:
     @overload
     def answer_areas(self, areas: Areas, *, spread: bool = False, outside: Literal["inside_part"]) -> tuple[Floats, ...]: ...
     def answer_areas(self, areas: Areas, *, spread: bool = False, outside: str = "refuse") -> Floats | tuple[Floats, ...]:
-        """Estimated counts in polygons. Partitions that a polygon cuts always count by the share of their area.
+        """Estimate counts in polygons. Partitions that a polygon cuts always count by the share of their area.
 
         Args:
             areas: (q,) polygons; reprojected to the domain's CRS.
@@ -291,7 +294,7 @@ class Release:
         return _result(found, share if outside == "inside_part" else None, spread)
 
     def coverage(self, queries: ArrayLike | Areas) -> Floats:
-        """The share of each query that lies inside the domain. Nothing was counted outside.
+        """Compute the share of each query that lies inside the domain. Nothing was counted outside.
 
         Args:
             queries: (q, 4) boxes in the domain's CRS, or (q,) polygons, which are reprojected.
@@ -306,7 +309,7 @@ class Release:
         return check_coverage(self.domain, comparable, "inside_part")
 
     def blocks(self, zoom: int) -> Floats:
-        """Estimated counts in equal blocks of the domain.
+        """Estimate counts in equal blocks of the domain.
 
         Args:
             zoom: there are 2**zoom blocks per side; at most the lattice's order.
@@ -319,7 +322,7 @@ class Release:
         return sums + lean.blocks(1 << zoom, self.domain.side) if lean else sums
 
     def _interpolation(self, inside: str | None) -> Cumulative | None:
-        """The difference that interpolation makes; None if answers are uniform."""
+        """Compute the cumulative difference between interpolated and uniform answers; None if answers are uniform."""
         if (inside or self.inside) not in INSIDE:
             raise DomainError(f"inside must be one of {', '.join(INSIDE)}.")
         return self._leaning if (inside or self.inside) == "interpolated" else None
@@ -329,7 +332,7 @@ class Release:
         return interpolation_sums(self.tree, self.count)
 
     def to_frame(self, level: int | None = None) -> geopandas.GeoDataFrame:
-        """The partitions of a level as a table.
+        """Make a table of the partitions of a level.
 
         Args:
             level: 0 for the whole domain, to `height` for the finest partitions; None also gives the finest.
@@ -361,7 +364,7 @@ class Release:
         return frame
 
     def nodes(self, level: int | None = None) -> NDArray[np.int64]:
-        """The nodes that tile the domain at a level: those of the level, and coarser leaves.
+        """Return the nodes that tile the domain at a level: those of the level, and coarser leaves.
 
         Args:
             level: 0 to `height`; None gives the leaves.
@@ -377,7 +380,7 @@ class Release:
         return self.tree.leaves if level is None or level >= self.tree.height else self.tree.cut(int(level))
 
     def interval(self, nodes: NDArray[np.int64]) -> tuple[Floats, Floats]:
-        """Intervals that contain the true count of a node with probability at least 0.95, for the noise only.
+        """Compute intervals that contain the true count of a node with probability at least 0.95, for the noise only.
 
         The half width is ln(20) / sqrt(2) = 2.12 standard deviations, rounded outwards to whole numbers. That is exact for one Laplace
         count; for sums of them the probability is larger. If the release is `approximate`, so is the probability: estimates that reuse
@@ -402,7 +405,7 @@ class Release:
         return errors_of(self.tree, self.spread, self.noise_variance)
 
     def _answer_boxes(self, lattice: Floats, leaning: Cumulative | None, spread: bool) -> tuple[Floats, Floats]:
-        """(q,) estimates in (q, 4) boxes in lattice units, and (q,) standard deviations, which are 0 unless `spread`."""
+        """Compute (q,) estimates in (q, 4) boxes in lattice units, and (q,) standard deviations, which are 0 unless `spread`."""
         lean = np.zeros(len(lattice)) if leaning is None else leaning.boxes(lattice)
         if self._cumulative is not None and not spread:
             return self._cumulative.boxes(lattice) + lean, np.zeros(len(lattice))
@@ -423,6 +426,6 @@ class Release:
 
 
 def _result(found: tuple[Floats, Floats], share: Floats | None, spread: bool) -> Floats | tuple[Floats, ...]:
-    """Estimates, followed by standard deviations if `spread`, and by the shares inside if these are given."""
+    """Return estimates, followed by standard deviations if `spread`, and by the shares inside if these are given."""
     parts = (*found[: 2 if spread else 1], *(() if share is None else (share,)))
     return parts if len(parts) > 1 else parts[0]

@@ -53,7 +53,7 @@ class Member:
     Attributes:
         name: of the file.
         format: "GeoParquet", "Parquet", "GeoJSON" or "CSV".
-        about: its content, in a sentence.
+        about: content of the file, in a sentence.
         write: writes the file to a path.
     """
 
@@ -97,12 +97,12 @@ def escape_formulas(texts: NDArray[np.object_]) -> list[str]:
 
 
 def constant_column(text: str, rows: int) -> pa.DictionaryArray:
-    """(rows,) a column with the same text in every row."""
+    """Make a column of `rows` rows with the same text in every row."""
     return pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [text])
 
 
 def decode_dictionaries(table: pa.Table) -> pa.Table:
-    """The same table, with dictionary-encoded columns converted to plain text columns."""
+    """Convert the dictionary-encoded columns of a table to plain text columns."""
     columns = [pc.cast(column, pa.string()) if pa.types.is_dictionary(column.type) else column for column in table.columns]
     return pa.table(dict(zip(table.column_names, columns, strict=True)))
 
@@ -130,7 +130,7 @@ def write_geojson(frame: geopandas.GeoDataFrame, path: Path) -> None:
 
 
 def off_the_globe(crs: CRS | None, x: NDArray[np.float64], y: NDArray[np.float64]) -> str | None:
-    """Why some coordinates have no longitude and latitude.
+    """Explain why some coordinates have no longitude and latitude.
 
     Args:
         crs: of the coordinates; None for a plane.
@@ -150,7 +150,7 @@ def off_the_globe(crs: CRS | None, x: NDArray[np.float64], y: NDArray[np.float64
 
 
 def make_table(columns: dict[str, Any]) -> pa.Table:
-    """An Arrow table of columns by name; NaN becomes missing."""
+    """Make an Arrow table of columns by name; NaN becomes missing."""
     return pa.table(
         {name: column if isinstance(column, pa.Array) else pa.array(column, from_pandas=True) for name, column in columns.items()}
     )
@@ -170,7 +170,7 @@ _LINES = ("west", "south", "east", "north")
 
 
 def point_files(release: Release, formats: tuple[str, ...]) -> Plan:
-    """The files of a release of points.
+    """Plan the files of a release of points.
 
     Args:
         release: of points.
@@ -199,7 +199,7 @@ def point_files(release: Release, formats: tuple[str, ...]) -> Plan:
 
 
 def _columns(release: Release) -> Facts:
-    """The columns for people, with one row per node."""
+    """Make the columns for people, with one row per node."""
     tree = release.tree
     low, high = release.interval(np.arange(len(tree)))
     return {
@@ -216,13 +216,13 @@ def _columns(release: Release) -> Facts:
 
 
 def _bounds(release: Release, columns: Facts) -> Facts:
-    """The bounds of the partitions in a table, as columns."""
+    """Make columns of the bounds of the partitions in a table."""
     bounds = release.domain.coordinates(release.tree.rectangles(columns["partition_id"]))
     return dict(zip(_LINES, np.ascontiguousarray(bounds.T), strict=True))
 
 
 def _with_leaves(release: Release, columns: Facts) -> Facts:
-    """The columns of a table of all levels for people: also which partitions are leaves, and their bounds."""
+    """Make the columns of a table of all levels, for people: with the bounds, and whether each partition is a leaf."""
     return columns | {"leaf": release.tree.children == 0} | _bounds(release, columns)
 
 
@@ -248,7 +248,7 @@ def _geoparquet(release: Release, finest: Facts) -> Callable[[Path], None]:
 
 
 def _frame(release: Release, finest: Facts) -> geopandas.GeoDataFrame:
-    """The finest partitions, with their rectangles in the domain's CRS."""
+    """Make a GeoDataFrame of the finest partitions, with their rectangles in the domain's CRS."""
     shapes = release.domain.boxes(release.tree.rectangles(release.tree.leaves))
     return geopandas.GeoDataFrame(decode_dictionaries(make_table(finest)).to_pandas(), geometry=shapes, crs=release.domain.crs)
 
@@ -272,7 +272,7 @@ def _partitions_geojson(release: Release, finest: Facts) -> Member | LeftOut:
 
 
 def finest_counts(release: Release) -> pa.Table:
-    """The columns of the main table of points that are stored in the release, to compare a table that was read with them."""
+    """Make the columns of the main table of points that the release itself stores; a table that was read is compared with them."""
     leaves = release.tree.leaves
     level = release.tree.depth[leaves].astype(np.int32)
     return make_table({"partition_id": leaves, "level": level, "count_noisy": release.noisy[leaves], "count": release.count[leaves]})
@@ -283,9 +283,9 @@ def point_release(contents: Facts, table: pa.Table, receipt: Receipt, steps: tup
 
     Args:
         contents: of the manifest.
-        table: with all levels.
+        table: the table of all levels.
         receipt: of the manifest.
-        steps: of post-processing.
+        steps: the post-processing steps, in words.
 
     Raises:
         InputError: the table does not describe a tree.
@@ -354,7 +354,7 @@ REGIONS, ORIGINS, DESTINATIONS = "regions", "origins", "destinations"
 
 
 def trip_tables(release: FlowRelease) -> list[Member]:
-    """The Parquet files of a release of trips: the finest trips, and the tables from which the release is read back."""
+    """List the Parquet files of a release of trips: the finest trips, and the tables from which the release is read back."""
     finest, last = f"Trips of the finest level, {release.tree.title(release.tree.height)}, nonzero pairs only.", release.depth
     about = "Every stage of the tree of pairs, 0 the pair of everything, nonzero pairs only: every stage has all trips, so add up the rows"
     about += " of one alone. With the regions, the whole release, which is read back from here."
@@ -372,14 +372,14 @@ def trip_tables(release: FlowRelease) -> list[Member]:
 
 
 def geographies(tree: PairTree) -> list[tuple[str, Regions]]:
-    """The hierarchies of regions in a tree of pairs, one or two, each with the beginning of its files' names."""
+    """List the hierarchies of regions in a tree of pairs, one or two, each with the beginning of its files' names."""
     if tree.destinations is tree.origins:
         return [(REGIONS, tree.origins)]
     return [(ORIGINS, tree.origins), (DESTINATIONS, tree.destinations)]
 
 
 def _stages(release: FlowRelease) -> pa.Table:
-    """The table of all stages, in order, each in the order of its arrays."""
+    """Make the table of all stages, in order; the rows of a stage are in the order of its arrays."""
     parts = []
     for stage, at in enumerate(release.stages):
         (origin_level, destination_level), size = release.tree.levels(stage), len(at.count)
@@ -396,7 +396,7 @@ def _stages(release: FlowRelease) -> pa.Table:
 
 
 def flow_table(release: FlowRelease, level: int, ids: Callable[[Texts], Any] = list, destination: str = "destination") -> pa.Table:
-    """The released pairs of a level, ordered by origin, then destination.
+    """Make a table of the released pairs of a level, ordered by origin, then destination.
 
     Args:
         release: of trips.
@@ -419,7 +419,7 @@ def _status(release: FlowRelease, rows: int) -> Facts:
 
 
 def count_columns(count: NDArray[np.int64], noisy: NDArray[np.int64], stddev: NDArray[np.float64]) -> Facts:
-    """Columns of counts, their intervals and their reliability, from (n,) counts, noisy counts and standard deviations."""
+    """Make columns of counts, their intervals and their reliability, from (n,) counts, noisy counts and standard deviations."""
     low, high = interval(noisy, stddev)
     columns = {"count": count, "count_noisy": noisy, "stddev": stddev, "ci_low": low, "ci_high": high}
     return columns | {"reliability": reliability(count, stddev)}
@@ -460,7 +460,7 @@ def _across_member(release: FlowRelease, across: PairSums) -> Member:
 
 
 def finest_trips(release: FlowRelease) -> pa.Table:
-    """The columns of the main table of trips that are stored in the release, to compare a table that was read with them."""
+    """Make the columns of the main table of trips that the release itself stores; a table that was read is compared with them."""
     return flow_table(release, release.depth).select(["origin", "destination", "count", "count_noisy"])
 
 
@@ -471,7 +471,7 @@ def trip_release(contents: Facts, tables: dict[str, Any], receipt: Receipt, step
         contents: of the manifest.
         tables: the Parquet tables by name; those of regions as GeoDataFrames.
         receipt: of the manifest.
-        steps: of post-processing.
+        steps: the post-processing steps, in words.
 
     Raises:
         InputError: a table names a region that is not in the table of regions.
@@ -510,7 +510,7 @@ def _regions(levels: list[Facts], frame: geopandas.GeoDataFrame) -> Regions:
 
 
 def _find_ids(ids: Texts, wanted: Any) -> Places:
-    """(k,) indices of (k,) wanted ids in a level's ids."""
+    """Find (k,) indices of (k,) wanted ids in a level's ids."""
     found = np.asarray(pd.Index(ids, dtype=object).get_indexer(pd.Index(wanted, dtype=object)), np.int32)
     if (found < 0).any():
         raise InputError("A table of the release names a region that is not in its table of regions.")
@@ -518,7 +518,7 @@ def _find_ids(ids: Texts, wanted: Any) -> Places:
 
 
 def _find_column(ids: Texts, column: pa.ChunkedArray) -> Places:
-    """(k,) indices of a column of ids in a level's ids; each distinct text is looked up once."""
+    """Find (k,) indices of a column of ids in a level's ids; each distinct text is looked up once."""
     coded = pc.dictionary_encode(column.combine_chunks())
     known = _find_ids(ids, coded.dictionary.to_pylist())
     return np.asarray(known[coded.indices.to_numpy(zero_copy_only=False)])
@@ -562,7 +562,7 @@ _SIDES = {REGIONS: ("leaving", "arriving"), ORIGINS: ("leaving",), DESTINATIONS:
 
 
 def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
-    """The files of a release of trips.
+    """Plan the files of a release of trips.
 
     Args:
         release: of trips.
@@ -580,7 +580,7 @@ def trip_files(release: FlowRelease, formats: tuple[str, ...]) -> Plan:
 
 
 def _pairs_geojson(release: FlowRelease, stem: str, level: int) -> Member | LeftOut:
-    """The regions of a level, with the released trips that leave and arrive."""
+    """Plan a file of the regions of a level, with the released trips that leave and arrive."""
     regions = release.tree.destinations if stem == DESTINATIONS else release.tree.origins
     name, sides = f"{stem}_{level_file_part(regions, level)}.geojson", _SIDES[stem]
     shapes = _shapes(regions, level)
@@ -599,7 +599,7 @@ def _pairs_geojson(release: FlowRelease, stem: str, level: int) -> Member | Left
 
 
 def _shapes(regions: Regions, level: int) -> geopandas.GeoSeries | None:
-    """Polygons of a level, or its points."""
+    """Return polygons of a level, or its points."""
     return regions.geometry[level - 1] if regions.outlines(level) is None else regions.outlines(level)
 
 
@@ -614,7 +614,7 @@ def _region_columns(release: FlowRelease, regions: Regions, level: int, sides: t
 
 
 def level_file_part(regions: Regions, level: int) -> str:
-    """A level's number and name, as part of a file's name: lower case, at most 24 characters of letters, digits and underscores."""
+    """Write a level's number and name as part of a file's name: lower case, at most 24 characters of letters, digits and underscores."""
     slug = _SLUG.sub("_", regions.levels[level - 1].lower()).strip("_")[:_LONGEST_SLUG]
     return f"{level}_{slug}" if slug else str(level)
 
@@ -648,7 +648,7 @@ def _locations_csv(release: FlowRelease, level: int) -> Member | LeftOut:
 
 
 def _locations(regions: Regions, level: int) -> pd.DataFrame | str:
-    """Table of id, lat, lon and name of a level's regions; or the reason why it cannot be made."""
+    """Make a table of id, lat, lon and name of a level's regions; or explain why it cannot be made."""
     try:
         centres = regions.centres(level)
     except DomainError:

@@ -33,9 +33,9 @@ class LevelVerdict:
 
     Attributes:
         level: 0 for the whole.
-        name: in words, for example "level 3", or "level 1 (state to state)".
+        name: the level in words, for example "level 3", or "level 1 (state to state)".
         parts: the number of partitions in the level, or of pairs that were counted (with noise or exactly).
-        mean: the released total divided by `parts`, at least 0.
+        mean: the released total divided by `parts`, in records or trips, at least 0.
         stddev: mean standard deviation of the level's numbers.
         grade: `USABLE`, `ROUGH` or `NOISE`.
     """
@@ -145,7 +145,7 @@ def verdict(release: Release | FlowRelease) -> Verdict:
 
 
 def verdict_facts(release: Release | FlowRelease) -> dict[str, Any]:
-    """The verdict in the form of the manifest: sentences, rule, and the levels of each grade."""
+    """Describe the verdict in the form of the manifest: sentences, rule, and the levels of each grade."""
     found = verdict(release)
     named = {"usable": USABLE, "rough": ROUGH, "mostly_noise": NOISE}
     levels = {name: [each.level for each in found.levels if each.grade == grade] for name, grade in named.items()}
@@ -153,7 +153,7 @@ def verdict_facts(release: Release | FlowRelease) -> dict[str, Any]:
 
 
 def records_needed(parts: int, stddev: float) -> float:
-    """The smallest total with which a level is usable.
+    """Compute the smallest total with which a level is usable.
 
     Args:
         parts: the number of its partitions or pairs.
@@ -179,7 +179,7 @@ def _trip_level(release: FlowRelease, level: int, *, lacking: bool) -> LevelVerd
 
 
 def _dropped(release: FlowRelease) -> int | None:
-    """The smallest released number of the last stage, if small ones were dropped and coarser stages are sums of the rest; else None."""
+    """Find the smallest released number of the last stage; None unless small ones were dropped and coarser stages are sums of the rest."""
     lacking = not release.every_pair and any(not math.isfinite(stage.variance) for stage in release.stages[:-1])
     return int(release.stages[-1].count.min()) if lacking and len(release.stages[-1].count) else None
 

@@ -18,7 +18,7 @@ from dpviz.errors import InputError
 from dpviz.samples.points import SEED, SampleInfo
 from dpviz.space.regions import Regions
 
-PAPER_SEED = 253_866  # its random partition has 435 leaves, as the paper's has
+PAPER_SEED = 253_866  # the random partition of this seed has 435 leaves, like the paper's
 PARTITIONS = ("binary", "random")
 DENSITIES = {"complete": 1.0, "dense": 0.5, "sparse": 0.01}
 MOST_PAIRS = 20_000_000
@@ -26,7 +26,7 @@ MOST_PAIRS = 20_000_000
 _BINARY_LEVELS, _RANDOM_LEVELS = 8, 4
 _FEWEST, _MOST = 2, 10
 _SHAPE = 3.0
-_MEAN = {  # mean trips per pair with trips: users divided by pairs, from Table 1 of the paper
+_MEAN = {  # mean number of trips of a pair that has trips: users divided by pairs, from Table 1 of the paper
     ("binary", "complete"): 1_051_271 / 65_536,
     ("binary", "dense"): 734_688 / 32_768,
     ("binary", "sparse"): 23_302 / 655,
@@ -41,8 +41,8 @@ def synthetic_flows(partition: str, density: str, *, seed: int = PAPER_SEED) -> 
 
     "binary" cuts every area in two, 8 times: 256 leaves. "random" cuts every area into 2 to 10 parts (uniformly distributed), 4 times;
     the default seed gives 435 leaves, as in the paper. A random share of the pairs has trips: all ("complete"), 50 % ("dense") or
-    1 % ("sparse"), rounded down. The number of trips of such a pair has the Pareto distribution P(X > x) = (1 + x / s)**-3, rounded,
-    and is at least 1.
+    1 % ("sparse"), rounded down. The number of trips of such a pair has the Pareto distribution P(X > x) = (1 + x / s)**-3; it is rounded,
+    and at least 1.
 
     The paper states neither exponent nor scale. Exponent 3 and s = 2 mean, with the means of Table 1, agree with its published false
     negative rates of the stability histogram, which are the shares of pairs below its thresholds.
@@ -50,7 +50,7 @@ def synthetic_flows(partition: str, density: str, *, seed: int = PAPER_SEED) -> 
     Args:
         partition: "binary" or "random".
         density: "complete", "dense" or "sparse".
-        seed: of the partition and the trips; the partition does not depend on the density.
+        seed: seed of the partition and of the trips; the partition does not depend on the density.
 
     Returns:
         Trips between regions without geometry.
@@ -76,12 +76,12 @@ def synthetic_flows(partition: str, density: str, *, seed: int = PAPER_SEED) -> 
 
 
 def _pareto(rng: np.random.Generator, number: int, mean: float) -> Integers:
-    """(number,) rounded Pareto variates, at least 1."""
+    """Draw (number,) rounded Pareto variates, at least 1."""
     return np.maximum(np.rint((_SHAPE - 1) * mean * rng.pareto(_SHAPE, number)), 1).astype(np.int64)
 
 
 def _cuts_per_area(rng: np.random.Generator, partition: str) -> list[Integers]:
-    """The number of parts that each area is cut into, one array per level."""
+    """Choose how many parts each area is cut into: one (areas,) array per level."""
     if partition == "binary":
         return [np.full(2**level, 2) for level in range(_BINARY_LEVELS)]
     parts: list[Integers] = []
@@ -92,7 +92,7 @@ def _cuts_per_area(rng: np.random.Generator, partition: str) -> list[Integers]:
 
 
 def _partition(parts: list[Integers]) -> Regions:
-    """Nested regions whose ids are paths: "1.3" is the third part of the first area."""
+    """Make nested regions whose ids are paths: "1.3" is the third part of the first area."""
     path = np.array([""], object)
     ancestors: list[NDArray[np.object_]] = []
     for number in parts:
@@ -112,7 +112,7 @@ _WORKERS = 0.45  # workers per resident
 _COUNTY_REACH = ((1.0, 15.0), (2e-3, 80.0))
 _COUNTRY_REACH = ((1.0, 5.0), (4e-5, 43.0))
 _STRIP_KM = np.array([1_000.0, 220.0])
-_MIDDLE = np.array([-24.0, -2.0])  # degrees: open Atlantic by the equator
+_MIDDLE = np.array([-24.0, -2.0])  # degrees: the middle of the country, in the open Atlantic by the equator
 _TURN = np.radians(-40.0)
 _EARTH_KM = 6_371.0088
 _CHUNK = 256
@@ -166,8 +166,8 @@ class Gravity:
 def us_commuters(*, seed: int = SEED) -> Flows:
     """Make up commuters between the real counties of the United States, by a gravity model.
 
-    45 of 100 residents work. The share that works in its own county grows with the county's area and density; the others choose a
-    county by its attraction (population and density) and distance, which weighs exp(-d / 15 km) + 0.002 exp(-d / 80 km).
+    45 of 100 residents work. The share of workers who stay in their own county grows with the county's area and density. The others
+    choose a county by its attraction (population and density) and its distance d, which weighs exp(-d / 15 km) + 0.002 exp(-d / 80 km).
 
     Args:
         seed: equal seeds give equal commuters.
@@ -200,7 +200,7 @@ def us_counties() -> geopandas.GeoDataFrame:
 
 
 def county_regions(table: geopandas.GeoDataFrame) -> Regions:
-    """The regions of counties: division > state > county, with outlines.
+    """Make the regions of counties: division > state > county, with outlines.
 
     Args:
         table: rows of `us_counties()`.
@@ -212,11 +212,11 @@ def county_regions(table: geopandas.GeoDataFrame) -> Regions:
 def made_up_country(*, seed: int = SEED) -> Flows:
     """Make up 28.8 million trips between the 8,092 municipalities of an invented country with 110 provinces and 20 regions.
 
-    It has the size of Italy's census of commuters and about its sparsity: with the default seed, the number of pairs with trips at each
-    stage of the tree of pairs differs by at most a fifth. The country lies in the open Atlantic.
+    The table has the size of Italy's census of commuters and about the same sparsity: with the default seed, the number of pairs with
+    trips at each stage of the tree of pairs differs from the census by at most a fifth. The country lies in the open Atlantic.
 
     Args:
-        seed: of the municipalities and of the trips.
+        seed: seed of the municipalities and of the trips.
 
     Returns:
         Trips between municipalities, which are points; about 550,000 of 65 million pairs have trips.
@@ -234,7 +234,7 @@ def made_up_country(*, seed: int = SEED) -> Flows:
 
 
 def _country(rng: np.random.Generator) -> tuple[Regions, Floats]:
-    """Municipalities in the province of the nearest seat and the region of the nearest capital; (n,) sizes with a heavy tail."""
+    """Make up municipalities in the province of the nearest seat; seats are in the region of the nearest capital. Also (n,) sizes."""
     many, more, most = COUNTRY_SIZES
     capital = rng.uniform(0.0, _STRIP_KM, (many, 2))
     capital[:, 0] = (np.arange(many) + rng.random(many)) * _STRIP_KM[0] / many
@@ -250,7 +250,7 @@ def _country(rng: np.random.Generator) -> tuple[Regions, Floats]:
 
 
 def _country_regions(region: Integers, province: Integers, town: Floats) -> Regions:
-    """Nested regions of towns, numbered in the order given; (n, 2) km are converted to degrees in the Atlantic."""
+    """Make nested regions of towns, numbered in the order given; the (n, 2) km are converted to degrees in the Atlantic."""
     numbers = [1 + np.cumsum(np.diff(code, prepend=code[0]) != 0) for code in (region, province)]
     numbers.append(1 + np.arange(len(town)))
     across, up = (town - _STRIP_KM / 2).T / np.radians(_EARTH_KM)
@@ -264,12 +264,12 @@ def _country_regions(region: Integers, province: Integers, town: Floats) -> Regi
 
 
 def _places(regions: Regions) -> Floats:
-    """(n, 2) degrees of the leaves' centroids."""
+    """Return the leaves' centroids: (n, 2) longitude and latitude in degrees."""
     return shapely.get_coordinates(shapely.centroid(np.asarray(regions.geometry[-1], object)))
 
 
 def _cartesian_km(place: Floats) -> Floats:
-    """(n, 3) Cartesian coordinates in km from the centre of the Earth; their distances are those of chords."""
+    """Convert (n, 2) degrees to (n, 3) Cartesian coordinates in km from the Earth's centre, so that distances are lengths of chords."""
     longitude, latitude = np.radians(place).T
     flat = np.cos(latitude)
     return _EARTH_KM * np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=1)
@@ -284,7 +284,7 @@ class FlowSample(SampleInfo):
     """What is known about a sample of trips before it is loaded.
 
     Attributes:
-        levels: of its regions, coarsest first.
+        levels: names of the levels of its regions, coarsest first.
     """
 
     levels: tuple[str, ...]
@@ -335,7 +335,7 @@ _LISTED = (
 
 
 def _synthetic_sample(partition: str, density: str) -> FlowSample:
-    """The description of one of the six synthetic sets."""
+    """Describe one of the six synthetic sets."""
     cuts = {"binary": "256 areas, 8 times cut in two", "random": "435 areas, 4 times cut into 2 to 10 parts"}
     depth = {"binary": 8, "random": 4}
     return FlowSample(
@@ -360,7 +360,7 @@ def load_flow_sample(key: str, *, seed: int | None = None) -> Flows:
 
     Args:
         key: a key of `FLOW_SAMPLES`.
-        seed: of made-up trips; None for the sample's default.
+        seed: seed of made-up trips; None for the sample's default.
 
     Raises:
         InputError: an unknown key, or a seed for real data.
@@ -386,10 +386,10 @@ def load_flow_sample(key: str, *, seed: int | None = None) -> Flows:
 
 
 def northeast_of(commuters: Flows) -> Flows:
-    """The commuters who live and work in New England or the Middle Atlantic states.
+    """Select the commuters who live and work in New England or the Middle Atlantic states.
 
     Args:
-        commuters: from `us_commuters`.
+        commuters: trips from `us_commuters`.
     """
     regions = _northeast_regions()
     place = regions.find(commuters.regions.ids_of(commuters.regions.depth), regions.depth)

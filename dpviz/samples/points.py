@@ -44,7 +44,7 @@ SQUARE = (-118.62277, 33.73670, -117.86459, 34.36776)
 DECIMALS = 5
 
 _DOWNTOWN = (-118.24368, 34.05223)
-_KM = np.array([92.327, 110.923])  # of one degree of longitude and latitude in Los Angeles
+_KM = np.array([92.327, 110.923])  # km per degree of longitude and of latitude in Los Angeles
 _MARGIN_KM = 10.0
 _CHUNK = 1_000_000
 _ROUNDS = 6
@@ -104,7 +104,7 @@ def _neighbourhoods(rng: np.random.Generator) -> _Neighbourhoods:
 
 
 def _town_centres(rng: np.random.Generator, number: int) -> Floats:
-    """Centres of at most `number` neighbourhoods, in degrees, scattered around towns; large towns spread wider."""
+    """Draw centres of at most `number` neighbourhoods, in degrees, scattered around towns; those of large towns scatter wider."""
     places, population = _towns()
     town = rng.choice(len(places), 5 * number, p=population / population.sum())
     spread = np.sqrt(population[town] / (3_500 * np.pi)) / 1.5
@@ -114,7 +114,7 @@ def _town_centres(rng: np.random.Generator, number: int) -> Floats:
 
 
 def _towns() -> tuple[Floats, Floats]:
-    """(t, 2) degrees and (t,) population of the places in the square and within 10 km of it."""
+    """Read (t, 2) degrees and (t,) population of the towns in the square and within 10 km of it."""
     named = table("us_places")
     places = named[["longitude", "latitude"]].to_numpy()
     half = (np.array(SQUARE[2:]) - np.array(SQUARE[:2])) / 2 * _KM
@@ -123,7 +123,7 @@ def _towns() -> tuple[Floats, Floats]:
 
 
 def _residents(rng: np.random.Generator, homes: _Neighbourhoods, size: int) -> Floats:
-    """(size, 2) degrees; coordinates in the sea or outside the square are drawn again, at last replaced by the neighbourhood's centre."""
+    """Draw (size, 2) degrees. Those in the sea or outside the square are drawn again, at last replaced by the neighbourhood's centre."""
     which = np.searchsorted(homes.share, rng.random(size))
     place = homes.centre[which]
     lost = np.arange(size)
@@ -143,13 +143,13 @@ def _on_land(places: Floats) -> Floats:
 
 
 def _is_land(places: Floats) -> NDArray[np.bool_]:
-    """(n,) whether (n, 2) degrees lie in the square and not in the sea."""
+    """Tell which of (n, 2) coordinates in degrees lie in the square and not in the sea, as (n,) booleans."""
     return np.asarray(shapely.contains_xy(_land(), places))
 
 
 @cache
 def _land() -> shapely.Geometry:
-    """The land in the square, prepared for fast containment tests."""
+    """Read the land in the square, prepared for fast containment tests."""
     world = shapely.from_geojson((folder("assets") / "land.json").read_text(encoding="utf-8"))
     land = shapely.union_all(shapely.clip_by_rect(shapely.get_parts(world), *SQUARE))
     shapely.prepare(land)
@@ -159,7 +159,7 @@ def _land() -> shapely.Geometry:
 BOUNDS = (-124.82, 31.33, -103.00, 49.00)
 PAPER_SIZE = 1_630_000
 
-_DEGREE_KM = np.array([111.32, 111.1])  # of longitude at the equator, of latitude
+_DEGREE_KM = np.array([111.32, 111.1])  # km per degree of longitude at the equator, and per degree of latitude
 _BLOCK_KM = 0.08
 _SPRAWL = 8.0
 _NEIGHBOURS = 3
@@ -170,7 +170,7 @@ _OVERDRAWN = 1.25
 
 @dataclass(frozen=True, kw_only=True)
 class _State:
-    """A state: its share of all crossings, the shares of these in towns and along roads, (t, 2) towns in degrees, (t,) their weights."""
+    """A state: its share of all crossings, the shares of its crossings in towns and on roads, (t, 2) towns in degrees, (t,) weights."""
 
     outline: shapely.Geometry
     share: float
@@ -183,9 +183,9 @@ class _State:
 def road_points(size: int = PAPER_SIZE, *, seed: int = SEED) -> tuple[Floats, Floats]:
     """Make up road crossings of the states of Washington and New Mexico; the rest of the rectangle is empty.
 
-    Each town of GeoNames is a street grid, dense in the middle, with crossings in proportion to its population to the power 0.9; roads
-    join each town to its nearest three; the other crossings lie in rural patches on a survey grid of one mile, most of them near towns.
-    There are none in the sea or outside the two states. The patches depend on the seed, not on the size.
+    Each town of GeoNames is a street grid, dense in the middle, with crossings in proportion to its population to the power 0.9. Roads
+    join each town to its nearest three. The other crossings lie in rural patches on a survey grid of one mile, most of them near towns.
+    No crossing lies in the sea or outside the two states. The patches depend on the seed, not on the size.
 
     Args:
         size: number of crossings, 1 to 10,000,000; the paper has 1.63 million.
@@ -235,7 +235,7 @@ def _states() -> tuple[_State, _State]:
 
 
 def _crossings(rng: np.random.Generator, state: _State, number: int, block: float) -> Floats:
-    """(number, 2) degrees inside the state; a quarter more are made, as some fall outside and are dropped."""
+    """Draw (number, 2) degrees inside the state; a quarter more are drawn, since some lie outside and are dropped."""
     made = int(_OVERDRAWN * number) + 64
     in_towns, on_roads = int(made * state.towns), int(made * state.roads)
     country = _country(rng, state, made - in_towns - on_roads)
@@ -247,7 +247,7 @@ def _crossings(rng: np.random.Generator, state: _State, number: int, block: floa
 
 
 def _streets(rng: np.random.Generator, place: Floats, nodes: Integers, block: float) -> Floats:
-    """Crossings of a street grid around each town, from the middle outwards with growing gaps.
+    """Draw the crossings of a street grid around each town, from the middle outwards with growing gaps.
 
     Args:
         rng: randomness.
@@ -270,7 +270,7 @@ def _streets(rng: np.random.Generator, place: Floats, nodes: Integers, block: fl
 
 
 def _by_distance(number: int) -> Integers:
-    """(number, 2) the points with whole coordinates that are nearest to the origin, nearest first."""
+    """Return the (number, 2) points with whole coordinates that are nearest to the origin, nearest first."""
     reach = int(np.sqrt(number / np.pi)) + 3
     i, j = (part.ravel() for part in np.meshgrid(np.arange(-reach, reach + 1), np.arange(-reach, reach + 1)))
     order = np.argsort(i * i + j * j, kind="stable")[:number]
@@ -278,7 +278,7 @@ def _by_distance(number: int) -> Integers:
 
 
 def _roads(rng: np.random.Generator, place: Floats, number: int) -> Floats:
-    """(number, 2) degrees along slightly bent roads from each town to its three nearest; roads count by length, at most 80 km."""
+    """Draw (number, 2) degrees along slightly bent roads from each town to its nearest three; roads weigh by length, at most 80 km."""
     flat = place * _km(place[:, 1].mean(keepdims=True))
     distance, end = (np.asarray(found)[:, 1:].ravel() for found in scipy.spatial.cKDTree(flat).query(flat, k=_NEIGHBOURS + 1))
     begin, length = np.repeat(np.arange(len(place)), _NEIGHBOURS), np.minimum(distance, 80.0)
@@ -291,7 +291,7 @@ def _roads(rng: np.random.Generator, place: Floats, number: int) -> Floats:
 
 
 def _country(rng: np.random.Generator, state: _State, number: int) -> Floats:
-    """(number, 2) degrees in patches about 6 km wide, one coordinate on a line of the survey grid."""
+    """Draw (number, 2) degrees in patches about 6 km wide; one of the two coordinates is on a line of the survey grid."""
     west, south, east, north = shapely.bounds(state.outline)
     patch = rng.uniform((west, south), (east, north), (6_000, 2))
     km = _km(patch[:, 1].mean(keepdims=True))
@@ -306,7 +306,7 @@ def _country(rng: np.random.Generator, state: _State, number: int) -> Floats:
 
 
 def _km(latitude: Floats) -> Floats:
-    """(k, 2) km of one degree of longitude and of latitude."""
+    """Return the lengths of one degree of longitude and of one of latitude at (k,) latitudes: (k, 2) km."""
     return np.asarray(_DEGREE_KM * np.stack([np.cos(np.radians(latitude)), np.ones_like(latitude)], axis=1))
 
 
@@ -315,11 +315,11 @@ class SampleInfo:
     """What is known about a sample before it is loaded; all of it is public.
 
     Attributes:
-        key: its key in `SAMPLES` or `FLOW_SAMPLES`.
+        key: the sample's key in `SAMPLES` or `FLOW_SAMPLES`.
         title: a few words for a menu.
         description: one sentence.
-        source: of the data.
-        licence: of the data.
+        source: where the data come from.
+        licence: the licence of the data.
         unit: what one record is, in the plural.
         synthetic: whether it is made up from a seed; else it is real and of fixed size.
     """
@@ -403,7 +403,7 @@ def load_sample(key: str, *, domain: Domain | None = None, size: int | None = No
         key: a key of `SAMPLES`.
         domain: in the sample's CRS; None for the sample's own domain.
         size: number of made-up records, 1 to 10,000,000; None for the sample's default.
-        seed: of made-up data.
+        seed: seed of made-up data.
 
     Raises:
         InputError: an unknown key, a size out of range, or a size for real data.
@@ -423,7 +423,7 @@ def sample_xy(key: str, size: int | None = None, seed: int = SEED) -> tuple[Floa
     Args:
         key: a key of `SAMPLES`.
         size: number of made-up records, 1 to 10,000,000; None for the sample's default.
-        seed: of made-up data.
+        seed: seed of made-up data.
 
     Returns:
         (n,) x and (n,) y: longitude and latitude in degrees, or plain coordinates.
@@ -451,7 +451,7 @@ def gaussian_cluster(size: int = 1_000_000, sigma: float = 50.0, *, seed: int = 
     Args:
         size: number of points before those outside are dropped, 1 to 10,000,000.
         sigma: standard deviation of both coordinates, in lattice cells; 20, 50 and 100 in the paper.
-        seed: of the centre and of the points.
+        seed: seed of the centre and of the points.
 
     Returns:
         (n,) x and (n,) y in [0, 1024), n <= size; their whole parts are column and row of the 1024 x 1024 matrix.

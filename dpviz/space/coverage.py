@@ -22,12 +22,12 @@ TOLERANCE = 1e-9
 
 
 def is_areas(queries: object) -> bool:
-    """Whether queries are polygons (a GeoDataFrame or GeoSeries) and not an array of boxes."""
+    """Return whether queries are polygons (a GeoDataFrame or GeoSeries) and not an array of boxes."""
     return isinstance(queries, geopandas.GeoDataFrame | geopandas.GeoSeries)
 
 
 def shapes_of(domain: Domain, areas: Any) -> Shapes:
-    """Polygons in the domain's CRS.
+    """Convert polygons to the domain's CRS.
 
     Args:
         domain: the public frame.
@@ -52,7 +52,7 @@ def shapes_of(domain: Domain, areas: Any) -> Shapes:
 
 
 def shape_coverage(domain: Domain, shapes: Shapes) -> Floats:
-    """The share of each polygon's area that lies inside the domain.
+    """Compute the share of each polygon's area that lies inside the domain.
 
     Args:
         domain: the public frame.
@@ -71,7 +71,7 @@ def shape_coverage(domain: Domain, shapes: Shapes) -> Floats:
 
 
 def check_coverage(domain: Domain, queries: ArrayLike | Shapes, outside: str = "refuse") -> Floats:
-    """The share of each query that lies inside the domain, after a check that no query is partly outside.
+    """Check that no query is partly outside the domain, and return the share of each query that lies inside.
 
     Args:
         domain: the public frame.
@@ -102,7 +102,7 @@ def _are_shapes(queries: object) -> TypeGuard[Shapes]:
 
 
 def _refusal(domain: Domain, queries: Any, share: Floats, too_far: NDArray[np.int64]) -> str:
-    """The error text: what is wrong, by how much, and what to do. It may quote numbers, as queries and the domain are public."""
+    """Write the error text: what is wrong, by how much, and what to do. The text may quote numbers: queries and domain are public."""
     bounds = ", ".join(f"{bound:g}" for bound in domain.bounds)
     lead = f"{len(too_far):,} of {len(share):,} queries reach" if len(share) > 1 else "The query reaches"
     size = "their size" if len(share) > 1 else "its size"
@@ -115,7 +115,7 @@ def _refusal(domain: Domain, queries: Any, share: Floats, too_far: NDArray[np.in
 
 
 def percent_outside(share: float) -> str:
-    """The part of a query outside the domain as text. It is a percentage, never rounded to 0 %.
+    """Write the part of a query outside the domain as a percentage, which is never rounded to 0 %.
 
     Args:
         share: the part inside, 0 to 1.
@@ -127,7 +127,7 @@ def percent_outside(share: float) -> str:
 
 
 def _exchange_x_and_y(queries: Any, chosen: NDArray[np.int64]) -> Any:
-    """The chosen queries with x and y exchanged."""
+    """Exchange x and y of the chosen queries."""
     if not _are_shapes(queries):
         return np.asarray(queries, np.float64)[chosen][:, [1, 0, 3, 2]]
     return np.asarray([shapely.transform(shape, lambda xy: xy[:, ::-1]) for shape in queries[chosen]], object)

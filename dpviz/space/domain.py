@@ -18,7 +18,7 @@ from dpviz.errors import DomainError
 network.set_network_enabled(active=False)  # type: ignore[attr-defined]
 EQUAL_AREA = "+proj=cea +ellps=WGS84 +units=m"
 FINEST_ORDER = 24
-_FARTHEST = 1e300  # in cells: coordinates are clipped to this, so that widths stay finite
+_FARTHEST = 1e300  # in cells: coordinates are clipped to this distance, so that widths stay finite
 GEOGRAPHIC_LIMITS = (-180.0, -90.0, 180.0, 90.0)
 
 
@@ -76,7 +76,7 @@ class Domain:
         return self.crs is not None and CRS(self.crs).is_geographic
 
     def coordinates(self, lattice: ArrayLike) -> NDArray[np.float64]:
-        """Coordinates of lattice rectangles.
+        """Compute coordinates of lattice rectangles.
 
         Args:
             lattice: (..., 4) west, south, east, north as lattice lines, 0 to `side`.
@@ -92,7 +92,7 @@ class Domain:
         return np.asarray(low * (1 - share) + high * share)
 
     def lattice(self, boxes: ArrayLike) -> NDArray[np.float64]:
-        """Boxes in lattice units, clipped to the domain.
+        """Convert boxes to lattice units, and clip them to the domain.
 
         Args:
             boxes: (q, 4) west, south, east, north in the units of the CRS.
@@ -106,7 +106,7 @@ class Domain:
         return np.asarray(np.clip(self._lattice_lines(boxes), 0.0, self.side))
 
     def coverage(self, boxes: ArrayLike) -> NDArray[np.float64]:
-        """The share of each box that lies inside the domain.
+        """Compute the share of each box that lies inside the domain.
 
         Args:
             boxes: (q, 4) west, south, east, north in the units of the CRS.
@@ -125,7 +125,7 @@ class Domain:
         return np.asarray(np.divide(inside, high - low, out=touched, where=high > low).prod(axis=1))
 
     def _lattice_lines(self, boxes: ArrayLike) -> NDArray[np.float64]:
-        """(q, 4) boxes in lattice units, not clipped to the domain, with edges near a lattice line moved onto it."""
+        """Convert (q, 4) boxes to lattice units, not clipped to the domain; edges near a lattice line are moved onto it."""
         numbers = _numbers(boxes)
         if numbers is None or numbers.ndim != 2 or numbers.shape[1] != 4:
             raise DomainError("Boxes must be numbers in an array of shape (q, 4): west, south, east, north.")
@@ -142,7 +142,7 @@ class Domain:
         return np.asarray(np.where(on_line, whole, exact))
 
     def areas_km2(self, lattice: ArrayLike) -> NDArray[np.float64]:
-        """Areas of lattice rectangles on the ellipsoid.
+        """Compute areas of lattice rectangles on the ellipsoid.
 
         Args:
             lattice: (n, 4) west, south, east, north as lattice lines.
@@ -163,7 +163,7 @@ class Domain:
             return np.asarray(np.abs((x * np.roll(y, -1, 0) - np.roll(x, -1, 0) * y).sum(0)) / 2e6)
 
     def boxes(self, lattice: ArrayLike) -> NDArray[np.object_]:
-        """Lattice rectangles as polygons.
+        """Convert lattice rectangles to polygons.
 
         Args:
             lattice: (n, 4) west, south, east, north as lattice lines.
@@ -199,7 +199,7 @@ def refuse_degrees(domain: Domain) -> None:
 
 
 def _equal_area(crs: str | None, bounds: tuple[float, float, float, float]) -> str:
-    """An equal-area projection without a cut through the domain: centred on the pole inside it, else on its middle longitude."""
+    """Choose an equal-area projection that makes no cut through the domain: centred on the pole inside it, else on its middle longitude."""
     west, south, east, north = bounds
     degrees = Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
     x, y = degrees.transform([0.0, 0.0], [-90.0, 90.0], direction="INVERSE")
@@ -211,7 +211,7 @@ def _equal_area(crs: str | None, bounds: tuple[float, float, float, float]) -> s
 
 
 def _outline(boxes: NDArray[np.float64], steps: int = 16) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(4 steps, n) x and y of the corners and of points along the edges, counter-clockwise."""
+    """Compute (4 steps, n) x and y of the corners and of points along the edges of (n, 4) boxes, counter-clockwise."""
     share = np.arange(steps)[:, None] / steps
     west, south, east, north = boxes.T
     across, up = west + share * (east - west), south + share * (north - south)
@@ -221,14 +221,14 @@ def _outline(boxes: NDArray[np.float64], steps: int = 16) -> tuple[NDArray[np.fl
 
 
 def is_horizontal(crs: CRS) -> bool:
-    """Whether the first two coordinates are horizontal: not heights alone, and not metres from the centre of the Earth."""
+    """Return whether the first two coordinates are horizontal: not heights alone, and not metres from the centre of the Earth."""
     parts = crs.sub_crs_list
     return is_horizontal(parts[0]) if parts else crs.is_geographic or crs.is_projected or (crs.is_engineering and len(crs.axis_info) > 1)
 
 
 @lru_cache(maxsize=256)
 def _share_on_globe(crs: str, bounds: tuple[float, float, float, float], steps: int = 16) -> float:
-    """The share of the domain, on a grid of points, that has a longitude and latitude; 1 for a local CRS or one of another planet."""
+    """Estimate the share of the domain that has longitude and latitude, on a grid of points; 1 for a local CRS or one of another planet."""
     west, south, east, north = bounds
     share = (np.arange(steps) + 0.5) / steps
     x, y = np.meshgrid(west + share * (east - west), south + share * (north - south))
@@ -255,7 +255,7 @@ def _crs_text(crs: object) -> str | None:
 
 
 def _numbers(values: ArrayLike) -> NDArray[np.float64] | None:
-    """The values as floats; None if they are not numbers, or not a rectangular array."""
+    """Convert values to floats; None if they are not numbers, or not a rectangular array."""
     try:
         return np.asarray(values, np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -22,10 +22,10 @@ BYTES_PER_NODE = 120
 
 
 def quadtree(domain: Domain, height: int, fan_out: int = 4) -> Tree:
-    """The complete quadtree: every node is cut into equal quarters (or sixteenths).
+    """Build the complete quadtree: every node is cut into equal quarters (or sixteenths).
 
     Args:
-        domain: gives the lattice.
+        domain: its lattice is used.
         height: the number of levels below the root. Each level halves the sides once (fan-out 4) or twice (fan-out 16; the last one
             only once if the lattice has no finer lines).
         fan_out: 4 or 16.
@@ -45,12 +45,12 @@ def quadtree(domain: Domain, height: int, fan_out: int = 4) -> Tree:
 
 
 def grid(domain: Domain, columns: int, rows: int) -> Tree:
-    """`columns` x `rows` leaves of nearly equal size, with edges on lattice lines, under a pyramid of groups of 2 x 2.
+    """Build `columns` x `rows` leaves of nearly equal size, with edges on lattice lines, under a pyramid of groups of 2 x 2.
 
     The pyramid makes range queries and coarser zoom levels fast. Mechanisms need not measure its inner nodes.
 
     Args:
-        domain: gives the lattice.
+        domain: its lattice is used.
         columns: 1 to the lattice's side.
         rows: likewise.
 
@@ -68,7 +68,7 @@ def grid(domain: Domain, columns: int, rows: int) -> Tree:
 
 @lru_cache(maxsize=2)
 def _pyramid(order: int, columns: int, rows: int, steps: tuple[int, ...]) -> Tree:
-    """A grid of leaves under nodes that each group 2**step x 2**step of the next depth. It is public, so it may be cached."""
+    """Build a grid of leaves under nodes that each group 2**step x 2**step of the next depth. The tree is public, so it may be cached."""
     _check_size(columns, rows, steps)
     xs, ys = snap_lines(columns, 1 << order), snap_lines(rows, 1 << order)
     levels = []
@@ -108,7 +108,7 @@ def _assemble(levels: list[tuple[int, Integers, Integers, Integers]], xs: Lines,
 
 
 def snap_lines(parts: int, side: int) -> Lines:
-    """(parts + 1,) lattice lines nearest to even spacing, from 0 to `side`; distinct if parts <= side."""
+    """Choose (parts + 1,) lattice lines nearest to even spacing, from 0 to `side`; distinct if parts <= side."""
     return ((np.arange(parts + 1) * side + parts // 2) // parts).astype(np.int32)
 
 
@@ -131,7 +131,7 @@ def tree_of(rectangles: Sequence[Rectangles], children: Sequence[NDArray[np.int6
         rectangles: one (n_d, 4) array per depth, root first: west, south, east, north as lattice lines. The children of each node
             are consecutive, in the order of their parents.
         children: one (n_d,) array per depth: how many children each node has; zeros for the last depth.
-        curve: if the nodes are stretches of the Hilbert curve and the rectangles their bounding boxes, these stretches; else None.
+        curve: the stretches of the Hilbert curve that the nodes cover, if the rectangles are bounding boxes of such stretches; else None.
     """
     fans = np.concatenate(children).astype(np.int32)
     west, south, east, north = (np.concatenate([level[:, side] for level in rectangles]).astype(np.int32) for side in range(4))
@@ -168,7 +168,7 @@ def refuse_too_large(height: int, fan_out: int) -> None:
 
 
 def split_nodes(node: Integers, halvings: int = 1) -> Integers:
-    """The parts of nodes whose sides are halved.
+    """Return the parts of nodes when each side is halved.
 
     Args:
         node: (n,) nodes as positions on the Z-order curve of their depth.
@@ -185,7 +185,7 @@ def split_nodes(node: Integers, halvings: int = 1) -> Integers:
 
 
 def rectangles(node: Integers, halved: int, order: int) -> Integers:
-    """The rectangles of nodes in a grid of 2**halved columns and rows.
+    """Compute the rectangles of nodes in a grid of 2**halved columns and rows.
 
     Args:
         node: (n,) positions on the Z-order curve.
@@ -227,10 +227,10 @@ class Subgrids:
 
     @classmethod
     def of(cls, domain: Domain, side: int, parts: Integers) -> Subgrids:
-        """A grid of cells, each cut into a square grid of its own.
+        """Make a grid of cells, each cut into a square grid of its own.
 
         Args:
-            domain: gives the lattice.
+            domain: its lattice is used.
             side: columns and rows of the outer grid.
             parts: (side**2,) cell k is cut into parts[k] x parts[k], or as many as the lattice allows.
         """
@@ -245,7 +245,7 @@ class Subgrids:
         return np.concatenate([[0], np.cumsum(self.columns * self.rows)])
 
     def part_of(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Integers:
-        """The part that contains each lattice cell.
+        """Find the part that contains each lattice cell.
 
         In a cell of width w with c columns of parts, column k covers the lattice columns floor(k w / c) <= u < floor((k + 1) w / c),
         so that k = ((u + 1) c - 1) // w.
@@ -264,7 +264,7 @@ class Subgrids:
         return np.asarray(self.offset[cell] + up * self.columns[cell] + across, np.int64)
 
     def tree(self) -> tuple[Tree, Integers]:
-        """The tree of the outer grid, with the parts of each cell below it, in groups of 2 x 2 if there are more than four.
+        """Build the tree of the outer grid, with the parts of each cell below it, in groups of 2 x 2 if there are more than four.
 
         A cell that is not cut has one child of its own size, so that the cell and its only part can both be measured.
 
@@ -290,7 +290,7 @@ class Subgrids:
         return tree_of(levels, children), node_of
 
     def _rectangles(self, nodes: Integers) -> Integers:
-        """(n, 4) lattice lines of groups of parts, given as (n, 5) cell, first column, first row, end column and end row."""
+        """Compute (n, 4) lattice lines of groups of parts, given as (n, 5) cell, first column, first row, end column and end row."""
         cell, west, south, east, north = nodes.T
         box = self.base.rectangles(self.base.leaves[cell]).astype(np.int64)
         width, height = box[:, 2] - box[:, 0], box[:, 3] - box[:, 1]
@@ -300,7 +300,7 @@ class Subgrids:
 
 
 def _halve_groups(nodes: Integers, *, whole_too: bool) -> tuple[Integers, Integers]:
-    """(p, 5) halves or quarters of (n, 5) groups of parts, and (n,) how many each group gives.
+    """Cut (n, 5) groups of parts into (p, 5) halves or quarters, and return also (n,) how many each group gives.
 
     A single part gives none; with `whole_too` it gives itself.
     """

@@ -27,7 +27,7 @@ class Curve:
     Attributes:
         order: the curve visits ``2**order`` x ``2**order`` squares; each is a lattice cell or a square block of cells.
         first: (n,) first position of each stretch.
-        last: (n,) the position after its last one, greater than `first`.
+        last: (n,) the position after the last one of each stretch, greater than `first`.
     """
 
     order: int
@@ -38,11 +38,11 @@ class Curve:
         self.first.flags.writeable = self.last.flags.writeable = False
 
     def of(self, nodes: Integers) -> Curve:
-        """The stretches of the nodes with (k,) indices `nodes`."""
+        """Select the stretches of the nodes with (k,) indices `nodes`."""
         return replace(self, first=self.first[nodes], last=self.last[nodes])
 
     def places(self, column: NDArray[np.integer], row: NDArray[np.integer], lattice: int) -> Integers:
-        """Positions of lattice cells on the curve.
+        """Compute positions of lattice cells on the curve.
 
         Args:
             column: (k,) columns.
@@ -56,7 +56,7 @@ class Curve:
         return hilbert(column >> shift, row >> shift, self.order)
 
     def rectangles(self, lattice: int) -> Lines:
-        """Bounding boxes of the stretches.
+        """Compute bounding boxes of the stretches.
 
         Args:
             lattice: the lattice's order, at least that of the curve.
@@ -68,7 +68,7 @@ class Curve:
 
 
 def hilbert(column: NDArray[np.integer], row: NDArray[np.integer], order: int) -> Integers:
-    """Positions of grid cells on the Hilbert curve, which runs from the south-western to the south-eastern corner.
+    """Compute positions of grid cells on the Hilbert curve, which runs from the south-western to the south-eastern corner.
 
     A quarter of a position, rounded down, is the position of the containing cell on the curve of one order less.
 
@@ -98,7 +98,7 @@ def hilbert(column: NDArray[np.integer], row: NDArray[np.integer], order: int) -
 
 
 def cells_at(code: Integers, order: int) -> tuple[Integers, Integers]:
-    """Grid cells at positions on the Hilbert curve: the inverse of `hilbert`.
+    """Find the grid cells at positions on the Hilbert curve: the inverse of `hilbert`.
 
     Args:
         code: (k,) positions.
@@ -119,11 +119,11 @@ def cells_at(code: Integers, order: int) -> tuple[Integers, Integers]:
 
 
 def boxes(first: Integers, last: Integers, order: int) -> Lines:
-    """Bounding boxes of stretches of the curve.
+    """Compute bounding boxes of stretches of the curve.
 
     Args:
         first: (n,) first position of each stretch.
-        last: (n,) the position after its last one; first < last.
+        last: (n,) the position after the last one of each stretch; first < last.
         order: of the curve.
 
     Returns:
@@ -136,7 +136,7 @@ def boxes(first: Integers, last: Integers, order: int) -> Lines:
 
 
 def _boxes(low: Integers, high: Integers, order: int) -> Lines:
-    """(4, n) bounding boxes of stretches from `low` to `high`, both included.
+    """Compute (4, n) bounding boxes of stretches from `low` to `high`, both included.
 
     The curve is a tree of quarters. From the top down, the paths to both ends are followed, and the quarters between them are added to
     the box. As long as both paths are in the same quarter, these are the quarters strictly between their next steps. Once they have
@@ -162,19 +162,19 @@ def _boxes(low: Integers, high: Integers, order: int) -> Lines:
 
 
 def _parts(size: int) -> Iterator[slice]:
-    """Slices of 0..size - 1 that are small enough for the processor's cache."""
+    """Yield slices of 0..size - 1 that are small enough for the processor's cache."""
     return (slice(start, min(start + _AT_ONCE, size)) for start in range(0, size, _AT_ONCE))
 
 
 def _chunks(order: int) -> Iterator[tuple[int, int]]:
-    """Chunks of an order's bits, from the top down: the number of bits in the chunk, and the number below it. The first may be short."""
+    """Yield chunks of an order's bits, from the top down: how many bits are in the chunk, and how many below it. The first may be short."""
     for shift in range((order - 1) // _BITS * _BITS, -1, -_BITS):
         yield min(_BITS, order - shift), shift
 
 
 @lru_cache(maxsize=_BITS)
 def _walks(bits: int) -> tuple[Lines, Lines, Lines]:
-    """(4, 4**bits) columns, rows and final states of all paths of `bits` steps down the tree of quarters, from each of four states.
+    """Walk all paths of `bits` steps down the tree of quarters, from each of four states: (4, 4**bits) columns, rows and final states.
 
     A state is an orientation of the curve in a quarter. State 0 visits SW, NW, NE, SE. State 1 is its mirror image in the main
     diagonal, 2 that in the other diagonal, 3 that in both. Two mirrorings combine by exclusive or.
@@ -194,7 +194,7 @@ def _walks(bits: int) -> tuple[Lines, Lines, Lines]:
 
 @lru_cache(maxsize=_BITS)
 def _encoder(bits: int) -> NDArray[np.int32]:
-    """Look-up table: from a state, `bits` bits of the column and of the row to the bits of the position and two bits of the next state."""
+    """Make a table from a state, `bits` bits of the column and of the row to the bits of the position and two bits of the next state."""
     column, row, state = _walks(bits)
     table = np.empty((4, 4**bits), np.int32)
     np.put_along_axis(table, (column << bits | row).astype(np.int64), np.arange(4**bits, dtype=np.int32) << 2 | state, axis=1)
@@ -203,7 +203,7 @@ def _encoder(bits: int) -> NDArray[np.int32]:
 
 @lru_cache(maxsize=1)
 def _unions() -> tuple[Lines, Lines, Lines]:
-    """Tables for one step down the tree of quarters.
+    """Make tables for one step down the tree of quarters.
 
     Returns:
         (4, 100) the box of the quarters strictly between two steps: west, south, east, north, in quarters. The index is state,

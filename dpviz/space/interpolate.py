@@ -15,7 +15,7 @@ STEEPNESS = 3.0
 
 
 def interpolation_sums(tree: Tree, count: Floats) -> Cumulative:
-    """The difference between interpolated and uniform answers, as cumulative sums over a raster of blocks.
+    """Compute the difference between interpolated and uniform answers, as cumulative sums over a raster of blocks.
 
     Args:
         tree: any tree of rectangles that tile their parents.
@@ -37,13 +37,13 @@ def interpolation_sums(tree: Tree, count: Floats) -> Cumulative:
 
 
 def interpolated_blocks(tree: Tree, count: Floats, steepness: float = STEEPNESS) -> Floats:
-    """Counts of equal blocks of the domain; inside a leaf, blocks near fuller neighbours get more.
+    """Estimate counts of equal blocks of the domain; inside a leaf, blocks near fuller neighbours get more.
 
     Blocks are divided into 2 x 2 from the root down. A block of count E that lies inside one leaf is divided with limited slopes: its
-    parts are (E / 4) (1 +- r_x) (1 +- r_y). Along an axis, consider `steepness` times the difference to either neighbour, and the
-    mean of both differences: r is a quarter of the smallest of them in absolute value, relative to E, and 0 if the two differences
-    have opposite signs. It lies between -1 and 1. So the parts add up to E, and none has the opposite sign. Blocks that lie in several
-    leaves have the sum of their parts of these leaves.
+    parts are (E / 4) (1 +- r_x) (1 +- r_y). Along an axis, consider three numbers: `steepness` times the difference to either
+    neighbour, and the mean of both differences. r is a quarter of the smallest of the three in absolute value, relative to E, and 0 if
+    the two differences have opposite signs. r lies between -1 and 1. So the parts add up to E, and none has the opposite sign. A block
+    that lies in several leaves has the sum of its parts in these leaves.
 
     Args:
         tree: any tree of rectangles that tile their parents.
@@ -66,7 +66,7 @@ def interpolated_blocks(tree: Tree, count: Floats, steepness: float = STEEPNESS)
 
 
 def _blocks_inside_leaves(tree: Tree, zoom: int) -> Mask:
-    """(2**zoom, 2**zoom) whether each block lies wholly inside one leaf, by a difference array over the leaves."""
+    """Find the blocks that lie wholly inside one leaf, by a difference array over the leaves: (2**zoom, 2**zoom) booleans."""
     side, width = 1 << zoom, 1 << (tree.order - zoom)
     west, south, east, north = tree.rectangles(tree.leaves).T.astype(np.int64)
     west, south, east, north = -(-west // width), -(-south // width), east // width, north // width
@@ -78,7 +78,7 @@ def _blocks_inside_leaves(tree: Tree, zoom: int) -> Mask:
 
 
 def _divide(blocks: Floats, steepness: float) -> Floats:
-    """(2 s, 2 s) interpolated parts of (s, s) blocks."""
+    """Divide (s, s) blocks into (2 s, 2 s) parts by interpolation."""
     quarter = np.maximum(blocks / 4, 0.0)
     up, across = (_slopes(quarter, axis, steepness) for axis in (0, 1))
     parts = np.empty((2 * len(blocks), 2 * len(blocks)))
@@ -89,10 +89,10 @@ def _divide(blocks: Floats, steepness: float) -> Floats:
 
 
 def _slopes(quarter: Floats, axis: int, steepness: float) -> Floats:
-    """(s, s) r along an axis, -1 to 1; 0 where a block is empty. The neighbour of a block at the edge, beyond it, is the block itself.
+    """Compute the (s, s) slopes r along an axis, -1 to 1; 0 where a block is empty. At the edge, the missing neighbour equals the block.
 
-    Negative counts are treated as 0. So a downward difference is at most the block itself, and the smaller of two differences of equal
-    sign includes one downward difference. As it is multiplied by `steepness` / 4 <= 1, |r| is at most 1.
+    Negative counts are treated as 0. So a downward difference is at most the block itself. Of two differences of equal sign one is
+    downward, so the smaller one is at most the block, too. It is multiplied by `steepness` / 4 <= 1, so |r| is at most 1.
     """
     step = np.diff(quarter, axis=axis)
     edge = np.zeros_like(np.take(quarter, [0], axis=axis))

@@ -64,7 +64,7 @@ class LeafLattice:
         return 1 << 2 * self.order
 
     def exact(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Coordinates in lattice units.
+        """Convert coordinates to lattice units.
 
         Rounding moves a point by at most 4 ulp of `side`, which is about 2e-12 of a cell.
 
@@ -78,7 +78,7 @@ class LeafLattice:
         return (x - self.west) * self.across + MARGIN, (y - self.south) * self.up + MARGIN
 
     def cells(self, x: Floats, y: Floats) -> Integers:
-        """The cell of each point.
+        """Find the cell of each point.
 
         Args:
             x: (n,) in the polygons' CRS; may be NaN or infinite.
@@ -96,7 +96,7 @@ class LeafLattice:
         return cells
 
     def centres(self, cells: Integers) -> tuple[Floats, Floats]:
-        """(n,) x and (n,) y of the centres of (n,) cells."""
+        """Compute (n,) x and (n,) y of the centres of (n,) cells."""
         columns, rows = cells & (self.side - 1), cells >> self.order
         x, y = (columns + (0.5 - MARGIN)) / self.across + self.west, (rows + (0.5 - MARGIN)) / self.up + self.south
         return x.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
@@ -116,7 +116,7 @@ class Borders:
 
 
 def borders_of(leaves: Shapes) -> Borders:
-    """The border segments of (l,) polygons or multipolygons."""
+    """Collect the border segments of (l,) polygons or multipolygons."""
     parts, leaf = shapely.get_parts(leaves, return_index=True)
     rings, part = shapely.get_rings(parts, return_index=True)
     corners, ring = shapely.get_coordinates(rings, return_index=True)
@@ -149,7 +149,7 @@ def lattice_around(borders: Borders, order: int | None = None) -> LeafLattice:
 
 
 def border_pairs(borders: Borders, lattice: LeafLattice) -> Integers:
-    """The cells that each polygon's border may cross.
+    """List the cells that each polygon's border may cross.
 
     The list is complete: for every point of a border, the cell that `LeafLattice.cells` computes is in the list. The computed border
     differs from the true one by at most 2e-12 of a cell, and every cell within `PADDING` of the computed border is listed.
@@ -174,7 +174,7 @@ def border_pairs(borders: Borders, lattice: LeafLattice) -> Integers:
 
 
 def _crossed_cells(u: Floats, v: Floats, leaf: Integers, order: int) -> Integers:
-    """Pairs of leaf and cell, with repetitions, for segments from (u[0], v[0]) to (u[1], v[1]), u[0] <= u[1], in lattice units."""
+    """List pairs of leaf and cell, with repetitions, for segments from (u[0], v[0]) to (u[1], v[1]), u[0] <= u[1], in lattice units."""
     first = np.floor(u[0] - PADDING)
     piece, step = _runs((np.floor(u[1] + PADDING) - first).astype(np.int64) + 1)
     column = first[piece] + step
@@ -190,22 +190,22 @@ def _crossed_cells(u: Floats, v: Floats, leaf: Integers, order: int) -> Integers
 
 
 def _distinct(values: Integers) -> Integers:
-    """The distinct values, ascending. Much faster than `numpy.unique`, which hashes."""
+    """Sort values and remove repetitions. Much faster than `numpy.unique`, which hashes."""
     values = np.sort(values)
     return values[np.diff(values, prepend=-1) > 0]
 
 
 def _runs(lengths: Integers) -> tuple[Integers, Integers]:
-    """For consecutive runs of the given lengths: the run of each entry, and the entry's number in its run, from 0."""
+    """Number the entries of consecutive runs of the given lengths: the run of each entry, and the entry's number in its run, from 0."""
     run = np.repeat(np.arange(len(lengths)), lengths)
     return run, np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 def fill_cells(leaves: Shapes, pairs: Integers, lattice: LeafLattice) -> NDArray[np.uint32]:
-    """The polygon that fills each cell.
+    """Find the polygon that fills each cell.
 
-    In a row, the cells between two consecutive border cells of a polygon are all inside it or all outside it. So it is enough to test
-    the centre of the first one.
+    In a row, the cells between two consecutive border cells of a polygon are all inside the polygon or all outside. So it is enough to
+    test the centre of the first of these cells.
 
     Args:
         leaves: (l,) prepared polygons.
@@ -226,7 +226,7 @@ def fill_cells(leaves: Shapes, pairs: Integers, lattice: LeafLattice) -> NDArray
 
 
 def _fill_runs(leaf: NDArray[np.uint32], start: Integers, length: Integers, size: int) -> NDArray[np.uint32]:
-    """(size,) the smallest leaf among the runs that cover each cell; NO_LEAF if none does.
+    """Find, for each of `size` cells, the smallest leaf among the runs that cover it; NO_LEAF if none does.
 
     Most runs begin after all earlier ones have ended, and are filled in one step. The others are added one batch after the other.
     """
@@ -243,7 +243,7 @@ def _fill_runs(leaf: NDArray[np.uint32], start: Integers, length: Integers, size
 
 
 def _portions(lengths: Integers) -> Iterator[slice]:
-    """Slices of runs with about `_CELLS_AT_ONCE` entries each, so that memory stays bounded."""
+    """Yield slices of runs with about `_CELLS_AT_ONCE` entries each, so that memory stays bounded."""
     stops = np.cumsum(lengths)
     cuts = np.searchsorted(stops, np.arange(_CELLS_AT_ONCE, lengths.sum(), _CELLS_AT_ONCE)).tolist()
     yield from map(slice, [0, *cuts], [*cuts, len(lengths)])
@@ -261,9 +261,9 @@ _TESTED_AT_ONCE = 2**20
 class LeafLookup:
     """A table that finds the leaf region of coordinates, with the same results as `shapely.intersects_xy`. PUBLIC: made from regions.
 
-    The border of a region belongs to it. If several regions contain a point, on a common border or because they overlap, the one with
-    the smallest index gets it. Polygons that cross themselves are used as `Regions` has repaired them. The table takes at most 64 MB
-    (16 million cells); pickling stores its runs, which are much smaller. Threads may share a look-up.
+    A region includes its border. If several regions contain a point, on a common border or because they overlap, the region with the
+    smallest index gets the point. Polygons that cross themselves are used as `Regions` has repaired them. The table takes at most 64 MB
+    (16 million cells); pickling stores the runs of equal entries instead, which are much smaller. Threads may share a look-up.
 
     Attributes:
         leaves: (l,) polygons, prepared.
@@ -327,7 +327,7 @@ class LeafLookup:
         return cls(leaves=leaves, crs=CRS(shapes.crs), lattice=lattice, **lists)
 
     def places(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
-        """The leaf of each pair of coordinates. Apart from the result, the memory used does not grow with n.
+        """Find the leaf of each pair of coordinates. Apart from the result, the memory used does not grow with n.
 
         Args:
             x: (n,) eastings or longitudes in the regions' CRS.
@@ -351,13 +351,13 @@ class LeafLookup:
         return found
 
     def _look_up(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
-        """(n,) the table's entries for points; BAD if a coordinate is NaN or infinite."""
+        """Look up (n,) entries of the table for points; BAD if a coordinate is NaN or infinite."""
         found = self.table.take(self.lattice.cells(x, y))
         found[~(np.isfinite(x) & np.isfinite(y))] = BAD
         return found
 
     def _test_candidates(self, lists: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int32]:
-        """(n,) leaves of points in cells that a border may cross: the first candidate that contains the point.
+        """Find (n,) leaves of points in cells that a border may cross: the first candidate that contains the point.
 
         Points are sorted by polygon before they are tested, which takes less than half the time of a random order.
         """
@@ -375,12 +375,12 @@ class LeafLookup:
 
 
 def _slices(number: int, most: int) -> Iterator[slice]:
-    """Consecutive slices of at most `most` entries each, `number` entries in all."""
+    """Yield consecutive slices of at most `most` entries each, `number` entries in all."""
     return (slice(start, start + most) for start in range(0, number, most))
 
 
 def _make_lists(filled_by: NDArray[np.uint32], pairs: NDArray[np.int64], lattice: LeafLattice) -> dict[str, Any]:
-    """The fields `table`, `first`, `candidates` and `otherwise` of a `LeafLookup`."""
+    """Make the fields `table`, `first`, `candidates` and `otherwise` of a `LeafLookup`."""
     by_cell = np.sort((pairs & (lattice.size - 1)) << 32 | pairs >> (2 * lattice.order))
     cell, leaf = by_cell >> 32, by_cell.astype(np.uint32)
     open_to = leaf < filled_by[cell]
@@ -400,7 +400,7 @@ def _prepare(leaves: NDArray[np.object_]) -> None:
 
 
 def _numbers(values: ArrayLike) -> NDArray[Any]:
-    """The values as an array of real numbers; masked ones are NaN."""
+    """Convert values to an array of real numbers; masked ones are NaN."""
     with suppress(TypeError, ValueError, OverflowError):
         found = np.ma.filled(values.astype(np.float64), np.nan) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
         if found.dtype.kind in "fiu":

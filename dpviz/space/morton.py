@@ -17,7 +17,7 @@ for _bit in range(_BITS // 2):
 
 
 def morton(column: Integers, row: Integers) -> Integers:
-    """Positions of lattice cells on the Z-order curve. The four children of a quadtree node have the order SW, SE, NW, NE.
+    """Compute positions of lattice cells on the Z-order curve. The four children of a quadtree node have the order SW, SE, NW, NE.
 
     Args:
         column: (k,) columns, below 2**24.
@@ -36,7 +36,7 @@ def morton(column: Integers, row: Integers) -> Integers:
 
 
 def cells_at(code: Integers) -> tuple[Integers, Integers]:
-    """Lattice cells at positions on the Z-order curve: the inverse of `morton`.
+    """Find the lattice cells at positions on the Z-order curve: the inverse of `morton`.
 
     Args:
         code: (k,) positions.

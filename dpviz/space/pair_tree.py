@@ -74,7 +74,7 @@ class PairTree:
         return 2 * self.origins.depth
 
     def refined_side(self, stage: int) -> str:
-        """The side that a stage refines: "origin" or "destination".
+        """Return the side that a stage refines: "origin" or "destination".
 
         Args:
             stage: 1 to T.
@@ -82,7 +82,7 @@ class PairTree:
         return self.first if stage % 2 else SIDES[1 - SIDES.index(self.first)]
 
     def levels(self, stage: int) -> tuple[int, int]:
-        """The level of the origins and the level of the destinations at a stage.
+        """Return the level of the origins and the level of the destinations at a stage.
 
         Args:
             stage: 0 to T.
@@ -96,22 +96,22 @@ class PairTree:
         return (late, early) if self.first == "destination" else (early, late)
 
     def size(self, stage: int) -> int:
-        """The number of pairs in a stage, including those without trips."""
+        """Count the number of pairs in a stage, including those without trips."""
         origin, destination = self.levels(stage)
         return self.origins.size(origin) * self.destinations.size(destination)
 
     def title(self, stage: int) -> str:
-        """The kind of pairs in a stage, for example "county to state"."""
+        """Name the kind of pairs in a stage, for example "county to state"."""
         origin, destination = self.levels(stage)
         return f"{self.level_name('origin', origin)} to {self.level_name('destination', destination)}"
 
     def level_name(self, side: str, level: int) -> str:
-        """The name of a level of a side ("origin" or "destination"); "all" for level 0."""
+        """Return the name of a level of a side ("origin" or "destination"); "all" for level 0."""
         regions = self.origins if side == "origin" else self.destinations
         return "all" if level == 0 else regions.levels[level - 1]
 
     def children(self, stage: int, origin: Places, destination: Places) -> Children:
-        """All children of some nodes, including pairs without trips.
+        """List all children of some nodes, including pairs without trips.
 
         Args:
             stage: of the children, 1 to T.

@@ -42,18 +42,18 @@ class Front:
 
 
 def fronts(tree: Tree, overlap: Overlap, queries: Integers) -> list[Front]:
-    """Canonical decomposition of many queries at once.
+    """Decompose many queries at once into nodes (canonical decomposition).
 
-    From the root down: a node wholly inside a query is taken whole, a leaf that the query cuts is taken by its share, and other nodes
-    that it cuts are replaced by their children.
+    From the root down: a node wholly inside a query is taken whole, a leaf that the query cuts is taken by its share, and any other
+    node that the query cuts is replaced by its children.
 
     Args:
         tree: any tree.
-        overlap: gives shares: 0 for disjoint, 1 for wholly inside, exact for leaves.
+        overlap: function that gives the shares: 0 for disjoint, 1 for wholly inside, exact for leaves.
         queries: (q,) numbers of queries, as `overlap` takes them.
 
     Returns:
-        One front per depth, the root's first; it ends when no node is left to be replaced.
+        One front per depth, the root's first; the list ends when no node is left to be replaced.
     """
     query, node, origin = queries, np.zeros(len(queries), np.int64), np.arange(len(queries))
     levels = []
@@ -91,7 +91,7 @@ def batches(tree: Tree, overlap: Overlap, count: int) -> Iterator[tuple[slice, l
 
 
 def box_overlap(tree: Tree, boxes: Floats) -> Overlap:
-    """The function that gives the shares of nodes in boxes.
+    """Make the function that computes the shares of nodes in boxes.
 
     Args:
         tree: any tree.
@@ -114,7 +114,7 @@ def box_overlap(tree: Tree, boxes: Floats) -> Overlap:
 
 
 def area_overlap(tree: Tree, domain: Domain, areas: NDArray[np.object_]) -> Overlap:
-    """The function that gives the shares of nodes in polygons. Areas are planar, in the domain's CRS.
+    """Make the function that computes the shares of nodes in polygons. Areas are planar, in the domain's CRS.
 
     Args:
         tree: any tree.
@@ -152,7 +152,7 @@ class Cumulative:
     sums: Floats
 
     def at(self, x: Floats, y: Floats) -> Floats:
-        """Sums of everything south-west of points, by bilinear interpolation, which is exact if raster cells are uniform.
+        """Compute the sums of everything south-west of points, by bilinear interpolation, which is exact if raster cells are uniform.
 
         Args:
             x: array of columns, with fractions, in lattice units.
@@ -167,12 +167,12 @@ class Cumulative:
         return np.asarray(low * (1 - up) + high * up)
 
     def boxes(self, boxes: Floats) -> Floats:
-        """(q,) sums in boxes; (q, 4) west, south, east, north in lattice units."""
+        """Compute (q,) sums in boxes; (q, 4) west, south, east, north in lattice units."""
         west, south, east, north = boxes.T
         return self.at(east, north) - self.at(west, north) - self.at(east, south) + self.at(west, south)
 
     def blocks(self, per_side: int, side: int) -> Floats:
-        """Sums in equal blocks of the domain.
+        """Compute sums in equal blocks of the domain.
 
         Args:
             per_side: blocks per side.
@@ -192,7 +192,7 @@ def _between(lines: Floats, values: Floats) -> tuple[Integers, Floats]:
 
 
 def cumulative(tree: Tree, count: Floats) -> Cumulative | None:
-    """Cumulative sums of the leaves' counts over the raster of all their edges.
+    """Compute cumulative sums of the leaves' counts over the raster of all their edges.
 
     Args:
         tree: leaves may have any sizes.
@@ -217,7 +217,7 @@ def cumulative(tree: Tree, count: Floats) -> Cumulative | None:
 
 
 def block_sums(tree: Tree, count: Floats, zoom: int) -> Floats:
-    """The answers of all equal blocks of the domain at once: the same as by canonical decomposition, without a query per block.
+    """Answer all equal blocks of the domain at once: the same answers as by canonical decomposition, without a query per block.
 
     A node that lies within one block counts there, if its parent does not lie within one block. A leaf in several blocks is
     distributed by area.
@@ -249,7 +249,7 @@ def block_sums(tree: Tree, count: Floats, zoom: int) -> Floats:
 
 
 def _steps(low: Lines, high: Lines, shift: int) -> tuple[list[Integers], list[Integers]]:
-    """The overlap of (k,) ranges with the blocks of an axis, as a difference array: 4 lists of (k,) blocks, and of (k,) differences."""
+    """Write overlaps of (k,) ranges with the blocks of an axis as a difference array: 4 lists of (k,) blocks, and of (k,) differences."""
     block, first, last = 1 << shift, low.astype(np.int64) >> shift, (high.astype(np.int64) - 1) >> shift
     starts = np.minimum((first + 1) << shift, high) - low
     ends = np.where(first == last, block, high - (last << shift))
@@ -273,7 +273,7 @@ def _lines(low: Lines, high: Lines) -> Lines:
 
 
 def _raster(rectangles: Lines, columns: Lines, rows: Lines, count: Floats, overlaps: bool) -> Floats | None:
-    """(rows - 1, columns - 1) sum of the densities of the leaves that cover each raster cell.
+    """Add up the densities of the leaves that cover each raster cell: (rows - 1, columns - 1) sums.
 
     If leaves overlap, densities are rounded to whole multiples of a quantum and added as integers. Otherwise rounding errors of a dense
     leaf would remain in cells outside it, since the sums are made by a difference array. The result is None if the quantum would cost
@@ -292,7 +292,7 @@ def _raster(rectangles: Lines, columns: Lines, rows: Lines, count: Floats, overl
 
 
 def _covering(edges: list[Integers], values: Integers, shape: tuple[int, int]) -> Integers:
-    """(rows - 1, columns - 1) sum of the values of the leaves that cover each raster cell, by a difference array.
+    """Add up the values of the leaves that cover each raster cell, by a difference array: (rows - 1, columns - 1) sums.
 
     Intermediate sums may overflow and wrap around; the results are exact.
     """

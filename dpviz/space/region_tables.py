@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def by_columns(table: pd.DataFrame, levels: Sequence[str], names: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of `Regions` from a table with one row per leaf; arguments and errors as for `Regions.from_table`."""
+    """Make the fields of `Regions` from a table with one row per leaf; arguments and errors as for `Regions.from_table`."""
     check_list(levels, "levels", "columns, coarsest first, such as ['state', 'county']")
     levels = tuple(levels)
     if strange := [key for key in names if key not in levels]:
@@ -55,7 +55,7 @@ def by_columns(table: pd.DataFrame, levels: Sequence[str], names: Mapping[str, s
 
 
 def by_prefixes(ids: Sequence[str] | Texts, lengths: Sequence[int], levels: Sequence[str]) -> dict[str, Any]:
-    """The fields of `Regions` from the first characters of ids; arguments and errors as for `Regions.from_prefixes`."""
+    """Make the fields of `Regions` from the first characters of ids; arguments and errors as for `Regions.from_prefixes`."""
     check_list(levels, "levels", "names, coarsest first, such as ['state', 'county']")
     check_list(ids, "ids", "texts, one per region")
     check_list(lengths, "lengths", "whole numbers, such as [2, 5]")
@@ -86,21 +86,21 @@ def check_list(values: object, name: str, what: str) -> None:
         what: what the list must hold, for the error.
 
     Raises:
-        DomainError: it is not a list.
+        DomainError: the argument is not a list.
     """
     if isinstance(values, str | bytes) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
         raise DomainError(f"{name} must be a list of {what}.")
 
 
 def shapes_of(table: pd.DataFrame) -> geopandas.GeoSeries | None:
-    """(n,) the geometry of a GeoDataFrame; None if the table has none, or if all of it is missing."""
+    """Return the (n,) geometry of a GeoDataFrame; None if the table has none, or if all of it is missing."""
     if not isinstance(table, geopandas.GeoDataFrame) or table.active_geometry_name is None:
         return None
     return None if table.geometry.isna().all() else table.geometry
 
 
 def cells_of(table: pd.DataFrame, column: str) -> pd.Series:
-    """(n,) the column with this name.
+    """Return the (n,) cells of the column with this name.
 
     Raises:
         DomainError: not a DataFrame, no such column, or several of this name.
@@ -116,11 +116,11 @@ def cells_of(table: pd.DataFrame, column: str) -> pd.Series:
 
 
 def id_texts(table: pd.DataFrame, column: str) -> Texts:
-    """A column of ids as texts. Whole numbers become texts.
+    """Convert a column of ids to texts. Whole numbers become texts.
 
     Args:
         table: of n rows.
-        column: its name.
+        column: name of the column.
 
     Returns:
         (n,) texts.
@@ -135,11 +135,11 @@ def id_texts(table: pd.DataFrame, column: str) -> Texts:
 
 
 def label_texts(table: pd.DataFrame, column: str, ids: Texts) -> Texts:
-    """A column of readable names; missing ones are replaced by the id.
+    """Convert a column of readable names to texts; missing ones are replaced by the id.
 
     Args:
         table: of n rows.
-        column: its name.
+        column: name of the column.
         ids: (n,) ids.
 
     Returns:
@@ -156,7 +156,7 @@ def label_texts(table: pd.DataFrame, column: str, ids: Texts) -> Texts:
 
 
 def blank(cells: pd.Series) -> NDArray[np.bool_]:
-    """(n,) whether each cell is missing, or a text of spaces only."""
+    """Find the (n,) cells that are missing, or a text of spaces only."""
     missing = cells.isna().to_numpy(np.bool_)
     return missing | np.array([isinstance(value, str) and not value.strip() for value in cells.to_numpy(object)], np.bool_)
 
@@ -181,12 +181,12 @@ def _refuse_duplicate_leaves(codes: list[Codes], leaf: str) -> None:
 
 
 def _region_starts(code: Codes, above: Places, level: str) -> Codes:
-    """The first leaf of each region of a level, for leaves in tree order. Refuses an id with two parents.
+    """Find the first leaf of each region of a level, for leaves in tree order. Refuses an id with two parents.
 
     Args:
         code: (leaves,) number of each leaf's region.
         above: (leaves,) index of the region's parent.
-        level: its name.
+        level: name of the level, for errors.
     """
     change = np.ones(len(code), np.bool_)
     change[1:] = (np.diff(code) != 0) | (np.diff(above) != 0)
@@ -226,7 +226,7 @@ class _Rows:
 
 
 def by_parents(table: pd.DataFrame) -> dict[str, Any]:
-    """The fields of `Regions` from a table with one row per region; arguments and errors as for `Regions.from_parents`."""
+    """Make the fields of `Regions` from a table with one row per region; arguments and errors as for `Regions.from_parents`."""
     ids = id_texts(table, ID)
     if not len(ids):
         raise DomainError("The table of regions is empty.")
@@ -244,7 +244,7 @@ def by_parents(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _nest(rows: _Rows, labels: Texts, shapes: geopandas.GeoSeries | None, top: int) -> dict[str, Any]:
-    """The fields of `Regions` for the levels from `top` on, in tree order."""
+    """Make the fields of `Regions` for the levels from `top` on, in tree order."""
     ids: list[Texts] = []
     names: list[Texts] = []
     parent: list[Places] = []
@@ -263,7 +263,7 @@ def _nest(rows: _Rows, labels: Texts, shapes: geopandas.GeoSeries | None, top: i
 
 
 def _levels(cells: pd.Series) -> tuple[Integers, list[str | None]]:
-    """(n,) each row's level as an index, and the names of the levels.
+    """Read the level of each row as an (n,) index, and the names of the levels.
 
     Numbers give the order of the levels, which then have no names (None). Names are numbered in the order of appearance.
     """
@@ -283,7 +283,7 @@ def _levels(cells: pd.Series) -> tuple[Integers, list[str | None]]:
 
 
 def _parents(cells: pd.Series) -> Texts:
-    """(n,) the parents' ids, "" for none. Whole numbers that pandas made decimals, because of missing cells, are converted back."""
+    """Read the (n,) ids of the parents, "" for none. If pandas made whole numbers decimals, for missing cells, they are converted back."""
     missing = blank(cells)
     texts = np.full(len(cells), "", object)
     texts[~missing] = [_whole(value) for value in cells.to_numpy(object)[~missing]]
@@ -293,7 +293,7 @@ def _parents(cells: pd.Series) -> Texts:
 
 
 def _whole(value: object) -> str | None:
-    """A text as it is, a whole number as a text; None for anything else."""
+    """Return a text as it is, a whole number as a text; None for anything else."""
     if isinstance(value, str):
         return value
     if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -317,7 +317,7 @@ def _refuse_cycles(rows: _Rows) -> None:
 
 
 def _order_levels(rows: _Rows) -> _Rows:
-    """The same rows with the levels sorted from coarsest to finest, so that the parents of each level are in the level before.
+    """Sort the levels of rows from coarsest to finest, so that the parents of each level are in the level before.
 
     If some rows are wrong, no order fits all of them. Then the order that fits most rows is used, and `_check_parents` reports the rest.
     """
@@ -341,7 +341,7 @@ def _order_levels(rows: _Rows) -> _Rows:
 
 
 def _share_of_parents_found(rows: _Rows, level: int, above: int) -> float:
-    """The share of a level's parents that are regions of the level `above`."""
+    """Compute the share of a level's parents that are regions of the level `above`."""
     return float(pd.Index(rows.parents[rows.level == level], dtype=object).isin(rows.ids_at(above)).mean())
 
 
@@ -361,7 +361,7 @@ def _check_parents(rows: _Rows) -> None:
 
 
 def _explain_wrong_parent(rows: _Rows, level: int, region: str, parent: str) -> str:
-    """The error text for a region of `level` whose parent is not in the level above."""
+    """Write the error text for a region of `level` whose parent is not in the level above."""
     title = f"A region of level {rows.title(level)}"
     if parent == "":
         return f"{title} has no parent, though there are coarser levels: all branches must start at the coarsest level. {_BLANK_PARENTS}"

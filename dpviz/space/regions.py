@@ -101,7 +101,7 @@ class Regions:
         return f"Regions({sizes})"
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have the same levels and the same regions in the same order; geometry is not compared."""
+        """Return whether both have the same levels and the same regions in the same order; geometry is not compared."""
         if self is other:
             return True
         if not isinstance(other, Regions) or self.levels != other.levels:
@@ -176,7 +176,7 @@ class Regions:
         return cls(**by_prefixes(ids, lengths, levels))
 
     def grouped(self, lengths: Sequence[int]) -> Regions:
-        """The same regions with additional coarser levels, made from the first characters of the coarsest ids.
+        """Make regions with additional coarser levels, whose ids are the first characters of the coarsest ids.
 
         Args:
             lengths: the number of characters that identify a region of each new level, coarsest first: 2 makes states from county
@@ -210,11 +210,11 @@ class Regions:
         return len(self.levels)
 
     def size(self, level: int) -> int:
-        """The number of regions in a level, 0 to g; 1 for level 0."""
+        """Return the number of regions in a level, 0 to g; 1 for level 0."""
         return 1 if level == 0 else len(self.ids[level - 1])
 
     def first_child(self, level: int) -> NDArray[np.int64]:
-        """Where the children of each region begin.
+        """Find where the children of each region begin.
 
         Args:
             level: 0 to g - 1.
@@ -229,7 +229,7 @@ class Regions:
         return tuple(np.searchsorted(self.parent[level], np.arange(self.size(level) + 1)) for level in range(self.depth))
 
     def ancestors(self, level: int, below: int | None = None) -> Places:
-        """The ancestor of each region of a level.
+        """Find the ancestor of each region of a level.
 
         Args:
             level: of the ancestors, 0 to `below`.
@@ -250,15 +250,15 @@ class Regions:
         return index
 
     def leaf_count(self, level: int) -> NDArray[np.int64]:
-        """(n_level,) the number of leaves in each region of a level."""
+        """Count the leaves in each region of a level: (n_level,)."""
         return np.bincount(self.ancestors(level), minlength=self.size(level))
 
     def ids_of(self, level: int) -> Texts:
-        """(n_level,) ids of a level's regions; the root's is "all"."""
+        """Return the (n_level,) ids of a level's regions; the root's is "all"."""
         return np.array([ROOT], object) if level == 0 else self.ids[level - 1]
 
     def names_of(self, level: int) -> Texts:
-        """(n_level,) readable names of a level's regions."""
+        """Return the (n_level,) readable names of a level's regions."""
         return np.array([ROOT], object) if level == 0 else self.names[level - 1]
 
     def find(self, ids: Sequence[object] | Texts, level: int) -> Places:
@@ -278,7 +278,7 @@ class Regions:
         return tuple(pd.Index(self.ids_of(level), dtype=object) for level in range(self.depth + 1))
 
     def outlines(self, level: int) -> geopandas.GeoSeries | None:
-        """The polygons of a level's regions.
+        """Return the polygons of a level's regions.
 
         A level without polygons of its own gets the unions of those of the nearest finer level that has some.
 
@@ -302,7 +302,7 @@ class Regions:
         return {}
 
     def centres(self, level: int) -> NDArray[np.float64] | None:
-        """A point for each region of a level, to place it on a map.
+        """Find a point for each region of a level, to place the region on a map.
 
         For a polygon it is a point inside; for a point, the point itself; for a region above points, the mean of its children's points.
 
@@ -345,7 +345,7 @@ _SAME_AREA = 1e-9
 
 
 def are_areas(shapes: geopandas.GeoSeries) -> bool:
-    """Whether all shapes are polygons or multipolygons."""
+    """Return whether all shapes are polygons or multipolygons."""
     return bool(np.isin(shapely.get_type_id(shapes.to_numpy()), _AREAS).all())
 
 
@@ -354,7 +354,7 @@ def check_shapes(shapes: geopandas.GeoSeries, level: str) -> geopandas.GeoSeries
 
     Args:
         shapes: (n,) polygons only, or points only.
-        level: its name, for errors.
+        level: name of the level, for errors.
 
     Returns:
         (n,) shapes.
@@ -397,7 +397,7 @@ def _check_bounds(shapes: NDArray[np.object_], crs: CRS, level: str) -> None:
 
 
 def _repaired(shapes: NDArray[np.object_], level: str) -> NDArray[np.object_]:
-    """The same polygons, made valid: those that cross or touch themselves are cut into parts that do not."""
+    """Repair polygons: those that cross or touch themselves are cut into parts that do not."""
     broken = np.flatnonzero(~shapely.is_valid(shapes))
     if not len(broken):
         return shapes
@@ -411,7 +411,7 @@ def _repaired(shapes: NDArray[np.object_], level: str) -> NDArray[np.object_]:
 
 
 def dissolve(finer: geopandas.GeoSeries, parent: Places, size: int) -> geopandas.GeoSeries:
-    """The unions of the polygons of each region's children.
+    """Unite the polygons of each region's children.
 
     Args:
         finer: (n,) polygons of the children, in tree order.
@@ -427,7 +427,7 @@ def dissolve(finer: geopandas.GeoSeries, parent: Places, size: int) -> geopandas
 
 
 def _union(shapes: NDArray[np.object_]) -> Any:
-    """The union of valid polygons, by removing shared edges if that gives the right result.
+    """Unite valid polygons, by removing shared edges if that gives the right result.
 
     Removing shared edges is ten times as fast. It is right if neighbouring polygons share their vertices and do not overlap. Then, and
     only then, the result is valid and its area is the sum of the areas.
@@ -444,7 +444,7 @@ def _union(shapes: NDArray[np.object_]) -> Any:
 
 
 def degrees_inside(shapes: geopandas.GeoSeries) -> NDArray[np.float64]:
-    """(n, 2) longitude and latitude of a point in each shape.
+    """Find (n, 2) longitude and latitude of a point in each shape.
 
     Raises:
         DomainError: a point has no longitude and latitude.

@@ -95,20 +95,20 @@ class Tree:
         return (self.east - self.west).astype(np.float64) * (self.north - self.south)
 
     def at_depth(self, depth: int) -> slice:
-        """The indices of the nodes of one depth, 0 to `height`, as a slice."""
+        """Return the indices of the nodes of one depth, 0 to `height`, as a slice."""
         return slice(self.starts[depth], self.starts[depth + 1])
 
     def rectangles(self, nodes: Integers | slice = slice(None)) -> NDArray[np.int32]:
-        """(k, 4) west, south, east, north of `nodes` as lattice lines."""
+        """Return (k, 4) west, south, east, north of `nodes` as lattice lines."""
         return np.stack([self.west[nodes], self.south[nodes], self.east[nodes], self.north[nodes]], axis=1)
 
     def cut(self, depth: int) -> Integers:
-        """The nodes that tile the domain at a depth: (k,) indices of the nodes of that depth and of the leaves above it."""
+        """Find the nodes that tile the domain at a depth: (k,) indices of the nodes of that depth and of the leaves above it."""
         above = np.flatnonzero(self.children[: self.starts[depth]] == 0)
         return np.concatenate([above, np.arange(self.starts[depth], self.starts[depth + 1])])
 
     def leaf_of(self, column: NDArray[np.int32], row: NDArray[np.int32]) -> Integers:
-        """The leaf that contains each lattice cell.
+        """Find the leaf that contains each lattice cell.
 
         Args:
             column: (k,) lattice columns.
@@ -128,7 +128,7 @@ class Tree:
         return node
 
     def sums(self, column: NDArray[np.int32], row: NDArray[np.int32], count: Integers) -> Integers:
-        """The exact sum of lattice counts in every node.
+        """Add up lattice counts in every node, exactly.
 
         Args:
             column: (k,) columns of occupied lattice cells.
@@ -207,7 +207,7 @@ class Tree:
         return np.searchsorted(ordered, morton(i, j)) + bottom
 
     def _child_of(self, node: Integers, column: NDArray[np.int32], row: NDArray[np.int32]) -> Integers:
-        """(k,) the child that contains each cell, for (k,) nodes; a leaf gives itself."""
+        """Find the (k,) children that contain each cell, for (k,) nodes; a leaf gives itself."""
         result = node.copy()
         for child in range(int(self.children.max(initial=0))):
             candidate = self.first_child[node] + child
@@ -224,7 +224,7 @@ class Tree:
 
 
 def intervals(lines: Lines, values: NDArray[np.int32]) -> Integers:
-    """The interval between lattice lines that contains each value.
+    """Find the interval between lattice lines that contains each value.
 
     If the lines are evenly spaced by a power of two, this is a bit shift, which is fast.
 

@@ -13,7 +13,7 @@ from dpviz.space.domain import Domain
 
 
 def random_rectangles(domain: Domain, count: int, seed: int) -> Floats:
-    """Rectangles with random edges on lattice lines: every pair of lines is equally likely, along each axis.
+    """Draw rectangles with random edges on lattice lines: every pair of lines is equally likely, along each axis.
 
     Args:
         domain: the public frame.
@@ -36,7 +36,7 @@ def random_rectangles(domain: Domain, count: int, seed: int) -> Floats:
 
 
 def area_share(domain: Domain, share: float, count: int, seed: int) -> Floats:
-    """Boxes with the domain's proportions that cover a fixed share of the lattice, at random positions.
+    """Draw boxes with the domain's proportions that cover a fixed share of the lattice, at random positions.
 
     Args:
         domain: the public frame.
@@ -60,7 +60,7 @@ def area_share(domain: Domain, share: float, count: int, seed: int) -> Floats:
 
 
 def fixed_size(domain: Domain, width: float, height: float, count: int, seed: int) -> Floats:
-    """Boxes of a fixed width and height, at random positions in the domain.
+    """Draw boxes of a fixed width and height, at random positions in the domain.
 
     Args:
         domain: the public frame.
@@ -102,7 +102,7 @@ def _generator(count: int, seed: int) -> np.random.Generator:
 
 
 def _random_line_pairs(generator: np.random.Generator, side: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(count,) lower and (count,) upper of two different random lattice lines; every pair is equally likely."""
+    """Draw (count,) lower and (count,) upper of two different random lattice lines; every pair is equally likely."""
     first = generator.integers(0, side + 1, count)
     second = generator.integers(0, side, count)
     second += second >= first

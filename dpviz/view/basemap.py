@@ -1,4 +1,4 @@
-"""What all maps share: corners of partitions in degrees, outlines of land, borders and regions, and the area shown at first."""
+"""Parts that all maps share: corners of partitions in degrees, outlines of land, borders and regions, and the area shown at first."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _PLANE_DEGREES = 1.0
 
 
 def map_bounds(domain: Domain) -> Bounds:
-    """West, south, east, north of the domain on the map, in degrees."""
+    """Return west, south, east, north of the domain on the map, in degrees."""
     corners = corner_coordinates(domain, np.array([[0, 0, domain.side, domain.side]]))[0]
     return (*corners.min(axis=0).tolist(), *corners.max(axis=0).tolist())
 
 
 def corner_coordinates(domain: Domain, rectangles: NDArray[Any]) -> Floats:
-    """Corners of lattice rectangles on the map.
+    """Compute corners of lattice rectangles on the map.
 
     Args:
         domain: the public domain. A plain plane, without a CRS, is scaled to one degree around (0, 0), where a web map hardly distorts.
@@ -55,7 +55,7 @@ def corner_coordinates(domain: Domain, rectangles: NDArray[Any]) -> Floats:
 
 
 def outlines_around(name: str, bounds: Bounds, margin: float, detail: float) -> NDArray[np.object_]:
-    """Outlines of land or borders in and around bounds, simplified.
+    """Select outlines of land or borders in and around bounds, simplified.
 
     Args:
         name: one of `OUTLINES`.
@@ -74,7 +74,7 @@ def outlines_around(name: str, bounds: Bounds, margin: float, detail: float) -> 
 
 @lru_cache(maxsize=4)
 def _shapes(name: str) -> NDArray[np.object_]:
-    """The geometries of a bundled outline; its GeoJSON is parsed directly, without a geometry file library."""
+    """Read the geometries of a bundled outline; its GeoJSON is parsed directly, without a geometry file library."""
     features = json.loads((folder("assets") / OUTLINES[name]).read_text("utf-8"))["features"]
     return np.array([shapely.geometry.shape(feature["geometry"]) for feature in features], object)
 
@@ -105,7 +105,7 @@ class RegionShapes:
 
 
 def ground(regions: Regions, level: int) -> RegionShapes | None:
-    """The shapes of the regions of a level, for a map.
+    """Prepare the shapes of the regions of a level for a map.
 
     Args:
         regions: public regions.
@@ -130,7 +130,7 @@ def _in_degrees(outlines: geopandas.GeoSeries) -> NDArray[np.object_]:
 
 
 def _light(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray[np.int64]] | None:
-    """Polygons simplified to at most `MOST_CORNERS` corners, and the index of the region of each; None if that would distort them.
+    """Simplify polygons to at most `MOST_CORNERS` corners, and return each one's region as an index; None if that would distort them.
 
     A part that is smaller than the tolerance is left out, unless it is the largest of its region.
     """
@@ -151,7 +151,7 @@ def _light(shapes: NDArray[np.object_]) -> tuple[NDArray[np.object_], NDArray[np
 
 
 def _plain(parts: NDArray[np.object_]) -> list[list[Any]]:
-    """Rings as lists of rounded corners; the last corner, which repeats the first, is left out."""
+    """Convert rings to lists of rounded corners; the last corner, which repeats the first, is left out."""
     extent = _extent(parts)
     decimals = 3 if extent > 20 else 4 if extent > 1 else 5
     _, corners, (of_ring, of_part) = shapely.to_ragged_array(parts)
@@ -167,10 +167,10 @@ def _extent(shapes: NDArray[np.object_]) -> float:
 
 
 def fitted_bounds(hierarchies: list[Regions], width: int, height: int) -> Bounds:
-    """The area that a map of regions shows at first; it depends on the public regions alone.
+    """Choose the area that a map of regions shows at first; it depends on the public regions alone.
 
-    A few leaves that lie far from all others (Alaska, Hawaii) may be outside, where that makes the scale much larger: candidates leave
-    out leaves at the four sides, and the best trade of zoom against left-out leaves wins.
+    A few leaves that lie far from all others (Alaska, Hawaii) may be outside the area, if the scale becomes much larger without them.
+    Each candidate area leaves out some leaves at the four sides; the area with the best balance of zoom and left-out leaves is taken.
 
     Args:
         hierarchies: regions with geometry.
@@ -195,14 +195,14 @@ def fitted_bounds(hierarchies: list[Regions], width: int, height: int) -> Bounds
 
 
 def _with_neighbours(boxes: Floats, inside: Floats) -> Floats:
-    """The chosen boxes, and those that lie just beyond them."""
+    """Select the chosen boxes, and those that lie just beyond them."""
     margin = _NEARBY * max(np.ptp(inside[:, :2]), np.ptp(inside[:, 2:]))
     near = [(boxes[:, low] >= inside[:, low].min() - margin) & (boxes[:, low + 1] <= inside[:, low + 1].max() + margin) for low in (0, 2)]
     return np.asarray(boxes[near[0] & near[1]], np.float64)
 
 
 def _leaf_boxes(regions: Regions) -> Floats:
-    """(n, 4) west, east, south, north of the leaves, in radians of the web map; of an evenly spaced sample if there are very many."""
+    """Compute (n, 4) west, east, south, north of the leaves, in radians of the web map; of an even sample if there are very many."""
     outlines, centres = regions.outlines(regions.depth), regions.centres(regions.depth)
     every = slice(None, None, -(-regions.size(regions.depth) // _ENOUGH_REGIONS))
     if outlines is None:
@@ -214,14 +214,14 @@ def _leaf_boxes(regions: Regions) -> Floats:
 
 
 def _cuts(values: Floats) -> Floats:
-    """Candidates for the lower end of the shown area: the lowest value, and the values after the widest gaps near it."""
+    """List candidates for the lower end of the shown area: the lowest value, and the values after the widest gaps near it."""
     low = np.sort(values)[: int(_OUTER_SHARE * len(values)) + 1]
     gaps = np.argsort(-np.diff(low), kind="stable")[:_GAPS]
     return np.append(low[:1], low[gaps + 1])
 
 
 def _grown(boxes: Floats) -> Bounds:
-    """Bounds in degrees of (n, 4) boxes, widened to at least `_SMALLEST` degrees each way."""
+    """Compute the bounds of (n, 4) boxes in degrees, widened to at least `_SMALLEST` degrees each way."""
     west, east = math.degrees(boxes[:, :2].min()), math.degrees(boxes[:, :2].max())
     south, north = (math.degrees(math.atan(math.sinh(end))) for end in (boxes[:, 2:].min(), boxes[:, 2:].max()))
     spare = max(_SMALLEST - (east - west), _SMALLEST - (north - south), 0.0) / 2

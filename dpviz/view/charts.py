@@ -29,7 +29,7 @@ ROW, FRAME = 22, 100
 FORMAT = ",.6~r"
 AXIS = alt.Axis(format=FORMAT, tickCount=5)
 _LEGEND_ENTRY, _LETTER, _SYMBOL = 155, 6, 45  # approximate pixels: the narrowest entry, a letter, symbol and padding
-LEAST_SHARE = 1e-6  # smaller shares of the largest value are drawn at the lower end of a log axis
+LEAST_SHARE = 1e-6  # values below this share of the largest one are drawn at the lower end of a log axis
 POINT = alt.OverlayMarkDef(size=55, filled=True)
 COLORS = (ACCENT, "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#8800ff", "#994433")
 DASHES = ([1, 0], [7, 3], [2, 2], [7, 2, 2, 2], [12, 3], [4, 4], [1, 3], [9, 2, 1, 2])
@@ -58,14 +58,14 @@ def finish(chart: Any, title: str, summary: str, height: int) -> alt.LayerChart:
 
 
 def legend(symbol: str = "stroke") -> alt.Legend:
-    """A legend above the chart; its symbols are lines ("stroke") or squares ("square")."""
+    """Make a legend above the chart; its symbols are lines ("stroke") or squares ("square")."""
     return alt.Legend(
         title=None, orient="top", offset=4, padding=0, symbolType=symbol, symbolOpacity=1, symbolStrokeWidth=3 if symbol == "stroke" else 0
     )
 
 
 def category_channel(channel: Any, field: str, order: Sequence[str], ways: Sequence[Any]) -> Any:
-    """An encoding channel that shows a category by colour, shape or dashes, with a legend.
+    """Make an encoding channel that shows a category by colour, shape or dashes, with a legend.
 
     Args:
         channel: such as `alt.Color`.
@@ -88,8 +88,8 @@ def prepare_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.Da
     """Prepare columns for a logarithmic axis.
 
     Args:
-        table: with the columns.
-        columns: that share the axis.
+        table: a table that has the columns.
+        columns: names of the columns that share the axis.
 
     Returns:
         The table with a column "<name> drawn" for each, in which zeros and values below `LEAST_SHARE` of the largest are raised to the
@@ -105,7 +105,7 @@ def prepare_log_axis(table: pd.DataFrame, columns: Sequence[str]) -> tuple[pd.Da
 
 
 def log_y(title: str, ticks: list[float], field: str) -> Any:
-    """A logarithmic y axis; `ticks` and the column `field` come from `prepare_log_axis`.
+    """Make a logarithmic y axis; `ticks` and the column `field` come from `prepare_log_axis`.
 
     Args:
         title: of the axis, with the unit.
@@ -122,27 +122,27 @@ def with_texts(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def tooltip(names: dict[str, str]) -> list[alt.Tooltip]:
-    """A tooltip of the columns that `with_texts` added; `names` maps columns to their labels."""
+    """Make a tooltip of the columns that `with_texts` added; `names` maps columns to their labels."""
     return [alt.Tooltip(field=f"{column} shown", type="nominal", title=name) for column, name in names.items()]
 
 
 def readable(value: object) -> str:
-    """A cell of a table as text: numbers with four digits, texts as one clean line."""
+    """Write a cell of a table as text: numbers with four digits, texts as one clean line."""
     if isinstance(value, str):
         return line(value)
     return format_decimal(float(value))  # type: ignore[arg-type]
 
 
 def signed(value: float) -> str:
-    """A number as text, with its sign."""
+    """Write a number as text, with its sign."""
     return f"{'−' if value < 0 else '+'}{readable(abs(value))}"
 
 
 def describe_values(table: pd.DataFrame, where: str, what: str) -> str:
-    """Two columns of a table in words, for alternative texts: "where: what, where: what".
+    """Write two columns of a table in words, for alternative texts: "where: what, where: what".
 
     Args:
-        table: with both columns.
+        table: a table that has both columns.
         where: column that identifies the rows.
         what: column of values.
     """
@@ -157,7 +157,7 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def to_hex(color: tuple[int, int, int]) -> str:
-    """Red, green and blue, 0 to 255, as a CSS colour such as "#0b6e8f"."""
+    """Write red, green and blue, 0 to 255, as a CSS colour such as "#0b6e8f"."""
     return "#{:02x}{:02x}{:02x}".format(*color)
 
 
@@ -200,7 +200,7 @@ def picture(charts: Sequence[Any], title: str, about: str, kind: str, *, dark: b
 
 
 def _part(chart: Any) -> Any:
-    """A copy of a chart with a fixed width, without the properties that only a top-level chart may have."""
+    """Copy a chart with a fixed width, without the properties that only a top-level chart may have."""
     part = chart.copy(deep=True)
     for only_on_top in ("autosize", "padding", "background", "config"):
         setattr(part, only_on_top, alt.Undefined)
@@ -216,7 +216,7 @@ _ZOOM = "zoom level z: the domain in 4^z equal blocks"
 
 
 def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
-    """The measured error of blocks at each zoom level, with the 95 % band that is expected from the noise alone.
+    """Draw the measured error of blocks at each zoom level, with the 95 % band that is expected from the noise alone.
 
     Args:
         by_zoom: `Evaluation.by_zoom`. CURATOR ONLY: the error is measured against the truth.
@@ -238,7 +238,7 @@ def accuracy_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> 
 
 
 def expected_by_zoom(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
-    """The error of blocks at each zoom level that is expected from the noise; it needs no true counts.
+    """Draw the error of blocks at each zoom level that is expected from the noise; it needs no true counts.
 
     Args:
         table: columns zoom and expected (`expected_error`).
@@ -254,7 +254,7 @@ def expected_by_zoom(table: pd.DataFrame, unit: str, *, height: int = 260) -> al
 
 
 def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
-    """The shares of blocks that are false positives (empty, released as occupied) and false negatives, by zoom level.
+    """Draw the shares of blocks that are false positives (empty, released as occupied) and false negatives, by zoom level.
 
     Args:
         by_zoom: `Evaluation.by_zoom`. CURATOR ONLY.
@@ -286,7 +286,7 @@ def false_positives_by_zoom(by_zoom: pd.DataFrame, unit: str, *, height: int = 2
 
 
 def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.LayerChart:
-    """Mean error of partitions, grouped by true count.
+    """Draw the mean error of partitions, grouped by true count.
 
     Args:
         table: from `dpviz.evaluation.metrics.error_by_size`. CURATOR ONLY.
@@ -312,9 +312,9 @@ def error_by_size(table: pd.DataFrame, unit: str, *, height: int = 260) -> alt.L
 
 
 def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
-    """The budget spent per zoom level: on the structure (where partitions lie) and on counts.
+    """Draw the budget spent per zoom level: on the structure (where partitions lie) and on counts.
 
-    Steps that leaves above the finest level take instead of later steps have bars of their own; they are not added to the others.
+    Steps that leaves above the finest level take instead of later steps have bars of their own, which are not added to the others.
 
     Args:
         receipt: of the release; at least one step.
@@ -340,7 +340,7 @@ def receipt_by_level(receipt: Receipt) -> alt.LayerChart:
 
 
 def _spendings(receipt: Receipt) -> pd.DataFrame:
-    """One row per purpose and zoom level, with the sum of its steps; steps of early leaves come last."""
+    """Make a table with a row per purpose and zoom level, with the sum of its steps; steps of early leaves come last."""
     steps = [(step.instead, -1 if step.level is None else step.level, step.purpose, step.noise, step.amount) for step in receipt.steps]
     table = pd.DataFrame(steps, columns=["instead", "zoom", "purpose", "noise", "amount"])
     by_level = table.groupby(["instead", "zoom", "purpose"], as_index=False)
@@ -360,7 +360,7 @@ def _spendings(receipt: Receipt) -> pd.DataFrame:
 
 
 def parts_of_error(noise: float, uniformity: float, unit: str) -> alt.LayerChart:
-    """The two parts of the error of one range query: noise, and the assumption that records are uniform inside partitions.
+    """Draw the two parts of the error of one range query: noise, and the assumption that records are uniform inside partitions.
 
     Args:
         noise: released answer minus the answer from the true counts of the partitions.

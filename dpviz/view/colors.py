@@ -57,7 +57,7 @@ class Scale:
     dark: bool = False
 
     def colors(self, values: ArrayLike) -> Colors:
-        """Colours of values.
+        """Convert values to colours.
 
         Args:
             values: (k,) numbers; of the kind "marks" 0, 1 and 2.
@@ -77,7 +77,7 @@ class Scale:
         return np.column_stack([mixed, alpha]).astype(np.uint8)
 
     def legend(self, *, negatives: bool = True) -> str:
-        """The legend as HTML in one line.
+        """Write the legend as HTML in one line.
 
         Args:
             negatives: whether a density scale also explains its colours below zero.
@@ -97,7 +97,7 @@ class Scale:
 
 
 def scale_top_of(values: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """The top of a scale for released values: their 99.5th percentile, rounded up to 1, 2 or 5 times a power of ten.
+    """Choose the top of a scale for released values: their 99.5th percentile, rounded up to 1, 2 or 5 times a power of ten.
 
     Args:
         values: (k,) released values.

@@ -33,8 +33,8 @@ class Window:
 
     Attributes:
         bounds: west, south, east, north, in degrees; public.
-        width: of the map in pixels; the zoom is chosen by it.
-        height: likewise.
+        width: of the map in pixels; width and height decide the zoom.
+        height: of the map in pixels.
     """
 
     bounds: Bounds
@@ -46,29 +46,29 @@ class CompactDeck(pydeck.Deck):  # type: ignore[misc]
     """A pydeck Deck whose JSON has no white space, which makes it four times smaller."""
 
     def to_json(self) -> str:
-        """The Deck as compact JSON."""
+        """Write the Deck as compact JSON."""
         return json.dumps(self, default=default_serialize, separators=(",", ":"))
 
 
 def deck(
     layers: list[pydeck.Layer], domain: Domain, *, tooltip: str | None, dark: bool, width: int = 900, height: int = 420
 ) -> CompactDeck:
-    """A map of a domain over bundled outlines; the browser loads nothing from other servers.
+    """Draw a map of a domain over bundled outlines; the browser loads nothing from other servers.
 
     Args:
         layers: drawn in order, above the land and below the borders.
         domain: the first view shows the whole of it; the view never depends on data.
         tooltip: HTML with {field} placeholders; None for no tooltip. Texts of fields must be escaped.
         dark: whether the page is dark.
-        width: of the map in pixels; the zoom is chosen by it.
-        height: likewise.
+        width: of the map in pixels; width and height decide the zoom.
+        height: of the map in pixels.
     """
     below, above = outlines(domain, dark=dark)
     return _assemble([*below, *layers, *above], domain_view(domain, width, height), tooltip)
 
 
 def deck_in(window: Window, under: list[pydeck.Layer], over: list[pydeck.Layer], *, tooltip: str | None, dark: bool) -> CompactDeck:
-    """A map of an area in degrees over the same outlines.
+    """Draw a map of an area in degrees over the same outlines.
 
     Args:
         window: the first view.
@@ -91,12 +91,12 @@ def _assemble(layers: list[pydeck.Layer], view: pydeck.ViewState, tooltip: str |
 
 
 def domain_view(domain: Domain, width: int, height: int) -> pydeck.ViewState:
-    """The view that shows the whole domain on a map of `width` x `height` pixels."""
+    """Choose the view that shows the whole domain on a map of `width` x `height` pixels."""
     return window_view(Window(bounds=map_bounds(domain), width=width, height=height))
 
 
 def window_view(window: Window) -> pydeck.ViewState:
-    """The view that shows the whole of a window's bounds."""
+    """Choose the view that shows the whole of a window's bounds."""
     west, south, east, north = window.bounds
     top, bottom = mercator(north), mercator(south)
     zoom = min(math.log2(window.width * 360 / (512 * (east - west))), math.log2(window.height * 2 * math.pi / (512 * (top - bottom))))
@@ -105,7 +105,7 @@ def window_view(window: Window) -> pydeck.ViewState:
 
 
 def outlines(domain: Domain, *, dark: bool) -> tuple[list[pydeck.Layer], list[pydeck.Layer]]:
-    """Layers below the data (land) and above it (borders and the domain's edge); on a plain plane the edge alone."""
+    """Make the layers below the data (land) and above the data (borders and the domain's edge); on a plain plane the edge alone."""
     frame = {"type": "Feature", "geometry": shapely.geometry.mapping(shapely.box(*map_bounds(domain))), "properties": {}}
     edge = _outline("domain", {"type": "FeatureCollection", "features": [frame]}, _line(dark), width=1.5)
     if domain.crs is None:
@@ -157,7 +157,7 @@ def _surroundings(name: str, bounds: Bounds) -> dict[str, Any]:
 
 
 def mercator(latitude: float) -> float:
-    """The y coordinate of a latitude in the web map's projection, in radians. The latitude is in degrees."""
+    """Compute the y coordinate of a latitude (in degrees) in the web map's projection, in radians."""
     return math.asinh(math.tan(math.radians(latitude)))
 
 
@@ -168,7 +168,7 @@ _PICTURE_ROWS = 1024
 def partitions(
     domain: Domain, rectangles: NDArray[np.int32], colors: Colors, fields: dict[str, list[Any]], *, name: str = "partitions"
 ) -> pydeck.Layer:
-    """A layer of partitions as polygons that can be hovered and clicked.
+    """Make a layer of partitions as polygons that can be hovered and clicked.
 
     Args:
         domain: the public domain.
@@ -202,7 +202,7 @@ def partitions(
 
 
 def picture(domain: Domain, colors: Colors, *, name: str = "picture") -> pydeck.Layer:
-    """A layer with a grid of blocks as one bitmap; its rows are resampled to the web map's projection.
+    """Make a layer with a grid of blocks as one bitmap; its rows are resampled to the web map's projection.
 
     Args:
         domain: the public domain, in degrees or on a plain plane.
@@ -216,14 +216,14 @@ def picture(domain: Domain, colors: Colors, *, name: str = "picture") -> pydeck.
 
 
 def _latitude_shares(south: float, north: float, rows: int) -> NDArray[np.float64]:
-    """(rows,) for each row of the bitmap, from the top: its latitude, as a share of the shares from south to north."""
+    """Compute, for each of the bitmap's rows from the top, its latitude as a share of the range of latitudes from south to north."""
     top, bottom = (math.asinh(math.tan(math.radians(latitude))) for latitude in (north, south))
     middle = top - (np.arange(rows) + 0.5) / rows * (top - bottom)
     return (np.degrees(np.arctan(np.sinh(middle))) - south) / (north - south)
 
 
 def _png(image: Colors) -> str:
-    """An (h, w, 4) image as a data URL, in quotes: pydeck takes an unquoted text for an expression."""
+    """Write an (h, w, 4) image as a data URL, in quotes: pydeck takes an unquoted text for an expression."""
     file = io.BytesIO()
     Image.fromarray(image).save(file, "PNG", compress_level=2)
     return f"'data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}'"

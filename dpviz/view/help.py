@@ -54,14 +54,14 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """What stands under one heading.
+    """The text under one heading.
 
     Attributes:
-        key: the heading in lower case, with hyphens; empty for what stands above the first heading.
-        title: the heading; of the first section the title of the page.
-        body: its Markdown, with the texts of links to other pages in italics and without pictures.
-        links: those links, in the order of the text, each once.
-        text: its words without the signs of Markdown, on one line; what is searched.
+        key: the heading in lower case, with hyphens; empty for the section above the first heading.
+        title: the heading; for the section above the first heading, the title of the page.
+        body: the section's Markdown, with the texts of links to other pages in italics and without pictures.
+        links: the links to other pages, in the order of the text, each once.
+        text: the section's words without the signs of Markdown, on one line; a search looks here.
     """
 
     key: str
@@ -77,7 +77,7 @@ class Page:
 
     Attributes:
         key: the name of its file without the ending.
-        title: its first line.
+        title: first line of the file.
         sections: what stands above the first heading, then one per heading.
     """
 
@@ -91,7 +91,7 @@ class Hit:
     """A section in which a search found all words.
 
     Attributes:
-        page: where it is.
+        page: the page of the section.
         section: the section.
         title: the words of "page: heading", each with whether it holds a word of the query.
         excerpt: pieces of the text around the first word that was found, each with whether it is a word of the query.
@@ -105,7 +105,7 @@ class Hit:
 
 @cache
 def pages() -> dict[str, Page]:
-    """All pages by key, in the order of `PAGES`; they are read once."""
+    """Read all pages by key, in the order of `PAGES`; each page is read once."""
     folder = files("dpviz") / "docs"
     return {key: page_of(key, (folder / f"{key}.md").read_text("utf-8")) for key in PAGES}
 
@@ -118,7 +118,7 @@ def page_of(key: str, markdown: str) -> Page:
         markdown: begins with the title, as a heading of the first level.
 
     Raises:
-        InputError: it does not.
+        InputError: the text does not begin with a title.
 
     >>> page = page_of("tea", "# Tea\n\nHot.\n\n## How long\n\nSee [water](water.md).\n")
     >>> [section.title for section in page.sections], page.sections[1].key, page.sections[1].body
@@ -133,7 +133,7 @@ def page_of(key: str, markdown: str) -> Page:
 
 
 def search(query: str, found_in: Sequence[Page] | None = None) -> list[Hit]:
-    r"""Sections that hold all words of a query, in any case: those with more words in their heading first, then in the order of pages.
+    r"""Find sections that hold all words of a query, in any case: those with more words in their heading first, then in the order of pages.
 
     Args:
         query: words between blanks; at most the first `LONGEST_QUERY` characters count. A word is found inside longer ones, too.
@@ -162,7 +162,7 @@ def search(query: str, found_in: Sequence[Page] | None = None) -> list[Hit]:
 
 
 def _cut(markdown: str) -> Iterator[tuple[str, str]]:
-    """Heading and body of each section; a line of code that looks like a heading is none."""
+    """Yield heading and body of each section; a line of code that looks like a heading is none."""
     lines: list[str] = []
     heading, in_code = "", False
     for line in markdown.splitlines():
@@ -183,7 +183,7 @@ def _section(heading: str, body: str, page_title: str) -> Section:
 
 
 def section_key(heading: str) -> str:
-    """The key of a heading, as links name it.
+    """Return the key of a heading, as links name it.
 
     >>> section_key("What a billion records cost")
     'what-a-billion-records-cost'
@@ -192,7 +192,7 @@ def section_key(heading: str) -> str:
 
 
 def _excerpt(text: str, marks: re.Pattern[str]) -> tuple[tuple[str, bool], ...]:
-    """The text around the first word that is found, cut between words, with the words marked."""
+    """Cut out the text around the first word that is found, between words, and mark the words."""
     first = marks.search(text)
     start = max(0, (first.start() if first else 0) - _EXCERPT // 3)
     start = text.find(" ", start) + 1 if start else 0
@@ -202,7 +202,7 @@ def _excerpt(text: str, marks: re.Pattern[str]) -> tuple[tuple[str, bool], ...]:
 
 
 def _marked(text: str, marks: re.Pattern[str]) -> tuple[tuple[str, bool], ...]:
-    """The text in pieces, each with whether it is one of the words."""
+    """Cut a text into pieces, each with whether it is one of the words."""
     pieces, end = [], 0
     for match in marks.finditer(text):
         pieces += [(text[end : match.start()], False), (match.group(), True)]

@@ -21,7 +21,7 @@ def large_first(release: Release, nodes: Integers) -> Integers:
 
 
 def density_scale(density: Floats, area: Floats, domain: Domain, unit: str) -> Scale:
-    """The colour scale of a map of densities.
+    """Choose the colour scale of a map of densities.
 
     Values are weighted by area: the noise of a tiny partition may be a huge density, but few pixels show it.
 

@@ -43,7 +43,7 @@ class PointsMap:
 
 
 def drawable_level(release: Release, wanted: int) -> tuple[int, str | None]:
-    """The finest level, at most `wanted`, that the map can show.
+    """Choose the finest level, at most `wanted`, that the map can show.
 
     A level with more than 20,000 partitions is drawn as a bitmap; that needs coordinates in degrees, or a plain plane.
 
@@ -68,7 +68,7 @@ def points_map(
         unit: what is counted, in the plural.
         dark: whether the page is dark.
         truth: (n,) true counts per node, from an `Evaluation`. CURATOR ONLY.
-        top: top of the colour scale, for maps that share one (see `scale_top`); None for a scale of its own.
+        top: top of the colour scale, for maps that share a scale (see `scale_top`); None for a scale of its own.
     """
     if shown == INTERPOLATED:
         return _interpolated(release, unit=unit, dark=dark)
@@ -98,7 +98,7 @@ def points_map(
 
 
 def scale_top(release: Release, level: int, shown: str, *, unit: str) -> float:
-    """The top of a map's colour scale, from released values alone. Maps side by side share the largest of theirs.
+    """Choose the top of a map's colour scale, from released values alone. Maps side by side share the largest of their tops.
 
     Args:
         release: public.
@@ -113,12 +113,12 @@ def scale_top(release: Release, level: int, shown: str, *, unit: str) -> float:
 
 
 def can_show_interpolation(release: Release) -> bool:
-    """Whether the release interpolates inside its partitions, and a bitmap of that can be drawn."""
+    """Tell whether the release interpolates inside its partitions, and a bitmap of the interpolation can be drawn."""
     return release.inside == "interpolated" and _fits_bitmap(release)
 
 
 def _interpolated(release: Release, *, unit: str, dark: bool) -> PointsMap:
-    """The density that answers assume inside partitions, as a bitmap of equal blocks."""
+    """Draw the density that answers assume inside partitions, as a bitmap of equal blocks."""
     domain, zoom = release.domain, min(release.domain.order, _MOST_PIXELS.bit_length() - 1)
     counts, width = release.blocks(zoom), domain.side >> zoom
     south = np.arange(len(counts), dtype=np.int32) * width
@@ -134,7 +134,7 @@ def _interpolated(release: Release, *, unit: str, dark: bool) -> PointsMap:
 
 
 def _values(release: Release, nodes: Integers, shown: str, unit: str, truth: NDArray[np.int64] | None) -> tuple[Floats, Scale]:
-    """The coloured values and their scale. Scales depend on released counts and stated standard deviations only, never on the truth."""
+    """Compute the coloured values and their scale. Scales depend on released counts and stated standard deviations, never on the truth."""
     count = release.count[nodes]
     if truth is None or shown in ("Released", "True"):
         area = release.domain.areas_km2(release.tree.rectangles(nodes))
@@ -179,7 +179,7 @@ def _hover_level(release: Release) -> int:
 
 
 def _pixels(release: Release, nodes: Integers) -> Integers:
-    """(rows, columns) index in `nodes` of the node under each pixel; row 0 is in the south."""
+    """Find the node under each pixel: (rows, columns) indices in `nodes`; row 0 is in the south."""
     tree, side = release.tree, min(release.domain.side, _MOST_PIXELS)
     step = release.domain.side // side
     centre = (np.arange(side, dtype=np.int32) * step + step // 2).astype(np.int32)
@@ -198,7 +198,7 @@ def truth_map(domain: Domain, zoom: int, blocks: Callable[[int], Integers], *, u
     Args:
         domain: the public domain.
         zoom: 0 to 7.
-        blocks: gives the true counts [row, column] at a zoom. For public data only: the scale depends on them.
+        blocks: function that gives the true counts [row, column] at a zoom. For public data only: the scale depends on the counts.
         unit: what one record is.
         dark: whether the page is dark.
     """

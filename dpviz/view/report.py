@@ -94,7 +94,7 @@ def _page(release: Release | FlowRelease, manifest: Facts, formats: Sequence[str
 
 
 def _points(release: Release) -> Facts:
-    """Template values that only reports of points have."""
+    """Make the template values that only reports of points have."""
     level = drawn_level(release)
     return {
         "kind": "points",
@@ -112,7 +112,7 @@ def _points(release: Release) -> Facts:
 
 
 def _trips(release: FlowRelease) -> Facts:
-    """Template values that only reports of trips have."""
+    """Make the template values that only reports of trips have."""
     picture = trips_picture(release)
     return {
         "kind": "trips",
@@ -133,7 +133,7 @@ def _trips(release: FlowRelease) -> Facts:
 
 
 def _steps(release: Release | FlowRelease) -> list[Facts]:
-    """The steps of the receipt as rows of a table."""
+    """Write the steps of the receipt as rows of a table."""
     return [
         {
             "purpose": step.purpose,
@@ -154,7 +154,7 @@ def _steps(release: Release | FlowRelease) -> list[Facts]:
 
 @cache
 def _template() -> Any:
-    """The template of the report; every value in it is cleaned and escaped."""
+    """Load the template of the report; every value in it is cleaned and escaped."""
     loader = PackageLoader("dpviz", "view")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, finalize=_clean)
     environment.trim_blocks = environment.lstrip_blocks = True
@@ -168,5 +168,5 @@ def _clean(value: object) -> object:
 
 
 def _short_decimal(value: float | None) -> str:
-    """A standard deviation or an area with three digits, or a dash where it is not known."""
+    """Write a standard deviation or an area with three digits, or as a dash if it is not known."""
     return MISSING if value is None else format_decimal(value, 3)

@@ -43,7 +43,7 @@ class Sheet:
     """The SVG sheet of a map: converts coordinates of a projected plane to whole sheet units, counted from the north-west corner.
 
     Attributes:
-        crs: of the plane; None for a plain plane, where no land is drawn.
+        crs: the plane's CRS; None for a plain plane, on which no land is drawn.
         west: western edge of the sheet, in units of the plane.
         north: northern edge, likewise.
         scale: sheet units per unit of the plane.
@@ -71,7 +71,7 @@ class Sheet:
         return self.place(shapely.get_coordinates(placed.to_numpy()))
 
     def paths(self, shapes: geopandas.GeoSeries) -> list[str]:
-        """SVG paths of shapes in the sheet's CRS, cut to the sheet and simplified; "" where nothing is left of a shape."""
+        """Write shapes in the sheet's CRS as SVG paths, cut to the sheet and simplified; "" where nothing is left of a shape."""
         known = np.asarray(shapes.to_numpy(), object)
         moved = shapely.transform(shapely.force_2d(known), self._to_sheet)
         edge = (-_CLIP_MARGIN, -_CLIP_MARGIN, self.width + _CLIP_MARGIN, self.height + _CLIP_MARGIN)
@@ -82,7 +82,7 @@ class Sheet:
         return paths
 
     def land(self, bounds: Bounds) -> dict[str, str]:
-        """SVG paths of the outlines "land", "countries" and "states" around bounds in degrees; "" on a plain plane."""
+        """Write the outlines "land", "countries" and "states" around bounds in degrees as SVG paths; "" on a plain plane."""
         if self.crs is None:
             return dict.fromkeys(OUTLINES, "")
         extent = max(bounds[2] - bounds[0], bounds[3] - bounds[1])
@@ -96,9 +96,9 @@ class Sheet:
 
 
 def domain_sheet(domain: Domain) -> Sheet:
-    """The sheet for a map of partitions, in a projection where they stay rectangles.
+    """Make the sheet for a map of partitions, in a projection in which partitions stay rectangles.
 
-    Degrees are projected by a cylindrical equal-area projection whose standard parallel is the middle of the domain; other coordinates
+    Degrees are projected by a cylindrical equal-area projection whose standard parallel is the middle of the domain. Other coordinates
     are used as they are.
     """
     crs = _plane(domain) if domain.crs is None or not CRS(domain.crs).is_engineering else None
@@ -123,7 +123,7 @@ def _plane(domain: Domain) -> str | None:
 
 
 def regions_sheet(bounds: Bounds) -> Sheet:
-    """The sheet for regions within bounds in degrees: Lambert azimuthal equal-area, or Equal Earth beyond 110 degrees."""
+    """Make the sheet for regions within bounds in degrees: Lambert azimuthal equal-area, or Equal Earth beyond 110 degrees."""
     west, south, east, north = bounds
     crs = f"+proj=laea +lat_0={(south + north) / 2:.4f} +lon_0={(west + east) / 2:.4f} +ellps=WGS84 +units=m"
     if max(east - west, north - south) > _WIDEST_DEGREES:
@@ -136,7 +136,7 @@ def regions_sheet(bounds: Bounds) -> Sheet:
 
 
 def sheet_of(crs: str | None, bounds: tuple[float, ...]) -> Sheet:
-    """The sheet that shows given bounds (west, south, east, north) of a plane, with a small margin."""
+    """Make the sheet that shows given bounds (west, south, east, north) of a plane, with a small margin."""
     west, south, east, north = map(float, bounds)
     margin = _MARGIN * max(east - west, north - south)
     across, up = east - west + 2 * margin, north - south + 2 * margin
@@ -152,7 +152,7 @@ def sheet_of(crs: str | None, bounds: tuple[float, ...]) -> Sheet:
 
 
 def _rings_and_lines(shapes: Shapes) -> tuple[Shapes, Integers]:
-    """The rings of all polygons and all lines, and the index of the shape of each, in the order of the shapes."""
+    """Collect the rings of all polygons and all lines, and the index of the shape of each, in the order of the shapes."""
     parts, owner = shapely.get_parts(shapes, return_index=True)
     areas = np.isin(shapely.get_type_id(parts), (3, 6))
     parts_again, again = shapely.get_parts(parts[areas], return_index=True)
@@ -165,7 +165,7 @@ def _rings_and_lines(shapes: Shapes) -> tuple[Shapes, Integers]:
 
 
 def _texts(lines: Shapes) -> list[str]:
-    """SVG paths with relative steps. Corners are rounded before steps are taken, so that rounding errors do not add up."""
+    """Write SVG paths with relative steps. Corners are rounded before steps are taken, so that rounding errors do not add up."""
     corners = np.rint(shapely.get_coordinates(lines)).astype(np.int64)
     ends = np.r_[0, np.cumsum(shapely.get_num_coordinates(lines))]
     closed = shapely.is_closed(lines).tolist()
@@ -193,10 +193,10 @@ class Swatch:
     """One CSS class of the map: its colour on light and on dark pages.
 
     Attributes:
-        name: of the class.
-        light: on a light page, as CSS.
-        dark: on a dark page.
-        opacity: 0 to 1, in both.
+        name: name of the class.
+        light: colour on a light page, as CSS.
+        dark: colour on a dark page, as CSS.
+        opacity: 0 to 1, on both pages.
     """
 
     name: str
@@ -210,13 +210,13 @@ class PointsPicture:
     """Values for the template of a map of points.
 
     Attributes:
-        paper: the sheet.
+        paper: the sheet of the map.
         land: paths of land and borders by name.
         frame: path of the domain's edge.
         shapes: CSS class, path and text of each partition, in drawing order.
         swatches: all CSS classes.
         above: classes from 0 to the top of the scale, weakest first.
-        below: classes for values below zero, weakest first; empty if there are none.
+        below: classes for values below zero, weakest first; empty if no value is below zero.
         title: what the colours show, with unit.
         ticks: texts at 0, at a quarter of the top (the middle of the legend, as colours follow the square root) and at the top.
         level: the drawn level, 0 for the whole.
@@ -237,7 +237,7 @@ class PointsPicture:
 
 
 def drawn_level(release: Release) -> int:
-    """The level of the map: the finest one that is not mostly noise and has at most 5,000 partitions, or level 2 if that is finer."""
+    """Choose the map's level: the finest one that is not mostly noise and has at most 5,000 partitions, or level 2 if that is finer."""
     fine = [level for level in range(release.height + 1) if len(release.nodes(level)) <= MOST_SHAPES]
     known = {each.level for each in verdict(release).levels if each.grade != NOISE}
     return max(level for level in fine if level in known or level <= LEAST_LEVEL)
@@ -270,7 +270,7 @@ def points_picture(release: Release) -> PointsPicture:
 
 
 def _css_classes(density: Floats, top: float) -> list[str]:
-    """The CSS class of each density: "p0" to "p24" from zero up, "n1" to "n8" below zero, in steps of the square root."""
+    """Choose the CSS class of each density: "p0" to "p24" from zero up, "n1" to "n8" below zero, in steps of the square root."""
     strength = np.sqrt(np.minimum(np.abs(density) / top, 1.0))
     above, below = np.rint(strength * _ABOVE).astype(int), np.maximum(np.rint(strength * _BELOW).astype(int), 1)
     return [
@@ -279,7 +279,7 @@ def _css_classes(density: Floats, top: float) -> list[str]:
 
 
 def _swatches(scale: Scale, *, overlaps: bool) -> list[Swatch]:
-    """All CSS classes with their colours."""
+    """List all CSS classes with their colours."""
     steps = [(f"p{step}", (step / _ABOVE) ** 2) for step in range(_ABOVE + 1)]
     steps += [(f"n{step}", -((step / _BELOW) ** 2)) for step in range(1, _BELOW + 1)]
     values = scale.top * np.array([value for _, value in steps])
@@ -297,7 +297,7 @@ def _swatches(scale: Scale, *, overlaps: bool) -> list[Swatch]:
 
 
 def _rectangles(domain: Domain, paper: Sheet, rectangles: NDArray[np.integer]) -> list[str]:
-    """SVG paths of (k, 4) lattice rectangles. Neighbours share their edges exactly, since corners are rounded before differences."""
+    """Write (k, 4) lattice rectangles as SVG paths. Neighbours share their edges exactly: corners are rounded before differences."""
     west, south, east, north = on_plane(domain, rectangles).T
     left, bottom = paper.place(np.column_stack([west, south])).T
     right, top = paper.place(np.column_stack([east, north])).T
@@ -306,7 +306,7 @@ def _rectangles(domain: Domain, paper: Sheet, rectangles: NDArray[np.integer]) -
 
 
 def _partition_texts(release: Release, nodes: Integers) -> list[str]:
-    """Texts shown on hovering over partitions: count and interval, which holds for one partition alone."""
+    """Write the texts shown on hovering over partitions: count and interval, which holds for one partition alone."""
     unit = counted_noun(release)
     low, high = release.interval(nodes)
     return [
@@ -332,7 +332,7 @@ class PairRows:
         destination: (k,) likewise.
         count: (k,) trips, above 0.
         stddev: (k,) standard deviations of the noise.
-        low: (k,) lower ends of 95 % intervals that hold for all pairs at once, as the shown pairs were chosen by size.
+        low: (k,) lower ends of 95 % intervals that hold for all pairs at once, since the shown pairs are chosen by size.
         high: (k,) upper ends.
     """
 
@@ -365,8 +365,8 @@ class TripsPicture:
         land: paths of land and borders by name.
         regions: path and name of each region that has an outline.
         dots: column, row and name of each region without an outline.
-        arcs: of the largest pairs, the largest last.
-        samples: number and width of the arcs in the legend.
+        arcs: the arcs of the largest pairs, the largest last.
+        samples: for each arc of the legend, its number of trips and its width.
         level: the drawn level.
         drawable: how many pairs of different regions were released with trips.
         outside: whether pairs were left out because an end lies outside the sheet.
@@ -384,7 +384,7 @@ class TripsPicture:
 
 
 def pair_rows(release: FlowRelease, level: int) -> PairRows:
-    """The pairs of a level that were released with more than 0 trips."""
+    """Select the pairs of a level that were released with more than 0 trips."""
     at, stddev = release.stages[2 * level], release.stddev(2 * level)
     low, high = pair_intervals(release, 2 * level)
     order = np.lexsort((at.destination, at.origin, -at.count))
@@ -401,7 +401,7 @@ def pair_rows(release: FlowRelease, level: int) -> PairRows:
 
 
 def pair_name(release: FlowRelease, level: int, origin: int, destination: int) -> str:
-    """A pair in words: "A to B", or "within A".
+    """Name a pair in words: "A to B", or "within A".
 
     Args:
         release: public.
@@ -416,7 +416,8 @@ def pair_name(release: FlowRelease, level: int, origin: int, destination: int) -
 def trips_picture(release: FlowRelease) -> TripsPicture | None:
     """Draw the largest pairs of different regions as arcs over the regions; None if the regions have no geometry.
 
-    The level is the finest on which most of the arcs are long enough to be seen; if there is none, the finest with at most 5,000 regions.
+    The level is the finest on which most arcs are long enough to be seen; if there is no such level, the finest with at most 5,000
+    regions on each side.
     """
     origins, destinations = release.tree.origins, release.tree.destinations
     hierarchies, levels = [origins] if origins == destinations else [origins, destinations], _levels(release)
@@ -446,14 +447,14 @@ def trips_picture(release: FlowRelease) -> TripsPicture | None:
 
 
 def _levels(release: FlowRelease) -> list[int]:
-    """Levels that can be drawn, the finest first: at most 5,000 regions on each side, all with geometry."""
+    """List the levels that can be drawn, the finest first: at most 5,000 regions on each side, all with geometry."""
     both = release.tree.origins, release.tree.destinations
     fits = [level for level in range(release.depth, 0, -1) if max(each.size(level) for each in both) <= MOST_REGIONS]
     return [level for level in fits if all(each.centres(level) is not None for each in both)]
 
 
 def _arcs_are_visible(release: FlowRelease, level: int, paper: Sheet) -> bool:
-    """Whether most arcs of a level's largest pairs are long enough to be seen."""
+    """Tell whether most arcs of a level's largest pairs are long enough to be seen."""
     rows, (start, end) = pair_rows(release, level), _ends(release, level, paper)
     chosen, _, _ = _drawn_pairs(rows, (start, end), paper, same=release.tree.origins == release.tree.destinations)
     length = np.hypot(*(start[rows.origin[chosen]] - end[rows.destination[chosen]]).T)
@@ -461,7 +462,7 @@ def _arcs_are_visible(release: FlowRelease, level: int, paper: Sheet) -> bool:
 
 
 def _ends(release: FlowRelease, level: int, paper: Sheet) -> tuple[Integers, Integers]:
-    """Columns and rows of the centres of a level's origins and of its destinations."""
+    """Compute columns and rows, on the sheet, of the centres of a level's origins and of its destinations."""
     return paper.degrees(_centres(release.tree.origins, level)), paper.degrees(_centres(release.tree.destinations, level))
 
 
@@ -472,7 +473,7 @@ def _centres(regions: Regions, level: int) -> Floats:
 
 
 def _shapes_of(regions: Regions, level: int, paper: Sheet) -> tuple[list[tuple[str, str]], list[tuple[int, int, str]]]:
-    """The regions of a level as outlines with names, or, where they are points, as columns, rows and names."""
+    """Draw the regions of a level: as outlines with names, or, if they are points, as columns, rows and names."""
     names = [str(name) for name in regions.names_of(level)]
     outlines = regions.outlines(level)
     if outlines is not None:
@@ -484,7 +485,7 @@ def _shapes_of(regions: Regions, level: int, paper: Sheet) -> tuple[list[tuple[s
 
 
 def _drawn_pairs(rows: PairRows, places: tuple[Integers, Integers], paper: Sheet, *, same: bool) -> tuple[Integers, int, bool]:
-    """The drawn rows, the largest first; the number of pairs of different regions; whether some of these lie outside the sheet."""
+    """Choose the drawn rows, the largest first; also the number of pairs of different regions, and whether some of them lie outside."""
     differ = rows.origin != rows.destination if same else np.ones(len(rows.count), np.bool_)
     inside = _inside(places[0], paper)[rows.origin] & _inside(places[1], paper)[rows.destination]
     chosen = np.flatnonzero(differ & inside)
@@ -500,7 +501,7 @@ def _width(strength: float) -> int:
 
 
 def _arc(ends: list[int], strength: float, text: str) -> Arc:
-    """A curve that bends to the right of its direction, so that both directions of a pair are visible."""
+    """Draw a curve that bends to the right of its direction, so that both directions of a pair are visible."""
     x, y, far_x, far_y = ends
     bent_x, bent_y = (x + far_x) / 2 - _BEND * (far_y - y), (y + far_y) / 2 + _BEND * (far_x - x)
     return Arc(

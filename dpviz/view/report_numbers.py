@@ -34,7 +34,7 @@ class Layer:
     """One row of the chart of the budget: what was spent at one level.
 
     Attributes:
-        name: of the level, or the purpose of a step that has no level.
+        name: the level's name, or the purpose of a step that has no level.
         counts: share of the whole budget that was spent on counts, 0 to 1.
         structure: share of the whole budget that was spent on the structure, 0 to 1.
         amount: both together, as a decimal.
@@ -57,10 +57,10 @@ class Odds:
     Attributes:
         epsilon: the bound, as a decimal.
         factor: e to the epsilon.
-        twice: its square, for conclusions that involve two units.
+        twice: the square of that factor, for conclusions that involve two units.
         delta: as a decimal; "" if it is 0.
         one_in: 1 / delta, for "1 in 1,000"; "" if delta is 0.
-        rho: as a decimal, for zero-concentrated privacy, where epsilon is converted from rho at this delta; else "".
+        rho: as a decimal, for zero-concentrated privacy, for which epsilon is converted from rho at this delta; else "".
         beliefs: rows of an attacker's belief in percent: before the release, and the least and the most after seeing it.
     """
 
@@ -74,9 +74,9 @@ class Odds:
 
 
 def pyramid(release: Release | FlowRelease) -> list[Layer]:
-    """What was spent at each level, the whole area first; steps without a level come before them.
+    """Add up what was spent at each level, the whole area first; steps without a level come before the levels.
 
-    Steps that early leaves take instead of later ones are left out, as they are not added up.
+    Steps that early leaves take instead of later steps are left out, since they do not add to the others.
     """
     sums: dict[tuple[bool, int | str], tuple[Fraction, Fraction]] = {}
     for step in release.receipt.steps:
@@ -90,12 +90,12 @@ def pyramid(release: Release | FlowRelease) -> list[Layer]:
 
 
 def is_structure(step: Step, release: Release | FlowRelease) -> bool:
-    """Whether a step chose the structure (splits, medians, sizes), not the counts that are published."""
+    """Tell whether a step chose the structure (splits, medians, sizes), not the counts that are published."""
     return isinstance(release, Release) and not step.purpose.startswith("counts")
 
 
 def level_name(release: Release | FlowRelease, level: int | None) -> str:
-    """A level, 0 for the whole, or a stage in words."""
+    """Name in words a level, 0 for the whole, or a stage."""
     if level is None:
         return MISSING
     if isinstance(release, FlowRelease):
@@ -104,7 +104,7 @@ def level_name(release: Release | FlowRelease, level: int | None) -> str:
 
 
 def odds(receipt: Receipt) -> Odds:
-    """The numbers that explain what the spent budget guarantees."""
+    """Compute the numbers that explain what the spent budget guarantees."""
     spent: Budget = receipt.spent
     rho = spent.rho if isinstance(spent, ZcdpBudget) else None
     bound = spent.to_approx(_DELTA_OF_RHO) if isinstance(spent, ZcdpBudget) else spent
@@ -122,7 +122,7 @@ def odds(receipt: Receipt) -> Odds:
 
 
 def _belief_row(prior: float, factor: float) -> tuple[str, str, str]:
-    """A belief before the release, and the least and the most that it can be afterwards."""
+    """Compute one row of beliefs: before the release, and the least and the most after seeing the release."""
     least, most = (
         _bound_percent(_update(prior, 1 / factor), ROUND_FLOOR),
         _bound_percent(_update(prior, factor), ROUND_CEILING),
@@ -131,19 +131,19 @@ def _belief_row(prior: float, factor: float) -> tuple[str, str, str]:
 
 
 def _update(prior: float, factor: float) -> float:
-    """The probability after its odds were multiplied by a factor."""
+    """Compute the probability after its odds are multiplied by a factor."""
     return prior * factor / (prior * factor + 1 - prior)
 
 
 def _factor_text(factor: float) -> str:
-    """A factor as text, rounded up."""
+    """Write a factor as text, rounded up."""
     if factor < 1000:
         return f"{Decimal(factor).quantize(Decimal('0.01'), ROUND_CEILING):,}"
     return f"{math.ceil(factor):,}" if factor < 1e9 else f"{round_to(Fraction(factor), 2, ROUND_CEILING):.1e}"
 
 
 def _bound_percent(share: float, rounding: str) -> str:
-    """A probability in percent: one decimal, or two digits below 10 %. The rounding direction keeps a bound a bound."""
+    """Write a probability in percent: one decimal, or two digits below 10 %. The rounding direction keeps a bound a bound."""
     percent = Decimal(100 * share)
     if percent < Decimal("0.1") and rounding == ROUND_FLOOR:
         return "0 %"
@@ -174,12 +174,12 @@ class LevelRow:
 
     Attributes:
         level: its number, 0 for the whole.
-        name: in words.
+        name: the level in words.
         parts: how many partitions, or released pairs, it has.
         size: median area of its partitions in km2 (units of area on a plain plane); None for trips.
-        median: standard deviation of the noise, the median; None where it is not known.
-        p95: its 95th percentile.
-        width: of the 95 % intervals, the median.
+        median: median of the standard deviation of the noise; None if it is not known.
+        p95: 95th percentile of the standard deviation.
+        width: median width of the 95 % intervals.
         shares: percent of the partitions or pairs that have high, medium and low reliability.
         grade: "usable", "rough" or "mostly noise".
     """
@@ -200,10 +200,10 @@ class Axis:
     """The horizontal axis of a chart.
 
     Attributes:
-        ticks: position (0 to 1) and text of each.
-        logarithmic: whether positions grow with the logarithm.
-        low: left end.
-        high: right end.
+        ticks: position (0 to 1) and text of each tick.
+        logarithmic: whether positions grow with the logarithm of values.
+        low: value at the left end.
+        high: value at the right end.
     """
 
     ticks: list[tuple[float, str]]
@@ -212,7 +212,7 @@ class Axis:
     high: float
 
     def place(self, value: float) -> float:
-        """The position of a value, 0 to 1; values beyond the ends are placed on them."""
+        """Compute the position of a value, 0 to 1; values beyond the ends are placed on the ends."""
         if self.logarithmic:
             found = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         else:
@@ -221,7 +221,7 @@ class Axis:
 
 
 def level_rows(release: Release | FlowRelease, levels: list[dict[str, Any]]) -> list[LevelRow]:
-    """One row per level, coarsest first.
+    """Make one row per level, coarsest first.
 
     Args:
         release: public.
@@ -232,7 +232,7 @@ def level_rows(release: Release | FlowRelease, levels: list[dict[str, Any]]) -> 
 
 
 def error_axis(rows: list[LevelRow]) -> Axis:
-    """An axis for all standard deviations; logarithmic if they differ by a factor of 20 or more."""
+    """Choose an axis for all standard deviations; logarithmic if they differ by a factor of 20 or more."""
     values = [value for row in rows for value in (row.median, row.p95) if value]
     low, high = min(values, default=1.0), max(values, default=1.0)
     if high < _LOGARITHMIC_FROM * low:
@@ -251,7 +251,7 @@ def error_axis(rows: list[LevelRow]) -> Axis:
 
 
 def shares_of(count: NDArray[Any], stddev: Floats) -> tuple[float, float, float]:
-    """Percent of the counts that have high, medium and low reliability.
+    """Compute which percentages of the counts have high, medium and low reliability.
 
     Args:
         count: (k,) released counts.
@@ -286,7 +286,7 @@ def _row(release: Release | FlowRelease, level: int, facts: dict[str, Any], grad
 
 
 def _round_up(value: float) -> float:
-    """The next of 1, 2 or 5 times a power of ten."""
+    """Round up to the next of 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(value))
     return next(step * power for step in (1, 2, 5, 10) if step * power >= value * (1 - 1e-9))
 
@@ -308,7 +308,7 @@ class Example:
     Attributes:
         kind: how the partition or pair was chosen.
         where: the partition or pair in words.
-        count: as a text.
+        count: the released count, as a text.
         low: lower end of its interval.
         high: upper end.
         relative: standard deviation in percent of the count; "–" where the count is not above 0.
@@ -330,11 +330,11 @@ class ErrorSums:
 
     Attributes:
         parts: how many smallest parts there are.
-        single: median standard deviation of one of them.
-        piled: standard deviation of their sum, if their errors were independent.
+        single: median standard deviation of the smallest parts.
+        piled: standard deviation of the sum of the smallest parts, if their errors were independent.
         stated: standard deviation of the number for the whole.
         drift: whether the errors do accumulate: `stated` is more than 80 % of `piled`.
-        agree: whether the released numbers of the smallest parts add up to that of the whole.
+        agree: whether the released numbers of the smallest parts add up to the number of the whole.
     """
 
     parts: int
@@ -346,9 +346,9 @@ class ErrorSums:
 
 
 def point_examples(release: Release, level: int) -> list[Example]:
-    """The partitions of a level at the centre of the domain and of its quarters, and the whole.
+    """Show the partitions of a level at the centre of the domain and at the centres of its quarters, and the whole.
 
-    They are chosen without looking at the counts, so that each interval holds with its stated probability.
+    The partitions are chosen without looking at the counts, so that each interval holds with its stated probability.
     """
     nodes = _nodes_at_positions(release, release.nodes(level))
     found = [_point_example(release, kind, node) for node, kind in nodes.items()]
@@ -356,7 +356,7 @@ def point_examples(release: Release, level: int) -> list[Example]:
 
 
 def _nodes_at_positions(release: Release, nodes: NDArray[np.int64]) -> dict[int, str]:
-    """The nodes at the fixed positions, each once, with the names of the positions."""
+    """Find the nodes at the fixed positions, each once, with the names of the positions."""
     tree, side = release.tree, release.domain.side
     column, row = (np.array([int(share[axis] * side) for share in _POSITIONS.values()], np.int32) for axis in (0, 1))
     shown = np.zeros(len(tree), np.bool_)
@@ -382,7 +382,7 @@ def _point_example(release: Release, kind: str, node: int) -> Example:
 
 
 def trip_examples(release: FlowRelease) -> list[Example]:
-    """Released pairs of the coarsest level, chosen by their positions in the lists of regions, and all trips."""
+    """Show released pairs of the coarsest level, chosen by their positions in the lists of regions, and all trips."""
     level, at = min(1, release.depth), release.stages[2 * min(1, release.depth)]
     size = release.tree.origins.size(level), release.tree.destinations.size(level)
     wanted = dict.fromkeys((int(u * (size[0] - 1)), int(v * (size[1] - 1))) for u, v in ((0, 0), (0, 1), (1, 0), (0.5, 0.5), (1, 1)))
@@ -412,7 +412,7 @@ def _all_trips(release: FlowRelease) -> list[Example]:
 
 
 def largest_pairs(release: FlowRelease, most: int) -> list[Example]:
-    """The `most` released pairs of the finest level with the most trips; their intervals hold for all pairs at once."""
+    """Show the `most` released pairs of the finest level with the most trips; their intervals hold for all pairs at once."""
     rows = pair_rows(release, release.depth)
     named = _reliability_names(rows.count, rows.stddev)
     return [
@@ -427,7 +427,7 @@ def largest_pairs(release: FlowRelease, most: int) -> list[Example]:
 
 
 def error_sums(release: Release | FlowRelease) -> ErrorSums:
-    """How the errors of the smallest parts add up to that of the whole."""
+    """Compute how the errors of the smallest parts add up to the error of the whole."""
     if isinstance(release, Release):
         leaves = release.tree.leaves
         own = np.sqrt(release.noise_variance[leaves])
@@ -458,7 +458,7 @@ def _example_texts(count: float, stddev: float, low: float, high: float) -> dict
 
 
 def _bounds_text(domain: Domain, rectangle: NDArray[np.integer]) -> str:
-    """The bounds of a partition in words, with as many decimals as its size needs."""
+    """Write the bounds of a partition in words, with as many decimals as its size needs."""
     west, south, east, north = domain.coordinates(rectangle).tolist()
     decimals = max(0, min(6, 1 - math.floor(math.log10(max(min(east - west, north - south), 1e-6)))))
     if not domain.is_geographic:
@@ -484,20 +484,20 @@ _SHAPES, _BOUNDS = "table.geometry.to_numpy()", 'shapely.box(table["west"], tabl
 
 
 def snippet(release: Release | FlowRelease, formats: Sequence[str]) -> str | None:
-    """Example code that reads the release's files: it adds up the counts in a box, or the trips from a region.
+    """Write example code that reads the release's files: it adds up the counts in a box, or the trips from a region.
 
     Args:
         release: public.
         formats: of its files.
 
     Returns:
-        Python code; None if no file has a table that it could read.
+        Python code; None if no file has a table that such code could read.
     """
     return _points_snippet(release, formats) if isinstance(release, Release) else _trips_snippet(release, formats)
 
 
 def _points_snippet(release: Release, formats: Sequence[str]) -> str | None:
-    """Code that adds up the counts in the middle of the domain; partitions that the box cuts count by their share of area in it."""
+    """Write code that adds up the counts in the middle of the domain; partitions that the box cuts count by their share of area in it."""
     crs, stem = release.domain.crs, TABLE.removesuffix(".parquet")
     west, south, east, north = release.domain.bounds
     middle = (west + (east - west) / 4, south + (north - south) / 4, east - (east - west) / 4, north - (north - south) / 4)
@@ -512,7 +512,7 @@ def _points_snippet(release: Release, formats: Sequence[str]) -> str | None:
 
 
 def _trips_snippet(release: FlowRelease, formats: Sequence[str]) -> str | None:
-    """Code that adds up the trips that begin in the first region of the finest level."""
+    """Write code that adds up the trips that begin in the first region of the finest level."""
     origins = release.tree.origins
     first = origins.ids_of(origins.depth)[:1]
     if "geoparquet" in formats:

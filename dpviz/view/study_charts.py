@@ -58,7 +58,7 @@ _KINDS = {_SEEN: ("#e69f00", "circle"), _END: ("#d55e00", "diamond"), _TRIED: ("
 
 
 def figure_3(table: pd.DataFrame, epsilon: float, queries: str = "random", measure: str = "mre", *, height: int = 340) -> alt.LayerChart:
-    """HTF against kd-trees by height; large marks are runs in which HTF chose the height itself.
+    """Draw the error of HTF and of kd-trees by height; large marks are runs in which HTF chose the height itself.
 
     Args:
         table: of `dpviz.papers.htf.figure_3`. CURATOR ONLY: errors are measured against the truth.
@@ -71,7 +71,7 @@ def figure_3(table: pd.DataFrame, epsilon: float, queries: str = "random", measu
 
 
 def figure_4(table: pd.DataFrame, stop: int, queries: str = "random", measure: str = "mre", *, height: int = 340) -> alt.LayerChart:
-    """HTF with one stop count against grids by budget.
+    """Draw the error of HTF with one stop count, and of grids, by budget.
 
     Args:
         table: of `dpviz.papers.htf.figure_4`. CURATOR ONLY.
@@ -87,7 +87,7 @@ def figure_4(table: pd.DataFrame, stop: int, queries: str = "random", measure: s
 
 
 def figure_5(table: pd.DataFrame, epsilon: float, queries: str = "random", measure: str = "mre", *, height: int = 340) -> alt.LayerChart:
-    """HTF against quadtrees by height; one level of a quadtree counts as two binary levels.
+    """Draw the error of HTF and of quadtrees by height; one level of a quadtree counts as two binary levels.
 
     Args:
         table: of `dpviz.papers.htf.figure_5`. CURATOR ONLY.
@@ -100,7 +100,7 @@ def figure_5(table: pd.DataFrame, epsilon: float, queries: str = "random", measu
 
 
 def figure_6(table: pd.DataFrame, measure: str = "mre") -> alt.LayerChart:
-    """All methods on all data sets: a row per method, a mark per data set.
+    """Draw the error of all methods on all data sets: a row per method, a mark per data set.
 
     Args:
         table: of `dpviz.papers.htf.figure_6`. CURATOR ONLY.
@@ -127,7 +127,7 @@ def figure_6(table: pd.DataFrame, measure: str = "mre") -> alt.LayerChart:
 
 
 def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> alt.LayerChart:
-    """The split objective of HTF by the position of the split, with the noise that a private search has to cope with.
+    """Draw the split objective of HTF by the position of the split, with the noise that a private search has to cope with.
 
     The objective ("unevenness") is the sum of all cells' absolute deviations from the mean of their part. The band is one standard
     deviation of the noise each way; the dashed line is the value without a split.
@@ -163,7 +163,7 @@ def objective_chart(curve: ObjectiveCurve, unit: str, *, height: int = 320) -> a
 def lines_with_spread(
     table: pd.DataFrame, columns: Columns, names: Mapping[str, str], title: str, height: int, *, extra: Any = None
 ) -> alt.LayerChart:
-    """A line per series on a logarithmic axis, with bars of one standard deviation over the runs.
+    """Draw a line per series on a logarithmic axis, with bars of one standard deviation over the runs.
 
     Args:
         table: one row per point. CURATOR ONLY if it has errors.
@@ -208,7 +208,7 @@ def _by_height(table: pd.DataFrame, panel: tuple[float, str, str], what: str, he
 
 
 def _names(measure: str) -> dict[str, str]:
-    """Labels of the columns in tooltips, the drawn measure first."""
+    """Label the columns in tooltips, the drawn measure first."""
     rest = {column: name for column, name in MEASURES.items() if column != measure}
     return {"method": "method", measure: MEASURES[measure], f"{measure}_spread": "spread over runs", **rest}
 
@@ -219,13 +219,13 @@ def _query_words(queries: str) -> str:
 
 
 def _values_in_words(table: pd.DataFrame, columns: tuple[str, str, str]) -> str:
-    """A table in words: for each value of the first column, the third column by the second."""
+    """Write a table in words: for each value of the first column, the third column by the second."""
     group, where, what = columns
     return "; ".join(f"{name}: {describe_values(rows, where, what)}" for name, rows in table.groupby(group, sort=False))
 
 
 def _plain_y(field: str, title: str) -> Any:
-    """A y axis that need not begin at 0."""
+    """Make a y axis that need not begin at 0."""
     return alt.Y(field=field, type="quantitative", title=title, scale=alt.Scale(zero=False), axis=alt.Axis(format=FORMAT, tickCount=5))
 
 
@@ -241,7 +241,7 @@ def _curve_rows(curve: ObjectiveCurve, lines: Any, objective: Any) -> pd.DataFra
 
 
 def _marks(curve: ObjectiveCurve) -> Any:
-    """The lines that the search looks at, in order, and the best one."""
+    """Make a table of the lines that the search looks at, in order, and of the best line."""
     visited = _curve_rows(curve, curve.visited, curve.visited_objective).assign(kind=_SEEN, turn=np.arange(len(curve.visited)) + 1)
     end = visited[curve.visited == curve.last_visited].assign(kind=_END)
     tried = _curve_rows(curve, curve.tried, curve.tried_objective).assign(kind=_TRIED, turn=np.nan)
@@ -273,7 +273,7 @@ _LEGEND_ROW, _ROWS_INCLUDED = 20, 2
 
 
 def legend_height(labels: list[str], height: int) -> int:
-    """The height of a chart, enlarged for each row of a long legend, so that the plot keeps its size.
+    """Enlarge the height of a chart for each row of a long legend, so that the plot keeps its size.
 
     Args:
         labels: entries of the legend.
@@ -284,7 +284,7 @@ def legend_height(labels: list[str], height: int) -> int:
 
 
 def tiny_means_note(rows: pd.DataFrame) -> str:
-    """The sentence about means too small for the logarithmic axis; "" if there are none."""
+    """Write the sentence about means too small for the logarithmic axis; "" if there are none."""
     means = rows["mean"][np.isfinite(rows["mean"])]
     if not len(means) or means.min() >= means.max() * LEAST_SHARE:
         return ""
@@ -292,7 +292,7 @@ def tiny_means_note(rows: pd.DataFrame) -> str:
 
 
 def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, about: str, *, height: int = 400) -> alt.LayerChart:
-    """The error of all configurations against epsilon: means, bands over the repeats and the frontier. Points can be clicked.
+    """Draw the error of all configurations against epsilon: means, bands over the repeats and the frontier. Points can be clicked.
 
     Args:
         rows: from `dpviz.evaluation.tables.summary`, for one workload and one metric; of public data.
@@ -324,7 +324,7 @@ def error_by_epsilon(rows: pd.DataFrame, best: pd.DataFrame, what: str, about: s
 
 
 def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, about: str) -> alt.LayerChart:
-    """The parts of the error of each configuration: noise, and uniformity (points) or suppression (trips).
+    """Draw the parts of the error of each configuration: noise, and uniformity (points) or suppression (trips).
 
     Args:
         rows: from `summary`, for one workload, one epsilon and the metrics that are parts.
@@ -346,7 +346,7 @@ def parts_by_label(rows: pd.DataFrame, epsilon: float, unit: str, about: str) ->
 
 
 def seconds_by_label(rows: pd.DataFrame, epsilon: float) -> alt.LayerChart:
-    """The time of one release for each configuration; the evaluation is not included.
+    """Draw the time of one release for each configuration; the evaluation is not included.
 
     Args:
         rows: from `summary`, for the metric seconds, one workload and one epsilon.
@@ -387,7 +387,7 @@ def _length_axis(field: str, what: str) -> Any:
 
 
 def _look(channel: Any, order: list[str], ways: tuple[Any, ...]) -> Any:
-    """A channel that distinguishes configurations; looks repeat if there are more configurations than looks."""
+    """Make a channel that distinguishes configurations; looks repeat if there are more configurations than looks."""
     made = category_channel(channel, "label", order, [ways[place % len(ways)] for place in range(len(order))])
     made["legend"]["symbolStrokeWidth"] = 1
     return made

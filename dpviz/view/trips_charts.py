@@ -53,7 +53,7 @@ def long(table: pd.DataFrame, lines: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def by_stage(table: pd.DataFrame, names: Mapping[str, str]) -> Any:
-    """A chart with the stages of `table` along the x axis; `names` maps the columns of its tooltip to their labels."""
+    """Make a chart with the stages of `table` along the x axis; `names` maps the columns of its tooltip to their labels."""
     order = table.sort_values("stage", kind="stable")["between"].unique().tolist()
     axis = alt.Axis(labelAngle=-35, labelLimit=150, labelOverlap=False)
     x = alt.X(field="between", type="ordinal", sort=order, title=None, axis=axis)
@@ -61,7 +61,7 @@ def by_stage(table: pd.DataFrame, names: Mapping[str, str]) -> Any:
 
 
 def log_lines(rows: pd.DataFrame, title: str, styles: Styles) -> Any:
-    """Lines on a logarithmic axis; zeros are drawn at its lower end.
+    """Draw lines on a logarithmic axis; zeros are drawn at its lower end.
 
     Args:
         rows: from `long`.
@@ -73,7 +73,7 @@ def log_lines(rows: pd.DataFrame, title: str, styles: Styles) -> Any:
 
 
 def percent_lines(rows: pd.DataFrame, styles: Styles) -> Any:
-    """Lines of percentages on an axis from 0 to 100."""
+    """Draw lines of percentages on an axis from 0 to 100."""
     title = "share (%)"
     axis = alt.Axis(format=FORMAT, tickCount=5)
     y = alt.Y(field="value", type="quantitative", title=title, scale=alt.Scale(domainMin=0, domainMax=100), axis=axis)
@@ -107,7 +107,7 @@ _CELLS = ["rgba(23,126,163,0.07)", "rgba(23,126,163,1)"]
 
 
 def errors_by_stage(table: pd.DataFrame, bounds: ArrayLike, unit: str, *, height: int = 300) -> alt.LayerChart:
-    """The largest and the mean error of the pairs of each stage, with the bound that holds with probability 95 %.
+    """Draw the largest and the mean error of the pairs of each stage, with the bound that holds with probability 95 %.
 
     Args:
         table: `FlowEvaluation.by_stage`. CURATOR ONLY: errors are measured against the truth.
@@ -125,7 +125,7 @@ def errors_by_stage(table: pd.DataFrame, bounds: ArrayLike, unit: str, *, height
 
 
 def rates_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
-    """The false discovery rate (percent of released pairs without true trips) and the false negative rate, by stage.
+    """Draw the false discovery rate (percent of released pairs without true trips) and the false negative rate, by stage.
 
     Args:
         table: `FlowEvaluation.by_stage`. CURATOR ONLY.
@@ -139,7 +139,7 @@ def rates_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
 
 
 def pairs_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
-    """The numbers of all pairs, of pairs with true trips and of released pairs, by stage.
+    """Draw the numbers of all pairs, of pairs with true trips and of released pairs, by stage.
 
     Args:
         table: `FlowEvaluation.by_stage`. CURATOR ONLY.
@@ -153,7 +153,7 @@ def pairs_by_stage(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
 
 
 def expected_by_stage(release: FlowRelease, unit: str = "trips") -> alt.LayerChart:
-    """The noise on a pair and the number of measurements, by stage; needs no true counts.
+    """Draw the noise on a pair and the number of measurements, by stage; no true counts are needed.
 
     Args:
         release: public.
@@ -189,7 +189,7 @@ def _noise_text(spread: float, measured: int) -> str:
 
 
 def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = "trips", *, height: int = 300) -> alt.LayerChart:
-    """One metric by stage for several mechanisms, a line for each.
+    """Draw one metric by stage for several mechanisms, a line for each.
 
     Args:
         tables: `FlowEvaluation.by_stage` of up to four releases by their titles. CURATOR ONLY.
@@ -210,7 +210,7 @@ def compare_stages(tables: Mapping[str, pd.DataFrame], metric: str, unit: str = 
 
 
 def receipt_by_stage(receipt: Receipt) -> alt.LayerChart:
-    """The share of the budget that each step of a receipt took."""
+    """Draw the share of the budget that each step of a receipt took."""
     table = pd.DataFrame(
         {
             "step": distinct([step.purpose for step in receipt.steps]),
@@ -233,7 +233,7 @@ def receipt_by_stage(receipt: Receipt) -> alt.LayerChart:
 
 
 def totals_bars(table: pd.DataFrame, unit: str) -> alt.LayerChart:
-    """Trips out of, into and within one region, with their intervals.
+    """Draw the trips out of, into and within one region, with their intervals.
 
     Args:
         table: one row each, with columns trips (the label), released, low and high; and true, CURATOR ONLY.
@@ -255,7 +255,7 @@ def totals_bars(table: pd.DataFrame, unit: str) -> alt.LayerChart:
 
 
 def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.LayerChart:
-    """A matrix of released trips between the 40 regions of a level that have most of them.
+    """Draw a matrix of the released trips between the 40 regions of a level that have the most trips.
 
     Args:
         release: public.
@@ -296,13 +296,13 @@ def matrix_chart(release: FlowRelease, level: int, unit: str = "trips") -> alt.L
 
 
 def _largest(place: NDArray[np.int32], count: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """The regions with the most released trips, in the order of the hierarchy."""
+    """Choose the regions with the most released trips, in the order of the hierarchy."""
     total = np.bincount(place, np.maximum(count, 0), size)
     return np.sort(np.argsort(-total, kind="stable")[:LARGEST_MATRIX])
 
 
 def _distinct_names(names: NDArray[np.object_], places: NDArray[np.int64]) -> dict[int, str]:
-    """Names of regions by index; equal names are numbered."""
+    """Name regions by index; equal names are numbered."""
     return dict(zip(places.tolist(), distinct([str(name) for name in names[places]]), strict=True))
 
 

@@ -30,8 +30,8 @@ class TooltipTexts:
 
     Attributes:
         title: names of the objects.
-        text: released numbers.
-        truth: true numbers; None where the truth must not be shown.
+        text: released numbers, in words.
+        truth: true numbers, in words; None where the truth must not be shown.
     """
 
     title: list[str]
@@ -39,12 +39,12 @@ class TooltipTexts:
     truth: list[str] | None
 
     def fields(self, places: Sequence[int] | None = None) -> dict[str, list[str]]:
-        """The texts by the field names that `template` uses; of the objects with the given indices, or of all."""
+        """Return the texts by the field names that `template` uses; of the objects with the given indices, or of all."""
         columns = {"n": self.title, "t": self.text} | ({} if self.truth is None else {"e": self.truth})
         return columns if places is None else {key: [texts[place] for place in places] for key, texts in columns.items()}
 
     def template(self) -> str:
-        """The HTML template of the tooltip; all layers of a deck share one."""
+        """Write the HTML template of the tooltip; all layers of a deck share one template."""
         return "<b>{n}</b><br>{t}" if self.truth is None else "<b>{n}</b><br>{t}<br>{e}"
 
 
@@ -89,22 +89,23 @@ class Areas:
 
 
 def bar(colors: Colors, width: int) -> str:
-    """A colour gradient for a legend, as HTML; `width` is in pixels."""
+    """Draw a colour gradient for a legend, as HTML; `width` is in pixels."""
     stops = ",".join(f"rgba({r},{g},{b},{a / 255:.2f})" for r, g, b, a in colors.tolist())
     return f'<span class="dpviz-bar" style="width:{width}px;background:linear-gradient(90deg,{stops})"></span>'
 
 
 def at_origins(colors: Colors) -> Colors:
-    """The colours of arcs at their origins: the same with a seventh of the alpha."""
+    """Compute the colours of arcs at their origins: the same colours with a seventh of the alpha."""
     return np.column_stack([colors[:, :3], colors[:, 3] // 7]).astype(np.uint8)
 
 
 def arc_layer(arcs: Arcs, *, again: bool = False) -> pydeck.Layer:
-    """A layer of arcs that bend to the right of their direction, so that both directions of a pair are visible.
+    """Make a layer of arcs that bend to the right of their direction, so that both directions of a pair are visible.
 
     Args:
         arcs: to draw.
-        again: makes a copy without texts, to lie below the first: after a click, Streamlit fades everything else to an opacity of 0.4.
+        again: whether to make a copy without texts, to lie below the first layer: after a click, Streamlit fades everything that was not
+            clicked to an opacity of 0.4.
     """
     columns: dict[str, NDArray[Any]] = {
         "s": np.round(arcs.start, _DECIMALS),
@@ -132,7 +133,7 @@ def arc_layer(arcs: Arcs, *, again: bool = False) -> pydeck.Layer:
 
 
 def area_layer(areas: Areas, *, line: list[int], name: str = "regions") -> pydeck.Layer:
-    """A layer of regions that can be hovered and clicked: polygons, or points sized by trips if there are no outlines.
+    """Make a layer of regions that can be hovered and clicked: polygons, or points sized by trips if there are no outlines.
 
     Args:
         areas: the regions and their look.
@@ -166,7 +167,7 @@ def area_layer(areas: Areas, *, line: list[int], name: str = "regions") -> pydec
 
 
 def _point_layer(areas: Areas, line: list[int], name: str) -> pydeck.Layer:
-    """Regions as points: the 20,000 largest, small ones over large ones."""
+    """Draw regions as points: the 20,000 largest, small ones over large ones."""
     kept = np.argsort(-areas.size, kind="stable")[:MOST_FEATURES].tolist()
     rows = {
         "p": np.round(areas.ground.centres[kept], _DECIMALS).tolist(),
@@ -194,13 +195,13 @@ def _point_layer(areas: Areas, line: list[int], name: str) -> pydeck.Layer:
 
 
 def _radius(areas: Areas) -> Floats:
-    """(n,) radius of points in pixels; smaller where there are many points."""
+    """Choose the (n,) radii of points in pixels; smaller where there are many points."""
     share = math.pow(_FEW_POINTS / max(len(areas.size), _FEW_POINTS), 0.6)
     return share * (SMALLEST_POINT + (LARGEST_POINT - SMALLEST_POINT) * areas.size)
 
 
 def chosen_layer(areas: Areas, place: int, color: list[int]) -> pydeck.Layer:
-    """A layer with the outline of the chosen region; `place` is its index.
+    """Make a layer with the outline of the chosen region; `place` is its index.
 
     Args:
         areas: the regions and their look.
@@ -228,7 +229,7 @@ def chosen_layer(areas: Areas, place: int, color: list[int]) -> pydeck.Layer:
 
 
 def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool) -> pydeck.Layer:
-    """A layer with the names of the largest regions that have room for one; the chosen region always has its name.
+    """Make a layer with the names of the largest regions that have room for one; the chosen region always has its name.
 
     Args:
         areas: the regions and their look.
@@ -261,7 +262,7 @@ def label_layer(areas: Areas, window: Bounds, chosen: int | None, *, dark: bool)
 
 
 def _without_overlap(centres: Floats, places: Integers, window: Bounds) -> list[int]:
-    """The regions among `places` whose names do not overlap in the window; earlier ones go first."""
+    """Choose the regions among `places` whose names do not overlap in the window; earlier ones go first."""
     west, south, east, north = window
     scaled = (centres - [west, south]) / [(east - west) * _ROOM[0], (north - south) * _ROOM[1]]
     kept: list[int] = []

@@ -43,14 +43,14 @@ class TripsMapSettings:
     Attributes:
         level: of the regions, 1 for the coarsest.
         shown: one of `SHOWN_TRIPS`; all but "Released" need the truth.
-        top: largest number of arcs, at most 5,000; the largest trips (or errors) are drawn.
+        top: largest number of arcs, at most 5,000; the arcs of the largest trips (or errors) are drawn.
         least: smallest number of trips that gets an arc.
         chosen: index of an origin region of the level: only trips from or to it are drawn; None for all.
         unit: what is counted, in the plural, for example "commuters".
         dark: whether the page is dark.
-        width: of the map in pixels; a lower bound if it is not known.
+        width: width of the map in pixels; a lower bound if the width is not known.
         height: likewise.
-        tops: tops of the scales, shared with other maps; None for those of this map.
+        tops: tops of the scales, shared with other maps; None for scales of its own.
     """
 
     level: int
@@ -87,7 +87,7 @@ class TripsMap:
 
 
 def has_geometry(regions: Regions, level: int) -> bool:
-    """Whether the regions of a level can be put on a map: they or their subregions have outlines or points."""
+    """Tell whether the regions of a level can be put on a map: they or their subregions have outlines or points."""
     return regions.centres(level) is not None
 
 
@@ -131,7 +131,7 @@ def trips_map(release: FlowRelease, view: TripsMapSettings, truth: PairSums | No
 
 
 def _checked(view: TripsMapSettings, origins: Regions, truth: PairSums | None) -> TripsMapSettings:
-    """The view with its limits applied. Without the truth it shows released trips."""
+    """Apply the limits to the settings. Without the truth, the map shows released trips."""
     if view.shown not in SHOWN_TRIPS:
         raise DomainError(f"A map of trips shows one of {', '.join(SHOWN_TRIPS)}.")
     if not 1 <= view.level <= origins.depth:
@@ -170,7 +170,7 @@ def _arcs(release: FlowRelease, view: TripsMapSettings, drawn: Pairs, known: tup
 
 
 def _layers(areas: list[Areas], arcs: Arcs, view: TripsMapSettings) -> tuple[list[pydeck.Layer], list[pydeck.Layer]]:
-    """The layers below the borders, and those above them. Points lie over arcs, so that they can be clicked where many arcs meet."""
+    """Make the layers below the borders and those above. Points lie over arcs, so that they can be clicked where many arcs meet."""
     line = [225, 230, 235, 50] if view.dark else [90, 100, 110, 75]
     names = ("regions", "ends")
     layers = [area_layer(each, line=line, name=name) for each, name in zip(areas, names, strict=False)]
@@ -218,10 +218,10 @@ _POINT, _PLAIN_POINT = 130, 70
 
 
 def released_totals(release: FlowRelease, level: int) -> tuple[Totals, Totals]:
-    """Released trips per region: a mapping for the origins and one for the destinations of a level.
+    """Add up released trips per region: a mapping for the origins and one for the destinations of a level.
 
-    Totals come from the coarsest stage that has them. If origins and destinations are the same regions, both mappings are the same: trips
-    that leave, that arrive, and that stay within the region.
+    Totals come from the coarsest stage that has them. If origins and destinations are the same regions, both mappings are the same:
+    they have the trips that leave, that arrive, and that stay within the region.
     """
     origins, destinations = release.tree.origins, release.tree.destinations
     leaving = release.sums(level, 0).at(*_with_root(origins.size(level)))
@@ -234,7 +234,7 @@ def released_totals(release: FlowRelease, level: int) -> tuple[Totals, Totals]:
 
 
 def true_totals(truth: PairSums, origins: Regions, destinations: Regions, level: int) -> tuple[Totals, Totals]:
-    """True trips per region, as in `released_totals`. PRIVATE.
+    """Add up true trips per region, as in `released_totals`. PRIVATE.
 
     Args:
         truth: true trips between the regions of the level.
@@ -263,7 +263,7 @@ def _split_within(leaving: Integers, arriving: Integers, within: Integers) -> To
 def areas_of(
     regions: Regions, ground: RegionShapes, view: TripsMapSettings, totals: tuple[Totals, Totals | None], tops: ScaleTops
 ) -> Areas:
-    """The look of the origins or of the destinations, shaded by the first of their totals.
+    """Choose the look of the origins or of the destinations, shaded by the first of their totals.
 
     Args:
         regions: the origins or the destinations.
@@ -293,17 +293,17 @@ def areas_of(
 
 
 def shade_top(released: Totals) -> float:
-    """The top of the scale of shades: the total of leaving (or arriving) trips with the strongest shade."""
+    """Choose the top of the scale of shades: the total of leaving (or arriving) trips with the strongest shade."""
     return scale_top_of(np.maximum(_first(released), 0))
 
 
 def size_top(released: Totals) -> float:
-    """The top of the scale of points: the total of all trips of a region with the largest point."""
+    """Choose the top of the scale of points: the total of all trips of a region with the largest point."""
     return scale_top_of(sum(released.values()))
 
 
 def shade_legend(released: Totals, view: TripsMapSettings, tops: ScaleTops) -> str:
-    """The legend of the shades, as HTML; "" where regions are not shaded.
+    """Write the legend of the shades, as HTML; "" where regions are not shaded.
 
     Args:
         released: totals of the shaded regions.
@@ -321,7 +321,7 @@ def _first(totals: Totals) -> Integers:
 
 
 def _totals_texts(totals: Totals) -> list[str]:
-    """The totals of each region in words."""
+    """Write the totals of each region in words."""
     rows = zip(*(values.tolist() for values in totals.values()), strict=True)
     return [", ".join(f"{format_count(value)} {name}" for name, value in zip(totals, row, strict=True)) for row in rows]
 
@@ -350,7 +350,7 @@ class Pairs:
     true: Integers | None
 
     def __getitem__(self, chosen: NDArray[np.bool_] | Integers) -> Pairs:
-        """A selection of the pairs, by a mask or by indices."""
+        """Select some of the pairs, by a mask or by indices."""
         true = None if self.true is None else self.true[chosen]
         return Pairs(origin=self.origin[chosen], destination=self.destination[chosen], released=self.released[chosen], true=true)
 
@@ -368,7 +368,7 @@ class Pairs:
 
 
 def pairs_of(release: FlowRelease, view: TripsMapSettings, truth: PairSums | None) -> Pairs:
-    """All pairs that were released or have true trips; if a region is chosen, only those from or to it.
+    """Collect all pairs that were released or have true trips; if a region is chosen, only those from or to it.
 
     Args:
         release: public.
@@ -412,21 +412,21 @@ def ranked(pairs: Pairs, view: TripsMapSettings) -> tuple[Integers, int]:
 
 
 def released_scale(pairs: Pairs, view: TripsMapSettings) -> tuple[float, int]:
-    """The number of trips with the widest arc, and the number of arcs; from released trips alone, in every view."""
+    """Choose the number of trips with the widest arc, and the number of arcs; from released trips alone, in every view."""
     fits = np.sort(pairs.released[pairs.released >= view.least])[-view.top :]
     return scale_top_of(fits), len(fits)
 
 
 def error_top(release: FlowRelease, level: int) -> float:
-    """The top of the scale of errors: three standard deviations of the noise, which are public."""
+    """Compute the top of the scale of errors: three standard deviations of the noise, which are public."""
     stddev = release.stddev(2 * level)
     return scale_top_of(3 * stddev[np.isfinite(stddev)])
 
 
 def arc_texts(release: FlowRelease, view: TripsMapSettings, pairs: Pairs) -> TooltipTexts:
-    """Tooltips of pairs: "A to B", the released number, and the true one where it may be shown.
+    """Write the tooltips of pairs: "A to B", the released number, and the true one where it may be shown.
 
-    Pairs are chosen by size, so their intervals are those that hold for all pairs at once.
+    Pairs are chosen by size, so the intervals are such that hold for all pairs at once.
     """
     origins, destinations = release.tree.origins.names_of(view.level), release.tree.destinations.names_of(view.level)
     names = zip(origins[pairs.origin], destinations[pairs.destination], strict=True)
@@ -449,7 +449,7 @@ def _interval_text(low: float, high: float) -> str:
 
 
 def _intervals(release: FlowRelease, level: int, pairs: Pairs) -> tuple[Floats, Floats]:
-    """Lower and upper ends of the intervals of pairs; from 0 to infinity where a pair was not released."""
+    """Compute lower and upper ends of the intervals of pairs; from 0 to infinity where a pair was not released."""
     at, width = release.stages[2 * level], release.tree.destinations.size(level)
     low, high = np.zeros(len(pairs.origin)), np.full(len(pairs.origin), np.inf)
     if len(at.count):
@@ -484,16 +484,16 @@ class Widths:
     arcs: int
 
     def strength(self, values: ArrayLike) -> Floats:
-        """(k,) square roots of the values relative to the top, 0 to 1."""
+        """Compute the (k,) square roots of the values relative to the top, 0 to 1."""
         return np.clip(np.asarray(values, np.float64) / self.top, 0.0, 1.0) ** 0.5
 
     def pixels(self, values: ArrayLike) -> Floats:
-        """(k,) widths of arcs."""
+        """Compute the (k,) widths of arcs, in pixels."""
         widest = max(WIDEST * math.pow(_FEW_ARCS / max(self.arcs, _FEW_ARCS), 0.3), _LEAST_WIDE)
         return THINNEST + (widest - THINNEST) * self.strength(values)
 
     def legend(self, color: Color) -> str:
-        """Sample arcs with their numbers, as HTML."""
+        """Draw sample arcs with their numbers, as HTML."""
         numbers = [value for value in (share * self.top for share in _SAMPLES) if value >= 1] or [self.top]
         pieces = []
         for value, width in zip(numbers, self.pixels(numbers).tolist(), strict=True):
@@ -518,17 +518,17 @@ class Look:
 
 
 def leaving_color(dark: bool) -> Color:
-    """The colour of trips, and of those that leave a chosen region."""
+    """Choose the colour of trips, and of those that leave a chosen region."""
     return (79, 176, 206) if dark else (11, 110, 143)
 
 
 def arriving_color(dark: bool) -> Color:
-    """The colour of trips into a chosen region."""
+    """Choose the colour of trips into a chosen region."""
     return (240, 180, 60) if dark else (201, 124, 0)
 
 
 def plain_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
-    """Arcs by number of released or true trips; two colours for trips out of and into a chosen region."""
+    """Colour arcs by number of released or true trips; two colours for trips out of and into a chosen region."""
     shown = pairs.true if pairs.true is not None and view.shown == "True" else pairs.released
     out, into = leaving_color(view.dark), arriving_color(view.dark)
     base = np.where((pairs.destination == (-1 if view.chosen is None else view.chosen))[:, None], into, out)
@@ -542,7 +542,7 @@ def plain_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
 
 
 def error_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
-    """Arcs by error (released minus true), on a scale with a colour for each sign."""
+    """Colour arcs by error (released minus true), on a scale with a colour for each sign."""
     scale = Scale(kind="signed", top=widths.top, title=f"released minus true, {view.unit} per pair", dark=view.dark)
     inner = scale.legend().removeprefix('<div class="dpviz-legend">').removesuffix("</div>")
     size = np.abs(pairs.error)
@@ -551,7 +551,7 @@ def error_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
 
 
 def marks_look(pairs: Pairs, view: TripsMapSettings, widths: Widths) -> Look:
-    """Arcs of false positives and false negatives among correct ones."""
+    """Colour arcs of false positives and false negatives among correct ones."""
     colors = np.array([_RIGHT, (*FALSE_POSITIVE, 230), (*FALSE_NEGATIVE, 230)], np.uint8)
     true = pairs.released if pairs.true is None else pairs.true
     entries = (
@@ -591,9 +591,9 @@ class ScaleTops:
     """The tops of a map's scales; all of them are public.
 
     Attributes:
-        trips: of a pair, for the widest arc.
-        arcs: number of arcs; many arcs are drawn narrower.
-        error: of a pair, for the strongest colour.
+        trips: trips of a pair, for the widest arc.
+        arcs: number of arcs; the more arcs, the narrower they are.
+        error: error of a pair, in trips, for the strongest colour.
         shade: trips of a region, for the strongest shade.
         size: trips of a region, for the largest point.
     """
@@ -606,12 +606,12 @@ class ScaleTops:
 
 
 def tops_of(release: FlowRelease, view: TripsMapSettings, pairs: Pairs | None = None) -> ScaleTops:
-    """The tops of the scales of one map.
+    """Choose the tops of the scales of one map.
 
     Args:
         release: public.
         view: the settings of the map.
-        pairs: of that view, if they are known already; only their released numbers are used.
+        pairs: pairs of that map, if they are known already; only their released numbers are used.
     """
     trips, arcs = released_scale(pairs_of(release, view, None) if pairs is None else pairs, view)
     sides = released_totals(release, view.level)
@@ -620,6 +620,6 @@ def tops_of(release: FlowRelease, view: TripsMapSettings, pairs: Pairs | None = 
 
 
 def shared_tops(several: Sequence[ScaleTops]) -> ScaleTops:
-    """The largest top of each scale, so that the same look means the same number on several maps."""
+    """Find the largest top of each scale, so that the same look means the same number on several maps."""
     trips, arcs, error, shade, size = (max(each) for each in zip(*map(astuple, several), strict=True))
     return ScaleTops(trips=trips, arcs=arcs, error=error, shade=shade, size=size)
