@@ -135,7 +135,7 @@ class TopDown(FlowMechanism):
         For m trips per person the squared sensitivity is 2 m**2 (bounded) and m**2 (add/remove) on every stage. The paper's 2 m and m
         for distinct trips hold only for pairs of leaves. Under add/remove the root is measured too, and rho is divided into T + 1
         parts; Appendix B keeps the variance T / rho and so spends rho (T + 1) / (2 T). A negative noisy root becomes 0. The dial and
-        the stage budgets that minimise an error bound are our own.
+        the stage budgets that minimise a sum of error bounds are our own.
 
     >>> import dpviz as dv
     >>> flows = dv.load_flow_sample("us_flights")
