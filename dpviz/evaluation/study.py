@@ -195,7 +195,7 @@ class TripQuestions(Questions):
 
     @staticmethod
     def frame_facts(flows: Flows) -> tuple[object, ...]:
-        """Return the bound per unit, the unit, and the names of the finest regions, as plain values."""
+        """Return the bound per unit, the unit, whether everybody has exactly this many trips, and the names of the finest regions."""
         ids = ([*side.ids[-1]] for side in (flows.regions, flows.ends))
         return ("trips", flows.contributions, flows.unit, flows.exactly, *ids)
 

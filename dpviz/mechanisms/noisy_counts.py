@@ -204,7 +204,14 @@ class NoisyCounts:
         return noisy, variance
 
     def make_release(self, finish: Finish, tree: Tree, noisy: Floats, variance: Floats) -> Release:
-        """The release of noisy counts on a tree, made consistent by least squares or left as they are."""
+        """Make the release of a tree's noisy counts, made consistent by least squares or left as they are.
+
+        Args:
+            finish: post-processing, and what the release says about itself.
+            tree: the tree, public or paid for.
+            noisy: (n,) noisy counts of the nodes, NaN where a node is not measured.
+            variance: (n,) variances of the noise, infinite where a node is not measured.
+        """
         consistent = finish.least_squares or not np.isfinite(variance[tree.leaves]).all()
         if consistent:
             count, spread = least_squares(tree, noisy, variance)
