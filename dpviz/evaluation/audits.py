@@ -61,16 +61,16 @@ VARIANTS: dict[str, AnyMechanism] = {
     "flat_gaussian, add or remove": FlatGaussian(neighbours=ADD_REMOVE),
     "stability_histogram, add or remove": StabilityHistogram(neighbours=ADD_REMOVE),
 }
-"""Settings under which a mechanism releases something else; defaults are audited under their keys."""
+"""Mechanisms with other settings than the defaults, under which they release other things, by name. Defaults are audited by their keys."""
 
 
 def audit_targets() -> dict[str, AnyMechanism]:
-    """Everything that `audit_all` looks at: each mechanism of every family with its default settings, then the variants."""
+    """List the mechanisms that `audit_all` audits, by name: each mechanism of every family with default settings, then `VARIANTS`."""
     return {key: kind() for family in FAMILIES.values() for key, kind in family.mechanisms.items()} | VARIANTS
 
 
 def audit_budget(mechanism: AnyMechanism, epsilon: Number = EPSILON) -> Budget:
-    """The budget to audit a mechanism with; where it needs a delta, 0.03, at which most of epsilon can be seen in few runs."""
+    """Return the budget for a mechanism's audit; a delta, where needed, is 0.03, at which few runs can show most of epsilon."""
     return ApproxBudget(epsilon, DELTA) if mechanism.needs_delta else PureBudget(epsilon)
 
 
@@ -83,15 +83,15 @@ def audit_mechanism(
     tests: int = 1,
     seed: int = 0,
 ) -> AuditResult:
-    """A lower bound on the epsilon of a mechanism, from many seeded releases on made-up neighbours; see `audit` for what it means.
+    """Compute a lower bound on the epsilon of a mechanism, from many seeded releases on made-up neighbours; see `audit` for its meaning.
 
     Args:
-        mechanism: a key, the name of a variant in `audited()`, or a mechanism with settings of one's own.
-        budget: what the releases spend; `audit_budget` if None.
-        runs: on each input of each pair of neighbours.
-        confidence: of all `tests` bounds together.
-        tests: how many audits are read together.
-        seed: of the noise.
+        mechanism: a key, the name of a variant in `audit_targets()`, or a mechanism with its own settings.
+        budget: the budget of each release; `audit_budget` if None.
+        runs: number of releases of each input of each pair of neighbours.
+        confidence: confidence of the bounds of all `tests` audits together, 0 to 1.
+        tests: number of audits whose bounds are to hold together.
+        seed: seed of the noise.
 
     Raises:
         SettingError: an unknown key, or a number out of its range.
@@ -110,16 +110,17 @@ def audit_all(
     progress: Progress | None = None,
     processes: int = 1,
 ) -> pd.DataFrame:
-    """One row per mechanism: what is declared and what was found; all bounds together hold with the plan's confidence.
+    """Audit several mechanisms; their bounds hold all together with the plan's confidence.
 
     Args:
-        mechanisms: by name; all of `audited()` if None.
-        plan: runs, confidence and seed; its number of tests becomes that of the rows.
-        progress: called after each row with how many are done, how many there are, and its name.
-        processes: how many to work in; fresh ones, so a script that asks for several needs the usual `if __name__ == "__main__"`.
+        mechanisms: mechanisms by name; all of `audit_targets()` if None.
+        plan: runs, confidence and seed; the plan's number of tests is replaced by the number of mechanisms.
+        progress: called after each row with the number of finished rows, the number of all rows, and the name of the mechanism.
+        processes: number of processes. If there are several, they are fresh interpreters, so a script needs the usual
+            `if __name__ == "__main__"`.
 
     Returns:
-        DataFrame with the fields of `AuditResult` and `passed`.
+        DataFrame with one row per mechanism: the fields of `AuditResult` and `passed`.
     """
     chosen = audit_targets() if mechanisms is None else dict(mechanisms)
     plan = plan or AuditPlan(runs=RUNS)
@@ -134,7 +135,7 @@ def audit_all(
 
 
 class _Here:
-    """Stands in for a pool where one process is enough."""
+    """A stand-in for a pool of processes that maps in this process."""
 
     map = staticmethod(map)
 
@@ -152,7 +153,7 @@ def _row(job: tuple[str, AnyMechanism, int, float, int, int]) -> dict[str, Any]:
 
 
 def _named(mechanism: str | AnyMechanism) -> tuple[str, AnyMechanism]:
-    """The name and the mechanism itself, of one that is given by name or by itself."""
+    """Return the name and the mechanism, for a name or a mechanism."""
     if not isinstance(mechanism, str):
         return mechanism.key, mechanism
     known = audit_targets()

@@ -1,9 +1,8 @@
-"""Run a study: rows stream as they come, from this process or from workers; stop it, resume it, get the same table.
+"""Run a study in this process or in workers, and stream its rows; a study that is stopped and resumed gives the same table.
 
-Three things take time: drawing the releases, asking them the study's questions and measuring the errors, and the engine, which is all
-else: rows, order, progress. The engine costs about 0 to 3 % of the other two. Draws and questions are what a study asks for; a row's
-`seconds` are those of its draw alone, so that rows need not add up to the time that a study takes. tests/benchmarks/test_studies.py
-measures all three.
+A study takes time for three things: making the releases; answering the study's questions and measuring the errors; and everything else,
+such as rows, order and progress, which costs about 0 to 3 % of the other two. The `seconds` of a row are those of making the release
+alone, so the seconds of all rows need not add up to the time that a study takes. tests/benchmarks/test_studies.py measures all three.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ class _Work:
 
     Attributes:
         study: what is compared.
-        runs: all of them.
-        left: numbers of those that have not begun; workers take from it, too.
-        skipped: numbers of those whose configuration and epsilon have failed already.
-        failures: the first of each configuration and epsilon, as texts.
+        runs: all runs of the study.
+        left: numbers of the runs that have not begun; workers take from this queue, too.
+        skipped: numbers of the runs whose configuration and epsilon have failed already.
+        failures: the first failure of each configuration and epsilon, as a text.
     """
 
     study: Study
@@ -57,7 +56,7 @@ class _Work:
         self.skipped.update(range(number % plans, len(self.runs), plans))
 
     def raise_failures(self) -> None:
-        """Raise what failed, if anything did."""
+        """Raise one error that lists the failures, if there are any."""
         if not self.failures:
             return
         listed, more = self.failures[:MOST_LISTED], len(self.failures) - MOST_LISTED
@@ -78,31 +77,30 @@ def compare(
     stop: Event | None = None,
     progress: Progress | None = None,
 ) -> Generator[Row, None, None]:
-    """Make the runs of a study; give their rows as soon as they are there.
+    """Make the runs of a study, and yield the rows of each run when it ends.
 
-    With workers, rows come in the order in which runs end, and `tidy` brings them into the study's own. Where a run fails, the others of
-    the same configuration and epsilon are left out, and the study goes on with the rest.
+    With workers, rows come in the order in which runs end; `tidy` sorts them into the study's order. If a run fails, the other runs of
+    the same configuration and epsilon are left out, and the study goes on with all others.
 
-    To stop, close the generator or set `stop`. Runs of workers end at once, wherever they are. A run that this process makes cannot be
-    interrupted: with one worker a stop takes as long as the run it falls into. With more, that holds only until the first worker is
-    ready, mostly a second or two, as this process makes runs itself until then and none afterwards; a run that it has begun by then it
-    ends, however long that takes.
+    To stop the study, close the generator or set `stop`. Runs in workers are killed at once. A run in this process cannot be interrupted.
+    With one worker, a stop waits for the current run to end. With several workers, this process makes runs itself only until the first
+    worker is ready, mostly for a second or two; a stop waits for a run that this process has begun, however long the run takes.
 
     Args:
         study: what is compared.
-        workers: 1 makes the runs in this process; more in as many processes, which get the data once. While they start, this process
-            makes runs itself, so that the first ones are there at once.
-        done: rows that are there already, from `read_rows` or from before: their runs are not made again.
-        stop: set from another thread, ends the study as described above; what failed until then is not raised.
-        progress: called with how many runs are there and how many there are in all, at the beginning and after each run.
+        workers: 1 makes the runs in this process; a larger number makes them in this many processes, which get the data once. While
+            the processes start, this process makes runs itself, so that the first rows come at once.
+        done: rows of finished runs, from `read_rows` or from an earlier call; these runs are not made again.
+        stop: ends the study as described above when another thread sets it; failures until then are not raised.
+        progress: called with the number of finished runs and the number of all runs, at the beginning and after each run.
 
     Yields:
         Rows as `make_rows` gives them, one per run and workload.
 
     Raises:
         SettingError: no study, a number of workers out of range, rows of another study, or a mechanism that workers cannot import.
-        DpvizError: after all other rows: runs failed; says which configurations at which epsilon, and why. Resuming tries them again.
-            At once: a worker could not start.
+        DpvizError: after all other rows, if runs failed; the text names their configurations and epsilons, and the reasons. A resumed
+            study tries the failed runs again. Raised at once if a worker cannot start.
     """
     if not isinstance(study, Study):
         raise SettingError("compare takes a Study: see dpviz.Study.")
@@ -138,7 +136,7 @@ def _stream_rows(work: _Work, workers: int, stop: Event, progress: Progress) -> 
 
 
 def _run_here(work: _Work) -> Found:
-    """One run after the other in this process; None before each, so that a stop is seen."""
+    """Make one run after the other in this process; yield None before each run, so that the caller can react to a stop."""
     while work.left:
         yield None
         number = work.left.popleft()
@@ -147,7 +145,7 @@ def _run_here(work: _Work) -> Found:
 
 
 def _run_with_workers(work: _Work, workers: int, stop: Event) -> Found:
-    """Runs by workers, and by this process until the first worker is ready; None between results, so that a stop is seen."""
+    """Make runs in workers, and in this process until the first worker is ready; yield None between results to allow for a stop."""
     awaited = len(work.left)
     with Crew(work.study, work.left, workers, work.skipped) as crew:
         while awaited and not stop.is_set():
@@ -174,4 +172,4 @@ def _take_next(left: deque[int]) -> int | None:
 
 
 def _no_progress(made: int, total: int) -> None:
-    """Used where the caller follows no progress."""
+    """Ignore the progress, for callers that do not follow it."""

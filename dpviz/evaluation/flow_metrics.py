@@ -1,4 +1,4 @@
-"""Errors of released trips by stage (CURATOR ONLY), and public bounds on them.
+"""Errors of released trips by stage (CURATOR ONLY), and public bounds on these errors.
 
 The bounds need no true counts: they follow from the receipt of a release, or are the asymptotic formulas of the paper.
 """
@@ -25,14 +25,14 @@ from dpviz.space.pair_tree import PairTree
 
 
 def error_bounds(release: FlowRelease, beta: float = 0.05) -> Floats:
-    """Upper bounds on the errors of all pairs of a stage; each stage's bound holds with probability at least 1 - beta.
+    """Bound the errors of all pairs of each stage; each stage's bound holds with probability at least 1 - beta.
 
     Args:
-        release: by TopDown, FlatGaussian or StabilityHistogram. Used are its settings, its receipt and the sizes of its tree.
+        release: by TopDown, FlatGaussian or StabilityHistogram. Only its settings, its receipt and the sizes of its tree are used.
         beta: probability that a bound fails, above 0 and below 1.
 
     Returns:
-        (T + 1,) trips, the pair of roots first; NaN where no bound is known (other mechanisms, TopDown with the dial).
+        (T + 1,) bounds in trips, the pair of roots first; NaN where no bound is known (other mechanisms, TopDown with the dial).
 
     Raises:
         SettingError: beta is out of range.
@@ -57,20 +57,22 @@ def error_bounds(release: FlowRelease, beta: float = 0.05) -> Floats:
 
 
 def top_down_bound(release: FlowRelease, beta: float) -> Floats:
-    """The bound for TopDown (Theorem 4 with its constants): twice the sum of the largest noises of all stages down to this one.
+    """Bound the errors of TopDown (Theorem 4 with its constants) by twice the sum of the largest noises of all stages down to a stage.
 
-    At stage l, the largest of the K noises of stage k exceeds sigma_k sqrt(2 ln(2 K l / beta)) with probability beta / l at
-    most: P(noise >= t) <= exp(-t**2 / (2 sigma**2)) (Canonne, Kamath, Steinke, NeurIPS 2020, Corollary 9), and the number of
-    measurements K depends on earlier stages only. So all l statements hold together with probability 1 - beta. Under add/remove the
-    noise of the root enters once, not twice, and l + 1 events are counted. A pair below a dropped pair errs at most as much as that pair.
+    For the bound of stage l, the largest of the K noises of a stage k exceeds sigma_k sqrt(2 ln(2 K l / beta)) with probability at most
+    beta / l. This holds because P(noise >= t) <= exp(-t**2 / (2 sigma**2)) (Canonne, Kamath, Steinke, NeurIPS 2020, Corollary 9), and
+    because the number of measurements K depends on earlier stages only. So all l statements hold together with probability at least
+    1 - beta. Under add/remove the noise of the root enters once, not twice, and there are l + 1 statements. A pair below a dropped pair
+    errs at most as much as the dropped pair.
 
-    The bound covers all optimisers and both orders, but not the dial, which changes counts by more than the proof allows:
+    The bound covers all optimisers and both orders. It does not cover the dial, which changes counts by more than the proof allows.
         "chebyshev", "solver": the paper's proof. Let q be the siblings' true counts, N the largest noise and e the parent's error.
-        Changing each q by at most abs(e) gives feasible counts within N + abs(e) of the noisy ones, so the nearest feasible counts are
-        within N + abs(e), too: no child errs by more than 2 N + abs(e).
-        "euclidean", our proof: a released count is max(x - theta, 0), with theta rounded up or down per entry. The sum of
-        max(q + noise - theta, 0) is at most sum(q) + e at theta = N + abs(e), and at least that at theta = -(N + abs(e)); it falls
-        with theta. So theta lies between the two, also after rounding, as both are whole: no child errs by more than 2 N + abs(e).
+        Changing each q by at most abs(e) gives feasible counts within N + abs(e) of the noisy counts. So the nearest feasible counts are
+        within N + abs(e) of the noisy counts, too, and no child errs by more than 2 N + abs(e).
+        "euclidean", our own proof: a released count is max(x - theta, 0), with theta rounded up or down per entry. The sum of
+        max(q + noise - theta, 0) falls with theta. It is at most sum(q) + e at theta = N + abs(e), and at least sum(q) + e at theta =
+        -(N + abs(e)). So theta lies between these two numbers, also after rounding, since both are whole: no child errs by more than
+        2 N + abs(e).
 
     Source:
         Boninsegna, Silvestri, 2025, Theorem 4; in its Eq. (11) the sum runs to l, not to l - 1.
@@ -93,7 +95,7 @@ def top_down_bound(release: FlowRelease, beta: float) -> Floats:
 
 
 def flat_gaussian_bound(release: FlowRelease, beta: float) -> Floats:
-    """The bound for FlatGaussian (Proposition 1 with its constants): sigma sqrt(B) sqrt(2 ln(2 n / beta)) for the n pairs of a stage.
+    """Bound the errors of FlatGaussian (Proposition 1 with its constants): sigma sqrt(B) sqrt(2 ln(2 n / beta)) for n pairs of a stage.
 
     B is the largest number of leaf pairs in one pair: a sum of B independent noises is sub-Gaussian with variance sigma**2 B. At
     the finest stage, a pair that is left out because its noisy count is below a threshold t errs by at most t - 1 more than its noise.
@@ -110,13 +112,14 @@ def flat_gaussian_bound(release: FlowRelease, beta: float) -> Floats:
 
 
 def stability_bound(release: FlowRelease, beta: float) -> Floats:
-    """The bound for StabilityHistogram (Proposition 1 with its constants): B (t - 1 + scale ln(2 n / beta)), threshold t, n leaf pairs.
+    """Bound the errors of StabilityHistogram (Proposition 1 with its constants): B (t - 1 + scale ln(2 n / beta)).
 
-    The absolute value of discrete Laplace noise exceeds x with probability 2 q**(floor(x) + 1) / (1 + q) <= 2 exp(-x / scale), where
-    q = exp(-1 / scale);
-    so with probability 1 - beta none of at most n noises exceeds N = scale ln(2 n / beta). A released pair then errs by N at most.
-    A pair that is left out had count + noise <= t - 1, so its count, which is its error, is t - 1 + N at most; an empty pair has no error.
-    A coarser pair adds up at most B leaf pairs. The paper's min(B, trips) is not used, as the number of trips may be private.
+    t is the threshold, n the number of leaf pairs, and B the largest number of leaf pairs in one pair of the stage. The absolute value of
+    discrete Laplace noise exceeds x with probability 2 q**(floor(x) + 1) / (1 + q) <= 2 exp(-x / scale), where q = exp(-1 / scale). So
+    with probability at least 1 - beta, none of at most n noises exceeds N = scale ln(2 n / beta). Then a released pair errs by at most N.
+    A pair with trips that is left out has count + noise <= t - 1, so its count, which is its error, is at most t - 1 + N. An empty pair
+    has no error. A coarser pair adds up at most B leaf pairs. The paper's min(B, trips) is not used, since the number of trips may be
+    private.
 
     Source:
         Boninsegna, Silvestri, 2025, Proposition 1, Eq. (5).
@@ -130,7 +133,7 @@ def stability_bound(release: FlowRelease, beta: float) -> Floats:
 
 
 def theorem_4(stage: int, height: int, rho: float, fan_out: float, beta: float) -> float:
-    """Asymptotic error of TopDown, up to a constant: sqrt(l**3 T / rho ln(b l / beta)).
+    """Compute the asymptotic error of TopDown, up to a constant: sqrt(l**3 T / rho ln(b l / beta)).
 
     Args:
         stage: l, 0 to T.
@@ -146,7 +149,7 @@ def theorem_4(stage: int, height: int, rho: float, fan_out: float, beta: float) 
 
 
 def proposition_1_gaussian(stage: int, height: int, rho: float, fan_out: float, beta: float) -> float:
-    """Asymptotic error of FlatGaussian, up to a constant: b**((T - l) / 2) sqrt(l / rho ln(b / beta)).
+    """Compute the asymptotic error of FlatGaussian, up to a constant: b**((T - l) / 2) sqrt(l / rho ln(b / beta)).
 
     Args:
         stage: l, 0 to T.
@@ -162,14 +165,14 @@ def proposition_1_gaussian(stage: int, height: int, rho: float, fan_out: float, 
 
 
 def proposition_1_stability(stage: int, height: int, budget: ApproxBudget, fan_out: float, trips: float = math.inf) -> float:
-    """Asymptotic error of StabilityHistogram, up to a constant: min(b**(T - l), n) ln(1 / delta) / epsilon.
+    """Compute the asymptotic error of StabilityHistogram, up to a constant: min(b**(T - l), n) ln(1 / delta) / epsilon.
 
     Args:
-        stage: l.
-        height: T.
+        stage: l, 0 to T.
+        height: T, the number of stages below the root.
         budget: (epsilon, delta).
         fan_out: b.
-        trips: n, if it is public.
+        trips: n, the number of all trips, if it is public.
 
     Source:
         Boninsegna, Silvestri, 2025, Proposition 1, Eq. (5).
@@ -179,12 +182,12 @@ def proposition_1_stability(stage: int, height: int, budget: ApproxBudget, fan_o
 
 
 def _largest_noise(sigma: Floats, numbers: Floats, beta: float) -> Floats:
-    """A bound that the largest of `numbers` sub-Gaussian noises exceeds with probability at most beta; 0 if there are none."""
+    """Compute a bound that the largest of `numbers` sub-Gaussian noises exceeds with probability at most beta; 0 for no noises."""
     return np.asarray(sigma * np.sqrt(2 * np.log(np.maximum(2 * numbers / beta, 1.0))))
 
 
 def _most_leaf_pairs(tree: PairTree) -> Floats:
-    """(T + 1,) the largest number of leaf pairs in one pair of each stage."""
+    """Return (T + 1,) the largest number of leaf pairs in one pair of each stage."""
     origins, destinations = (
         [float(side.leaf_count(level).max()) for level in range(side.depth + 1)] for side in (tree.origins, tree.destinations)
     )
@@ -221,7 +224,7 @@ class FlowEvaluation:
 
     @cached_property
     def by_stage(self) -> pd.DataFrame:
-        """One row per stage, the pair of roots first.
+        """Errors of each stage, the pair of roots first.
 
         Returns:
             DataFrame with stage, between (the stage in words), level (of both sides; missing at stages between levels), pairs (number
@@ -235,7 +238,7 @@ class FlowEvaluation:
         return table.astype({"level": "Int64"})
 
     def true_sums(self, origin_level: int, destination_level: int) -> PairSums:
-        """True trips between two levels. PRIVATE.
+        """Add up the true trips between the regions of two levels. PRIVATE.
 
         Raises:
             DomainError: no such level.
@@ -249,11 +252,11 @@ class FlowEvaluation:
         return self._sums[key]
 
     def true_level(self, level: int) -> PairSums:
-        """True trips between the regions of one level. PRIVATE."""
+        """Add up the true trips between the regions of one level. PRIVATE."""
         return self.true_sums(level, level)
 
     def compare(self, level: int) -> pd.DataFrame:
-        """Every present pair of regions of one level, ordered by origin, then destination. PRIVATE.
+        """List every present pair of regions of one level, sorted by origin, then destination. PRIVATE.
 
         Returns:
             DataFrame with origin and destination (indices of regions), released, true, error (released - true) and kind: "true positive",

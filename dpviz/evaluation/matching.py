@@ -74,7 +74,7 @@ class Blocking:
 
     @property
     def padded_reduction(self) -> float:
-        """The same with dummy records; below 0 if they cost more comparisons than blocking saves."""
+        """Share of all pairs that need not be compared with dummy records; below 0 if these cost more comparisons than blocking saves."""
         return 1 - self.padded / self.pairs if self.pairs else math.nan
 
     @property
@@ -133,14 +133,14 @@ def block(release: Release, holders: Holders, *, threshold: float = 0.0, margin:
 
 
 def _widened(release: Release, nodes: Integers, margin: float) -> Floats:
-    """(k, 4) rectangles of nodes in the domain's CRS, widened by the margin and cut to the domain."""
+    """Return (k, 4) rectangles of nodes in the domain's CRS, widened by the margin and cut to the domain."""
     wide = release.domain.coordinates(release.tree.rectangles(nodes)) + np.array([-margin, -margin, margin, margin])
     bounds = np.array(release.domain.bounds)
     return np.asarray(np.clip(wide, np.tile(bounds[:2], 2), np.tile(bounds[2:], 2)))
 
 
 def _found(release: Release, known: NDArray[np.int32], threshold: float, margin: float) -> int:
-    """The number of people known to both whose pair of records is compared."""
+    """Count the people known to both holders whose pair of records is compared."""
     leaf = release.tree.leaf_of(known[:, 0], known[:, 1])
     box = release.domain.lattice(_widened(release, leaf, margin))
     x, y = known[:, 2] + 0.5, known[:, 3] + 0.5
@@ -188,7 +188,7 @@ def made_up_holders(
 
 
 def _cells(place: Floats, domain: Domain) -> NDArray[np.int32]:
-    """(n, 2) column and row of (n, 2) coordinates; the domain's upper edges belong to the last cells."""
+    """Return (n, 2) columns and rows of (n, 2) coordinates; the domain's upper edges belong to the last cells."""
     low, high = np.array(domain.bounds[:2]), np.array(domain.bounds[2:])
     cell = np.floor((place - low) * (domain.side / (high - low)))
     return np.asarray(np.minimum(cell, domain.side - 1), np.int32)

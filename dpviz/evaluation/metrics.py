@@ -1,4 +1,4 @@
-"""Errors of point releases: by zoom level, by query, by size of partitions. CURATOR ONLY, but for `expected_error`."""
+"""Errors of point releases: by zoom level, by query, by size of partitions. CURATOR ONLY, except for `expected_error`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Errors:
 
     Attributes:
         mean20: mean of |estimate - truth| / max(truth, 20), in percent.
-        median20: median of the same, in percent.
+        median20: median of |estimate - truth| / max(truth, 20), in percent.
         n3: mean of |estimate - truth| / max(truth, N / 1000), in percent.
         mae: mean of |estimate - truth|, in records.
 
@@ -104,7 +104,7 @@ def evaluate(release: Release, points: PointCounts) -> Evaluation:
 def workload_errors(release: Release, points: PointCounts, boxes: ArrayLike) -> Errors:
     """Measure the errors of a release on range queries. CURATOR ONLY.
 
-    On sparse data mean20 says little by itself, since a release of zeros does well: judge by the other metrics, too.
+    On sparse data mean20 alone says little, since a release of zeros has a small mean20; use the other metrics as well.
 
     Args:
         release: of points, by any mechanism.
@@ -128,7 +128,7 @@ def workload_errors(release: Release, points: PointCounts, boxes: ArrayLike) -> 
 
 
 def error_figures(estimate: ArrayLike, truth: ArrayLike, total: float) -> dict[str, float]:
-    """The metrics of `Errors` by name; all 0 if there are no queries.
+    """Compute the metrics of `Errors`, by name; all are 0 if there are no queries.
 
     Args:
         estimate: (q,) answers of a release.
@@ -176,7 +176,10 @@ def true_answers(points: PointCounts, boxes: ArrayLike) -> Integers:
 
 
 def _true_answers(points: PointCounts, boxes: Floats) -> Integers:
-    """Counts from cumulative sums over a raster whose lines are the edges of the boxes, so that memory does not grow with the lattice."""
+    """Count (q,) records in boxes on the lattice.
+
+    The counts come from cumulative sums over a raster whose lines are the edges of the boxes, so memory does not grow with the lattice.
+    """
     columns, rows = np.unique(boxes[:, [0, 2]]), np.unique(boxes[:, [1, 3]])
     i = np.searchsorted(columns, points.column + 0.5)
     j = np.searchsorted(rows, points.row + 0.5)
@@ -190,15 +193,16 @@ def _true_answers(points: PointCounts, boxes: Floats) -> Integers:
 
 
 def error_by_size(truth: ArrayLike, released: ArrayLike) -> pd.DataFrame:
-    """Errors of partitions, grouped by their true count: 0, 1-9, 10-99 and so on. CURATOR ONLY.
+    """Compute the errors of partitions, grouped by their true count: 0, 1-9, 10-99 and so on. CURATOR ONLY.
 
     Args:
         truth: (k,) true counts.
         released: (k,) released counts.
 
     Returns:
-        One row per group that occurs: low and high (true counts from and to), partitions (how many), mae (records), bias (mean of
-        released - true) and relative (percent: mean absolute error over mean true count; NaN if that is 0).
+        One row per group that occurs: low and high (smallest and largest true count of the group), partitions (number of partitions),
+        mae (records), bias (mean of released - true, in records) and relative (mean absolute error in percent of the mean true count;
+        NaN if this mean is 0).
 
     >>> import dpviz as dv
     >>> dv.evaluation.metrics.error_by_size([0, 4, 6, 30], [1, 3, 6, 33])[["low", "high", "mae"]].values.tolist()
@@ -244,9 +248,9 @@ def _at_zoom(release: Release, points: PointCounts, zoom: int) -> dict[str, floa
 
 
 def expected_error(release: Release, zoom: int) -> float:
-    """The error of block counts that is expected from the noise alone; it needs no true counts.
+    """Compute the error of block counts that is expected from the noise alone; no true counts are needed.
 
-    With more than 1,024 blocks it is estimated from 1,024 of them, evenly spaced.
+    If there are more than 1,024 blocks, the error is estimated from 1,024 evenly spaced ones.
 
     Args:
         release: of points, by any mechanism.

@@ -1,4 +1,4 @@
-"""One run of a study as rows of its table: what it is, how far off its answers are, how long it took, and by which versions."""
+"""One run of a study as rows of the study's table: its settings, the errors of its answers, its duration, and the versions used."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """Why a run gave no rows, in words; data of studies are public, so texts of others may stand in it."""
+    """The reason why a run gave no rows. Data of studies are public, so the text may quote errors of other packages."""
 
     text: str
 
 
 def make_rows(study: Study, run: Run) -> list[Row]:
-    """A row per workload of one run, whichever process makes it: a function of the study and the run alone, but for the seconds.
+    """Make one row per workload of a run. The rows depend on the study and the run alone, except for the seconds and the versions.
 
     Returns:
         Rows of study (a fingerprint: rows with equal ones belong in one table), label, mechanism (key), private (whether the mechanism is),
@@ -53,7 +53,7 @@ def make_rows(study: Study, run: Run) -> list[Row]:
 
 
 def attempt(study: Study, run: Run) -> list[Row] | Failure:
-    """The rows of a run, or why there are none."""
+    """Make the rows of a run, or return the reason why it failed."""
     where = run_name(run)
     try:
         return make_rows(study, run)
@@ -66,13 +66,13 @@ def attempt(study: Study, run: Run) -> list[Row] | Failure:
 
 
 def run_name(run: Run) -> str:
-    """A run's name in messages about its failure."""
+    """Return a run's name for messages about its failure."""
     return f"{run.label[:80]}, epsilon {float(run.budget.epsilon):g}, repeat {run.repeat}"
 
 
 @cache
 def package_of(module: str) -> str:
-    """Name and version of the package that a module comes from; of an unknown one its first name."""
+    """Return name and version of the package that a module comes from; for an unknown package, the first part of the module's name."""
     top = module.partition(".")[0]
     if top == "dpviz":
         return f"dpviz {version_of('dpviz')}"

@@ -24,24 +24,25 @@ FORM = Htf()
 class ObjectiveCurve:
     """The split objective by the line that splits the domain. CURATOR ONLY: computed from private data without noise.
 
-    The objective of a line is the sum over all lattice cells of |records - mean of the cell's part|: 0 if all cells of a part have
-    equal counts, nearly twice the number of records if these are in few cells.
+    The objective of a line is the sum over all lattice cells of |records - mean of the cell's part|. It is 0 if all cells of a part have
+    equal counts, and nearly twice the number of records if all records lie in few cells.
 
     Attributes:
-        domain: public.
+        domain: the public domain.
         across: whether lines run from south to north and separate columns; else they separate rows.
-        lines: (k,) lattice lines strictly inside the domain, ascending: all of them, or evenly spaced ones.
-        objective: (k,) at these lines, in records.
+        lines: (k,) lattice lines strictly inside the domain, ascending: all lines, or at most 256 evenly spaced ones.
+        objective: (k,) objectives at `lines`, in records.
         unsplit: objective of the domain without a split, in records.
         best: the lattice line with the smallest objective.
-        least: the smallest objective.
+        least: the smallest objective, in records.
         visited: (v,) lattice lines that Algorithm 1 visits without noise, in this order.
-        visited_objective: (v,) in records.
-        closes_in_on: the visited line that the algorithm ends with.
+        visited_objective: (v,) objectives at `visited`, in records.
+        last_visited: the line that the algorithm returns.
         tried: (t,) lattice lines among which HTF chooses by default; they do not depend on data.
-        tried_objective: (t,) in records.
+        tried_objective: (t,) objectives at `tried`, in records.
         noise: standard deviation of the noise on each value that Algorithm 1 compares, in records.
-        choice_noise: the same for the default choice, which is distributed as if exponential noise were added to each tried value.
+        choice_noise: standard deviation, in records, of the noise of the default choice, which is distributed as if exponential noise
+            were added to each tried value.
     """
 
     domain: Domain
@@ -63,7 +64,7 @@ class ObjectiveCurve:
         return "ObjectiveCurve(curator only: holds sums of true counts)"
 
     def places(self, lines: Integers) -> Floats:
-        """(k,) coordinates of lattice lines: x if `across`, else y, in units of the domain's CRS."""
+        """Return (k,) coordinates of lattice lines: x if `across`, else y, in units of the domain's CRS."""
         return self.domain.coordinates(np.repeat(lines[:, None], 4, axis=1))[:, 0 if self.across else 1]
 
 
@@ -72,9 +73,9 @@ def objective_curve(points: PointCounts, budget: PureBudget, *, across: bool = T
 
     Args:
         points: private; used without noise.
-        budget: of the splits of one level; it decides only the noise that is stated.
+        budget: budget of the splits of one level; only the stated noise depends on it.
         across: whether lines separate columns; else rows.
-        rounds: T of Algorithm 1.
+        rounds: number of rounds, T of Algorithm 1.
 
     Source:
         Shaham et al., "HTF: homogeneous tree framework", SIGSPATIAL 2021, Equation (5), Algorithm 1 and Theorem 1.
@@ -117,7 +118,7 @@ def split_objectives(points: PointCounts, *, across: bool = True) -> Floats:
         across: whether lines separate columns; else rows.
 
     Returns:
-        (side + 1,) in records; the first and the last value are those of the domain without a split.
+        (side + 1,) objectives in records; the first and the last value are those of the domain without a split.
     """
     side = points.domain.side
     place, count, number = _group_cells(points.column if across else points.row, points.count)
@@ -127,7 +128,7 @@ def split_objectives(points: PointCounts, *, across: bool = True) -> Floats:
 
 
 def _part_objective(place: Integers, count: Integers, number: Integers, side: int) -> Floats:
-    """(side + 1,) objective of the part of the columns (or rows) below 0, 1, ... side."""
+    """Compute (side + 1,) objectives of the parts that have the columns (or rows) below 0, 1, ... side."""
     area = np.maximum(np.arange(side + 1) * side, 1)
     records = np.concatenate([[0], np.bincount(place, count * number, side).astype(np.int64).cumsum()])
     whole, result = records // area, np.zeros(side + 1)
@@ -142,7 +143,7 @@ def _part_objective(place: Integers, count: Integers, number: Integers, side: in
 
 
 def _group_cells(place: NDArray[np.int32], count: Integers) -> tuple[Integers, Integers, Integers]:
-    """The distinct pairs of column (or row) and count, and the number of cells that have each."""
+    """Return the distinct pairs of column (or row) and count, and the number of cells with each pair."""
     pairs, number = np.unique(np.stack([place.astype(np.int64), count]), axis=1, return_counts=True)
     return pairs[0], pairs[1], number
 
@@ -151,11 +152,11 @@ def run_without_noise(objective: Floats, rounds: int = FORM.rounds) -> tuple[Int
     """Run Algorithm 1 without noise on a whole domain.
 
     Args:
-        objective: (side + 1,) at every lattice line.
-        rounds: T.
+        objective: (side + 1,) objectives at every lattice line.
+        rounds: number of rounds, T of Algorithm 1.
 
     Returns:
-        (v,) lines in the order in which it visits them, and the line that it ends with.
+        (v,) lines in the order in which the algorithm visits them, and the line that it returns.
 
     Source:
         Shaham et al., 2021, Algorithm 1, read as `dpviz.mechanisms.points.htf.by_rounds` does.

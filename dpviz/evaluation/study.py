@@ -1,10 +1,14 @@
 """A study: mechanisms x settings x budgets x workloads x repeats on public data, as one frozen object.
 
-Workloads of points: `random` boxes between two random lattice lines each way; `small`, `medium` and `large` blocks of a thousandth, a
-hundredth and a tenth of the area anywhere; `zooms`, all equal blocks of each zoom level (rows "zoom 0", "zoom 1", ...); `sizes`, the
-blocks of one zoom level by their true count (rows "size 0", "size 1-9", "size 10-99", ...).
-Workloads of trips: a level by its name, the pairs between its regions that are released or have true trips; `levels`, all of them;
-`sizes`, the pairs of the finest level by their true count.
+Workloads of points:
+    random: boxes whose sides lie on random lattice lines.
+    small, medium, large: boxes at random positions, with a thousandth, a hundredth and a tenth of the domain's area.
+    zooms: all equal blocks of each zoom level, as rows "zoom 0", "zoom 1", ...
+    sizes: the blocks of one zoom level, grouped by their true count, as rows "size 0", "size 1-9", "size 10-99", ...
+Workloads of trips:
+    the name of a level: the pairs of regions of this level that are released or have true trips.
+    levels: every level.
+    sizes: the pairs of the finest level, grouped by their true count.
 """
 
 from __future__ import annotations
@@ -52,33 +56,38 @@ _LARGEST_POWER = 15
 
 
 class Questions(ABC):
-    """What a study asks of every release, with the true answers. Each family of mechanisms has its own, listed in `QUESTIONS`."""
+    """The questions that every release of a study answers, with the true answers. Each family has its own class, see `QUESTIONS`."""
 
     arrays: ClassVar[tuple[str, ...]]
-    """Names of the data's arrays that hold what was counted."""
+    """Names of the attributes of the data that hold the counts and where they lie."""
 
     @staticmethod
     @abstractmethod
     def check_workloads(data: Any, workloads: tuple[str, ...]) -> tuple[str, ...]:
-        """The workloads, or the usual one; raises `SettingError` for unknown ones."""
+        """Return the workloads, or the default one if there are none; raises `SettingError` for unknown or repeated names."""
 
     @staticmethod
     @abstractmethod
     def frame_facts(data: Any) -> tuple[object, ...]:
-        """What tells two frames apart, and the unit and its bound: plain values."""
+        """Return plain values that identify the public frame, the protected unit and the bound per unit."""
 
     @classmethod
     @abstractmethod
     def of(cls, data: Any, workloads: tuple[str, ...], queries: int, seed: int) -> Self:
-        """The questions of some workloads, of `queries` each where they are random."""
+        """Make the questions of some workloads, with `queries` boxes for each random workload."""
 
     @abstractmethod
     def names(self) -> list[str]:
-        """Of the rows that each run gives."""
+        """Return the names of the rows that each run gives."""
 
     @abstractmethod
     def rows(self, release: Any, *, parts: bool) -> list[Row]:
-        """A row per name: questions (how many), the four figures of `error_figures`, and what else this kind of data has."""
+        """Make one row per name: workload, questions (how many), the four metrics of `error_figures`, and others of this kind of data.
+
+        Args:
+            release: of any mechanism of the family.
+            parts: whether to divide the errors into noise and uniformity, where this takes extra work.
+        """
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,10 +96,10 @@ class PointQuestions(Questions):
 
     Attributes:
         points: the data.
-        boxes: (q, 4) all lists of boxes, one after the other.
-        lists: where each list lies in them.
-        blocks: by name, a zoom level and which of its blocks, or None for all.
-        truth: (k,) true counts by name, of lists and blocks alike.
+        boxes: (q, 4) the boxes of all lists, one list after the other: west, south, east, north in the domain's CRS.
+        lists: the slice of `boxes` that each list takes, by name.
+        blocks: a zoom level and a mask of its blocks (None for all blocks), by name.
+        truth: (k,) true counts of the k boxes of each list and the k blocks of each group, by name.
     """
 
     arrays: ClassVar[tuple[str, ...]] = ("column", "row", "count")
@@ -103,17 +112,17 @@ class PointQuestions(Questions):
 
     @staticmethod
     def check_workloads(points: PointCounts, workloads: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG004
-        """The workloads, or the usual one; raises `SettingError` for unknown ones."""
+        """Return the workloads, or "random" if there are none; raises `SettingError` for unknown or repeated names."""
         return _known(workloads or POINT_WORKLOADS[:1], POINT_WORKLOADS)
 
     @staticmethod
     def frame_facts(points: PointCounts) -> tuple[object, ...]:
-        """Unit and bound, and the domain."""
+        """Return the bound per unit, the unit and the domain, as plain values."""
         return ("points", points.contributions, points.unit, points.domain.bounds, str(points.domain.crs), points.domain.order)
 
     @classmethod
     def of(cls, points: PointCounts, workloads: tuple[str, ...], queries: int, seed: int) -> PointQuestions:
-        """The questions of some workloads, of `queries` boxes each where boxes are random."""
+        """Make the questions of some workloads, with `queries` boxes for each workload of random boxes."""
         made = {name: _boxes(points, name, queries, seed) for name in workloads if name in ("random", *SHARES)}
         boxes = np.concatenate([np.zeros((0, 4)), *made.values()])
         lists = {name: slice(number * queries, (number + 1) * queries) for number, name in enumerate(made)}
@@ -130,11 +139,15 @@ class PointQuestions(Questions):
         return cls(points=points, boxes=boxes, lists=lists, blocks=blocks, truth=truth)
 
     def names(self) -> list[str]:
-        """Of the rows that each run gives."""
+        """Return the names of the rows that each run gives."""
         return list(self.truth)
 
     def rows(self, release: Release, *, parts: bool) -> list[Row]:
-        """The four figures of every workload; with `parts`, mean sizes of the error's two parts, which can cancel each other."""
+        """Compute the four metrics of every workload, and the number of partitions.
+
+        With `parts`, a row also has the mean absolute errors from noise and from uniformity, in records. These two parts of an error can
+        cancel each other.
+        """
         total, estimates = int(self.points.count.sum()), self._answers(release)
         without_noise = self._answers(with_true_counts(release, self.points)) if parts else {}
         rows = []
@@ -154,7 +167,7 @@ class PointQuestions(Questions):
 
 
 def with_true_counts(release: Release, points: PointCounts) -> Release:
-    """The same partitions with their true counts: what is wrong with its answers is the assumption inside partitions."""
+    """Return the release with the true counts of its partitions; its answers err only by the assumption inside partitions."""
     return replace(release, count=release.tree.sums(points.column, points.row, points.count).astype(np.float64))
 
 
@@ -164,8 +177,8 @@ class TripQuestions(Questions):
 
     Attributes:
         flows: the data.
-        levels: by name, their number, 1 for the coarsest.
-        sizes: names of the groups of pairs of the finest level by their true count.
+        levels: numbers of the levels by name, 1 for the coarsest.
+        sizes: names of the groups into which true counts divide the pairs of the finest level.
     """
 
     arrays: ClassVar[tuple[str, ...]] = ("origin", "destination", "count")
@@ -176,30 +189,30 @@ class TripQuestions(Questions):
 
     @staticmethod
     def check_workloads(flows: Flows, workloads: tuple[str, ...]) -> tuple[str, ...]:
-        """The workloads, or the usual one; raises `SettingError` for unknown ones."""
+        """Return the workloads, or the finest level if there are none; raises `SettingError` for unknown or repeated names."""
         levels = flows.regions.levels
         return _known(workloads or levels[-1:], (*levels, LEVELS, SIZES))
 
     @staticmethod
     def frame_facts(flows: Flows) -> tuple[object, ...]:
-        """Unit and bound, and the names of the finest regions."""
+        """Return the bound per unit, the unit, whether everybody has exactly this many trips, and the names of the finest regions."""
         ids = ([*side.ids[-1]] for side in (flows.regions, flows.ends))
         return ("trips", flows.contributions, flows.unit, flows.exactly, *ids)
 
     @classmethod
     def of(cls, flows: Flows, workloads: tuple[str, ...], queries: int, seed: int) -> TripQuestions:  # noqa: ARG003
-        """The questions of some workloads; none are random."""
+        """Make the questions of some workloads; none of them are random, so `queries` and `seed` have no effect."""
         levels = {name: number for number, name in enumerate(flows.regions.levels, 1) if name in workloads or LEVELS in workloads}
         truth = np.append(flows.count, 0)
         sizes = tuple(name for name, _ in group_by_size(truth)) if SIZES in workloads and SIZES not in levels else ()
         return cls(flows=flows, levels=levels, sizes=sizes)
 
     def names(self) -> list[str]:
-        """Of the rows that each run gives."""
+        """Return the names of the rows that each run gives."""
         return [*self.levels, *self.sizes]
 
     def rows(self, release: FlowRelease, *, parts: bool) -> list[Row]:  # noqa: ARG002
-        """The figures of every workload; `parts` are always there."""
+        """Compute the metrics of every workload (see `trip_figures`); the two parts of the error are there with or without `parts`."""
         evaluation, finest = evaluate_flows(release, self.flows), self.flows.regions.depth
         tables = {level: evaluation.compare(level) for level in {*self.levels.values(), *([finest] if self.sizes else ())}}
         rows = [{"workload": name} | trip_figures(tables[level], self.flows) for name, level in self.levels.items()]
@@ -212,16 +225,17 @@ class TripQuestions(Questions):
 
 
 def trip_figures(pairs: pd.DataFrame, flows: Flows) -> Row:
-    """Errors of pairs of regions that are released or have true trips.
+    """Measure the errors of pairs of regions that are released or have true trips.
 
     Args:
-        pairs: from `FlowEvaluation.compare`, all or some.
+        pairs: rows of `FlowEvaluation.compare`, all or some.
         flows: the true trips.
 
     Returns:
-        questions (how many pairs), the four figures of `error_figures`, noise and suppression (trips per pair: how far released pairs
-        are off, and what was left out of the others; they add up to mae), max_error (trips), false_discovery (percent of released
-        pairs without true trips), false_negative (percent of pairs with true trips that are not released), pairs (released).
+        questions (how many pairs), the four metrics of `error_figures`, noise (absolute error of released pairs, in trips per pair),
+        suppression (trips of pairs that are not released, in trips per pair; noise and suppression add up to mae), max_error (trips),
+        false_discovery (percent of released pairs without true trips), false_negative (percent of pairs with true trips that are not
+        released), pairs (number of released pairs).
     """
     error, true = pairs["error"].abs().to_numpy(), pairs["true"].to_numpy()
     kind = pairs["kind"].cat.codes.to_numpy()
@@ -241,7 +255,7 @@ def trip_figures(pairs: pd.DataFrame, flows: Flows) -> Row:
 
 
 def group_by_size(truth: Integers) -> Iterator[tuple[str, Mask]]:
-    """Names and members of the groups of true counts that occur: 0, 1-9, 10-99, and so on.
+    """Group true counts by size: 0, 1-9, 10-99, and so on; yield the name and the members' mask of each group that occurs.
 
     >>> [name for name, _ in group_by_size(np.array([0, 3, 250]))]
     ['size 0', 'size 1-9', 'size 100-999']
@@ -272,7 +286,7 @@ def _blocks(counts: Callable[[int], Any], zoom: int, chosen: Mask | None) -> Any
 
 
 QUESTIONS: dict[str, type[Questions]] = {"points": PointQuestions, "trips": TripQuestions}
-"""The questions that releases of each family are compared by, by the family's name."""
+"""Classes of the questions on which releases are compared, by the name of the family."""
 
 MOST_RUNS = 100_000
 LARGEST_SEED = 2**63 - 1
@@ -289,13 +303,13 @@ _BUILT = '{"tree": dpviz.Quadtree()}'
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One release that a study makes. Its noise follows from the study's seed and its id, whatever runs before or beside it.
+    """One release that a study makes. Its noise follows from the study's seed and the run's id alone, not from other runs.
 
     Attributes:
-        label: what the study calls the mechanism with its settings.
-        mechanism: built.
-        budget: what it is handed.
-        repeat: 1 for the first.
+        label: the study's name for the mechanism with its settings.
+        mechanism: the mechanism with its settings.
+        budget: the budget that the mechanism gets.
+        repeat: number of the repeat, 1 for the first.
     """
 
     label: str
@@ -305,7 +319,7 @@ class Run:
 
     @property
     def delta(self) -> Fraction:
-        """Of the budget; 0 where it has none."""
+        """Delta of the budget; 0 for a pure budget."""
         return self.budget.delta if isinstance(self.budget, ApproxBudget) else Fraction(0)
 
     @property
@@ -317,33 +331,33 @@ class Run:
 
     @property
     def settings(self) -> str:
-        """Those that differ from the defaults, as JSON."""
+        """Settings of the mechanism that differ from the defaults, as JSON."""
         return json.dumps(self.mechanism.non_defaults())
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Study:
-    """What is compared with what. Its releases are simulations, never for publication.
+    """A comparison of mechanisms and budgets on public data. Its releases are simulations, never for publication.
 
     Attributes:
-        data: samples or made-up data, or data declared to be already public: errors against the truth are shown.
-        public: the declaration that the data are public.
-        mechanisms: by label, built.
-        epsilons: of the budgets.
-        delta: of the budgets of mechanisms that need one, at least 0 and below 1; None if none does.
+        data: samples, made-up data, or data that are declared to be already public, because errors against the truth are shown.
+        public: the declaration that the data are public; must be True.
+        mechanisms: mechanisms with their settings, by label.
+        epsilons: epsilons of the budgets.
+        delta: delta of the budgets of mechanisms that need one, at least 0 and below 1; None if no mechanism does.
         repeats: runs per mechanism and epsilon, at least 1.
-        seed: a whole number of at least 0; the same seed gives the same table, but for the seconds.
-        queries: how many boxes each list of random boxes has, for points; at least 1.
-        workloads: the questions that releases answer, see `dpviz.evaluation.study`; left out: random boxes of points, or trips between
-            the finest regions.
-        parts: also take the errors apart, which asks every release once more: noise and uniformity (points). Those of trips are
-            noise and suppression, and cost nothing.
+        seed: a whole number of at least 0; the same seed gives the same table, except for the seconds that runs take.
+        queries: number of boxes in each list of random boxes, for points; at least 1.
+        workloads: the questions that releases answer, see `dpviz.evaluation.study`. By default these are random boxes (points), or the
+            trips between the finest regions (trips).
+        parts: whether to divide the errors of points into noise and uniformity, for which every release answers all questions a second
+            time. The errors of trips are always divided into noise and suppression, at no cost.
 
     Raises:
         RefusedError: data that are not declared public.
         InputError: data that are neither counted points nor trips.
         SettingError: nothing to compare, an unknown workload, too many runs, the same mechanism with the same settings twice, numbers out
-            of range, no list where one is needed, or mechanisms that are not built or are for the other kind of data.
+            of range, something else where a list is needed, or mechanisms that are classes or are for the other kind of data.
         BudgetError: an epsilon or delta out of range, or no delta where one is needed.
         DomainError: a mechanism that does not fit the frame.
     """
@@ -396,7 +410,7 @@ class Study:
         return len(self.mechanisms) * len(self.epsilons) * self.repeats
 
     def runs(self) -> list[Run]:
-        """All of them; repeats outermost, so that a study that is stopped early has some of each."""
+        """List all runs, the first repeat of every mechanism and epsilon first, so that a study that is stopped early has some of each."""
         return [
             Run(label=label, mechanism=mechanism, budget=self._budget(mechanism, epsilon), repeat=repeat)
             for repeat in range(1, self.repeats + 1)
@@ -417,7 +431,7 @@ class Study:
 
     @cached_property
     def questions(self) -> Questions:
-        """The questions that every release answers, with the true answers."""
+        """Questions that every release answers, with the true answers."""
         return self._kind.of(self.data, self.workloads, self.queries, self.seed)
 
     @cached_property
@@ -430,7 +444,7 @@ class Study:
         return digest.hexdigest()
 
     def release(self, run: Run) -> Any:
-        """The release of a run; always the same one."""
+        """Make the release of a run; the same run always gives the same release."""
         text = hashlib.blake2b(f"{self.seed}/{run.id}".encode(), digest_size=16).digest()
         return run.mechanism.release(self.data, run.budget, Entropy.seeded(int.from_bytes(text)))
 
@@ -442,7 +456,7 @@ def _as_tuple(values: Any, name: str, example: str) -> tuple[Any, ...]:
 
 
 def _check_built(mechanisms: object, family: AnyFamily) -> None:
-    """Raise where these are no built mechanisms of the family by label."""
+    """Raise an error unless `mechanisms` is a dict of mechanisms of the family by label."""
     if not isinstance(mechanisms, Mapping) or not all(isinstance(label, str) for label in mechanisms):
         raise SettingError(f"mechanisms must be a dict of built mechanisms by label, such as {_BUILT}.")
     for label, mechanism in mechanisms.items():
@@ -456,7 +470,7 @@ def _check_built(mechanisms: object, family: AnyFamily) -> None:
 
 
 def version_of(package: str) -> str:
-    """The installed version of a package, or that it is not installed."""
+    """Return the installed version of a package, or "not installed"."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -29,7 +29,7 @@ def tidy(study: Study, rows: Iterable[dict[str, Any]] | pd.DataFrame) -> pd.Data
 
     Args:
         study: that the rows belong to.
-        rows: from one or several calls of `compare`, or a table of them; repeated rows and rows of other studies are left out.
+        rows: from one or several calls of `compare`, or a table of such rows; repeated rows and rows of other studies are left out.
 
     Returns:
         One row per run and workload.
@@ -84,14 +84,14 @@ def read_rows(path: Path) -> pd.DataFrame:
 
 
 def finished_runs(study: Study, rows: pd.DataFrame | None) -> set[str]:
-    """The ids of a study's runs that are complete in a table.
+    """Find the ids of a study's runs all of whose rows are in a table.
 
     Args:
-        study: to resume.
-        rows: made before; None if there are none.
+        study: the study to resume.
+        rows: the table of rows made before; None if there are none.
 
     Raises:
-        SettingError: not a table, or rows of another study.
+        SettingError: `rows` is not a table, or has rows of another study.
     """
     if rows is None:
         return set()
@@ -144,7 +144,9 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def frontier(points: pd.DataFrame) -> pd.DataFrame:
-    """The rows of a summary that are not dominated: no other row has an epsilon as small and a smaller mean.
+    """Select the rows of a summary that are not dominated: no other row has both an epsilon and a mean that are as small or smaller.
+
+    Of rows with equal epsilon and mean, the first one is selected.
 
     Args:
         points: rows of one workload and one metric. References that are not private are left out.

@@ -1,7 +1,8 @@
-"""Worker processes for studies: they get the data once, make runs one after the other, and end when their owner does.
+"""Worker processes for studies: they get the data once, make runs one after the other, and end when the process that started them ends.
 
-Each worker is a fresh interpreter that imports dpviz and the modules of the mechanisms, never the program that started it: the pools of
-the standard library import that program again, which in an app is the page itself. So nothing needs a guard, on any system.
+Each worker is a fresh interpreter that imports dpviz and the modules of the mechanisms, but never the program that started it. The pools
+of the standard library import that program again, which in an app is the page itself. With these workers no program needs an
+`if __name__ == "__main__"`, on any system.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ Result = list[Row] | Failure
 
 
 class Crew:
-    """Some workers and the runs that are left for them. Leaving it as a context ends them at once, whatever they are doing.
+    """Worker processes and the runs that they still have to make. The end of the `with` block kills the workers, whatever they are doing.
 
-    A worker that ends in the middle of a run is replaced by a fresh one; that run counts as failed.
+    If a worker ends in the middle of a run, this run counts as failed, and a fresh worker takes the ended one's place.
 
     Args:
         study: pickled once and sent to each worker.
-        left: numbers of runs in `study.runs()`; workers take from its left end, and so may other threads.
-        workers: how many.
-        skipped: numbers of runs that are passed over when their turn comes; other threads may add to it.
+        left: numbers of the runs in `study.runs()` that are still to be made. Workers take from the left end; other threads may, too.
+        workers: number of workers.
+        skipped: numbers of runs that are not made when their turn comes; other threads may add numbers.
 
     Raises:
         SettingError: a mechanism that no other process can import.
@@ -82,14 +83,14 @@ class Crew:
         return [process.pid for process in self._processes if process.poll() is None]
 
     def next(self, seconds: float) -> tuple[int, Result | None] | None:
-        """A run's number and its result, None if it was skipped; None alone if nothing came within some seconds."""
+        """Return the next finished run's number and result (None for a skipped run); None if no run finishes within some seconds."""
         try:
             return self._found.get(timeout=seconds)
         except Empty:
             return None
 
     def _started(self) -> subprocess.Popen[bytes] | None:
-        """A fresh worker; None once the crew has ended, or if the system cannot start one."""
+        """Start a worker; returns None if the crew has ended, or if the system cannot start a process."""
         with self._lock:
             if self._closed:
                 return None
@@ -111,7 +112,11 @@ class Crew:
                 process = self._started() if self._give_back(held) else None
 
     def _give_back(self, held: deque[int]) -> bool:
-        """Count the first run that an ended worker held as failed, and put the others back; gives whether another worker may go on."""
+        """Count the first run that an ended worker held as failed, and put its other runs back.
+
+        Returns:
+            Whether to start another worker: False if the worker ended before its first run.
+        """
         if not held:
             self._found.put((NO_RUN, Failure(text=_UNSTARTED)))
             return False
@@ -121,7 +126,7 @@ class Crew:
         return True
 
     def _feed_worker(self, process: subprocess.Popen[bytes], sent: bytes, held: deque[int]) -> None:
-        """Hand one worker its data, then runs, and take the results."""
+        """Send one worker the study, then numbers of runs, and collect the results."""
         _send(process, sys.path)
         process.stdin.write(sent)  # type: ignore[union-attr]
         _receive(process)
@@ -131,7 +136,7 @@ class Crew:
             self._found.put((held.popleft(), found))
 
     def _take(self, process: subprocess.Popen[bytes], held: deque[int]) -> bool:
-        """Send runs until the worker holds as many as it may; whether it holds any."""
+        """Send runs until the worker holds `AHEAD` runs; return whether it holds any."""
         while len(held) < AHEAD:
             try:
                 number = self._left.popleft()
@@ -146,7 +151,7 @@ class Crew:
 
 
 def serve() -> None:
-    """What a worker does: read a study, then numbers of runs; write the rows of each."""
+    """Do the work of a worker process: read a study from standard input, then numbers of runs; write the rows of each run."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a mechanism that prints must not write between the rows
     try:

@@ -1,6 +1,6 @@
-"""The mechanisms, and what they share: the only step from private counts to public releases.
+"""The mechanisms and their common base. A mechanism's release is the only step from private counts to public releases.
 
-Each method is one file in `points/` or `trips/`. What knows no mechanism (noise, medians, least squares) belongs in `dpviz.privacy`.
+Each method is one file in `points/` or `trips/`. Code that knows no mechanism (noise, medians, least squares) belongs in `dpviz.privacy`.
 """
 
 from dpviz.data.flows import Flows
@@ -47,7 +47,7 @@ TRIP_FAMILY: Family[FlowMechanism] = Family(
 )
 
 POINT_MECHANISMS = POINT_FAMILY.mechanisms
-"""Every private point mechanism by key. A new one is one file and one name above, or an entry point of another package."""
+"""Every private point mechanism by key. A new one needs a file and its name in `own` above, or an entry point of another package."""
 
 FLOW_MECHANISMS = TRIP_FAMILY.mechanisms
 """Every private trip mechanism by key, as for points."""
@@ -56,11 +56,11 @@ REFERENCES = {reference.key: reference for reference in POINT_FAMILY.references}
 """Point references that are NOT PRIVATE, by key: for teaching what privacy costs. Their releases refuse to be published."""
 
 FAMILIES: dict[str, AnyFamily] = {family.name: family for family in (POINT_FAMILY, TRIP_FAMILY)}
-"""Every family by name; another kind of private data is one more."""
+"""Every family by name. Another kind of private data needs another family."""
 
 
 def family_of(data: object) -> AnyFamily | None:
-    """The family of mechanisms that take these private data; None for anything else.
+    """Return the family of mechanisms that take these private data; None for other objects.
 
     >>> family_of(PointCounts.from_matrix([[1, 0], [0, 2]])).name
     'points'

@@ -24,12 +24,12 @@ _MOST_LISTED = 4
 
 
 class Added(NamedTuple):
-    """Records to add to an input.
+    """Records of one person that are added to an input.
 
     Attributes:
-        order: of the lattice.
-        beside: column, row and number of the records that are there before, occupied cell by occupied cell.
-        cells: column and row of each record that is added, all of one person where there are several; a cell may come again.
+        order: order of the lattice.
+        beside: column, row and number of records of each cell that is occupied without the added records.
+        cells: column and row of each added record; several records may lie in the same cell.
     """
 
     order: int
@@ -38,7 +38,7 @@ class Added(NamedTuple):
 
     @property
     def words(self) -> str:
-        """How the inputs differ."""
+        """Description of the two inputs and their difference, for the audit's table."""
         cells, side = Counter(self.cells), 1 << self.order
         if len(cells) > _MOST_LISTED:
             return f"a person's {len(self.cells)} records in {len(cells)} cells of {side} x {side}, beside many others"
@@ -48,7 +48,7 @@ class Added(NamedTuple):
         return f"{who} in {where} of {side} x {side}, beside {others or 'none'}"
 
     def inputs(self) -> tuple[PointCounts, PointCounts]:
-        """With the records, and without."""
+        """Make two inputs: with the added records, and without them."""
         matrix = np.zeros((1 << self.order, 1 << self.order), np.int64)
         for column, row, number in self.beside:
             matrix[row, column] = number
@@ -60,7 +60,7 @@ class Added(NamedTuple):
 
 PERSON = Added(order=2, beside=((3, 3, 1),), cells=((3, 3), (3, 3)))
 SPREAD = Added(order=2, beside=((3, 3, 1), (1, 0, 6)), cells=((3, 3), (3, 3), (0, 0), (1, 2)))
-"""One person in several cells of several nodes of each level, some of them split further than others."""
+"""One person's records in several cells and several nodes of each level; some of these nodes are split further than others."""
 USUAL = (Added(order=1), PERSON, SPREAD)
 MEDIANS = (Added(order=1), Added(order=2, beside=((0, 0, 1), (1, 1, 1), (3, 3, 1)), cells=((3, 3),)), SPREAD)
 TUNING = (PERSON, Added(order=3, beside=((0, 0, 20),)), SPREAD)
@@ -75,7 +75,7 @@ ACROSS = Added(
 
 
 def point_pair(added: Added, release: Callable[[PointCounts, Entropy], Release]) -> Neighbours:
-    """Two neighbouring inputs with a mechanism run on them; what is read of a release lies on the paths to the added records."""
+    """Make two neighbouring inputs with runs of a mechanism; releases are read on the paths from the root to the added records."""
 
     def run(points: PointCounts) -> Callable[[Entropy], Observation]:
         return lambda entropy: read_points_release(release(points, entropy), *dict.fromkeys(added.cells))
@@ -85,10 +85,11 @@ def point_pair(added: Added, release: Callable[[PointCounts, Entropy], Release])
 
 
 def read_points_release(release: Release, *cells: tuple[int, int]) -> Observation:
-    """What a release shows to somebody who looks for a person's records in cells.
+    """Read everything in a release that can show a person's records in some cells.
 
-    All that lies on the path from the root to each cell: rectangles, counts as first measured, measured again and as released. All
-    nodes by their rectangle, if there are at most 40. The coefficients of a wavelet. Whatever its manifest says: settings, notes, height.
+    This is, for the nodes on the path from the root to each cell: rectangles, and counts as measured first, measured again and released.
+    If the tree has at most 40 nodes: the counts of all nodes by their rectangle. For a wavelet: its coefficients. And the facts of the
+    manifest: settings, notes, height.
     """
     tree, numbers = release.tree, manifest_numbers(release)
     numbers["number of nodes"] = len(tree)
@@ -108,7 +109,7 @@ def read_points_release(release: Release, *cells: tuple[int, int]) -> Observatio
 
 
 def _along(release: Release, path: Integers) -> dict[tuple[Hashable, ...], float]:
-    """Everything about the nodes of a path from the root to a cell, by depth."""
+    """Read the counts, variances and rectangles of the nodes on a path from the root to a cell, by depth."""
     unbiased = release.count if release.unbiased is None else release.unbiased
     again = release.noisy if release.again is None else release.again
     shown = {
@@ -127,7 +128,7 @@ def _along(release: Release, path: Integers) -> dict[tuple[Hashable, ...], float
 
 
 def _path(tree: Tree, cell: tuple[int, int], order: int) -> Integers:
-    """Nodes that hold a cell, from the root on."""
+    """Find the nodes that contain a cell, root first."""
     column, row = cell
     if tree.curve is not None:
         position = int(tree.curve.places(np.array([column]), np.array([row]), order)[0])
@@ -136,7 +137,7 @@ def _path(tree: Tree, cell: tuple[int, int], order: int) -> Integers:
 
 
 def _point_chance(release: Release, shown: Integers) -> float:
-    """The largest chance of the noises that are seen: on some nodes, or on all coefficients of a wavelet."""
+    """Bound the probability of the likeliest noise on the nodes that are read, or on all coefficients of a wavelet."""
     if isinstance(release.spread, WaveletSpread):
         return largest_chance(np.full(4**release.spread.order, release.spread.variance))
     return largest_chance(release.noise_variance[shown][~np.isnan(release.noisy[shown])])

@@ -19,13 +19,13 @@ BUSY = 100
 
 
 class Moved(NamedTuple):
-    """Trips of one person to move or add.
+    """Trips of one person that are moved or added.
 
     Attributes:
-        fan_outs: children of the root, of its children, and so on.
-        trips: on every pair of leaves but the last, and on the last one.
-        pairs: the pairs of leaves with one trip more, counted from the last one; a pair may come again.
-        origins: the pairs that they are moved from, counted from the first one.
+        fan_outs: number of children of the root, of each child of the root, and so on.
+        trips: number of trips on every pair of leaves but the last one, and on the last pair, before trips are moved or added.
+        pairs: the pair of leaves to which each trip is moved or added, counted from the last pair; a pair may occur several times.
+        origins: the pair from which each trip is moved, counted from the first pair.
     """
 
     fan_outs: tuple[int, ...]
@@ -35,13 +35,13 @@ class Moved(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The inputs."""
+        """Description of the two inputs and their difference, for the audit's table."""
         levels, trips = " x ".join(map(str, self.fan_outs)), len(self.pairs)
         who = "a trip on the last pair" if trips == 1 else f"a person's {trips} trips on {len(set(self.pairs))} pair(s)"
         return f"{who} of {levels} regions, beside {self.trips[1]} on the last one and {self.trips[0]} on the others"
 
     def inputs(self, *, moved: bool) -> tuple[Flows, Flows]:
-        """With the trips, and without; if they are moved, the first pairs have them then."""
+        """Make two inputs: with the person's trips on `pairs`, and without them, or if `moved` with these trips on `origins` instead."""
         regions = _regular(self.fan_outs)
         number = regions.size(regions.depth)
         other = np.full(number**2, self.trips[0], np.int64)
@@ -60,11 +60,11 @@ PEOPLE = (
     Moved((2, 2), (BUSY, 0), pairs=(0, 0), origins=(0, 0)),
     Moved((2, 2), (BUSY, 0), pairs=(0, 0, 5), origins=(0, 2, 8)),
 )
-"""One person's trips, all on one pair or on pairs of several nodes of each stage: for mechanisms that take more than one."""
+"""One person's trips, all on one pair, or on pairs in several nodes of each stage; for mechanisms that take several trips per person."""
 
 
 def read_flow_release(release: FlowRelease) -> Observation:
-    """What a release of trips shows: all pairs of all stages, as measured and as released, which of them exist, and its texts."""
+    """Read everything in a release of trips: the pairs of all stages with their measured and released counts, and the manifest's facts."""
     numbers, log_chance = manifest_numbers(release), 0.0
     for stage, at in enumerate(release.stages):
         numbers["numbers measured in stage", stage] = at.measured

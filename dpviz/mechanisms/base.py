@@ -1,4 +1,4 @@
-"""What a mechanism is: settings declared once, all that the other rooms ask of it, and the registry of its family."""
+"""The base of every mechanism: settings that are declared once, the methods that other rooms call, and the registry of a family."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ class Rule:
         default: its default.
         label: a short title.
         help: one sentence.
-        low: smallest value, None without one.
-        high: largest value, None without one.
-        choices: allowed texts or numbers, empty if any in the range.
-        optional: None is allowed and means "chosen by the mechanism".
-        when: names another setting and the value, or the tuple of values, with which this one matters.
+        low: smallest value, None without a limit.
+        high: largest value, None without a limit.
+        choices: allowed texts or numbers, empty if every value in the range is allowed.
+        optional: whether None is allowed, which means "chosen by the mechanism".
+        when: another setting's name and the value (or tuple of values) of that setting with which this one matters; None if it always
+            matters.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Rule:
     when: tuple[str, Any] | None = None
 
     def matters(self, values: Mapping[str, Any]) -> bool:
-        """Whether this setting makes a difference beside the other settings' values."""
+        """Return whether this setting has an effect, given the values of all settings by name."""
         if self.when is None:
             return True
         name, wanted = self.when
@@ -62,12 +63,12 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """One part of the budget as a person sees and moves it.
+    """One part of the budget, as a user sees and changes it.
 
     Attributes:
-        label: what it buys.
-        share: of the budget, 0 to 1.
-        structure: it decides where partitions lie, rather than counting them.
+        label: what the part is spent on.
+        share: share of the budget, 0 to 1.
+        structure: whether the part decides where partitions lie, rather than counting them.
     """
 
     label: str
@@ -86,7 +87,7 @@ def setting(
     optional: bool = False,
     when: tuple[str, Any] | None = None,
 ) -> Any:
-    """Declare a setting once: its default, title, sentence and range; see `Rule` for what each argument means."""
+    """Declare a setting: its default, title, sentence of help and range; see `Rule` for the meaning of each argument."""
     rule = {"label": label, "help": help, "low": low, "high": high, "choices": choices, "optional": optional, "when": when}
     return field(default=default, metadata={"rule": rule})
 
@@ -95,7 +96,7 @@ def setting(
 class Settings:
     """Frozen settings, each declared once with `setting` and checked on creation.
 
-    What a class declares is added to its docstring as `Args`, with ranges and defaults.
+    The settings of a class are added to its docstring as `Args`, with ranges and defaults.
 
     Raises:
         SettingError: a setting of the wrong type or out of its range.
@@ -122,12 +123,12 @@ class Settings:
 
     @classmethod
     def rules(cls) -> Iterator[Rule]:
-        """The settings, in order of declaration."""
+        """Iterate over the rules of the settings, in order of declaration."""
         return (Rule(name=f.name, default=f.default, **f.metadata["rule"]) for f in fields(cls) if f.default is not MISSING)
 
     @classmethod
     def from_settings(cls, values: Mapping[str, Any]) -> Self:
-        """Build one from values by the names of settings; the others keep their defaults.
+        """Build an instance from values by the names of settings; settings that are not named keep their defaults.
 
         Raises:
             SettingError: an unknown name, or a value of the wrong type or out of its range.
@@ -138,11 +139,11 @@ class Settings:
         return cls(**values)
 
     def chosen(self) -> dict[str, Any]:
-        """Every setting and its value."""
+        """Return every setting's value by name."""
         return {declared.name: getattr(self, declared.name) for declared in fields(self)}
 
     def non_defaults(self) -> dict[str, Any]:
-        """The settings that differ from their defaults."""
+        """Return the values of the settings that differ from their defaults, by name."""
         return {rule.name: getattr(self, rule.name) for rule in self.rules() if getattr(self, rule.name) != rule.default}
 
 
@@ -152,10 +153,10 @@ class LevelError:
 
     Attributes:
         level: 0 for the whole.
-        of: what is counted there, in words.
-        numbers: how many counts there are; None where that depends on the data.
-        stddev: root mean square standard deviation of a count, in units; NaN where none can be stated.
-        interval: half the width of the 95 % interval, in units.
+        of: what is counted on the level, in words.
+        numbers: number of counts on the level; None where that depends on the data.
+        stddev: root mean square standard deviation of a count, in records or trips; NaN where none can be stated.
+        interval: half the width of the 95 % interval, in records or trips.
     """
 
     level: int
@@ -167,11 +168,11 @@ class LevelError:
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
-    """Base of every mechanism: its settings, and all that pages, studies, audits, dry runs and the command line ask of it.
+    """Base of every mechanism: its settings, and the methods that pages, studies, audits, dry runs and the command line call.
 
-    `Data` is what it takes and keeps private, `Frame` the public frame of these data, `Output` what it releases. Each family has a base
-    of its own with these three fixed (`PointMechanism`, `FlowMechanism`); a mechanism is a frozen dataclass on top of that, which
-    declares its settings and implements `release`. The rest has defaults.
+    `Data` is the type of the private input, `Frame` the type of its public frame, `Output` the type of the release. Each family has a
+    base class that fixes these three types (`PointMechanism`, `FlowMechanism`). A mechanism is a frozen dataclass that inherits from its
+    family's base, declares its settings and implements `release`. All other methods have defaults in the family's base.
 
     Class attributes:
         family: the name of its family, such as "points"; set by the family's base.
@@ -179,7 +180,7 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
         title: its name on screen.
         summary: one sentence on what it does.
         private: False for references that must never be published.
-        extra_tab: the title of a tab of its own under the map, which the page draws; "" without one.
+        extra_tab: the title of an additional tab under the map for this mechanism; "" without such a tab.
     """
 
     family: ClassVar[str]
@@ -195,12 +196,12 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
 
         Args:
             data: the private counts.
-            budget: of the kind that the mechanism takes.
-            entropy: where noise comes from.
+            budget: a budget of the kind that the mechanism takes.
+            entropy: the stream from which noise is drawn.
 
         Raises:
-            BudgetError: another kind of budget, or settings that it does not fit.
-            DpvizError: settings that do not fit the data's frame, or other arguments than these.
+            BudgetError: another kind of budget, or a budget that does not fit the settings.
+            DpvizError: settings that do not fit the data's frame, or arguments of the wrong type.
         """
 
     @property
@@ -210,60 +211,64 @@ class Mechanism(Settings, ABC, Generic[Data, Frame, Output]):
 
     @property
     def neighbours(self) -> str:
-        """Which inputs must look alike: "add_remove" (one unit more), or "bounded" (one unit replaced)."""
+        """Relation of the inputs that must look alike: "add_remove" (one unit more), or "bounded" (one unit replaced)."""
         return ADD_REMOVE
 
     @property
     def conversion(self) -> str:
-        """How (epsilon, delta) becomes rho where an account counts in rho: "tight" or "simple"."""
+        """Conversion from (epsilon, delta) to rho, for accounts that are kept in rho: "tight" or "simple"."""
         return "tight"
 
     def check(self, frame: Frame) -> None:
-        """Raise what is wrong with these settings on a frame, as far as public facts show, before anything is spent."""
+        """Raise an error if these settings do not fit a public frame; nothing is spent."""
         self.shares(frame)
 
     @abstractmethod
     def check_data(self, data: Data) -> None:
-        """Raise what public facts about the data rule out (their frame, unit and bound per unit), before anything is spent."""
+        """Raise an error if the data's public facts (frame, unit and bound per unit) rule the mechanism out; nothing is spent."""
 
     def shares(self, frame: Frame) -> list[Share]:  # noqa: ARG002
-        """How the budget is split on a frame; one part unless a mechanism says otherwise."""
+        """List the parts of the budget on a frame; by default there is one part."""
         return [Share(label="counts", share=1.0)]
 
     def with_shares(self, shares: Sequence[float]) -> Self:  # noqa: ARG002
-        """The same mechanism with another split, in the order of `shares`; itself if there is nothing to split."""
+        """Return the same mechanism with another split of the budget; without parts to change, return the mechanism itself.
+
+        Args:
+            shares: the new parts, in the order in which `Mechanism.shares` lists them.
+        """
         return self
 
     @abstractmethod
     def depends_on_data(self, release: Output) -> bool:
-        """Whether other data would have given other partitions, or other numbers to release, as far as a release shows."""
+        """Return whether other data could have led to other partitions or another set of released counts, judged by a release."""
 
     @abstractmethod
     def level_errors(self, release: Output) -> list[LevelError]:
-        """The noise on each level of a release, coarsest first: the expected error where nothing else is known."""
+        """List the noise on the counts of each level of a release, coarsest first."""
 
     @abstractmethod
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
-        """Pairs of made-up neighbouring inputs on which a fault of this mechanism would show, each with the mechanism run on it."""
+        """List pairs of made-up neighbouring inputs on which a fault of this mechanism would show, with runs of the mechanism on both."""
 
 
 AnyMechanism = Mechanism[Any, Any, Any]
-"""A mechanism of whichever family."""
+"""A mechanism of any family."""
 Kind_co = TypeVar("Kind_co", bound=AnyMechanism, covariant=True)
 
 
 class Registry(Mapping[str, type[Kind_co]]):
-    """The mechanisms of a family by key: those of this package, then those that installed packages join by an entry point.
+    """The mechanisms of a family by key: those of this package, then those that installed packages add by entry points.
 
-    Entry points are loaded at the first look, so that a package that joins may import dpviz, and dpviz may be imported by it.
+    Entry points are loaded at the first access, so that a package with entry points can import dpviz without a circular import.
 
     Args:
-        base: what all of them are based on.
-        own: those of this package.
-        group: name of the entry points.
+        base: class that every mechanism of the family inherits from.
+        own: mechanisms of this package.
+        group: name of the group of entry points.
 
     Raises:
-        SettingError: at the first look: an entry point that is no mechanism of the family, or has the key of another one.
+        SettingError: at the first access, if an entry point is no mechanism of the family, or has the key of another mechanism.
     """
 
     def __init__(self, base: type[Kind_co], own: Sequence[type[Kind_co]], group: str) -> None:
@@ -286,7 +291,7 @@ class Registry(Mapping[str, type[Kind_co]]):
         return f"Registry({', '.join(self)})"
 
     def reload(self) -> None:
-        """Look for entry points again at the next look, as after a package was installed."""
+        """Forget the loaded entry points; the next access loads them again, for example after a package was installed."""
         self.__dict__.pop("_all", None)
 
     @cached_property
@@ -304,17 +309,17 @@ class Registry(Mapping[str, type[Kind_co]]):
 
 @dataclass(frozen=True, kw_only=True)
 class Family(Generic[Kind_co]):
-    """Mechanisms that take the same kind of private data. Pages, studies, configurations and the command line look here.
+    """Mechanisms that take the same kind of private data. Pages, studies, configurations and the command line find mechanisms here.
 
     Attributes:
-        name: what the data are called, such as "points".
+        name: the name of this kind of data, such as "points".
         data: the type of the private data.
-        frame: the type of their public frame.
-        base: what every mechanism of the family is based on.
+        frame: the type of the public frame of the data.
+        base: class that every mechanism of the family inherits from.
         own: the private mechanisms of this package.
-        group: name of the entry points by which packages join others.
+        group: name of the group of entry points by which other packages add mechanisms.
         references: mechanisms that are NOT PRIVATE, for teaching.
-        usual: keys of those that are compared unless others are chosen; the first is a page's default.
+        usual: keys of the mechanisms that are compared by default; the first one is a page's default.
     """
 
     name: str
@@ -328,12 +333,12 @@ class Family(Generic[Kind_co]):
 
     @cached_property
     def mechanisms(self) -> Registry[Kind_co]:
-        """The private ones by key, joined ones included."""
+        """Private mechanisms by key, including those of other packages."""
         return Registry(self.base, self.own, self.group)
 
     @property
     def choices(self) -> dict[str, type[Kind_co]]:
-        """All of them by key: private ones, then references."""
+        """All mechanisms by key: private ones first, then references."""
         return {**self.mechanisms, **{reference.key: reference for reference in self.references}}
 
 
@@ -341,7 +346,7 @@ AnyFamily = Family[AnyMechanism]
 
 
 def shares_of(shares: Sequence[float]) -> list[float]:
-    """The same split as parts of 1.
+    """Scale the shares of a split so that they add up to 1.
 
     Raises:
         SettingError: a share below 0 or not finite, or none above 0.
@@ -371,7 +376,7 @@ def _checked(rule: Rule, declared: Field[Any], value: Any) -> Any:
 
 
 def _described(name: str, declared: Field[Any]) -> str:
-    """A setting as a line of a docstring's Args."""
+    """Format a setting as a line of a docstring's Args."""
     rule = Rule(name=name, default=declared.default, **declared.metadata["rule"])
     if rule.choices:
         allowed = f" One of {', '.join(map(repr, rule.choices))}."

@@ -20,14 +20,15 @@ from dpviz.space.workloads import area_share
 
 
 def deepest(rectangles: Integers, weight: Integers | None = None) -> int:
-    """The largest sum of the weights of rectangles that share a point; at least 0.
+    """Find the largest sum of the weights of rectangles that share a point; at least 0.
 
-    A line sweeps over the columns. A binary tree over the rows keeps, for every node, the largest sum of what lies under it and not
-    over all of it, as a list of the columns where that changes; the lists of a level are made from those below, all at once. A
-    rectangle has at most eight entries per level: time grows like n log(n)**2 and memory like n, whatever the coordinates.
+    A line sweeps over the columns. A binary tree divides the rows. For every node of this tree, a list holds the columns at which the
+    node's largest sum changes. The sum of a node counts the rectangles that cover only a part of the node's rows, or all of them but
+    not all rows of the node's parent. The lists of a level are made from the lists of the level below, for all nodes at once. A
+    rectangle has at most eight entries per level, so time grows like n log(n)**2 and memory like n, whatever the coordinates.
 
     Args:
-        rectangles: (n, 4) west, south, east, north, half-open; those without an inside count nowhere.
+        rectangles: (n, 4) west, south, east, north, half-open; rectangles of zero area share no point.
         weight: (n,) whole weights of either sign; 1 each if None.
     """
     solid = (rectangles[:, :2] < rectangles[:, 2:]).all(axis=1)
@@ -48,14 +49,14 @@ def deepest(rectangles: Integers, weight: Integers | None = None) -> int:
 
 
 def _level(below: Integers, whole: Integers) -> Integers:
-    """The lists of one level of nodes.
+    """Make the lists of one level of nodes.
 
     Args:
-        below: (3, k) node, column, largest sum from there on: the lists of the children.
-        whole: (3, l) node, column, by how much the weight of what lies over all of the node changes.
+        below: (3, k) the lists of the children: node, column, and the largest sum from this column on.
+        whole: (3, l) node, column, and by how much the weight of the rectangles over the whole node changes at this column.
 
     Returns:
-        (3, m) node, column, largest sum from there on, in this order.
+        (3, m) node, column, and the largest sum from this column on, sorted by node and column.
     """
     kind = np.concatenate([below[0] % 2, np.full(whole.shape[1], 2)])
     node, column, value = np.concatenate([np.stack([below[0] // 2, *below[1:]]), whole], axis=1)
@@ -72,14 +73,17 @@ def _level(below: Integers, whole: Integers) -> Integers:
 
 
 Sums = Callable[[Integers, Integers], Integers]
-"""Rows and columns of a grid to the sum of the values of all cells south of the one and west of the other; `np.multiply` for cells of 1."""
+"""A function of row and column lines of a grid: the sum of the cells south of the row line and west of the column line.
+
+If every cell has the value 1, this function is `np.multiply`.
+"""
 
 MOST_BOXES = 2**14
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Boxes:
-    """Boxes to tune by. PUBLIC.
+    """Boxes on which candidates for tuning are compared. PUBLIC.
 
     Attributes:
         domain: the public frame.
@@ -94,14 +98,14 @@ class Boxes:
 
     @cached_property
     def corners(self) -> tuple[Lines, Lines, Integers, Integers]:
-        """The different columns and rows of all corners, and which of them each box has: (q, 2) west and east, south and north."""
+        """Distinct columns and rows of all corners, and their indices for each box: (q, 2) west and east, (q, 2) south and north."""
         found = [np.unique(self.lattice[:, [axis, axis + 2]], return_inverse=True) for axis in (0, 1)]
         (columns, i), (rows, j) = found
         return columns.astype(np.int32), rows.astype(np.int32), i.reshape(-1, 2), j.reshape(-1, 2)
 
     @cached_property
     def most_inside(self) -> int:
-        """The largest number of boxes that share a point."""
+        """Largest number of boxes that share a point."""
         return deepest(self.lattice)
 
 
@@ -119,7 +123,7 @@ class BoxQueries:
 
     @cached_property
     def truth(self) -> Integers:
-        """(q,) exact records in each box."""
+        """Exact number of records in each box, (q,)."""
         columns, rows, i, j = self.boxes.corners
         sums = CornerCounts(points=self.points, columns=columns, rows=rows).at(j[:, :, None], i[:, None, :])
         return np.asarray(sums[:, 1, 1] - sums[:, 0, 1] - sums[:, 1, 0] + sums[:, 0, 0])
@@ -127,12 +131,12 @@ class BoxQueries:
 
 @lru_cache(maxsize=16)
 def tuning_boxes(domain: Domain, sizes: tuple[float, ...], per_size: int, seed: int) -> Boxes:
-    """Random boxes with the domain's proportions to tune by; PUBLIC, they come from a seed and never from data.
+    """Make random boxes with the domain's proportions for tuning. PUBLIC: they come from a seed and never from data.
 
     Args:
         domain: the public frame.
         sizes: shares of the domain's width and height, above 0 and at most 1.
-        per_size: how many boxes of each.
+        per_size: number of boxes of each size.
         seed: the same seed gives the same boxes.
 
     Raises:
@@ -149,13 +153,15 @@ def tuning_boxes(domain: Domain, sizes: tuple[float, ...], per_size: int, seed: 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Cover:
-    """How (q,) boxes lie over the cells of a grid: per axis a cut cell, a run of whole ones, a cut cell.
+    """The cells of a grid that each of (q,) boxes covers.
+
+    Along each axis a box covers three parts of the grid: a cell that it may cut, a run of whole cells, and another cell that it may cut.
 
     Attributes:
-        edges: (q, 4) first and last + 1 of the cells that a box touches: west, south, east, north.
-        low: (q, 2, 3) where the three parts begin, along columns and rows.
-        high: (q, 2, 3) where they end; a part may be empty.
-        share: (q, 2, 3) how much of its cells lies in the box, 0 to 1.
+        edges: (q, 4) first column, first row, last column + 1 and last row + 1 of the cells that a box touches.
+        low: (q, 2, 3) cell at which each of the three parts begins, along columns and rows.
+        high: (q, 2, 3) cell before which each part ends; a part may be empty.
+        share: (q, 2, 3) share of the width or height of the part's cells that lies in the box, 0 to 1.
     """
 
     edges: Integers
@@ -165,31 +171,31 @@ class Cover:
 
     @classmethod
     def of(cls, boxes: Integers, columns: Lines, rows: Lines) -> Cover:
-        """Of (q, 4) boxes on lattice lines over the grid between (c + 1,) columns and (r + 1,) rows."""
+        """Compute the cover of (q, 4) boxes on lattice lines over the grid with (c + 1,) column lines and (r + 1,) row lines."""
         parts = [_along(lines.astype(np.int64), boxes[:, axis], boxes[:, axis + 2]) for axis, lines in ((0, columns), (1, rows))]
         low, high, share = (np.stack(each, axis=1) for each in zip(*parts, strict=True))
         edges = np.concatenate([low[:, :, 0], high.max(axis=2)], axis=1)
         return cls(edges=edges, low=low, high=high, share=share)
 
     def weighted(self, sums: Sums, power: int = 1) -> Floats:
-        """(q,) sum over cells of share**power x value.
+        """Compute (q,) the sum over cells of share**power x value.
 
-        All nine terms are products of an exact whole number and of rounded shares, none negative, so that the relative error is
-        below 16 x 2**-53 whatever the values.
+        The sum has nine terms. Each one is a product of an exact whole number and rounded shares, and none is negative. So the relative
+        error of the sum is below 16 x 2**-53, whatever the values.
 
         Args:
-            sums: of the cells' values, whole and at least 0.
-            power: 1 for the answer by share of area, 2 for the squared shares that weigh variances.
+            sums: sums of the cells' values, which are whole numbers of at least 0.
+            power: 1 for answers in proportion to area, 2 for the squared shares that weight variances.
         """
         return np.asarray((self.blocks(sums) * self._shares(power)).sum(axis=(1, 2)))
 
     def cut(self, sums: Sums) -> Floats:
-        """(q,) sum of share**2 x value over the cells that a box does not wholly cover."""
+        """Compute (q,) the sum of share**2 x value over the cells that a box touches but does not wholly cover."""
         share = self._shares(2)
         return np.asarray((self.blocks(sums) * np.where(share < 1, share, 0)).sum(axis=(1, 2)))
 
     def whole(self) -> Integers:
-        """(q, 4) first and last + 1 of the cells wholly inside a box: west, south, east, north; empty where none is."""
+        """Return (q, 4) the cells wholly inside a box: first column, first row, last column + 1, last row + 1; all 0 if there are none."""
         inside = self.share == 1
         low = np.where(inside, self.low, np.iinfo(np.int64).max).min(axis=2)
         high = np.where(inside, self.high, -1).max(axis=2)
@@ -197,23 +203,23 @@ class Cover:
         return np.concatenate([np.where(none, 0, low), np.where(none, 0, high)], axis=1)
 
     def blocks(self, sums: Sums) -> Integers:
-        """(q, 3, 3) exact sums of the cells' values in each part, [rows, columns]."""
+        """Return (q, 3, 3) exact sums of the cells' values in each part, indexed by parts of rows, then parts of columns."""
         (i0, j0), (i1, j1) = ((edge[:, 0, None, :], edge[:, 1, :, None]) for edge in (self.low, self.high))
         return sums(j1, i1) - sums(j0, i1) - sums(j1, i0) + sums(j0, i0)
 
     @cached_property
     def most_cut(self) -> int:
-        """The largest number of boxes that cut one and the same cell: touch it, but do not wholly cover it."""
+        """Largest number of boxes that cut the same cell. A box cuts a cell that it touches but does not wholly cover."""
         return deepest(np.concatenate([self.edges, self.whole()]), np.repeat([1, -1], len(self.edges)))
 
     @cached_property
     def area(self) -> Floats:
-        """(q,) sum of shares: how many cells a box covers."""
+        """Number of cells that a box covers, (q,): the sum of the shares of its cells."""
         return self.weighted(np.multiply)
 
     @cached_property
     def squares(self) -> Floats:
-        """(q,) sum of squared shares: how many times the variance of one cell's noise an answer has."""
+        """Variance of a box's answer in multiples of the variance of one cell's noise, (q,): the sum of squared shares."""
         return self.weighted(np.multiply, 2)
 
     def _shares(self, power: int) -> Floats:
@@ -221,7 +227,7 @@ class Cover:
 
 
 def _along(lines: Integers, low: Integers, high: Integers) -> tuple[Integers, Integers, Floats]:
-    """(q, 3) beginnings, ends and shares of the three parts of (q,) ranges along one axis."""
+    """Return (q, 3) beginnings, ends and shares of the three parts of (q,) ranges along one axis."""
     first, last = np.searchsorted(lines, low, side="right") - 1, np.searchsorted(lines, high, side="left") - 1
     wide = first < last
     left = (np.minimum(high, lines[first + 1]) - low) / (lines[first + 1] - lines[first])
@@ -236,11 +242,11 @@ BOUNDS = ("tight", "paper")
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Expected:
-    """What a candidate is expected to do on q boxes. PRIVATE, but for `moved`.
+    """Expected errors of a candidate on q boxes. PRIVATE, except for `moved`.
 
     Attributes:
-        error: (q,) bounds on the expected absolute error, computed without cancellation (see `clipped_scores`).
-        moved: public bound on how much one added or removed record changes `error`, summed over all boxes.
+        error: (q,) bounds on the expected absolute error in records, computed without cancellation (see `clipped_scores`).
+        moved: public bound on the change of `error` by one added or removed record, summed over all boxes, in records.
     """
 
     error: Floats
@@ -248,30 +254,32 @@ class Expected:
 
 
 def expected_grid(queries: BoxQueries, side: int, budget: PureBudget, *, bound: str = "tight") -> Expected:
-    """Bounds on the expected absolute error of a side x side grid of noisy counts.
+    """Bound the expected absolute errors of a side x side grid of noisy counts.
 
-    "paper" is |sum alpha c - d| + lambda sum alpha, with alpha the share of each cell in the box, c its count, d the true
-    answer and lambda = m / epsilon. It adds up the sizes of all noises as if none cancelled, and so grows with the number of
-    cells in a box where the true error grows with its root. On data of the paper's three sizes, with its candidates and epsilon
-    1, its mean is 4 to 98 times that of "tight", nearly all of it noise, and least for the smallest candidate on all three sets,
-    which "tight" and measured errors say of none: it is TOO LOOSE TO TUNE BY.
-    "tight" is the root of (sum alpha c - d)**2 + v sum alpha**2, with v the variance of the noise: the root mean square error,
-    which the mean error cannot exceed (Jensen's inequality).
+    "paper" is |sum alpha c - d| + lambda sum alpha, where alpha is the share of each cell that lies in the box, c the cell's count, d the
+    true answer and lambda = m / epsilon. This bound adds up the sizes of all noises as if no two of them cancelled. So it grows with the
+    number of cells in a box, while the true error grows with the square root of this number. The "paper" bound is TOO LOOSE TO TUNE BY:
+    on data of the paper's three sizes, with the paper's candidates and epsilon 1, its mean is 4 to 98 times the mean of "tight", and
+    nearly all of it is noise. On all three data sets its mean is smallest for the smallest candidate, while by "tight" and by measured
+    errors the smallest candidate is the best one on none of them.
+    "tight" is the square root of (sum alpha c - d)**2 + v sum alpha**2, where v is the variance of the noise. This is the root mean
+    square error, which the mean absolute error cannot exceed (Jensen's inequality).
 
     Args:
-        queries: the boxes, and the points.
-        side: cells per side, at most the lattice's.
-        budget: for the counts.
+        queries: the boxes and the points.
+        side: cells per side, at most as many as the lattice has.
+        budget: the budget of the counts.
         bound: "tight" or "paper".
 
     Privacy:
         Write b for |sum alpha c - d|. A record in a cell with share alpha of a box changes b by |alpha - 1| if the box holds the
-        record, else by alpha: by at most 1 for a box that cuts the cell, and not at all for one that wholly covers it (alpha =
-        1, and the record is inside) or does not touch it. Noise parts are public constants, and b + n as well as the root of
-        b**2 + n**2 change by no more than b does. So the sum over boxes changes by at most the number of boxes that cut one cell.
+        record, else by alpha. So b changes by at most 1 if the box cuts the cell. It does not change if the box wholly covers the cell
+        (then alpha = 1 and the record is inside) or does not touch it. The noise part n is a public constant, and b + n as well as the
+        square root of b**2 + n**2 change by no more than b does. So the sum over boxes changes by at most the largest number of boxes
+        that cut the same cell.
 
     Source:
-        Fanaeepour, Rubinstein, 2017, Theorem 7.1 (i); "tight" is ours.
+        Fanaeepour, Rubinstein, 2017, Theorem 7.1 (i); "tight" is our own.
     """
     cover = grid_cover(queries.boxes, side)
     noise = noise_part(cover, budget, queries.points.contributions, bound)
@@ -280,31 +288,31 @@ def expected_grid(queries: BoxQueries, side: int, budget: PureBudget, *, bound: 
 
 @lru_cache(maxsize=64)
 def grid_cover(boxes: Boxes, side: int) -> Cover:
-    """How boxes lie over a side x side grid. PUBLIC, so it may be kept."""
+    """Compute how boxes cover a side x side grid. PUBLIC, so the result may be cached."""
     lines = snap_lines(side, boxes.domain.side)
     return Cover.of(boxes.lattice, lines, lines)
 
 
 def grid_bias(queries: BoxQueries, side: int) -> Floats:
-    """(q,) error of a grid without noise, |sum alpha c - d|: that of assuming uniformity inside cells. PRIVATE."""
+    """Compute (q,) absolute errors of a grid without noise, |sum alpha c - d|, from assuming uniformity inside cells. PRIVATE."""
     lines = snap_lines(side, queries.points.domain.side)
     answer = grid_cover(queries.boxes, side).weighted(CornerCounts(points=queries.points, columns=lines, rows=lines).at)
     return np.asarray(np.abs(answer - queries.truth))
 
 
 def combined(bias: Floats, noise: Floats, bound: str) -> Floats:
-    """The error bound from its two parts: their sum ("paper") or the root of the sum of squares ("tight")."""
+    """Combine the two parts of an error bound: by their sum ("paper"), or by the square root of the sum of squares ("tight")."""
     return bias + noise if bound == "paper" else np.sqrt(bias**2 + noise**2)
 
 
 def noise_part(cover: Cover, budget: PureBudget, contributions: int, bound: str) -> Floats:
-    """(q,) what the noise adds: lambda sum alpha ("paper"), or its standard deviation ("tight"). PUBLIC."""
+    """Compute (q,) the noise part of the error bound: lambda sum alpha ("paper"), or the noise's standard deviation ("tight"). PUBLIC."""
     scale = contributions / budget.epsilon
     return float(scale) * cover.area if bound == "paper" else np.sqrt(laplace_variance(scale) * cover.squares)
 
 
 def response_sensitivity(total: float, sanity: float, noise: Floats) -> Floats:
-    """(c,) how much one record changes the mean relative error bound of each candidate, rho = sanity x total.
+    """Bound (c,) the change of each candidate's mean relative error bound by one record, with rho = sanity x total.
 
     Args:
         total: |D|, declared in public, at least 100.
@@ -312,13 +320,14 @@ def response_sensitivity(total: float, sanity: float, noise: Floats) -> Floats:
         noise: (c, q) noise parts, lambda sum alpha in the paper.
 
     Privacy:
-        For rho and |D| fixed in public and b = |sum alpha c - d| cut at |D|. In one box the bound is u / v, u = min(b, |D|) + n,
-        v = max(d, rho). A record changes u by 1 at most. If v does not change, u / v changes by 1 / rho at most, which is no more
-        than the first term if |D| (1 - sanity) >= 1, as it is for all that is allowed above. Else v grows by e <= 1, and u / v
-        changes by u e / (v (v + e)) + 1 / (v + e) at most, which goes one way with e: it is between its values 1 / v <= 1 / rho
-        for e = 0 and u / (v (v + 1)) + 1 / (v + 1) <= (|D| + n) / (rho (rho + 1)) + 1 / (rho + 1) for e = 1. The three terms are
-        no less than either. In the paper rho and |D| are those of the private data, and then so are these sensitivities, which
-        noise must not be scaled by: that is why |D| must be declared.
+        The proof takes rho and |D| as fixed public numbers and b = |sum alpha c - d| as cut at |D|. In one box the bound is u / v with
+        u = min(b, |D|) + n and v = max(d, rho). One record changes u by at most 1. If v does not change, u / v changes by at most
+        1 / rho. This is no more than the first of the three terms if |D| (1 - sanity) >= 1, which holds for all arguments allowed above.
+        Otherwise v grows by e <= 1, and u / v changes by at most u e / (v (v + e)) + 1 / (v + e). This expression is monotone in e, so it
+        lies between its value for e = 0, which is 1 / v <= 1 / rho, and its value for e = 1, which is u / (v (v + 1)) + 1 / (v + 1) <=
+        (|D| + n) / (rho (rho + 1)) + 1 / (rho + 1). The sum of the three terms is no less than either value. In the paper rho and |D|
+        are those of the private data. Then these sensitivities are private too, and noise must not be scaled by private numbers: this
+        is why |D| must be declared.
 
     Source:
         Fanaeepour, Rubinstein, 2017, Corollary 7.9.
@@ -327,7 +336,7 @@ def response_sensitivity(total: float, sanity: float, noise: Floats) -> Floats:
 
 
 def overlap_sensitivity(total: float, sanity: float, noise: Floats) -> float:
-    """The same for all candidates, with the largest noise part of each box; arguments as for `response_sensitivity`.
+    """Bound the same change for all candidates at once, with the largest noise part of each box; arguments as in `response_sensitivity`.
 
     Source:
         Fanaeepour, Rubinstein, 2017, Equation 7.
@@ -336,13 +345,13 @@ def overlap_sensitivity(total: float, sanity: float, noise: Floats) -> float:
 
 
 def largest_grid_sensitivity(total: float, sanity: float, scale: float, sides: Sequence[int]) -> float:
-    """The same for all candidates and any boxes: as if a box covered all cells of the finest grid.
+    """Bound the same change for all candidates and any boxes, as if each box covered all cells of the finest grid.
 
     Args:
         total: |D|.
         sanity: delta.
-        scale: lambda.
-        sides: cells per side.
+        scale: lambda, the scale of the noise on one count.
+        sides: cells per side of each candidate.
 
     Source:
         Fanaeepour, Rubinstein, 2017, Equation 8.

@@ -1,4 +1,4 @@
-"""What every mechanism of points shares: its base, counting with noise, the receipt, and the release of a tree of counts."""
+"""The base of every mechanism of points, counting with noise, the receipt, and the release of a tree of counts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
     """Base of every mechanism of points: it counts records in the cells of a domain's lattice and releases a tree of noisy counts.
 
     Class attributes:
-        audit_inputs: made-up neighbours for audits; another list where faults would not show on the usual one.
+        audit_inputs: made-up neighbours for audits. A mechanism whose faults would not show on the default list has its own list.
 
     A mechanism in full, which counts the quarters of the domain:
 
@@ -57,10 +57,10 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
     audit_inputs: ClassVar[tuple[Added, ...]] = USUAL
 
     def check_data(self, data: PointCounts) -> None:
-        """Raise what public facts about the points rule out; see `check` for their domain.
+        """Raise an error if the input is not PointCounts, or its domain does not fit the settings (see `check`).
 
         Raises:
-            InputError: no PointCounts.
+            InputError: not PointCounts.
             DpvizError: settings that do not fit the domain.
         """
         if not isinstance(data, PointCounts):
@@ -68,11 +68,11 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
         self.check(data.domain)
 
     def depends_on_data(self, release: Release) -> bool:
-        """Whether partitions may lie elsewhere for other data: a part of the budget pays for them, or the spread is approximate."""
+        """Return whether other data could lead to other partitions: some budget pays for partitions, or the spread is approximate."""
         return release.approximate is not None or any(share.structure for share in self.shares(release.domain))
 
     def level_errors(self, release: Release) -> list[LevelError]:
-        """Root mean square deviation of the partitions of each level."""
+        """List the root mean square deviation of the partitions of each level, in records."""
         found = []
         for level in range(release.height + 1):
             nodes = release.nodes(level)
@@ -82,7 +82,7 @@ class PointMechanism(Mechanism[PointCounts, Domain, Release]):
         return found
 
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
-        """The mechanism on each of `audit_inputs`."""
+        """List a pair of neighbours for each of `audit_inputs`, with runs of the mechanism on both."""
         return [point_pair(added, lambda points, entropy: self.release(points, budget, entropy)) for added in self.audit_inputs]
 
 
@@ -91,14 +91,14 @@ class Finish:
     """What is done to noisy counts before they are released, and what the release says about itself.
 
     Attributes:
-        mechanism: the settings that made it.
-        budget: what the mechanism was given.
-        unprotected: what it took as public, beyond the domain and the settings.
-        notes: settings that had to be cut, and why less than the budget was spent.
+        mechanism: the mechanism with its settings.
+        budget: the budget that the mechanism was given.
+        unprotected: facts that the mechanism took as public, beyond the domain and the settings.
+        notes: settings that had to be cut, and reasons why less than the budget was spent.
         approximate: why the stated spread is only approximate; None if it is exact for the partitions as they are.
-        least_squares: make the levels agree; where leaves were not measured it is done in any case.
-        zero: draw small counts of leaves towards 0 before least squares; nothing without it.
-        inside: how answers fill partitions that are cut: "uniform" or "interpolated".
+        least_squares: whether least squares makes the levels agree; if leaves were not measured, least squares is used in any case.
+        zero: whether small counts of leaves are drawn towards 0 before least squares; without effect if least squares is not used.
+        inside: how answers to queries spread a cut partition's count inside it: "uniform" or "interpolated".
     """
 
     mechanism: PointMechanism
@@ -113,13 +113,13 @@ class Finish:
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyCounts:
-    """One run on private points: adds the noise to counts and keeps the receipt of what that cost.
+    """One run on private points: adds noise to counts, and keeps the receipt of what was spent.
 
     Attributes:
         points: the private input; its contribution bound scales every sensitivity.
-        entropy: where noise comes from.
-        steps: the spendings so far.
-        notes: what had to be cut so far, for the receipt.
+        entropy: the stream from which noise is drawn.
+        steps: the steps spent so far, for the receipt.
+        notes: notes so far on what had to be cut, for the receipt.
     """
 
     points: PointCounts
@@ -134,9 +134,9 @@ class NoisyCounts:
             raise SettingError("Noise needs a stream: Entropy.system(), or Entropy.seeded(seed) for simulations.")
 
     def has_room(self, nodes: int) -> bool:
-        """Whether memory has room for a tree of so many nodes; if not, the tree must end where it is, and the receipt says so.
+        """Return whether memory has room for a tree of this many nodes; if not, the tree must not grow, and a note says so.
 
-        Released numbers alone may decide how many nodes there would be: then to end is post-processing.
+        The number of nodes must be a function of released numbers alone. Then ending the tree is post-processing.
         """
         if nodes <= MOST_GROWN:
             return True
@@ -149,11 +149,11 @@ class NoisyCounts:
         """Count disjoint nodes with exact noise.
 
         Args:
-            purpose: for the receipt.
+            purpose: what is counted, for the receipt.
             true: (k,) true counts of nodes, no two of which share a record.
-            epsilon: what one unit loses here.
+            epsilon: epsilon that one unit spends on these counts.
             level: level of the tree, 0 for the whole domain; for the receipt.
-            instead: whether this count replaces later steps, on paths that end here.
+            instead: whether this count replaces later steps, on paths that end at these nodes.
 
         Returns:
             (k,) noisy counts, and the variance of the noise on each.
@@ -177,16 +177,16 @@ class NoisyCounts:
     def count_levels(self, tree: Tree, epsilons: Sequence[Fraction], true: Integers | None = None) -> tuple[Floats, Floats]:
         """Count every node of the levels that have a budget.
 
-        A leaf above the bottom is measured with all that its own level and those below would spend on its records: nothing
-        else is measured on its path any more.
+        A leaf above the bottom is measured with the epsilons of its own level and all levels below, since nothing else is measured on
+        its path.
 
         Args:
-            tree: public structure, or one that was paid for.
-            epsilons: one per depth, root first; 0 measures nothing there.
-            true: (n,) true counts; added up here if None.
+            tree: a public tree, or one that was paid for.
+            epsilons: one per depth, root first; a depth with 0 is not measured.
+            true: (n,) true counts of the nodes; computed from the points if None.
 
         Returns:
-            (n,) noisy counts, NaN where not measured, and (n,) variances, infinite there.
+            (n,) noisy counts, NaN where a node is not measured, and (n,) variances, infinite where a node is not measured.
         """
         if true is None:
             true = tree.sums(self.points.column, self.points.row, self.points.count)
@@ -204,7 +204,14 @@ class NoisyCounts:
         return noisy, variance
 
     def make_release(self, finish: Finish, tree: Tree, noisy: Floats, variance: Floats) -> Release:
-        """The release of noisy counts on a tree, made consistent by least squares or left as they are."""
+        """Make the release of a tree's noisy counts, made consistent by least squares or left as they are.
+
+        Args:
+            finish: post-processing, and what the release says about itself.
+            tree: the tree, public or paid for.
+            noisy: (n,) noisy counts of the nodes, NaN where a node is not measured.
+            variance: (n,) variances of the noise, infinite where a node is not measured.
+        """
         consistent = finish.least_squares or not np.isfinite(variance[tree.leaves]).all()
         if consistent:
             count, spread = least_squares(tree, noisy, variance)
@@ -235,7 +242,7 @@ class NoisyCounts:
         )
 
     def receipt(self, finish: Finish) -> Receipt:
-        """The receipt of all steps so far."""
+        """Make the receipt of all steps so far."""
         return Receipt(
             total=finish.budget,
             steps=tuple(self.steps),
@@ -248,15 +255,15 @@ class NoisyCounts:
 
 
 def finish_settings(mechanism: PointMechanism) -> dict[str, Any]:
-    """How a mechanism's own settings finish its counts, as far as it has such settings: arguments of a `Finish`."""
+    """Return the settings of a mechanism that are also arguments of `Finish`: least_squares, zero and inside, as far as it has them."""
     return {name: value for name, value in mechanism.chosen().items() if name in ("least_squares", "zero", "inside")}
 
 
 def join_reasons(*reasons: str | None) -> str | None:
-    """Reasons why a spread is approximate as one text; None if there is none."""
+    """Join the reasons why a spread is approximate to one text; None if there are no reasons."""
     return "; ".join(filter(None, reasons)) or None
 
 
 def all_on_leaves(tree: Tree, epsilon: Fraction) -> list[Fraction]:
-    """Budgets per depth that spend everything on the leaves of a balanced tree."""
+    """Return the epsilon of each depth if everything is spent on the leaves of a balanced tree."""
     return [Fraction(0)] * tree.height + [epsilon]

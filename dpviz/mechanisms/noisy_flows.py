@@ -1,4 +1,4 @@
-"""What every mechanism of trips shares: its base, measuring with noise, sums over the levels above, and the receipt."""
+"""The base of every mechanism of trips, measuring with noise, sums for the stages above, and the receipt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpviz.space.regions import ROOT, Regions
 
 
 def with_sums_above(tree: PairTree, finest: StageCounts, stage: int) -> list[StageCounts]:
-    """Stages 0 to `stage`: the finest one that is known, and sums of it above."""
+    """List stages 0 to `stage`: the finest stage as it is given, and sums of it for every stage above."""
     stages = [finest]
     for above in range(stage - 1, -1, -1):
         (a, b), finer, below = tree.levels(above), tree.levels(above + 1), stages[0]
@@ -40,12 +40,12 @@ def with_sums_above(tree: PairTree, finest: StageCounts, stage: int) -> list[Sta
 
 
 def measured_stage(origin: Places, destination: Places, noisy: Integers, variance: float, measured: int) -> StageCounts:
-    """A stage that is released as it was measured."""
+    """Make a stage that is released as it was measured."""
     return StageCounts(origin=origin, destination=destination, count=noisy, noisy=noisy, variance=variance, measured=measured)
 
 
 def summed_stage(origin: Places, destination: Places, count: Integers) -> StageCounts:
-    """A stage that was not measured itself; sums of 0 are left out."""
+    """Make a stage that is not measured but summed from a finer one; pairs with a sum of 0 are left out."""
     some = count != 0
     return StageCounts(
         origin=origin[some], destination=destination[some], count=count[some], noisy=count[some], variance=np.inf, measured=0
@@ -60,17 +60,17 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
 
     @property
     def needs_delta(self) -> bool:
-        """Always: discrete Gaussian noise and thresholds fail with probability delta."""
+        """Whether the budget must have a delta: always, for discrete Gaussian noise and for thresholds."""
         return True
 
     def check_data(self, data: Flows) -> None:
-        """Raise whatever public facts about the input rule out, before anything is spent.
+        """Raise an error if public facts about the input rule the mechanism out; nothing is spent.
 
         Raises:
             InputError: not Flows, or m > 1 under "bounded" without the declaration that everybody has exactly m trips.
             DomainError: too many pairs.
             SettingError: settings that do not fit the regions.
-            BudgetError: custom weights that do not.
+            BudgetError: custom weights that do not fit the regions.
         """
         if not isinstance(data, Flows):
             raise InputError("A trip mechanism takes Flows: see Flows.from_table and read_flows.")
@@ -82,17 +82,17 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
         self.check_pairs(data.regions, data.ends)
 
     def check_pairs(self, origins: Regions, destinations: Regions) -> None:
-        """Raise what is wrong with these settings on two hierarchies; the same one twice where there is one geography."""
+        """Raise an error if these settings do not fit the hierarchies of origins and destinations, which may be one and the same."""
         self.check(origins)
         if destinations is not origins:
             self.check(destinations)
 
     def depends_on_data(self, release: FlowRelease) -> bool:
-        """Whether the data decide which pairs are released."""
+        """Return whether the data decide which pairs are released."""
         return not release.every_pair
 
     def level_errors(self, release: FlowRelease) -> list[LevelError]:
-        """The deviation of one pair of each level, where it is the same for all of them."""
+        """List the standard deviation of a pair of each level, in trips; NaN where it differs from pair to pair."""
         found = []
         for level in range(release.depth + 1):
             stddev, of = _stddev(release, level), release.tree.title(2 * level)
@@ -100,7 +100,7 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
         return found
 
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
-        """The mechanism on one trip more or elsewhere, and on one person's several trips where it takes these."""
+        """List pairs of neighbours with runs of the mechanism: one trip added or moved, and several trips of one person if allowed."""
 
         def run(flows: Flows) -> Callable[[Entropy], Observation]:
             return lambda entropy: read_flow_release(self.release(flows, budget, entropy))
@@ -109,7 +109,7 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
         return [Neighbours(words=words, one=run(one), other=run(other)) for words, (one, other) in inputs if self._takes(one)]
 
     def _takes(self, flows: Flows) -> bool:
-        """Whether the mechanism takes trips of which a person has so many."""
+        """Return whether the mechanism accepts the trips, which may have several trips per person."""
         try:
             self.check_data(flows)
         except InputError:
@@ -120,7 +120,10 @@ class FlowMechanism(Mechanism[Flows, Regions, FlowRelease]):
 
 
 def _stddev(release: FlowRelease, level: int) -> float:
-    """Of one number of a level: measured, or for the whole the sum of all that were; NaN where it depends on the pair."""
+    """Return the standard deviation of a level's counts, in trips.
+
+    It is that of the measurement, or for level 0 that of the sum of all measured pairs; NaN where it depends on the pair.
+    """
     variance = release.stages[2 * level].variance
     if np.isfinite(variance):
         return float(np.sqrt(variance))
@@ -131,16 +134,16 @@ def _stddev(release: FlowRelease, level: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyFlows:
-    """One run on private trips: adds the noise to counts and keeps the receipt of what that cost.
+    """One run on private trips: adds noise to counts, and keeps the receipt of what was spent.
 
     Attributes:
         flows: the private input; its contribution bound scales every sensitivity.
-        entropy: where noise comes from.
-        neighbours: "bounded": one unit's m trips are replaced by m others; "add_remove": they are added or removed.
-        steps: the spendings so far.
+        entropy: the stream from which noise is drawn.
+        neighbours: "bounded" if one unit's m trips are replaced by m others, "add_remove" if they are added or removed.
+        steps: the steps spent so far, for the receipt.
 
     Raises:
-        SettingError: no stream of entropy.
+        SettingError: `entropy` is not an `Entropy`.
     """
 
     flows: Flows
@@ -154,16 +157,16 @@ class NoisyFlows:
 
     @property
     def squared_sensitivity(self) -> int:
-        """The largest sum of squared changes of a stage's counts: 2 m**2 (bounded), m**2 (add/remove).
+        """Largest sum of squared changes of a stage's counts: 2 m**2 (bounded), m**2 (add/remove).
 
-        The m trips of one person may all lie in one node. The paper's 2 m and m hold on pairs of leaves only, for m
-        distinct trips: distinct trips share nodes above the leaves.
+        The m trips of one person may all lie in one node. The paper's 2 m and m hold only for pairs of leaves and m distinct trips,
+        since distinct trips may share nodes above the leaves.
         """
         squared = self.flows.contributions**2
         return 2 * squared if self.neighbours == BOUNDED else squared
 
     def measure(self, purpose: str, true: Integers, rho: Fraction, stage: int) -> Integers:
-        """(k,) counts of disjoint nodes of a stage with discrete Gaussian noise."""
+        """Measure (k,) counts of disjoint nodes of a stage with discrete Gaussian noise."""
         self.record(purpose, rho, stage, len(true))
         return discrete_gaussian(true, ZcdpBudget(rho), self.entropy, self.squared_sensitivity)
 
@@ -182,11 +185,11 @@ class NoisyFlows:
         )
 
     def variance(self, rho: Fraction) -> Fraction:
-        """The parameter of the noise that rho buys."""
+        """Return the parameter sigma squared of the discrete Gaussian noise for a budget of rho, in squared trips."""
         return self.squared_sensitivity / (2 * rho)
 
     def receipt(self, total: Budget, *, converted: ZcdpBudget | None, conversion: str | None, exact_total: bool = False) -> Receipt:
-        """The receipt of all steps so far; `exact_total` says that the release publishes the number of trips as it is."""
+        """Make the receipt of all steps so far; `exact_total` says whether the release publishes the exact number of trips."""
         flows, bounded = self.flows, self.neighbours == BOUNDED
         vouched = flows.contributions > 1 and not flows.enforced
         total_kept = f"the number of trips between the regions ({flows.total:,}), published exactly"
@@ -205,5 +208,5 @@ class NoisyFlows:
         )
 
     def make_release(self, tree: PairTree, stages: list[StageCounts], receipt: Receipt, **about: Any) -> FlowRelease:
-        """The release of stages that were made."""
+        """Make the release from all of its stages."""
         return FlowRelease(tree=tree, stages=tuple(stages), receipt=receipt, simulation=self.entropy.simulation, **about)

@@ -32,7 +32,7 @@ COUNTS = ("noisy", "exact")
 class ExactKdtree(PointMechanism):
     """A kd-tree whose splits are the exact medians. NOT PRIVATE: the splits alone reveal where records lie.
 
-    Protects: nothing. Exact counts reveal all; noisy ones spend the whole budget on counts, but the structure is not paid for.
+    Protects: nothing. Exact counts reveal everything. Noisy counts spend the whole budget, and nothing pays for the structure.
 
     Source:
         Cormode et al., ICDE 2012, Section VIII-B: kd-true (noisy counts) and kd-pure (exact counts), "to see the cost of privacy".
@@ -56,7 +56,7 @@ class ExactKdtree(PointMechanism):
     )
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
-        """Split at exact medians; `budget` goes to noisy counts, geometrically over levels. The result refuses to be published."""
+        """Split at exact medians; noisy counts spend `budget`, geometrically over levels. The release must not be published."""
         budget = require_pure(budget, self.title)
         counter = NoisyCounts(points=points, entropy=entropy)
         self.check(points.domain)
@@ -73,11 +73,11 @@ class ExactKdtree(PointMechanism):
         return prune(release, self.prune) if self.prune else release
 
     def check(self, frame: Domain) -> None:
-        """Raise if the tree is too large for memory."""
+        """Raise an error if the tree is too large for memory."""
         refuse_too_large(self._height(frame), 4)
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
-        """Everything goes to counts; nothing pays for the structure."""
+        """List one share, for the counts; nothing pays for the structure."""
         return [Share(label="counts; nothing pays for the splits", share=1.0)]
 
     def _height(self, domain: Domain) -> int:
@@ -92,7 +92,7 @@ def _exactly(_: int, nodes: Halving) -> np.ndarray[tuple[int, ...], np.dtype[np.
 class ExactTunedGrid(GridTuning):
     """A grid whose size is the best one for the data. NOT PRIVATE: nothing pays for the choice.
 
-    Protects: nothing. Exact counts reveal all; noisy ones spend the whole budget on counts, but the choice leaks.
+    Protects: nothing. Exact counts reveal everything. Noisy counts spend the whole budget, and the choice of the size leaks.
 
     Source:
         Fanaeepour, Rubinstein, 2017, Section 8.1: Leaky ("noisy": every size is released with noise, and the one with the least
@@ -116,7 +116,7 @@ class ExactTunedGrid(GridTuning):
     counts: str = setting("noisy", "Counts", choices=COUNTS, help="Noisy is the paper's Leaky, exact its BestNonPriv. Neither is private.")
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
-        """Keep the grid with the least error; `budget` goes to noisy counts. The result refuses to be published."""
+        """Release the grid with the smallest true error; noisy counts spend `budget`. The release must not be published."""
         budget = require_pure(budget, self.title)
         counter = NoisyCounts(points=points, entropy=entropy)
         self.check(points.domain)
@@ -127,7 +127,7 @@ class ExactTunedGrid(GridTuning):
         return best
 
     def _try_size(self, counter: NoisyCounts, queries: BoxQueries, budget: PureBudget, side: int) -> tuple[Release, Floats]:
-        """One size of grid, counted with all of the budget or exactly; its (q,) absolute errors. PRIVATE."""
+        """Count a grid of one size, with all of the budget or exactly; return the release and its (q,) absolute errors. PRIVATE."""
         counter, domain = replace(counter, steps=[], notes=[]), counter.points.domain
         tree = grid(domain, side, side)
         notes = ("NOT PRIVATE: the size of the grid is the best one for the data, which no budget pays for.", *self.cut_notes(domain))
@@ -140,9 +140,9 @@ class ExactTunedGrid(GridTuning):
         return release, np.abs(release.answer(domain.coordinates(queries.boxes.lattice)) - queries.truth)
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
-        """Everything goes to counts; nothing pays for the choice."""
+        """List one share, for the counts; nothing pays for the choice."""
         return [Share(label="counts; nothing pays for the choice", share=1.0)]
 
     def with_shares(self, shares: Sequence[float]) -> ExactTunedGrid:  # noqa: ARG002
-        """Itself: there is nothing to split."""
+        """Return the mechanism itself, since there is nothing to split."""
         return self

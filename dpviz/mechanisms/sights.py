@@ -1,4 +1,4 @@
-"""What an attacker reads in any release beside its counts, for audits: texts, receipt, contents, and how likely its noise is."""
+"""The facts that an attacker reads in any release besides its counts, for audits: texts, receipt, contents, probability of the noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Numbers = dict[Hashable, float]
 
 
 def manifest_numbers(release: Release | FlowRelease) -> Numbers:
-    """What a manifest says beside its tables: each text once, the cost and noise of each step, and its contents."""
+    """Collect the facts of a manifest besides its tables: each text once, the cost and noise of each step, and the contents."""
     receipt = release.receipt
     facts = (receipt.unit, receipt.neighbours, receipt.total, receipt.contributions, receipt.converted)
     texts = (*map(str, facts), *receipt.notes, *receipt.unprotected, *release.steps)
@@ -29,7 +29,7 @@ def manifest_numbers(release: Release | FlowRelease) -> Numbers:
 
 
 def _leaves(facts: object, name: tuple[Hashable, ...]) -> Iterator[tuple[Hashable, float]]:
-    """Each number and each text of a manifest, by the path of keys that leads to it."""
+    """Yield each number and each text of a manifest, with the path of keys that leads to it."""
     if isinstance(facts, dict | list):
         for key, value in facts.items() if isinstance(facts, dict) else enumerate(facts):
             yield from _leaves(value, (*name, key))
@@ -40,9 +40,10 @@ def _leaves(facts: object, name: tuple[Hashable, ...]) -> Iterator[tuple[Hashabl
 
 
 def largest_chance(variance: Floats) -> float:
-    """The largest chance of any whole-number noise of (k,) variances: 1 / sqrt(1 + 2 variance) each.
+    """Bound the probability of the likeliest outcome of k independent whole-number noises with (k,) variances.
 
-    No symmetric log-concave distribution on whole numbers has more at 0.
+    The bound is the product of 1 / sqrt(1 + 2 variance) over finite variances. No symmetric log-concave distribution on whole numbers has
+    a larger probability at 0.
 
     Source:
         Bobkov, Marsiglietti, Melbourne, "Concentration functions and entropy bounds for discrete log-concave distributions", 2022.

@@ -28,11 +28,11 @@ from dpviz.privacy.selection import LAWS, Scores, choice_step, choose, clipped_s
 from dpviz.space.domain import Domain
 
 Level = tuple[int, float, Sums, Sums]
-"""Nodes per side of one depth, the variance of each, and which of them there are and which of these are leaves, as sums of 0 and 1."""
+"""One depth of a tree: nodes per side, variance of a node's count, and sums of two 0/1 grids: the nodes of the tree, and its leaves."""
 
 
 def tree_sides(mechanism: Quadtree, domain: Domain) -> tuple[int, ...]:
-    """Nodes per side of the complete tree, per depth."""
+    """Return the number of nodes per side at each depth of the complete tree, root first."""
     halvings = 1 if mechanism.fan_out == 4 else 2
     return tuple(1 << min(halvings * depth, domain.order) for depth in range(len(mechanism.level_weights(domain)[0])))
 
@@ -42,9 +42,10 @@ class TreeNoise:
     """Variances in a complete quadtree. PUBLIC.
 
     Attributes:
-        sides: nodes per side, per depth.
-        variance: of a node's count, per depth: by least squares from its own and all deeper measurements, or from its own.
-        consistent: whether it is by least squares.
+        sides: number of nodes per side at each depth.
+        variance: variance of a node's count at each depth. With least squares the count follows from the node's own measurement and all
+            measurements below it; else from its own measurement alone.
+        consistent: whether counts are estimated by least squares.
     """
 
     sides: tuple[int, ...]
@@ -53,7 +54,7 @@ class TreeNoise:
 
     @classmethod
     def of(cls, mechanism: Quadtree, domain: Domain, budget: PureBudget, contributions: int) -> TreeNoise:
-        """What a mechanism would have with a budget; nodes without a measurement have the sum of their children's variances."""
+        """Compute the variances that a mechanism has with a budget; an unmeasured node has the sum of its children's variances."""
         weights, _ = mechanism.level_weights(domain)
         own = [laplace_variance(contributions / epsilon) if epsilon else math.inf for epsilon in budget.split(weights)]
         sides, consistent = tree_sides(mechanism, domain), mechanism.least_squares or math.isinf(own[-1])
@@ -65,23 +66,24 @@ class TreeNoise:
 
     @property
     def added(self) -> float:
-        """The most variance that the descendants of one node add, one family per depth."""
+        """Largest variance that the descendants of one node add, if one set of siblings per depth is added."""
         return sum(parts * each for parts, each in zip(_fans(self.sides), self.variance[1:], strict=True))
 
 
 def _fans(sides: tuple[int, ...]) -> Iterable[int]:
-    """Children of a node, per depth."""
+    """Return the number of children of a node at each depth."""
     return ((below // side) ** 2 for side, below in pairwise(sides))
 
 
 @lru_cache(maxsize=64)
 def answer_variance(boxes: Boxes, noise: TreeNoise) -> Floats:
-    """(q,) variance of the noise in the answers of a complete tree. PUBLIC, so it may be kept.
+    """Compute (q,) variances of the noise in the answers of a complete tree. PUBLIC, so the result may be cached.
 
-    With least squares the error of a child is 1/f of its parent's, plus u - (mean of u over its f siblings and itself), with an
-    independent u of variance V_d (see `Spread`). If a is the share of a node's area that lies in a box, which is the mean of its
-    children's, then the error of the answer is the root's times its a, plus the sum of (a - the parent's a) u over all other
-    nodes. Its variance is V_0 S_0 + sum over d > 0 of V_d (S_d - f S_(d - 1)), with S_d the sum of a**2 over the nodes of depth d.
+    With least squares the error of a child is 1/f of its parent's error, plus u - (mean of u over the parent's f children). Each node
+    has an independent u of variance V_d (see `Spread`). Let a be the share of a node's area that lies in a box; a is the mean of the
+    children's a. Then the error of the answer is the root's error times the root's a, plus the sum of (a - the parent's a) u over all
+    other nodes. The variance of the answer is V_0 S_0 + sum over d > 0 of V_d (S_d - f S_(d - 1)), where S_d is the sum of a**2 over
+    the nodes of depth d.
     """
     if not noise.consistent:
         ends = [_none] * (len(noise.sides) - 1) + [np.multiply]
@@ -95,7 +97,11 @@ def answer_variance(boxes: Boxes, noise: TreeNoise) -> Floats:
 
 
 def canonical_variance(boxes: Boxes, levels: Iterable[Level]) -> Floats:
-    """(q,) variance of canonical answers, root first: whole nodes under no whole node, and cut leaves by their squared share."""
+    """Compute (q,) variances of canonical answers.
+
+    The canonical answer to a box adds up the largest nodes that lie wholly inside the box, and the share of each leaf that the box cuts.
+    A whole node adds its variance, a cut leaf its variance times its squared share. `levels` begin with the root.
+    """
     noise, above, size = np.zeros(len(boxes)), np.zeros((len(boxes), 4), np.int64), 1
     for side, variance, kept, leaves in levels:
         cover = grid_cover(boxes, side)
@@ -110,7 +116,7 @@ def _none(row: Integers, column: Integers) -> Integers:
 
 
 def _inside(sums: Sums, rectangles: Integers) -> Integers:
-    """(q,) sums of values in (q, 4) rectangles of whole cells."""
+    """Return (q,) sums of values in (q, 4) rectangles of whole cells."""
     west, south, east, north = rectangles.T
     return np.asarray(sums(north, east) - sums(south, east) - sums(north, west) + sums(south, west))
 
@@ -123,17 +129,17 @@ class Candidate(Protocol):
     """A way to release whose expected error on boxes can be written down."""
 
     def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
-        """Bounds on its absolute error on boxes with `budget`, and how much one record moves them."""
+        """Compute bounds on the candidate's absolute errors on boxes with `budget`, and how much one record changes these bounds."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Choice:
-    """What tuning decided.
+    """The result of tuning.
 
     Attributes:
-        index: of the chosen candidate in the list.
-        remaining: what is left of epsilon.
-        unprotected: what it took as public.
+        index: index of the chosen candidate in the list of candidates.
+        remaining: epsilon that is left for the release.
+        unprotected: facts that tuning took as public, as texts for the receipt.
     """
 
     index: int
@@ -143,7 +149,7 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class Tuning(PointMechanism):
-    """Settings of private tuning, and its first phase; `TunedGrid` and `Tuned` say what is tuned."""
+    """Settings and first phase of private tuning; the subclasses `TunedGrid` and `Tuned` say what is tuned."""
 
     audit_inputs: ClassVar[tuple[Added, ...]] = TUNING
 
@@ -178,15 +184,15 @@ class Tuning(PointMechanism):
     law: str = setting(LAWS[0], "Law of the choice", choices=LAWS, help="Permute-and-flip is never worse; the paper has the other.")
 
     def boxes(self, domain: Domain) -> Boxes:
-        """The public boxes to tune by; raises `SettingError` if there are none or too many."""
+        """Make the public boxes on which candidates are compared; raises `SettingError` if there are none or too many."""
         return tuning_boxes(domain, self.sizes, self.per_size, self.seed)
 
     def tune_by(self, counter: NoisyCounts, budget: PureBudget, purpose: str, candidates: Sequence[Candidate]) -> Choice:
-        """The first phase: buy the total if none is declared, then choose; a single candidate costs nothing.
+        """Run the first phase: measure a noisy total if none is declared, then choose a candidate; a single candidate costs nothing.
 
         Privacy:
-            The total is a count with noise. All else that decides the scores' sensitivities is public: boxes, candidates, budget,
-            and rho, which is made from the noisy or the declared total. See `clipped_scores` for the choice.
+            The total is a count with noise. Everything else that determines the sensitivities of the scores is public: boxes,
+            candidates, budget, and rho, which follows from the noisy or the declared total. See `clipped_scores` for the choice.
         """
         if len(candidates) == 1:
             return Choice(index=0, remaining=budget.epsilon)
@@ -200,18 +206,18 @@ class Tuning(PointMechanism):
         return Choice(index=index, remaining=remaining, unprotected=unprotected)
 
     def scores(self, points: PointCounts, budget: PureBudget, total: int, candidates: Sequence[Candidate]) -> Scores:
-        """How the candidates would do with `budget`. PRIVATE."""
+        """Score the candidates by their clipped relative errors with `budget`. PRIVATE."""
         queries = BoxQueries(points=points, boxes=self.boxes(points.domain))
         found = [candidate.expected(queries, budget) for candidate in candidates]
         errors, moved = np.stack([each.error for each in found]), [each.moved for each in found]
         return clipped_scores(errors, queries.truth, self.rho(total), self.clip, moved, queries.boxes.most_inside)
 
     def rho(self, total: int) -> float:
-        """The sanity bound: delta times the total, which counts as 100 at least."""
+        """Return the sanity bound, in records: delta times the total; a total below 100 is taken as 100."""
         return self.sanity * max(total, SMALLEST_TOTAL)
 
     def _total(self, counter: NoisyCounts, budget: PureBudget) -> tuple[Fraction, Fraction, int]:
-        """Epsilon for the choice, epsilon for the release, and the public number of records."""
+        """Return the epsilon of the choice, the epsilon of the release, and the public number of records: declared, or measured here."""
         parts = budget.split([share.share for share in self._parts()])
         if self.declared_total is not None:
             return parts[0], parts[1], self.declared_total
@@ -231,11 +237,11 @@ class Tuning(PointMechanism):
         super().check(frame)
 
     def shares(self, frame: Domain) -> list[Share]:
-        """The total, where it is bought, against tuning and counts."""
+        """List the shares of the total (if it is measured), of tuning and of counts."""
         return self._parts() if self.alternatives(frame) > 1 else super().shares(frame)
 
     def with_shares(self, shares: Sequence[float]) -> Self:
-        """The first parts become the shares for the total and for tuning, within their ranges."""
+        """Return a copy with the first of `shares` for the total (if it is measured) and for tuning, limited to their ranges."""
         if len(shares) < 2:
             return self
         parts = shares_of(shares)
@@ -243,7 +249,7 @@ class Tuning(PointMechanism):
         return replace(tuned, total_share=min(max(parts[0], 0.001), 0.1)) if len(shares) == 3 else tuned
 
     def alternatives(self, frame: Domain) -> int:
-        """How many candidates are left on a domain."""
+        """Count the different candidates on a domain."""
         raise NotImplementedError
 
 
@@ -252,14 +258,14 @@ class ReleasableCandidate(Candidate, Protocol):
 
     @property
     def mechanism(self) -> PointMechanism:
-        """The settings that release it."""
+        """The mechanism that releases this candidate."""
 
     @property
     def value(self) -> float:
-        """What is tuned."""
+        """Value of the setting that is tuned."""
 
     def nodes(self, domain: Domain) -> int:
-        """How many nodes its release has at most."""
+        """Return the largest number of nodes that the candidate's release can have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,15 +276,15 @@ class GridCandidate:
 
     @property
     def value(self) -> int:
-        """Cells per side."""
+        """Number of cells per side."""
         return self.mechanism.side or 1
 
     def nodes(self, domain: Domain) -> int:  # noqa: ARG002
-        """Its cells, and the groups of 2 x 2 above them."""
+        """Count the grid's cells, and the groups of 2 x 2 on each level above them."""
         return sum((-(-self.value >> level)) ** 2 for level in range(max(1, (self.value - 1).bit_length()) + 1))
 
     def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
-        """See `expected_grid`, "tight"."""
+        """Compute the bounds of `expected_grid` with bound="tight"."""
         return expected_grid(queries, self.value, budget)
 
 
@@ -287,34 +293,34 @@ class TreeCandidate:
     """A quadtree.
 
     Attributes:
-        mechanism: its settings.
+        mechanism: the quadtree with its settings.
     """
 
     mechanism: Quadtree
 
     def nodes(self, domain: Domain) -> int:
-        """As many as the complete tree has."""
+        """Count the nodes of the complete tree."""
         return sum(side**2 for side in tree_sides(self.mechanism, domain))
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeightCandidate(TreeCandidate):
-    """A quadtree of a fixed height, of which nothing is pruned.
+    """A quadtree of a fixed height without pruning.
 
-    Bound: the root of bias**2 + variance, with the bias of its leaves without noise, and the variance that its release would
-    state for its answers, which follows from its settings.
+    Bound: the square root of bias**2 + variance. The bias is the error of the tree's answers without noise. The variance is the one that
+    the release would state for its answers; it follows from the settings.
 
     Privacy:
-        Neither partitions nor variances depend on the records, so that `expected_grid`'s proof holds as it is.
+        Neither partitions nor variances depend on the records, so the proof of `expected_grid` holds without change.
     """
 
     @property
     def value(self) -> int:
-        """The height."""
+        """Height of the tree."""
         return self.mechanism.height
 
     def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
-        """Bounds for every box at once."""
+        """Compute the bounds of all boxes at once."""
         noise = TreeNoise.of(self.mechanism, queries.points.domain, budget, queries.points.contributions)
         error = np.sqrt(grid_bias(queries, noise.sides[-1]) ** 2 + answer_variance(queries.boxes, noise))
         return Expected(error=error, moved=grid_cover(queries.boxes, noise.sides[-1]).most_cut)
@@ -324,28 +330,29 @@ class HeightCandidate(TreeCandidate):
 class PruningCandidate(TreeCandidate):
     """A quadtree of a fixed height, pruned or not.
 
-    Bound: the root of bias**2 + variance. The bias is that of the tree without noise, where nodes with fewer than `prune` true
-    records are leaves. The variance is that of the canonical answer, every node with the variance that it has from its own and
-    all counts below it; least squares does at least as well (Gauss-Markov), and without it a node has its own count alone.
-    That pruning looks at noisy counts is left out.
+    Bound: the square root of bias**2 + variance. The bias is that of the tree without noise, where nodes with fewer than `prune` true
+    records are leaves. The variance is that of the canonical answer (see `canonical_variance`). With least squares each node has the
+    variance of the estimate from its own count and all counts below it; the released answers are at least as accurate (Gauss-Markov).
+    Without least squares each node has the variance of its own count. The bound ignores that the release prunes by noisy counts.
 
     Privacy:
-        Without pruning the tree is public, so variances are, and a record changes the bias by at most 1 in a box that cuts its
-        leaf (see `expected_grid`). With pruning below t (rounded up to T >= 1), one more record can turn one node from a leaf
-        into an inner node, at T - 1 records; only in boxes that cut it does this change anything. The parts of its T records that are
-        counted in a box lie between 0 and T before and after, so that the bias changes by T at most. The variance loses z of
-        this node or gains what new leaves add: below it only a node that holds all T records is split again, so at most the
-        nodes of one family per depth are added: W = max(z, f sum of z over depths), with f parts per step. The root of
-        b**2 + V is the length of (b, root of V), so it changes by at most T + root of W; by 1 if no leaf is split.
+        Without pruning the tree and its variances are public, and a record changes the bias by at most 1 in a box that cuts the
+        record's leaf (see `expected_grid`). With pruning below t (rounded up to T >= 1), one more record can turn one node with T - 1
+        records from a leaf into an inner node. This changes only the answers to boxes that cut the node. The part of the node's T
+        records that is counted in a box lies between 0 and T before and after, so the bias changes by at most T. The variance either
+        loses z, the variance of this node, or gains the variances of the new leaves. Below the node, only a node that holds all T
+        records is split again, so at most one set of siblings per depth is added. Hence the variance changes by at most W = max(z, f
+        sum of z over depths), with f parts per step. The square root of b**2 + V is the length of the vector (b, square root of V), so
+        it changes by at most T + square root of W. If no leaf is split, it changes by at most 1.
     """
 
     @property
     def value(self) -> float:
-        """The threshold."""
+        """Threshold of pruning, in records."""
         return self.mechanism.prune
 
     def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
-        """Bounds for every box at once, level by level."""
+        """Compute the bounds of all boxes at once, level by level."""
         noise = TreeNoise.of(self.mechanism, queries.points.domain, budget, queries.points.contributions)
         counts = _counts(queries, noise.sides)
         levels = _kept(counts, self.mechanism.prune)
@@ -364,14 +371,14 @@ class PruningCandidate(TreeCandidate):
 
 
 def _counts(queries: BoxQueries, sides: tuple[int, ...]) -> list[Integers]:
-    """Per depth, (side, side) true counts of the nodes of a complete tree. PRIVATE."""
+    """Count the records in the nodes of a complete tree: one (side, side) table per depth. PRIVATE."""
     lines = np.arange(0, queries.points.domain.side + 1, queries.points.domain.side // sides[-1], dtype=np.int32)
     sums = CornerCounts(points=queries.points, columns=lines, rows=lines).table
     return [np.diff(np.diff(sums[::step, ::step], axis=0), axis=1) for step in (sides[-1] // side for side in sides)]
 
 
 def _kept(counts: list[Integers], prune: float) -> list[tuple[Mask, Mask]]:
-    """Per depth, (side, side) which nodes a tree pruned at true counts has, and which of these are leaves. PRIVATE."""
+    """Prune a complete tree by true counts: per depth, (side, side) whether a node is kept, and whether a kept node is a leaf. PRIVATE."""
     levels, kept = [], np.ones(counts[0].shape, np.bool_)
     for depth, count in enumerate(counts):
         last = depth == len(counts) - 1
@@ -384,24 +391,24 @@ def _kept(counts: list[Integers], prune: float) -> list[tuple[Mask, Mask]]:
 
 
 def _sums(cells: NDArray[Any]) -> Sums:
-    """Sums of (r, c) whole values."""
+    """Build the function that adds up (r, c) whole values from the south-west corner (see `Sums`)."""
     sums = np.zeros((cells.shape[0] + 1, cells.shape[1] + 1), np.int64)
     np.cumsum(np.cumsum(cells, axis=0, dtype=np.int64), axis=1, out=sums[1:, 1:])
     return lambda row, column: sums[row, column]
 
 
 def quadtree_height(value: float, domain: Domain) -> HeightCandidate:
-    """A quadtree of this height, or the largest that the lattice has room for."""
+    """Make a quadtree of this height, or of the largest height that the lattice allows."""
     return HeightCandidate(mechanism=Quadtree(height=min(int(value), domain.order)))
 
 
 def grid_size(value: float, domain: Domain) -> GridCandidate:
-    """A uniform grid of so many cells per side, or as many as the lattice has."""
+    """Make a uniform grid with `value` cells per side, or with as many as the lattice has."""
     return GridCandidate(mechanism=UniformGrid(side=min(int(value), domain.side)))
 
 
 def pruning_threshold(value: float, domain: Domain) -> PruningCandidate:  # noqa: ARG001
-    """The default quadtree, pruned below this estimate; 0 is off."""
+    """Make the default quadtree, pruned below nodes with an estimate under `value` records; 0 turns pruning off."""
     return PruningCandidate(mechanism=Quadtree(prune=value))
 
 
@@ -410,9 +417,9 @@ class Tunable:
     """One setting that can be tuned.
 
     Attributes:
-        values: to choose from by default.
-        candidate: from a value and a domain.
-        whole: values must be whole numbers.
+        values: the values to choose from by default.
+        candidate: makes a candidate from a value and a domain.
+        whole: whether values must be whole numbers.
     """
 
     values: tuple[float, ...]
@@ -425,4 +432,4 @@ TUNABLE: dict[str, Tunable] = {
     "grid size": Tunable(values=tuple(1 << step for step in range(2, 10)), candidate=grid_size),
     "pruning threshold": Tunable(values=(0, 8, 16, 32, 64), candidate=pruning_threshold, whole=False),
 }
-"""What can be tuned, by name. A new one is one candidate and one line here."""
+"""The settings that can be tuned, by name. A new one needs a class of candidates and a line here."""

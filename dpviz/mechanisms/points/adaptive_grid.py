@@ -40,9 +40,9 @@ class AdaptiveGrid(PointMechanism):
 
     Deviations:
         The paper uses the number of records N as if it were public. Here a share of epsilon buys a noisy one, unless a number is
-        declared, which is then listed as unprotected; epsilon in the formulas is what is left, per record. Edges snap to lattice
-        lines, and no cell is cut finer than the lattice. Noise is exact and discrete. Least squares, in closed form in the paper,
-        is the general one.
+        declared, which is then listed as unprotected. The formulas use the epsilon that is left for the grids, divided by m. Edges snap
+        to lattice lines, and no cell is cut finer than the lattice. Noise is exact and discrete. The paper's closed form of least
+        squares is replaced by the general method.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -88,7 +88,7 @@ class AdaptiveGrid(PointMechanism):
         return counter.make_release(self._plan(budget), tree, noisy, variances)
 
     def _cut(self, counter: NoisyCounts, side: int, epsilon: Fraction, rest: float) -> tuple[Subgrids, Integers, float]:
-        """The second grid, the noisy counts of the first one, and their variance."""
+        """Measure the first grid and cut its cells; return the second grid, the first grid's noisy counts, and their variance."""
         domain, points = counter.points.domain, counter.points
         whole = Subgrids.of(domain, side, np.ones(side * side, np.int64))
         true = np.bincount(whole.part_of(points.column, points.row), points.count, side * side).astype(np.int64)
@@ -100,7 +100,7 @@ class AdaptiveGrid(PointMechanism):
         return Subgrids.of(domain, side, np.clip(parts, 1, most).astype(np.int64)), first, variance
 
     def _epsilons(self, budget: PureBudget) -> list[Fraction]:
-        """Epsilon of the total, of the first grid and of the second one."""
+        """Return the epsilons of the total, of the first grid and of the second grid."""
         alpha = exact(self.alpha, "alpha")
         total = exact(self.total_share, "The share for the total") if self.declared_total is None else Fraction(0)
         return budget.split([total, (1 - total) * alpha, (1 - total) * (1 - alpha)])
@@ -112,7 +112,7 @@ class AdaptiveGrid(PointMechanism):
         return int(total[0])
 
     def _side(self, total: int, epsilon: float, domain: Domain) -> int:
-        """Cells per side of the first grid."""
+        """Compute the number of cells per side of the first grid."""
         side = max(SMALLEST_SIDE, math.ceil(math.sqrt(max(total, 0) * epsilon / self.c) / 4))
         return min(side, domain.side, MOST_PER_SIDE)
 
@@ -122,7 +122,7 @@ class AdaptiveGrid(PointMechanism):
         return Finish(mechanism=self, budget=budget, unprotected=unprotected, approximate=APPROXIMATE, **finish_settings(self))
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
-        """The total, if it is bought, and the two grids."""
+        """List the shares of the total, if it is measured, and of the two grids."""
         total = self.total_share if self.declared_total is None else 0.0
         grids = [
             Share(label="first grid", share=(1 - total) * self.alpha),
@@ -131,7 +131,7 @@ class AdaptiveGrid(PointMechanism):
         return [Share(label="total", share=total, structure=True), *grids] if total else grids
 
     def with_shares(self, shares: Sequence[float]) -> AdaptiveGrid:
-        """Another share for the total, if it is bought, and for the first grid, within their ranges."""
+        """Return a copy with other shares for the total, if it is measured, and for the first grid, limited to their ranges."""
         *total, coarse, fine = shares_of(shares)
         alpha = min(max(coarse / (coarse + fine), 0.01), 0.99) if coarse + fine else self.alpha
         bought = min(max(total[0], 0.001), 0.5) if total else self.total_share

@@ -22,11 +22,11 @@ from dpviz.space.hilbert import Curve, hilbert
 
 @dataclass(frozen=True, kw_only=True)
 class HilbertTree(MedianTree):
-    """A kd-tree in one dimension: along the Hilbert curve, whose pieces are then drawn as boxes.
+    """A kd-tree in one dimension, along the Hilbert curve; each piece of the curve is released as the box around it.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one piece
     per level, so the epsilons of the medians and of the counts add up along its path. A person's m records may lie in m pieces of
-    a level: each costs the level's epsilon / m where it lies, for medians (whose exponent is epsilon / m) and for counts.
+    a level: each record costs the level's epsilon / m on its own path, for medians (whose exponent is epsilon / m) and for counts.
 
     Source:
         Kamel, Faloutsos, "Hilbert R-tree: an improved R-tree using fractals", VLDB 1994; privately Cormode, Procopiuc,
@@ -76,7 +76,7 @@ class HilbertTree(MedianTree):
         return Grown(tree=tree, true=along.records(ends))
 
     def _halved(self, counter: NoisyCounts, along: _Along, pieces: Integers, epsilon: Fraction, level: int) -> Integers:
-        """(p, 2) the halves of pieces of the curve, in order; those of one position stay whole."""
+        """Halve pieces of the curve at private medians; return (p, 2) halves in order. Pieces of one position stay whole."""
         first, last = pieces.T
         wide, line = _has_lines(pieces), last.copy()
         line[wide] = self.median(counter, along.nodes(pieces[wide]), epsilon, level)
@@ -84,15 +84,15 @@ class HilbertTree(MedianTree):
         return halves[halves[:, 0] < halves[:, 1]]
 
     def curve_order(self, domain: Domain) -> int:
-        """The order of the curve on a lattice, which it is no finer than."""
+        """Return the order of the curve, cut to the order of the domain's lattice."""
         return min(self.order, domain.order)
 
     def most_steps(self, domain: Domain) -> int:
-        """The largest height that makes sense on a domain."""
+        """Return the largest height that the curve allows on a domain."""
         return 2 * self.curve_order(domain) // self.cuts
 
     def notes(self, domain: Domain) -> tuple[str, ...]:
-        """What was cut."""
+        """Write the receipt's notes on a height or a curve that was cut."""
         order, notes = self.curve_order(domain), super().notes(domain)
         return notes if order == self.order else (f"The curve has order {order}: the lattice is no finer.", *notes)
 
@@ -115,7 +115,7 @@ class _Along:
         return cls(position=position[sort], count=points.count[sort])
 
     def nodes(self, pieces: Integers) -> NodeValues:
-        """The records in (p, 2) disjoint pieces, in order."""
+        """Return the records in (p, 2) disjoint pieces, in order along the curve."""
         begin, end = np.searchsorted(self.position, pieces.T)
         start = np.concatenate([[0], np.cumsum(end - begin)])
         value, count = self.position, self.count
@@ -125,18 +125,18 @@ class _Along:
         return NodeValues(value=value, count=count, start=start, low=pieces[:, 0], high=pieces[:, 1])
 
     def records(self, pieces: Integers) -> Integers:
-        """(p,) records in (p, 2) pieces."""
+        """Count (p,) records in (p, 2) pieces."""
         below = np.concatenate([[0], np.cumsum(self.count)])
         begin, end = np.searchsorted(self.position, pieces.T)
         return np.asarray(below[end] - below[begin])
 
 
 def _has_lines(pieces: Integers) -> NDArray[np.bool_]:
-    """(p,) whether there is a line to split (p, 2) pieces at."""
+    """Return (p,) whether each of (p, 2) pieces has a line at which it can be split."""
     return np.asarray(pieces[:, 1] - pieces[:, 0] > 1)
 
 
 def _inside(above: Integers, pieces: Integers) -> Integers:
-    """(n,) how many of (p, 2) pieces in order lie in each of (n, 2) disjoint ones that they tile or leave out."""
+    """Count (n,) the sorted (p, 2) pieces that lie in each of (n, 2) larger pieces, which they either tile or leave empty."""
     begin, end = np.searchsorted(pieces[:, 0], above.T)
     return np.asarray(end - begin)

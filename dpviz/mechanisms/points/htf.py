@@ -36,8 +36,8 @@ class SplitCells:
     Attributes:
         column: (k,) lattice columns.
         row: (k,) lattice rows.
-        count: (k,) records in each, whole; floats, since they are only added up, which is exact below 2**53.
-        node: (k,) which node a cell lies in.
+        count: (k,) records in each cell: whole numbers, kept as floats, since they are only added up, which is exact below 2**53.
+        node: (k,) number of the node that a cell lies in.
         rectangles: (n, 4) west, south, east, north of the nodes as lattice lines; public.
     """
 
@@ -52,7 +52,7 @@ class SplitCells:
 
     @classmethod
     def of(cls, points: PointCounts) -> Self:
-        """All cells as one node."""
+        """Make one node of all occupied cells."""
         side = points.domain.side
         return cls(
             column=points.column,
@@ -63,11 +63,11 @@ class SplitCells:
         )
 
     def records(self) -> Integers:
-        """(n,) records in each node."""
+        """Count the records in each node, as (n,) whole numbers."""
         return np.bincount(self.node, self.count, len(self.rectangles)).astype(np.int64)
 
     def keep(self, keep: Mask) -> Self:
-        """Some nodes only, and their cells."""
+        """Keep the nodes that are True in the (n,) mask `keep`, with their cells; the kept nodes are numbered anew."""
         if keep.all():
             return self
         here = np.flatnonzero(keep[self.node])
@@ -81,7 +81,10 @@ class SplitCells:
         )
 
     def cut(self, across: Mask, line: Integers) -> Self:
-        """Cut every node in two: by a line between columns if `across`, else between rows; parts stand together, lower one first."""
+        """Cut every node in two: by a line between columns if `across`, else between rows.
+
+        The two parts of a node are neighbours in the result; the part with the lower coordinates is the first one.
+        """
         parts, first = np.repeat(self.rectangles, 2, axis=0), 2 * np.arange(len(line))
         axis = np.where(across, 0, 1)
         parts[first, axis + 2] = line
@@ -89,7 +92,7 @@ class SplitCells:
         return type(self)(column=self.column, row=self.row, count=self.count, node=self._part(self.along(across), line), rectangles=parts)
 
     def along(self, across: Mask) -> NDArray[np.int32]:
-        """(k,) columns of cells whose node is cut across, rows of the others."""
+        """Return (k,) the column of each cell whose node is cut between columns, and the row of every other cell."""
         if across.all():
             return self.column
         if not across.any():
@@ -97,30 +100,33 @@ class SplitCells:
         return np.where(across[self.node], self.column, self.row)
 
     def _part(self, position: NDArray[np.int32], line: Integers) -> NDArray[np.int32]:
-        """(k,) number of the part that each cell falls into: 2 node, or 2 node + 1 from the line on."""
+        """Return (k,) number of the part that each cell lies in: 2 node below the node's line, 2 node + 1 from the line on."""
         part = 2 * self.node
         part += position >= line.astype(np.int32)[self.node]
         return part
 
     def objective(self, across: Mask, line: Integers) -> Integers:
-        """(n,) 2**16 times the split objective, each part rounded down: 0 if both parts are evenly filled, 2**17 N at most.
+        """Compute (n,) 2**16 times the split objective, each part rounded down: 0 if both parts are evenly filled, 2**17 N at most.
 
-        The objective is o = sum of |c - mu| over the cells of both parts, mu the mean of the part, empty cells included. As
-        deviations cancel, sum |c - mu| = 2 sum of c - mu over the cells above the mean, which are all occupied. With N = q A + r
-        records on A cells these are the cells with c > q, n of them, and their sum is sum (c - q) - n r / A: a fraction, rounded
-        here without floating-point error. What exceeds 2**59 in a part is cut to that.
+        The objective of a node is o = sum of |c - mu| over the cells of both parts, empty cells included; c is the count of a cell and
+        mu is the mean count of its part. Deviations from the mean add up to 0. So sum |c - mu| over a part is twice the sum of c - mu
+        over the cells above the mean, which are all occupied. With N = q A + r records on the A cells of a part, the cells above the
+        mean are those with c > q. If there are n such cells, their c - mu add up to sum (c - q) - n r / A. This fraction is rounded
+        here without floating-point error. The value of a part is at most 2**59: larger values are cut to 2**59.
 
-        One record changes 2**16 o by less than 2**17 and only one part of it, m records by m times that: see `SENSITIVITY`.
+        One record changes 2**16 o by less than 2**17, and it changes only one part. m records change it by m times that at most: see
+        `SENSITIVITY`.
 
         Args:
-            across: (n,) cut by a line between columns, else between rows.
+            across: (n,) whether the line of a node runs between columns; else it runs between rows.
             line: (n,) lattice lines strictly inside the nodes.
 
         Source:
             Shaham et al., "HTF: homogeneous tree framework for differentially-private release of location data", SIGSPATIAL
             2021, Equation (5) and Theorem 1: one more record in a part moves mu by 1 / A and its own c by 1, so the sum of |c -
             mu| changes by at most (A - 1) / A + (1 - 1 / A) = 2 - 2 / A. Rounding down adds less than 1, so the change of the
-            whole number is below 2**17 + 1. (As it is whole, 2**17 would do; the larger number is charged.)
+            whole number is below 2**17 + 1. (The change is a whole number, so a sensitivity of 2**17 would suffice; the larger
+            number is charged.)
         """
         parts, area = 2 * len(line), self._areas(across, line)
         part = self._part(self.along(across), line)
@@ -135,7 +141,7 @@ class SplitCells:
         return below + beyond
 
     def _areas(self, across: Mask, line: Integers) -> Integers:
-        """(2 n,) cells of the parts, two for each node."""
+        """Return (2 n,) number of lattice cells in each part, two parts for each node."""
         west, south, east, north = self.rectangles.T
         low, high = np.where(across, west, south), np.where(across, east, north)
         other = np.where(across, north - south, east - west)
@@ -143,7 +149,7 @@ class SplitCells:
 
 
 def _rounded(excess: Integers, number: Integers, remainder: Integers, area: Integers) -> Integers:
-    """(p,) floor(2**17 (excess - number remainder / area)), at most 2**59; in Python's integers where 64 bits are too few."""
+    """Compute (p,) floor(2**17 (excess - number remainder / area)), at most 2**59, with Python's integers where 64 bits are too few."""
     large = (number.astype(np.float64) * remainder > 2.0**44) | (excess > 2**41)
     product = 2 * UNITS * np.where(large, 0, number * remainder)
     value = 2 * UNITS * np.where(large, 0, excess) + (-product) // area
@@ -161,11 +167,11 @@ class Splitting:
     """The nodes of a level that are about to be split. PRIVATE but for the rectangles.
 
     Attributes:
-        counter: draws noise and keeps the receipt.
-        cells: their occupied cells.
-        across: (n,) split by a line between columns, else between rows; public.
-        epsilon: what one unit may lose by all that is looked at here.
-        level: for the receipt, 0 for the whole domain.
+        counter: draws the noise and keeps the receipt.
+        cells: occupied cells of the nodes.
+        across: (n,) whether a node is split by a line between columns; else by a line between rows; public.
+        epsilon: epsilon of all objectives that are evaluated on this level together.
+        level: level of the nodes in the tree, 0 for the whole domain; for the receipt.
     """
 
     counter: NoisyCounts
@@ -176,18 +182,18 @@ class Splitting:
 
     @property
     def sensitivity(self) -> int:
-        """Of one objective in units of 2**-16."""
+        """Sensitivity of one objective, in units of 2**-16."""
         return SENSITIVITY * self.counter.points.contributions
 
     @property
     def ends(self) -> tuple[Integers, Integers]:
-        """(n,) first and last lattice line of each node along its axis; splits lie strictly between them."""
+        """First and last lattice line of each node along the axis of its split, each (n,); splits lie strictly between them."""
         west, south, east, north = self.cells.rectangles.T
         return np.where(self.across, west, south), np.where(self.across, east, north)
 
     @property
     def middles(self) -> Integers:
-        """(n,) the middle line of each node, whatever the data."""
+        """Middle line of each node, (n,); it does not depend on the data."""
         left, right = self.ends
         return left + (right - left) // 2
 
@@ -208,14 +214,16 @@ class Splitting:
 
 
 def by_rounds(nodes: Splitting, rounds: int) -> Integers:
-    """(n,) lines by Algorithm 1, all nodes in step: 2 rounds + 1 noisy objectives at most, each with its part of epsilon.
+    """Find (n,) lines by Algorithm 1, for all nodes at the same time.
 
-    A node keeps an interval l..r and the best line k in it. Each round tries the middles of l..k and k..r and closes in on the
-    best of the three; the noisy objective of k is kept, not drawn again. Nodes two wide have one line and try nothing.
+    At most 2 * rounds + 1 noisy objectives of a node are drawn, each with an equal part of epsilon. For each node the search keeps an
+    interval l..r and the best line k inside it. Each round tries the middle of l..k and the middle of k..r, and narrows the interval
+    around the best of the three lines. The noisy objective of k is drawn once and kept. A node two cells wide has only one line, so
+    nothing is tried there.
 
     Source:
-        Shaham et al., SIGSPATIAL 2021, Algorithm 1. Its midpoints floor((r - l) / 2) are meant as l + floor((r - l) / 2); an
-        interval's end is never a candidate.
+        Shaham et al., SIGSPATIAL 2021, Algorithm 1. The paper's midpoint floor((r - l) / 2) is read as l + floor((r - l) / 2). The
+        ends of an interval are never candidates.
     """
     nodes.note("discrete Laplace", 2 * rounds + 1)
     budget = PureBudget(nodes.epsilon / (2 * rounds + 1))
@@ -244,16 +252,17 @@ def by_rounds(nodes: Splitting, rounds: int) -> Integers:
 
 
 def candidates(low: Integers, high: Integers, most: int, inner: float) -> tuple[Integers, Mask]:
-    """Evenly spaced lines in the middle of each node, whatever the data.
+    """Place evenly spaced lines in the middle part of each node; they do not depend on the data.
 
     Args:
         low: (n,) first lattice line of each node.
-        high: (n,) last one, at least low + 2.
-        most: lines per node at most.
-        inner: the part of the node that they lie in, above 0, 1 for all of it; the middle line is always in.
+        high: (n,) last lattice line of each node, at least low + 2.
+        most: largest number of lines per node.
+        inner: share of the node's width in which the lines lie, above 0 and at most 1 (the whole node). This part always contains
+            the middle line.
 
     Returns:
-        (n, k) lines strictly inside the nodes, and (n, k) which entries are candidates.
+        (n, k) lines strictly inside the nodes, and (n, k) whether an entry is a candidate.
     """
     width = high - low
     margin = np.minimum(np.floor(width * (1 - inner) / 2).astype(np.int64), (width - 2) // 2)
@@ -265,10 +274,10 @@ def candidates(low: Integers, high: Integers, most: int, inner: float) -> tuple[
 
 
 def by_permute_and_flip(nodes: Splitting, most: int, inner: float) -> Integers:
-    """(n,) lines by permute-and-flip over at most `most` `candidates`: one choice with all of epsilon.
+    """Choose (n,) lines by permute-and-flip among at most `most` `candidates` per node; one choice spends all of epsilon.
 
     Source:
-        Own. The line with the least `SplitCells.objective` is the likeliest.
+        Own. The line with the smallest `SplitCells.objective` has the largest probability.
     """
     nodes.note("permute-and-flip", 1)
     lines, valid = candidates(*nodes.ends, most, inner)
@@ -290,12 +299,12 @@ APPROXIMATE = "released counts decide which partitions are split and are used ag
 
 @dataclass(frozen=True, kw_only=True)
 class Spending:
-    """What a path from the root to a leaf spends where.
+    """The epsilons that a path from the root to a leaf spends on each level.
 
     Attributes:
         splits: epsilon of the splits of one level.
         counts: epsilon of the counts of each depth, root first.
-        reused: whether early leaves are counted with what their missing splits would have cost, too.
+        reused: whether the count of an early leaf also spends the epsilon of the splits that are not made below it.
     """
 
     splits: Fraction
@@ -304,11 +313,11 @@ class Spending:
 
     @property
     def height(self) -> int:
-        """Levels of splits."""
+        """Number of levels of splits."""
         return len(self.counts) - 1
 
     def remaining(self, depth: int) -> Fraction:
-        """What a path that ends at `depth` has left for that node's counts."""
+        """Return the epsilon that a path ending at `depth` has left for the counts of its last node."""
         return sum(self.counts[depth:], Fraction(0)) + self.reused * self.splits * (self.height - depth)
 
 
@@ -319,8 +328,8 @@ class Level:
     Attributes:
         rectangles: (n, 4) west, south, east, north as lattice lines.
         split: (n,) whether a node has two children.
-        value: (n,) noisy counts, NaN where not kept.
-        variance: (n,) of the noise, infinite there.
+        value: (n,) noisy counts; NaN where a count is not kept.
+        variance: (n,) variances of the noise; infinite where a count is not kept.
     """
 
     rectangles: Integers
@@ -337,12 +346,14 @@ class Htf(PointMechanism):
     may lie on m paths: each costs epsilon / m on its own, for scores and counts have m times the sensitivity of one record.
 
     Privacy:
-        A noisy total finds the height. Given what was released before, the nodes with a given record form one path; a node there is
-        counted with its depth's epsilon, and then either split with that of a level of splits, or counted again with exactly what its
-        path has left. So every path spends epsilon at most, and less only where a node is two cells wide, so that its split is forced and
-        costs nothing, or where it ends early and `reuse_splits` is off. Whether a node is split is a function of released counts.
-        Partition and counts are drawn in one pass from the top, and the budget is charged as if all splits below early leaves had been
-        made. m records shift what they meet by m_i times what one does, m_1 + m_2 + ... = m, and all noise has m times the scale.
+        A noisy total determines the height. Given what was released before, the nodes that contain a given record form one path. Each
+        node on the path is counted with the epsilon of its depth. Then the node is either split, which costs the epsilon of one level of
+        splits, or counted again with exactly the epsilon that its path has left. So every path spends at most epsilon. A path spends less
+        in two cases only: where a node is two cells wide, its split is forced and costs nothing; and where the path ends early with
+        `reuse_splits` off, the epsilon of the missing splits stays unspent. Whether a node is split is a function of released counts.
+        Partitions and counts are drawn in one pass from the top, and the budget is charged as if all splits below early leaves had been
+        made. If m_i of a person's m records lie in the i-th node of a level, they shift its count and scores by at most m_i times what
+        one record does. The m_i add up to m, and all noise has m times the scale that it has for one record.
 
     Source:
         Shaham, Ghinita, Ahuja, Krumm, Shahabi, "HTF: homogeneous tree framework for differentially-private release of location
@@ -351,18 +362,19 @@ class Htf(PointMechanism):
         "uniform".
 
     Deviations:
-        In every form: noise is exact and discrete, on objectives rounded down to multiples of 2**-16. Midpoints are l + floor((r - l)
-        / 2), splits lie strictly inside, and a node one cell wide is split along its other axis. Odd levels, counted from the
-        bottom, are split between columns, as the text has it; the paper's pseudocode can be read either way. The height is at
-        least 1 and, as found from the total, at most twice the lattice's order. Nodes that are leaves before anything is drawn
-        (at the bottom, or with few cells) are counted once with all that their path has left; at the bottom the paper would divide by
-        zero. Splits that cost `split_epsilon` each cost a quarter of epsilon in all at most, the height a tenth at most.
-        Own, each a setting: permute-and-flip over lines in the middle of the node, or no search at all; a share of epsilon for
-        splits; levels beyond the estimated height, since uneven splits need more of them; flatter budgets; stopping at a multiple of
-        the noise; early leaves counted with what their missing splits would have cost, too, which Algorithm 3 leaves unspent
-        (reuse_splits); the path's counts combined with the fresh one; least squares; small leaves drawn towards 0; interpolation inside
-        leaves. Lines are few and near the middle because the objective, left free, mostly trims thin margins off, which wears out
-        the height.
+        With all settings: noise is exact and discrete, on objectives rounded down to multiples of 2**-16. Midpoints are l + floor((r - l)
+        / 2), splits lie strictly inside a node, and a node one cell wide is split along its other axis. Odd levels, counted from the
+        bottom, are split between columns, as the paper's text says; its pseudocode can be read either way. The height is at least 1. A
+        height that follows from the noisy total is at most twice the lattice's order, plus the extra levels. A node that is known to be a
+        leaf before its count is drawn (at the bottom, or with few cells) is counted once, with all the epsilon that its path has left; at
+        the bottom the paper's formula would divide by zero. With `split_epsilon`, all splits of a path together cost at most a quarter of
+        epsilon. The height costs at most a tenth.
+        Additions of this package, each a setting: permute-and-flip over lines in the middle part of the node, or no search at all; a
+        share of epsilon for splits; levels beyond the estimated height, since uneven splits need more levels; budgets that grow more
+        slowly with depth; a stopping threshold that is a multiple of the noise; early leaves that also spend the epsilon of the splits
+        below them, which Algorithm 3 leaves unspent (reuse_splits); a leaf's first count combined with its second one; least squares;
+        small leaves drawn towards 0; interpolation inside leaves. The lines tried are few and near the middle, because a free search
+        mostly cuts off thin margins, which uses up the height.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -441,7 +453,7 @@ class Htf(PointMechanism):
         return counter.make_release(finish, tree, value, variance)
 
     def spending(self, counter: NoisyCounts, epsilon: Fraction) -> Spending:
-        """Find the height and cut the budget; parts add up to epsilon exactly."""
+        """Determine the height and divide the budget; the parts add up to epsilon exactly."""
         paid, height = Fraction(0), self.height
         if height is None:
             share = max(SMALLEST_HEIGHT_EPSILON, epsilon * exact(self.height_share, "The share for the height"))
@@ -457,13 +469,13 @@ class Htf(PointMechanism):
         return Spending(splits=splits, counts=PureBudget(epsilon - paid - height * splits).split(weights), reused=self.reuse_splits)
 
     def _found_height(self, counter: NoisyCounts, paid: Fraction, epsilon: Fraction) -> int:
-        """floor(log2(N epsilon / 10)) for a noisy total N, from 1 to twice the order, and the extra levels."""
+        """Return floor(log2(N epsilon / 10)) for a noisy total N, limited to 1 up to twice the lattice's order, plus the extra levels."""
         (total,), _ = counter.count("total, for the height", np.array([counter.points.count.sum()]), paid)
         leaves = int(max(int(total), 1) * epsilon / RECORDS_PER_LEAF)
         return min(max(leaves.bit_length() - 1, 1), 2 * counter.points.domain.order) + self.extra
 
     def _levels(self, counter: NoisyCounts, spending: Spending) -> list[Level]:
-        """Count, stop and split, all nodes of a depth at once; steps go to the receipt for all depths, reached or not."""
+        """Count and split the nodes, one depth after the other; the receipt gets steps for all depths, also those that no node reaches."""
         levels, cells, nodes = [], SplitCells.of(counter.points), 0
         for depth in range(spending.height + 1):
             width, height = (cells.rectangles[:, 2:] - cells.rectangles[:, :2]).T
@@ -487,7 +499,11 @@ class Htf(PointMechanism):
         )
 
     def _counted(self, counter: NoisyCounts, spending: Spending, depth: int, cells: SplitCells, may: Mask) -> Level:
-        """Counts of one depth: leaves once with all that is left, the others with their own share, and again where they end."""
+        """Count the nodes of one depth.
+
+        A node that cannot be split is counted once with all the epsilon that its path has left. Every other node is counted with the
+        epsilon of its depth; where that count ends the path, the node is counted again with what is left.
+        """
         true, own, last = cells.records(), spending.counts[depth], depth == spending.height
         value, variance = np.full(len(true), np.nan), np.full(len(true), np.inf)
         value[~may], variance[~may] = counter.count(
@@ -509,7 +525,7 @@ class Htf(PointMechanism):
         return Level(rectangles=cells.rectangles, split=split, value=value, variance=variance)
 
     def _threshold(self, rate: Fraction) -> float:
-        """The noisy count up to which a node ends."""
+        """Return the largest noisy count at which a node still becomes a leaf; `rate` is the epsilon of its count per record."""
         return float(self.stop_count) if self.stop == "count" else self.stop_noise / float(rate)
 
     def _notes(self, spending: Spending, depth: int) -> tuple[str, ...]:
@@ -524,7 +540,7 @@ class Htf(PointMechanism):
         return tuple(notes)
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
-        """The height and the splits against the counts; a fixed epsilon for splits is no share and stays with the counts."""
+        """List the shares for the height, the splits and the counts; a fixed epsilon for splits is no share and is part of the counts."""
         height = [] if self.height else [Share(label="height", share=self.height_share, structure=True)]
         paid = sum(share.share for share in height)
         if self.search == MIDDLE:
@@ -535,7 +551,7 @@ class Htf(PointMechanism):
         return [*height, splits, Share(label="counts", share=1 - paid - self.split_share)]
 
     def with_shares(self, shares: Sequence[float]) -> Htf:
-        """Other shares for the height and the splits, within their ranges."""
+        """Return a copy with other shares for the height and the splits, limited to their ranges."""
         parts = shares_of(shares)
         chosen: dict[str, Any] = {}
         if not self.height:

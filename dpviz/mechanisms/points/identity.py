@@ -23,14 +23,14 @@ class Identity(PointMechanism):
     """Noise on every cell of a 2**order x 2**order grid: the simplest private histogram, unbiased everywhere.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
-    may lie in m cells: they change the counts by m in all, however they are spread, which is the sensitivity.
+    may lie in m cells. They change the counts by m in total, however they are spread, and m is the sensitivity.
 
     Source:
         Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity", TCC 2006; "Singular" in Shaham et al., HTF, 2021.
 
     Deviations:
-        With `threshold`, cells whose noisy count is below m ln(cells) / epsilon become 0: plain post-processing, biased, and
-        on sparse data by relative error better than most published methods. m is the contribution bound.
+        With `threshold`, cells whose noisy count is below m ln(cells) / epsilon become 0, where m is the contribution bound. This is
+        post-processing. It adds bias, but on sparse data its relative error is smaller than that of most published methods.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -46,7 +46,7 @@ class Identity(PointMechanism):
     threshold: bool = setting(False, "Zero small cells", help="Cells below ln(cells)/ε become 0. Biased, but often better on sparse data.")
 
     def check(self, frame: Domain) -> None:
-        """Raise if the grid is too large for memory."""
+        """Raise an error if the grid is too large for memory."""
         quadtree(frame, min(self.order, frame.order))
 
     def release(self, points: PointCounts, budget: Budget, entropy: Entropy) -> Release:
@@ -62,7 +62,7 @@ class Identity(PointMechanism):
 
 
 def zeroed(release: Release, threshold: float) -> Release:
-    """The release with leaves below `threshold` set to 0 and every other node the sum of its children."""
+    """Set leaves with a count below `threshold` to 0, and every other node to the sum of its children."""
     tree, count = release.tree, release.count.copy()
     leaves = tree.at_depth(tree.height)
     count[leaves] = np.where(count[leaves] < threshold, 0.0, count[leaves])

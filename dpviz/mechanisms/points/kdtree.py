@@ -30,11 +30,11 @@ from dpviz.space.interpolate import INSIDE
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CellGrid:
-    """Noisy counts of the cells of a fixed grid. PUBLIC: they were paid for.
+    """Noisy counts of the cells of a fixed grid. PUBLIC: the counts were paid for.
 
     Attributes:
-        sums: (c + 1, c + 1) noisy number of records south-west of each crossing, [row, column].
-        width: lattice cells per grid cell.
+        sums: (c + 1, c + 1) noisy number of records south-west of each crossing of grid lines, [row, column].
+        width: width of a grid cell, in lattice cells.
     """
 
     sums: Integers
@@ -42,14 +42,14 @@ class CellGrid:
 
     @classmethod
     def of(cls, noisy: Integers, width: int) -> CellGrid:
-        """From (c, c) noisy counts, [row, column], row 0 in the south."""
+        """Make the grid from (c, c) noisy counts, [row, column], row 0 in the south."""
         side = len(noisy)
         sums = np.zeros((side + 1, side + 1), np.int64)
         np.cumsum(np.cumsum(noisy, axis=0), axis=1, out=sums[1:, 1:])
         return cls(sums=sums, width=width)
 
     def medians(self, rectangles: Integers, across: Mask) -> Integers:
-        """(n,) split lines of (n, 4) rectangles; columns where `across`, else rows. The middle where no grid line is inside."""
+        """Find (n,) median lines of (n, 4) rectangles: columns where `across`, else rows; the middle if no grid line is inside."""
         low, high = (np.where(across, rectangles[:, side], rectangles[:, side + 1]) for side in (0, 2))
         first, last = low // self.width, -(-high // self.width)
         sizes = last - first - 1
@@ -61,7 +61,7 @@ class CellGrid:
         return cell_medians((low, high), start, line * self.width, below.astype(np.float64), total.astype(np.float64))
 
     def _below(self, rectangles: Integers, across: Mask, line: Integers) -> Integers:
-        """(k,) noisy records in the grid cells that a rectangle touches along the other axis, below a line of the grid."""
+        """Count (k,) noisy records below a grid line, in the grid cells that each rectangle touches along the other axis."""
         near = np.where(across, rectangles[:, 1], rectangles[:, 0]) // self.width
         far = -(-np.where(across, rectangles[:, 3], rectangles[:, 2]) // self.width)
         low = self.sums[np.where(across, near, line), np.where(across, line, near)]
@@ -81,8 +81,8 @@ class Kdtree(MedianTree):
     Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one node
     per level, so what splits and counts spend adds up along its path. Splits may fall on any lattice line, and empty nodes
     are split too. The "smooth-sensitivity" variant is (epsilon, delta)-DP, all others are pure.
-    A person's m records may lie in m nodes of a level. Pure steps cost epsilon / m per record, wherever it lies. Smooth medians
-    have an epsilon and a delta for one record, from which `smooth_medians` proves those of m records in one node or in many.
+    A person's m records may lie in m nodes of a level. Pure steps cost epsilon / m per record, wherever the record lies. Smooth medians
+    have an epsilon and a delta for one record; `smooth_medians` derives those of m records, in one node or in many, with a proof.
 
     Source:
         Cormode, Procopiuc, Srivastava, Shen, Yu, "Differentially private spatial decompositions", ICDE 2012, Sections VI and
@@ -90,12 +90,13 @@ class Kdtree(MedianTree):
         2010); flattening (fan-out 4) is Section VI-B. Its kd-true and kd-pure are not private: see `ExactKdtree`.
 
     Deviations:
-        The exponential mechanism measures ranks against n/2 itself and so may use all of epsilon, not half ("sharp"). Laws are
-        exact. Noisy means and smooth medians that fall outside their node give way to its middle unless outside="nearest", our
-        reading of the paper's kd-noisymean (it does not say what becomes of them), which wastes a level each time. A node one cell wide is
-        halved along its other axis; a single cell is a leaf and is measured with all that the levels below would have spent on
-        it. Sampling uses the tight amplification bound, not Theorem 7's. The cell variant counts on all levels and makes them
-        agree, as the paper's experiments do for all trees; split="leaf" is the original.
+        The exponential mechanism measures ranks against n/2 itself and so may use all of epsilon, not half ("sharp"). Distributions of
+        noise and choices are exact. A noisy mean or smooth median outside its node is replaced by the node's middle, or with
+        outside="nearest" by the nearest line, which wastes a level each time. outside="nearest" is our reading of the paper's
+        kd-noisymean, since the paper does not say what happens in this case. A node one cell wide is halved along its other axis. A
+        single cell is a leaf, and its count also spends what the levels below would have spent. Sampling uses the tight amplification
+        bound, not that of Theorem 7. The cell variant counts on all levels and makes them agree, as the paper's experiments do for all
+        trees; split="leaf" is the original method.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -135,32 +136,32 @@ class Kdtree(MedianTree):
 
     @classmethod
     def rules(cls) -> Iterator[Rule]:
-        """The variant and its own settings first: it is what a person chooses, and says which others matter."""
+        """Iterate over the rules, with the variant and its own settings first, since the variant decides which other settings matter."""
         rules = (replace(rule, when=("variant", MATTERS[rule.name])) if rule.name in MATTERS else rule for rule in super().rules())
         return iter(sorted(rules, key=lambda rule: rule.name not in ("variant", "switch", "cell_order", "outside")))
 
     @property
     def needs_delta(self) -> bool:
-        """Only smooth sensitivity does."""
+        """Whether the budget must have a delta: only with smooth sensitivity."""
         return self.variant == "smooth-sensitivity"
 
     def accepted(self, budget: object) -> PureBudget | ApproxBudget:
-        """The budget itself if it is of the kind that the variant takes."""
+        """Return the budget unchanged; raises `BudgetError` if the variant takes another kind."""
         return require_approx(budget, f"{self.title}, {self.variant},") if self.needs_delta else require_pure(budget, self.title)
 
     def binary_levels(self, height: int, wanted: int) -> int:
-        """The hybrid's levels end at its switch; the cell variant pays for one grid."""
+        """Count the binary levels that split at private medians: down to the switch level for "hybrid", 1 for "cell", which pays once."""
         if self.variant == "cell":
             return 1
         steps = height if self.variant != "hybrid" else min(height, self.switch or max(1, wanted // 2))
         return steps * self.cuts
 
     def grow(self, counter: NoisyCounts, spending: Spending) -> Grown:
-        """Halve at private medians from the top; evenly below the levels that have a budget."""
+        """Halve nodes at private medians from the top, and in the middle below the levels that have a budget."""
         return grow(counter.points, spending.height, self.cuts, self.splitter(counter, spending))
 
     def splitter(self, counter: NoisyCounts, spending: Spending) -> Splitter:
-        """Where the nodes of a binary level are halved, paid for with that level's part."""
+        """Return the function that chooses the lines of a binary level and pays for them with the level's part of the budget."""
         return self._cells(counter, spending) if self.variant == "cell" else self._medians(counter, spending)
 
     def _medians(self, counter: NoisyCounts, spending: Spending) -> Splitter:
@@ -178,7 +179,7 @@ class Kdtree(MedianTree):
         return lines
 
     def _means(self, counter: NoisyCounts, nodes: Halving, epsilon: Fraction, level: int) -> Integers:
-        """Lines at noisy means: half of epsilon on sums in units of the node's width, half on numbers of records."""
+        """Choose lines at noisy means: half of epsilon is spent on sums, in units of the node's width, half on numbers of records."""
         bound, values = Fraction(counter.points.contributions), nodes.values()
         for purpose, noise in (("sums of places, in node widths", "rounded Laplace"), ("numbers for means", "discrete Laplace")):
             counter.steps.append(
@@ -219,7 +220,7 @@ class Kdtree(MedianTree):
         return lambda _, nodes: grid.medians(nodes.rectangles, nodes.across)
 
     def notes(self, domain: Domain) -> tuple[str, ...]:
-        """What was cut, and settings that do not matter."""
+        """Write the receipt's notes on settings that were cut and settings without effect."""
         notes = list(super().notes(domain))
         if self.variant == "hybrid" and (self.switch or 0) >= self.wanted_height(domain):
             notes.append("Nothing is halved evenly: the switch level is not above the lowest one.")
@@ -230,18 +231,21 @@ class Kdtree(MedianTree):
         return tuple(notes)
 
     def shares(self, frame: Domain) -> list[Share]:
-        """The medians, or the grid they are read from, then one part per zoom level."""
+        """List the share of the medians (or of the noisy grid that gives the medians), then one share per zoom level."""
         first, *counts = super().shares(frame)
         return [Share(label="grid of cells", share=first.share, structure=True) if self.variant == "cell" else first, *counts]
 
     def audit_pairs(self, budget: Budget) -> list[Neighbours]:
-        """The usual ones, and the medians of one level alone, where a person's records lie in many nodes."""
+        """List the pairs of the base, and a pair for the medians of one level alone, where a person's records lie in many nodes."""
         pairs = super().audit_pairs(budget)
         return pairs if self.variant == "cell" else [*pairs, _one_level_pair(self, budget)]
 
 
 def _one_level_pair(mechanism: Kdtree, budget: Budget) -> Neighbours:
-    """The medians of one level of 16 nodes, with all of the budget: levels above are halved in the middle, nothing is counted."""
+    """Make the pair for the medians of one level of 16 nodes.
+
+    These medians spend the whole budget. The levels above are halved in the middle, and nothing is counted.
+    """
     above = 4
     nothing = [Fraction(0)] * above
     deltas = [*nothing, budget.delta] if isinstance(budget, ApproxBudget) else []

@@ -34,12 +34,12 @@ SMALLEST_SHARE, LARGEST_SHARE = 0.01, 0.99
 
 @dataclass(frozen=True, kw_only=True)
 class Spending:
-    """What a tree spends where.
+    """The parts of the budget that a tree spends on its splits and on its counts.
 
     Attributes:
-        medians: epsilon of each binary level of private splits, from the top; of the grid of noisy cells if it is one number.
-        counts: epsilon of each depth, root first.
-        deltas: delta of each binary level of private splits, empty if they are pure.
+        medians: epsilon of each binary level of private splits, from the top; the "cell" variant has one number, for its noisy grid.
+        counts: epsilon of the counts of each depth, root first.
+        deltas: delta of each binary level of private splits; empty for a pure budget.
     """
 
     medians: list[Fraction]
@@ -48,13 +48,13 @@ class Spending:
 
     @property
     def height(self) -> int:
-        """Steps below the root."""
+        """Number of steps below the root."""
         return len(self.counts) - 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Grown:
-    """A tree whose splits are paid for, and (n,) the true counts of its nodes, which are PRIVATE."""
+    """A tree whose splits are paid for, and (n,) true counts of its nodes, which are PRIVATE."""
 
     tree: Tree
     true: NDArray[np.int64]
@@ -98,28 +98,33 @@ class MedianTree(PointMechanism):
         return prune(release, self.prune) if self.prune else release
 
     def accepted(self, budget: object) -> PureBudget | ApproxBudget:
-        """The budget itself if it is of the right kind."""
+        """Return the budget unchanged; raises `BudgetError` if it is of the wrong kind."""
         return require_pure(budget, self.title)
 
     def grow(self, counter: NoisyCounts, spending: Spending) -> Grown:
-        """Split the domain, paying for every private split on the way."""
+        """Split the domain, and write every private split to the receipt."""
         raise NotImplementedError
 
     def binary_levels(self, height: int, wanted: int) -> int:  # noqa: ARG002
-        """How many binary levels, from the top, split at private medians, for a height as built and as set."""
+        """Count the binary levels that split at private medians, from the top.
+
+        Args:
+            height: steps of the tree, down to the deepest measured level.
+            wanted: steps by the settings, cut to the lattice.
+        """
         return height * self.cuts
 
     @property
     def cuts(self) -> int:
-        """Binary splits per step."""
+        """Number of binary splits per step."""
         return 2 if self.fan_out == 4 else 1
 
     def most_steps(self, domain: Domain) -> int:
-        """The largest height that makes sense on a domain."""
+        """Return the largest height that a domain's lattice allows."""
         return 2 * domain.order // self.cuts
 
     def spending(self, domain: Domain, budget: PureBudget | ApproxBudget) -> Spending:
-        """What is spent where; parts add up to the budget exactly.
+        """Divide the budget between splits and counts; the parts add up to the budget exactly.
 
         Raises:
             BudgetError: custom weights that do not fit.
@@ -133,17 +138,17 @@ class MedianTree(PointMechanism):
         return Spending(medians=epsilons[:levels], counts=epsilons[levels:], deltas=[delta / levels] * levels if delta else [])
 
     def _count_weights(self, domain: Domain) -> list[float]:
-        """Weights per depth, root first, down to the deepest measured level."""
+        """Return the weights of the depths, root first, down to the deepest measured level."""
         weights = level_weights(self.split, self.wanted_height(domain), fan_out=self.fan_out, custom=self.weights)
         deepest = max(depth for depth, weight in enumerate(weights) if weight > 0)
         return weights[: max(deepest, 1) + 1]
 
     def wanted_height(self, domain: Domain) -> int:
-        """The height, cut to the lattice."""
+        """Return the height of the settings, cut to the lattice."""
         return min(self.height, self.most_steps(domain))
 
     def notes(self, domain: Domain) -> tuple[str, ...]:
-        """What was cut."""
+        """Write the receipt's notes on a height that was cut."""
         most, height = self.most_steps(domain), len(self._count_weights(domain)) - 1
         notes = [f"The height is {most}: the lattice is no finer."] if self.height > most else []
         if height < min(self.height, most):
@@ -151,7 +156,7 @@ class MedianTree(PointMechanism):
         return tuple(notes)
 
     def median(self, counter: NoisyCounts, nodes: NodeValues, epsilon: Fraction, level: int) -> NDArray[np.int64]:
-        """(n,) lines by the exponential mechanism, on a sample if there is one; the step goes to the receipt."""
+        """Choose (n,) lines by the exponential mechanism, on a sample of the records if one is set; the step goes to the receipt."""
         bound, rate = counter.points.contributions, exact(self.sample, "The sampling rate")
         inner = epsilon_before_sampling(epsilon, rate, bound)
         counter.steps.append(
@@ -168,18 +173,18 @@ class MedianTree(PointMechanism):
         return exponential_medians(sample_records(nodes, rate, counter.entropy), inner, counter.entropy, bound, self.exponent)
 
     def on_sample(self, epsilon: Fraction, inner: Fraction) -> str:
-        """What the receipt adds where medians look at a sample: their own epsilon, and what the paper's bound would have left."""
+        """Describe the sample for the receipt: epsilon of the medians on it, and epsilon by the paper's bound; "" without a sample."""
         if self.sample == 1:
             return ""
         looser = epsilon_before_sampling_in_paper(float(epsilon), self.sample)
         return f" with ε {float(inner):.4g} on a sample of {self.sample:.2%} (by the paper's bound {looser:.4g})"
 
     def check(self, frame: Domain) -> None:
-        """Raise if custom weights do not fit, or the tree is too large for memory."""
+        """Raise an error if custom weights do not fit, or the tree is too large for memory."""
         refuse_too_large(len(self._count_weights(frame)) - 1, self.fan_out)
 
     def shares(self, frame: Domain) -> list[Share]:
-        """The medians, then one part per zoom level, whole domain first."""
+        """List the share of the medians, then one share per zoom level, whole domain first."""
         weights = level_weights(self.split, self.wanted_height(frame), fan_out=self.fan_out, custom=self.weights)
         counts = [
             Share(label=f"zoom {depth}", share=(1 - self.median_share) * weight / sum(weights)) for depth, weight in enumerate(weights)
@@ -187,7 +192,10 @@ class MedianTree(PointMechanism):
         return [Share(label="medians", share=self.median_share, structure=True), *counts]
 
     def with_shares(self, shares: Sequence[float]) -> Self:
-        """Another share for medians, and custom weights, one per zoom level; the weights stay where nothing is left for counts."""
+        """Return a copy with another share for medians and custom weights, one per zoom level.
+
+        If nothing is left for counts, the weights stay as they are.
+        """
         first, counts = shares_of(shares)[0], sum(shares[1:])
         median = min(max(first, SMALLEST_SHARE), LARGEST_SHARE)
         if not counts:
@@ -197,13 +205,13 @@ class MedianTree(PointMechanism):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Halving:
-    """The nodes of one binary level that are about to be halved. PRIVATE but for the public attributes.
+    """The n nodes of one binary level that are about to be halved. PRIVATE, except for the attributes that are named public.
 
     Attributes:
         rectangles: (n, 4) west, south, east, north as lattice lines; public.
-        across: (n,) halved by a line between columns, else between rows; public.
-        cells: the occupied cells of all nodes of the level.
-        halved: which of them are halved: all but single cells; public.
+        across: (n,) whether a node is halved by a line between columns; else by a line between rows; public.
+        cells: the occupied cells of all nodes of the level, also of nodes that are not halved.
+        halved: mask of the level's nodes that are halved: all but single cells; public.
     """
 
     rectangles: Integers
@@ -213,39 +221,40 @@ class Halving:
 
     @property
     def low(self) -> Integers:
-        """(n,) first column or row of each node."""
+        """First column or row of each node, (n,)."""
         return np.where(self.across, self.rectangles[:, 0], self.rectangles[:, 1])
 
     @property
     def high(self) -> Integers:
-        """(n,) the end of its columns or rows."""
+        """End of each node's columns or rows, (n,)."""
         return np.where(self.across, self.rectangles[:, 2], self.rectangles[:, 3])
 
     def middles(self) -> Integers:
-        """(n,) lines in the middle, whatever the data."""
+        """Return (n,) lines in the middle of the nodes; they do not depend on the data."""
         return (self.low + self.high) // 2
 
     def values(self) -> NodeValues:
-        """Places of the records along the axis on which their node is halved."""
+        """Return the columns or rows of the records, along the axis on which their node is halved."""
         cells = self.cells.kept(self.halved)
         value, count = cells.along(self.across)
         return NodeValues(value=value, count=count, start=cells.start, low=self.low, high=self.high)
 
 
 Splitter = Callable[[int, Halving], Integers]
-"""From the binary level, 0 at the root, and its nodes to their (n,) lines, strictly inside them."""
+"""A function of a binary level (0 at the root) and its nodes that returns (n,) lines, strictly inside the nodes."""
 
 
 def grow(points: PointCounts, height: int, cuts: int, lines: Splitter) -> Grown:
     """Halve every node `cuts` times per step, columns first, then rows and so on.
 
-    A node one cell wide is halved along its other axis; a single cell stays whole, and is a leaf if a step begins with it.
+    A node one cell wide is halved along its other axis. A single cell stays whole; a node that is a single cell at the beginning of a
+    step becomes a leaf.
 
     Args:
         points: private.
-        height: steps.
-        cuts: binary levels per step.
-        lines: says where; it pays for what it reveals.
+        height: number of steps.
+        cuts: number of binary levels per step.
+        lines: chooses the lines at which nodes are halved, and pays for what these reveal.
     """
     side = points.domain.side
     rectangles, cells = np.array([[0, 0, side, side]]), NodeCells.of(points)
@@ -265,12 +274,12 @@ def grow(points: PointCounts, height: int, cuts: int, lines: Splitter) -> Grown:
 
 
 def _sides(rectangles: Integers) -> Integers:
-    """(n, 2) widths and heights."""
+    """Return (n, 2) widths and heights, in lattice cells."""
     return rectangles[:, 2:] - rectangles[:, :2]
 
 
 def _halved(rectangles: Integers, cells: NodeCells, parent: Integers, level: int, lines: Splitter) -> tuple[Integers, NodeCells, Integers]:
-    """Rectangles, cells and parents of the parts of all nodes; single cells stay as they are."""
+    """Halve all nodes but single cells; return the rectangles, cells and parents of the parts."""
     width, height = _sides(rectangles).T
     halved = width * height > 1
     across = (height == 1) | ((width > 1) & (level % 2 == 0))

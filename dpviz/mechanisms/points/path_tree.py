@@ -30,10 +30,10 @@ class Measured:
     """One depth of the tree as it was released.
 
     Attributes:
-        node: (n,) positions on the Z-order curve of this depth.
-        split: (n,) whether it has four children.
-        mean: (n,) weighted mean of all measurements, NaN where there is none.
-        variance: (n,) of its noise, infinite where there is none.
+        node: (n,) positions of the nodes on the Z-order curve of this depth.
+        split: (n,) whether a node has four children.
+        mean: (n,) weighted mean of all measurements of a node, NaN where there is none.
+        variance: (n,) variance of the noise of this mean, infinite where there is no measurement.
         first: (n,) first measurement, NaN where there is none.
         again: (n,) second measurement, NaN where there is none.
     """
@@ -47,7 +47,7 @@ class Measured:
 
     @classmethod
     def skipped_root(cls) -> Self:
-        """The whole domain: not measured, always split."""
+        """Make depth 0, the whole domain: not measured, always split."""
         unknown = np.full(1, np.nan)
         return cls(
             node=np.zeros(1, np.int64), split=np.ones(1, np.bool_), mean=unknown, variance=np.full(1, np.inf), first=unknown, again=unknown
@@ -55,7 +55,7 @@ class Measured:
 
     @classmethod
     def of(cls, node: Integers, split: Mask, first: tuple[Floats, Floats], again: tuple[Floats, Floats]) -> Self:
-        """Both measurements with their variances, taken together by inverse variance."""
+        """Combine two measurements of each node by inverse variance; `first` and `again` are values and variances of the noise."""
         (value, variance), (second, spread) = first, again
         both = np.flatnonzero(np.isfinite(spread))
         mean, combined = value.copy(), variance.copy()
@@ -73,22 +73,23 @@ class PathTree(PointMechanism):
     may lie on m paths: each costs epsilon / m on its own, since every noise has m times the scale of one record.
 
     Privacy:
-        Every node has a remaining budget R, the root epsilon. A measured node spends e = phi R, passes R - e on to its children,
-        and a leaf spends what it has left on a second measurement; skipped nodes pass on R. Given what was released so far, it
-        is fixed which nodes are measured next and with what parameter. The measured nodes that hold a record lie on one path,
-        their parameters add up to R of the root, whatever the transcript, and one more record changes the distribution of each by a factor
-        of exp(e) at most, of all others not at all. So the whole transcript changes by exp(R) at most: R = epsilon / m for one
-        of m records, epsilon for all. True counts enter no comparison, and the number of records is never used;
-        a tree that outgrows memory ends where the transcript says so. R and e are
-        whole numbers of units of (epsilon / m) / 2**32, and e is rounded down, so parts add up exactly on the machine, too.
+        Every node has a remaining budget R per record; the root's R is epsilon / m. A measured node spends e = phi R and passes R - e on
+        to its children. A leaf spends what it has left on a second measurement. A skipped node is not measured and passes on R. What was
+        released so far determines which nodes are measured next and with what parameter. The measured nodes that contain a given record
+        lie on one path, and their parameters add up to the root's R, whatever the transcript is. One more record changes the
+        distribution of each of these measurements by a factor of at most exp(e), and does not change any other measurement. So the
+        probability of a whole transcript changes by a factor of at most exp(epsilon / m) for one of m records, and exp(epsilon) for all
+        m. True counts enter no comparison, and the number of records is never used. Whether a tree outgrows memory, and therefore ends,
+        is a function of the transcript. R and e are whole numbers of units of (epsilon / m) / 2**32, and e is rounded down, so the parts
+        add up exactly in the computation, too.
 
     Source:
-        Own. Splits by noisy counts as in Shaham et al., HTF, SIGSPATIAL 2021 (whose leaves spend what is left, too) and Zhang,
+        Own. Nodes are split by noisy counts as in Shaham et al., HTF, SIGSPATIAL 2021 (whose leaves spend what is left, too) and Zhang,
         Xiao, Xie, PrivTree, SIGMOD 2016.
 
     Deviations:
-        None: this is the definition. Small leaves are drawn towards 0 before least squares, and answers lean towards fuller
-        neighbours inside a partition; both are post-processing that any tree may use, and both can be switched off.
+        None: this is the definition. Small leaves are drawn towards 0 before least squares, and answers inside a partition lean towards
+        fuller neighbours. Both steps are post-processing that any tree may use, and both can be switched off.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -136,13 +137,13 @@ class PathTree(PointMechanism):
         return replace(counter.make_release(finish, tree, value, variance), noisy=first, again=again)
 
     def schedule(self, order: int) -> list[int]:
-        """Phi of depths 1..order in units of 2**-30: the part of its rest that a node spends if it is measured."""
+        """Compute phi for depths 1 to `order`, in units of 2**-30: the part of its remaining budget that a measured node spends."""
         growth = [self.growth**depth for depth in range(1, order + 1)]
         weights = [(1 - self.mix) * each / sum(growth) + self.mix / order for each in growth]
         return [int(weight / sum(weights[depth:]) * 2**PHI_BITS) for depth, weight in enumerate(weights[:-1])] + [2**PHI_BITS]
 
     def _measured(self, counter: NoisyCounts, epsilon: Fraction) -> list[Measured]:
-        """All depths, released one after the other; `epsilon` is that of one record."""
+        """Measure all depths, one after the other; `epsilon` is the epsilon per record."""
         order, cells = counter.points.domain.order, CurveCells.of(counter.points)
         phi = self.schedule(order)
         levels = [Measured.skipped_root()]
@@ -163,7 +164,10 @@ class PathTree(PointMechanism):
         return levels
 
     def _threshold(self, value: Floats, variance: Floats, parameter: Floats, depth: int) -> Floats:
-        """(n,) what a noisy count must exceed to be split; siblings stand four by four and are measured alike."""
+        """Compute (n,) thresholds that a noisy count must exceed for the node to be split.
+
+        The entries of four siblings follow each other, and all four are measured with the same parameter.
+        """
         threshold = self.tau * self.rise**depth / np.where(parameter > 0, parameter, 1.0)
         if depth == 1:
             return threshold
@@ -174,7 +178,10 @@ class PathTree(PointMechanism):
 
 
 def _noisy(counter: NoisyCounts, true: Integers, part: Integers, epsilon: Fraction) -> tuple[Floats, Floats]:
-    """(n,) noisy counts and their variances for parameters that are multiples of epsilon / 2**32; NaN and infinite for 0."""
+    """Draw (n,) noisy counts, and return them with their variances; `part` is each epsilon in units of epsilon / 2**32.
+
+    Where the part is 0, the count is NaN and the variance infinite.
+    """
     value, variance = np.full(len(true), np.nan), np.full(len(true), np.inf)
     for units in np.unique(part[part > 0]).tolist():
         here = np.flatnonzero(part == units)

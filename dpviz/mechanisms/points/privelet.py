@@ -28,18 +28,18 @@ class Privelet(PointMechanism):
     """Noise on the two-dimensional Haar wavelet of a 2**order x 2**order grid.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A person's m records
-    may lie in m cells: each changes as many coefficients by as much, so that m times the sensitivity covers them all.
+    may lie in m cells. Each record changes equally many coefficients by 1, so m times the sensitivity of one record covers all of them.
 
     Privacy:
         One more record changes (1 + order)**2 of the whole-number coefficients by 1 each: their sensitivity is (1 + order)**2.
 
     Source:
         Xiao, Wang, Gehrke, "Differential privacy via wavelet transforms", ICDE 2010 (TKDE 2011), Sections IV and VI. Its weights
-        give every unnormalised coefficient, a plain difference of sums, the same scale, which is how it is computed here.
+        give every unnormalised coefficient, a plain difference of sums, noise of the same scale. The noise is added here in this form.
 
     Deviations:
-        Noise is exact and discrete. The side of the grid is a power of two. No count is measured by itself, so none is kept as first
-        measured; the released counts are the noisy coefficients, transformed back and left as they are.
+        Noise is exact and discrete. The side of the grid is a power of two. No count is measured by itself, so the release has no measured
+        counts. The released counts are the noisy coefficients, transformed back without further post-processing.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -81,7 +81,7 @@ class Privelet(PointMechanism):
 
 
 def _at_nodes(tree: Tree, cells: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n,) sums of (side, side) cells at the nodes of their complete quadtree."""
+    """Add up (side, side) cells to (n,) sums at the nodes of the complete quadtree over them."""
     count = np.empty(len(tree))
     for depth in range(tree.height, -1, -1):
         column, row = cells_at(np.arange(4**depth))

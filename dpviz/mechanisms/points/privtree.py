@@ -34,17 +34,18 @@ class PrivTree(PointMechanism):
     may lie on m paths: lambda is m times that of one record, which then costs epsilon / m on its own path.
 
     Privacy:
-        A node of depth d is split if b + X > theta, b = max(count - d delta, theta - delta), X discrete Laplace of scale lambda,
-        q = exp(-1 / lambda). One more record raises b by 1 along one path, and only where b > theta - delta with it. Up to b = theta
-        the chance of a split grows by a factor of 1 / q; for b = theta + s, s >= 1, by 1 + q**(s-1) (1 - q) / (1 + q - q**(s-1)).
-        The chance of no split, once at the end of a path, shrinks by 1 / q at most, which makes up for splits and costs 1 / lambda
-        the other way round. On a path b falls by delta or more per step, as counts fall and delta is whole, so one node at most
-        has theta - delta < b <= theta, and the others have s >= 1, 1 + delta, 1 + 2 delta, ... With q**delta <= 1 / beta the
-        j-th of these costs at most beta**-j / lambda: (1 - q) / (1 + q - beta**-j) <= 1 / lambda for all j >= 1 and beta >= 4.
-        In all (1 + beta / (beta - 1)) / lambda = (2 beta - 1) / ((beta - 1) lambda), which is epsilon for the splits; m records
-        are m such steps. This needs theta and delta to be whole, as they are here: with the real-valued delta of the paper and
-        whole noise, b could come within less than 1 of theta again and again. Splits that memory has no room for are drawn, too,
-        before they are dropped.
+        A node of depth d is split if b + X > theta, with b = max(count - d delta, theta - delta) and X discrete Laplace noise of scale
+        lambda. Let q = exp(-1 / lambda), and let beta be the fan-out. One more record raises b by 1 along one path, and only where
+        b > theta - delta with this record. If b <= theta with this record, the probability of a split grows by a factor of 1 / q. If
+        b = theta + s with s >= 1, it grows by a factor of 1 + q**(s-1) (1 - q) / (1 + q - q**(s-1)). The probability of no split, which
+        occurs once, at the end of a path, shrinks by a factor of at most 1 / q. This makes up for splits in one direction, and costs
+        1 / lambda in the other. On a path b falls by at least delta per step, since counts fall. So at most one node of the path has
+        theta - delta < b <= theta, and the others have s >= 1, 1 + delta, 1 + 2 delta, ..., since delta is whole. With q**delta <=
+        1 / beta the j-th of these costs at most beta**-j / lambda, because (1 - q) / (1 + q - beta**-j) <= 1 / lambda for all j >= 1
+        and beta >= 4. The total is (1 + beta / (beta - 1)) / lambda = (2 beta - 1) / ((beta - 1) lambda), which is the epsilon of the
+        splits. m records are m such changes, one after the other. The proof needs whole theta and delta, as they are here: with the
+        paper's real-valued delta and whole noise, b could come within less than 1 of theta again and again. Splits for which memory has
+        no room are drawn, too, before they are dropped.
 
     Source:
         Zhang, Xiao, Xie, "PrivTree: a differentially private algorithm for hierarchical decompositions", SIGMOD 2016,
@@ -85,7 +86,7 @@ class PrivTree(PointMechanism):
         return counter.make_release(Finish(mechanism=self, budget=budget, **finish_settings(self)), tree, noisy, variance)
 
     def _grown(self, counter: NoisyCounts, epsilon: Fraction) -> tuple[Tree, Integers]:
-        """The tree of noisy splits, and its true counts."""
+        """Grow the tree by noisy splits; return it with (n,) true counts of its nodes, which are PRIVATE."""
         order, cells = counter.points.domain.order, CurveCells.of(counter.points)
         scale = self._scale(counter, epsilon)
         decay = math.ceil(scale * Fraction(math.log(self.fan_out) * (1 + 1e-12)))
@@ -111,7 +112,7 @@ class PrivTree(PointMechanism):
         return quarter_tree(nodes, children, halved, order), np.concatenate(true)
 
     def _scale(self, counter: NoisyCounts, epsilon: Fraction) -> Fraction:
-        """Lambda; the step goes to the receipt."""
+        """Compute lambda, the scale of the noise on splits; the step goes to the receipt."""
         steps = Fraction(2 * self.fan_out - 1, self.fan_out - 1) * counter.points.contributions
         counter.steps.append(
             Step(purpose="splits", amount=epsilon, sensitivity=steps, noise="discrete Laplace, along a path", scale=steps / epsilon)
@@ -119,12 +120,12 @@ class PrivTree(PointMechanism):
         return steps / epsilon
 
     def shares(self, frame: Domain) -> list[Share]:  # noqa: ARG002
-        """The splits against the counts."""
+        """List the shares of the splits and of the counts."""
         return [
             Share(label="splits", share=self.structure_share, structure=True),
             Share(label="counts of leaves", share=1 - self.structure_share),
         ]
 
     def with_shares(self, shares: Sequence[float]) -> PrivTree:
-        """The first part becomes the share for splits, within its range."""
+        """Return a copy whose share for splits is the first part, limited to its range."""
         return replace(self, structure_share=min(max(shares_of(shares)[0], 0.01), 0.99))

@@ -25,8 +25,8 @@ class Quadtree(PointMechanism):
     """A complete quadtree whose structure is public; each level gets its share of epsilon.
 
     Protects: adding or removing one record (with a person column: one person's bounded records). A record lies in one
-    node per level, so the levels' epsilons add up along its path. A person's m records may lie in m nodes of a level: they change
-    its counts by m in all, however they are spread, which is the sensitivity.
+    node per level, so the levels' epsilons add up along its path. A person's m records may lie in m nodes of a level. They change the
+    level's counts by m in total, however they are spread, and m is the sensitivity.
 
     Source:
         Cormode, Procopiuc, Srivastava, Shen, Yu, "Differentially private spatial decompositions", ICDE 2012: Section IV
@@ -34,9 +34,9 @@ class Quadtree(PointMechanism):
         least_squares=False; quad-post is split="uniform"; quad-opt is the default.
 
     Deviations:
-        Noise is exact and discrete. Fan-out 16 takes two halvings per side in one step (the last one a single halving on
-        lattices of odd order). Levels below the deepest measured one are not built: their counts would only be shares of
-        area. The root's count may be left out and its share given to the other levels.
+        Noise is exact and discrete. Fan-out 16 halves each side twice in one step; on lattices of odd order the last step halves it
+        once. Levels below the deepest measured one are not built, since their counts would only be shares of area. The root's count
+        may be left out, and its share given to the other levels.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -82,7 +82,7 @@ class Quadtree(PointMechanism):
         return prune(release, self.prune) if self.prune else release
 
     def level_weights(self, domain: Domain) -> tuple[list[float], tuple[str, ...]]:
-        """Weights per depth, root first, down to the deepest measured level; and notes on what was cut."""
+        """Return the weights of the depths, root first, down to the deepest measured level, and notes on what was cut."""
         weights = self._all_weights(domain)
         height = len(weights) - 1
         notes = [f"The height is {height}: the lattice is no finer."] if height < self.height else []
@@ -98,16 +98,16 @@ class Quadtree(PointMechanism):
         return weights if self.count_root or self.split == "custom" else [0.0, *weights[1:]]
 
     def check(self, frame: Domain) -> None:
-        """Raise if custom weights do not fit, or the tree is too large for memory."""
+        """Raise an error if custom weights do not fit, or the tree is too large for memory."""
         quadtree(frame, len(self.level_weights(frame)[0]) - 1, self.fan_out)
 
     def shares(self, frame: Domain) -> list[Share]:
-        """One part per zoom level, whole domain first."""
+        """List one share per zoom level, whole domain first."""
         weights = self._all_weights(frame)
         return [Share(label=f"zoom {depth}", share=weight / sum(weights)) for depth, weight in enumerate(weights)]
 
     def with_shares(self, shares: Sequence[float]) -> Quadtree:
-        """Custom weights, one per zoom level."""
+        """Return a copy with custom weights, one per zoom level."""
         return replace(self, split="custom", weights=tuple(shares))
 
 

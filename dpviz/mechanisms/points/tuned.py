@@ -1,4 +1,4 @@
-"""Private tuning of settings: choose among candidates by their expected error, then release; one form for grids is E2EPriv."""
+"""Private tuning of settings: choose among candidates by their expected error, then release. `TunedGrid` is the published E2EPriv."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ MODES = ("protected", "declared")
 
 @dataclass(frozen=True, kw_only=True)
 class GridSize:
-    """A candidate: a grid of so many cells per side."""
+    """A candidate: a grid of side x side cells."""
 
     side: int
     bound: str
 
     def expected(self, queries: BoxQueries, budget: PureBudget) -> Expected:
-        """See `expected_grid`."""
+        """Compute the error bounds of `expected_grid`."""
         return expected_grid(queries, self.side, budget, bound=self.bound)
 
 
@@ -65,16 +65,16 @@ class GridTuning(Tuning):
             raise SettingError("Cells per side must be whole numbers, at least one of them.")
 
     def candidates(self, domain: Domain) -> list[GridSize]:
-        """The different sizes that the lattice has room for, smallest first."""
+        """List the candidates of different sizes, smallest first; sizes are cut to the lattice."""
         sides = sorted({min(int(side), domain.side) for side in self.sides})
         return [GridSize(side=side, bound=self.bound) for side in sides]
 
     def alternatives(self, frame: Domain) -> int:
-        """How many sizes are left on a domain."""
+        """Count the different sizes on a domain, after sizes are cut to the lattice."""
         return len(self.candidates(frame))
 
     def cut_notes(self, domain: Domain) -> tuple[str, ...]:
-        """What was cut."""
+        """Write the receipt's note that sizes were cut to the lattice, if any was."""
         too_fine = max(self.sides) > domain.side
         return (f"Grids have at most {domain.side:,} cells per side: the lattice is no finer.",) if too_fine else ()
 
@@ -87,34 +87,40 @@ class TunedGrid(GridTuning):
     A person's m records may lie anywhere: added one after the other, each moves the scores by one record's sensitivity at most.
 
     Privacy:
-        Two phases, whose epsilons add up. By default rho is a public number, made from a noisy or a declared total, and errors
-        are clipped: the sum over boxes of rho x clipped relative error changes by at most (boxes that cut one cell) + B x (boxes
-        that share a point) per record, which is (1 + B) / rho per box at most; `clipped_scores` and `expected_grid` prove it.
-        total="declared" is the paper's way: rho = delta |D| for a declared |D|, errors are not clipped, and each candidate has
-        the sensitivity of Corollary 7.9; proved in `response_sensitivity` for any true number of records, as the part of
-        the error that depends on data is cut at the declared |D|. In the paper |D| is that of the private data, and so leaks.
+        The epsilons of the two phases add up. By default rho is a public number that follows from a noisy or a declared total, and
+        relative errors are clipped at B. Per record, the sum over boxes of rho x clipped relative error changes by at most (the largest
+        number of boxes that cut the same cell) + B x (the largest number of boxes that share a point). This is at most (1 + B) / rho
+        per box; `clipped_scores` and `expected_grid` prove it.
+        total="declared" is the paper's method: rho = delta |D| for a declared |D|, where delta is the sanity bound, errors are not
+        clipped, and each candidate has the sensitivity of Corollary 7.9. `response_sensitivity` proves it for any true number of
+        records, because the part of the error that depends on data is cut at the declared |D|. In the paper |D| is the number of
+        private records, which leaks.
 
     Source:
         Fanaeepour, Rubinstein, "End-to-end differentially-private parameter tuning in spatial histograms", 2017, Algorithm 1.
 
     Deviations:
-        By default (none of this in the paper): rho from a noisy total, clipped errors and one sensitivity for all candidates,
-        which counts how many boxes a record can matter for; the root mean square error in place of Theorem 7.1, which
-        always favours the coarsest grid; permute-and-flip. With total="declared": a wrong |D| costs accuracy, not privacy; at
-        least 100 are assumed. Dividing errors by sensitivities of their own favours candidates whose sensitivity is large:
-        that is the paper's, and one more reason for the default. Scores are whole multiples of 2**-20, noise is exact and
-        discrete, cell edges snap to lattice lines, and sizes are cut to the lattice. A single candidate gets all of epsilon.
+        By default (none of this is in the paper): rho follows from a noisy total; errors are clipped; all candidates have the same
+        sensitivity, which counts the boxes whose errors one record can change; the root mean square error takes the place of Theorem
+        7.1, which always favours the coarsest grid; and the choice is made by permute-and-flip. With total="declared", a wrong |D| costs
+        accuracy, not privacy, and a |D| below 100 is taken as 100. The paper divides the error of each candidate by the candidate's own
+        sensitivity, which favours candidates with a large sensitivity; this is another reason for the default. Scores are whole
+        multiples of 2**-20, noise is exact and discrete, cell edges snap to lattice lines, and sizes are cut to the lattice. A single
+        candidate gets all of epsilon.
 
-    Reach:
-        How often a size came within 15 % of the best candidate's mean relative error, with the paper's candidates and all else by
-        default, on made-up data of its three sizes. Errors are "tight" bounds, not clipped, over max(answer, rho), rho = a tenth of
-        all records. Of 100 choices at epsilon 1: Storage 91 (always the smallest size: 0, random sizes: 50), Landmark 100
-        (smallest: 100, random: 80, so this is no test of tuning), Gowalla 100 (smallest: 0, random: 33). At epsilon 0.5: 82, 100,
-        100; at 0.1: 79, 100, 100. The errors of what it chose were 5, 0 and 0 % above the best in the mean at epsilon 1.
-        Judged by the paper's bound, Theorem 7.1 with the same rho, the smallest size is the best one on all three sets. Tuning by
-        it, bound="paper", finds that in 100 of 100 choices on each, for epsilon 1; choices by "tight" are then within 15 % in 2, 0
-        and 0. Both bound the same error, and measured errors side with "tight": nothing can be tuned by the paper's bound. The
-        paper's own way, total="declared", its delta and the exponential mechanism, finds it in 42, 35 and 18.
+    Measured accuracy of the choice:
+        A choice is good if the chosen size has a mean relative error within 15 % of the best candidate's error. Choices were made on
+        made-up data with the sizes of the paper's three data sets, with the paper's candidates and all other settings by default. Errors
+        are "tight" bounds, not clipped, divided by max(answer, rho), where rho is a tenth of all records. Good choices among 100 at
+        epsilon 1: Storage 91 (always choosing the smallest size: 0, choosing at random: 50), Landmark 100 (smallest: 100, random: 80, so
+        Landmark is no test of tuning), Gowalla 100 (smallest: 0, random: 33). On the same three data sets, 82, 100 and 100 choices are
+        good at epsilon 0.5, and 79, 100 and 100 at epsilon 0.1. At epsilon 1, the mean errors of the chosen sizes are 5, 0 and 0 % above
+        the best.
+        By the paper's bound (Theorem 7.1 with the same rho), the smallest size is the best one on all three data sets. Tuning with
+        bound="paper" at epsilon 1 chooses this smallest size in 100 of 100 choices on each data set. Judged by the paper's bound, choices
+        made with "tight" are good in 2, 0 and 0 cases of 100. Both are bounds on the same error, and measured errors agree with "tight":
+        nothing can be tuned by the paper's bound. The paper's own method (total="declared", its delta and the exponential mechanism)
+        chooses the smallest size in 42, 35 and 18 cases of 100.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -144,7 +150,7 @@ class TunedGrid(GridTuning):
         return counter.make_release(finish, tree, noisy, variance)
 
     def scores(self, points: PointCounts, budget: PureBudget, total: int, candidates: Sequence[Candidate]) -> Scores:
-        """How the candidates would do with `budget`: clipped, or as in the paper. PRIVATE."""
+        """Score the candidates by their relative errors with `budget`, clipped or as in the paper. PRIVATE."""
         if self.total != "declared":
             return super().scores(points, budget, total, candidates)
         queries, most = BoxQueries(points=points, boxes=self.boxes(points.domain)), float(max(total, SMALLEST_TOTAL))
@@ -156,7 +162,7 @@ class TunedGrid(GridTuning):
         return bounded_scores(errors, queries.truth, self.rho(total), most + float(noise.max()), moves.tolist())
 
     def check(self, frame: Domain) -> None:
-        """Raise if a number of records must be declared, or boxes are too many."""
+        """Raise an error if the number of records must be declared and is not, or if there are no boxes or too many."""
         if self.total == "declared" and self.declared_total is None:
             raise SettingError("Declared number of records: the paper's way needs one, which is then public.")
         super().check(frame)
@@ -167,25 +173,26 @@ MOST_NODES = 2**23
 
 @dataclass(frozen=True, kw_only=True)
 class Tuned(Tuning):
-    """Another mechanism, with one of its settings chosen privately by the error that it would have on random boxes.
+    """Another mechanism, one of whose settings is chosen privately by its expected error on random boxes.
 
     Protects: adding or removing one record (with a person column: one person's bounded records), in both phases.
     A person's m records may lie anywhere: added one after the other, each moves the scores by one record's sensitivity at most.
 
     Privacy:
-        The epsilons of the total, the choice and the release add up. Each candidate bounds its expected error on public boxes and
-        says, in public, how much one record moves that: `HeightCandidate`, `PruningCandidate` and `expected_grid` prove it. From
-        any such bounds `clipped_scores` makes scores of a proved sensitivity. A release with the chosen setting is private by itself.
+        The epsilons of the total, the choice and the release add up. Each candidate bounds its expected error on public boxes, and
+        gives a public bound on how much one record changes this error bound: `HeightCandidate`, `PruningCandidate` and `expected_grid`
+        prove it. From any such bounds `clipped_scores` makes scores of a proved sensitivity. A release with the chosen setting is
+        private by itself.
 
     Source:
         The two phases are those of Fanaeepour, Rubinstein, "End-to-end differentially-private parameter tuning in spatial
         histograms", 2017; other settings than the size of a grid are ours.
 
     Deviations:
-        As for `TunedGrid` by default. One record may turn a node from pruned to split, which moves errors by more than the
-        threshold: choosing a threshold was no better than tossing a coin on made-up residents from 0.2 to 200 million, while
-        heights came within 15 % of the best one's error in 98 of 100 choices, where tossing a coin does in 11 to 22. A candidate
-        has at most 2**23 nodes.
+        Those of `TunedGrid` with its default settings. One record may turn a pruned node into a split one, which changes errors by more
+        than the threshold. On made-up data of 0.2 to 200 million residents, a private choice of the threshold is no better than a random
+        choice. A private choice of the height has an error within 15 % of the best height's error in 98 of 100 choices; a random choice
+        has one in 11 to 22 of 100. A candidate has at most 2**23 nodes.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -227,12 +234,12 @@ class Tuned(Tuning):
         return replace(release, mechanism=self.key, settings=self.chosen(), receipt=counter.receipt(finish))
 
     def candidates(self, domain: Domain) -> list[ReleasableCandidate]:
-        """The different candidates that the lattice has room for."""
+        """List the different candidates for a domain; values are cut to the lattice."""
         tunable = TUNABLE[self.tune]
         return list(dict.fromkeys(tunable.candidate(value, domain) for value in sorted(self.values or tunable.values)))
 
     def check(self, frame: Domain) -> None:
-        """Raise what is wrong with the boxes, or if any candidate would be too large."""
+        """Raise an error if there are no boxes or too many, or if a candidate can have too many nodes."""
         super().check(frame)
         for candidate in self.candidates(frame):
             if (nodes := candidate.nodes(frame)) > MOST_NODES:
@@ -242,5 +249,5 @@ class Tuned(Tuning):
                 )
 
     def alternatives(self, frame: Domain) -> int:
-        """How many candidates are left on a domain."""
+        """Count the different candidates on a domain."""
         return len(self.candidates(frame))

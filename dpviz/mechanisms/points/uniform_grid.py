@@ -34,9 +34,9 @@ class UniformGrid(PointMechanism):
         baseline "Uniform" of Shaham et al., "HTF: homogeneous tree framework", 2021.
 
     Deviations:
-        The paper takes N as known; here a small share of epsilon buys a noisy N, or it is declared and listed as
-        unprotected, and epsilon in the rule is what is left for the cells, per record. N <= 0 gives one cell; m is cut to the
-        lattice and to 4,096, and cell edges snap to lattice lines.
+        The paper takes N as known. Here a small share of epsilon buys a noisy N, or N is declared and listed as unprotected. The rule
+        uses the epsilon that is left for the cells, divided by the bound of records per person. N <= 0 gives one cell. The number of
+        cells per side is cut to the lattice and to 4,096, and cell edges snap to lattice lines.
 
     >>> import dpviz as dv
     >>> points = dv.load_sample("gaussian_cluster")
@@ -97,7 +97,7 @@ class UniformGrid(PointMechanism):
         return counter.make_release(finish, tree, noisy, variance)
 
     def _side(self, counter: NoisyCounts, budget: PureBudget) -> tuple[int, Fraction]:
-        """Cells per side, and what is left of epsilon for counting them."""
+        """Return the number of cells per side, and the epsilon that is left for counting the cells."""
         bound = counter.points.contributions
         if self.side is not None:
             return self.side, budget.epsilon
@@ -108,7 +108,7 @@ class UniformGrid(PointMechanism):
         return self.rule(int(total[0]), rest / bound), rest
 
     def shares(self, frame: Domain) -> list[Share]:
-        """The total against the cells, where the total is bought."""
+        """List the shares of the total and of the cells; one share if no total is measured."""
         if self.side is not None or self.declared_total is not None:
             return super().shares(frame)
         return [
@@ -117,9 +117,9 @@ class UniformGrid(PointMechanism):
         ]
 
     def with_shares(self, shares: Sequence[float]) -> UniformGrid:
-        """The first part becomes the share for the total, within its range."""
+        """Return a copy whose share for the total is the first part, limited to its range."""
         return replace(self, total_share=min(max(shares_of(shares)[0], 0.001), 0.5)) if len(shares) == 2 else self
 
     def rule(self, total: int, epsilon: Fraction) -> int:
-        """M = sqrt(N epsilon / c), at least 1."""
+        """Compute the cells per side, sqrt(N epsilon / c), rounded and at least 1."""
         return max(1, round(math.sqrt(max(total, 0) * float(epsilon) / self.c)))

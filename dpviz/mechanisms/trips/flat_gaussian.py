@@ -32,16 +32,16 @@ class FlatGaussian(FlowMechanism):
     """VanillaGauss: discrete Gaussian noise on every pair of leaves; larger regions are sums of noisy pairs.
 
     Protects: replacing one trip by another (with a person column or a declared bound: one person's m trips), or adding or
-    removing them. The squared sensitivity is 2 m**2 or m**2, as if all m trips were on one pair: on several pairs they change
-    the counts by less in squares.
+    removing them. The squared sensitivity is 2 m**2 or m**2, that of m trips on one pair. This is the worst case, since m trips on
+    several pairs change the counts by a smaller sum of squares.
 
     Source:
         Canonne, Kamath, Steinke, NeurIPS 2020, Theorem 4; "VanillaGauss" of Boninsegna, Silvestri, 2025, Section 5.
 
     Deviations:
-        Noise is drawn block by block, never for millions of empty pairs at once. Every pair is released while the frame has
-        at most 2,097,152 pairs; beyond that, pairs under a public threshold are left out of the finest stage, as a list of
-        almost nothing but noise is of no use. Sums over larger regions are taken before anything is left out, so they stay unbiased.
+        Noise is drawn block by block, never for millions of empty pairs at once. Every pair is released if the regions have at most
+        2,097,152 pairs of leaves. If there are more, pairs under a public threshold are left out of the finest stage, since a list that
+        is nearly all noise is of no use. Sums over larger regions are taken before pairs are left out, so the sums stay unbiased.
 
     >>> import dpviz as dv
     >>> flows = dv.load_flow_sample("us_flights")
@@ -103,14 +103,14 @@ class FlatGaussian(FlowMechanism):
         )
 
     def smallest_kept(self, pairs: int, parameter: Fraction) -> int | None:
-        """The public threshold of the finest stage: that of the settings, or one that few of many empty pairs are expected to pass.
+        """Choose the public threshold of the finest stage: that of the settings, or one that at most 2**19 empty pairs pass on average.
 
         Args:
-            pairs: pairs of leaves.
+            pairs: number of pairs of leaves.
             parameter: sigma squared of the discrete Gaussian noise.
 
         Returns:
-            The smallest count that is kept; None if every pair is.
+            The smallest count that is kept; None if every pair is kept.
         """
         if self.least is not None or pairs <= MOST_KEPT:
             return self.least
@@ -118,18 +118,18 @@ class FlatGaussian(FlowMechanism):
         return int(candidates[np.argmax(pairs * gaussian_tail(candidates, float(parameter)) <= _EMPTY_KEPT)])
 
     def check(self, frame: Regions) -> None:
-        """Raise if there are too many pairs."""
+        """Raise an error if there are too many pairs of leaves."""
         self.check_pairs(frame, frame)
 
     def check_pairs(self, origins: Regions, destinations: Regions) -> None:
-        """Raise if there are too many pairs of leaves."""
+        """Raise an error if there are too many pairs of leaves between two hierarchies."""
         tree = PairTree(origins=origins, destinations=destinations)
         if tree.size(tree.height) > MOST_PAIRS:
             raise DomainError(f"There are more than {MOST_PAIRS:,} pairs of leaf regions; noise on each is not feasible. Choose TopDown.")
 
 
 def _listed(sums: Integers) -> tuple[Places, Places, Integers]:
-    """Origins, destinations and values of a dense table of sums, zeros left out."""
+    """List the origins, destinations and values of a dense table of sums; zeros are left out."""
     origin, destination = np.nonzero(sums)
     return origin.astype(np.int32), destination.astype(np.int32), sums[origin, destination]
 
@@ -137,9 +137,11 @@ def _listed(sums: Integers) -> tuple[Places, Places, Integers]:
 def _measured(
     counter: NoisyFlows, tree: PairTree, rho: ZcdpBudget, least: int | None
 ) -> tuple[tuple[Places, Places, Integers], Integers, Integers]:
-    """Kept pairs of leaves (origin, destination, noisy count), and sums of all noisy pairs one level up on one side.
+    """Measure every pair of leaves, block by block.
 
-    These are (origins one level up, leaves) and (leaves, destinations one level up).
+    Returns:
+        The kept pairs (origins, destinations, noisy counts), and two tables of sums of all noisy pairs: (origins one level above the
+        leaves, leaves) and (leaves, destinations one level above the leaves).
     """
     flows, width = counter.flows, tree.destinations.size(tree.destinations.depth)
     parent = tree.origins.parent[-1]

@@ -27,15 +27,16 @@ THRESHOLDS = ("tight", "paper")
 class StabilityHistogram(FlowMechanism):
     """SH: discrete Laplace noise on pairs of leaves with trips; noisy counts under a threshold are left out.
 
-    Protects: replacing one trip by another, or adding or removing one; one trip per unit. More are refused: m trips on m pairs
-    could each show a pair that is empty without them, and delta would be paid m times.
+    Protects: replacing one trip by another, or adding or removing one trip; one trip per unit. More trips per unit are refused: each of m
+    trips on m pairs could reveal a pair that is empty without the trip, and delta would be spent m times.
 
     Proof, for the tight threshold and noise with P(k) proportional to exp(-|k| / scale): neighbours differ by 1 in at most
-    two pairs (replace: scale 2 / epsilon) or in one (add/remove: scale 1 / epsilon). On pairs that are occupied in both,
-    this is Laplace noise: replacing costs epsilon / 2 each. A pair that one of them lacks has a true count of 1 in the other
-    and shows itself with probability P(1 + noise >= t) = exp(-(t - 1) / scale) / (1 + exp(-1 / scale)) <= delta. When a
-    replacement empties one pair and fills another, each of the two databases has one pair that the other lacks; in either
-    direction only the pair of the database that is looked at can show itself, so delta is paid once.
+    two pairs (replace: scale 2 / epsilon) or in one pair (add/remove: scale 1 / epsilon). On pairs that are occupied in both
+    databases, this is the Laplace mechanism: a replacement costs epsilon / 2 on each of the two pairs. A pair that is occupied in only one
+    of the databases has a true count of 1 there, and is released with probability P(1 + noise >= t) = exp(-(t - 1) / scale) / (1 + exp(-1
+    / scale)) <= delta. When a replacement empties one pair and fills another, each of the two databases has one pair that the other
+    lacks. In either direction of the comparison, only the pair of the database on the left-hand side can be released, so delta is spent
+    once.
 
     Source:
         Korolova et al., WWW 2009; Bun, Nissim, Stemmer, JMLR 2019, as Theorem 8 of Boninsegna, Silvestri, 2025.
@@ -101,13 +102,13 @@ class StabilityHistogram(FlowMechanism):
         )
 
     def check_data(self, flows: Flows) -> None:
-        """Also refuses more than one trip per person."""
+        """Raise an error if the base rules the data out, or if there is more than one trip per person."""
         if isinstance(flows, Flows) and flows.contributions > 1:
             raise InputError(f"{self.title} is proved for one trip per person only: keep one, or choose another mechanism.")
         super().check_data(flows)
 
     def least(self, budget: ApproxBudget) -> int:
-        """The smallest noisy count that is released; the same for every database."""
+        """Compute the smallest noisy count that is released; it does not depend on the data."""
         scale = (2 if self.neighbours == BOUNDED else 1) / float(budget.epsilon)
         log_delta = math.log(budget.delta.numerator) - math.log(budget.delta.denominator)
         if self.threshold == "paper":

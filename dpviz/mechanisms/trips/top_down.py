@@ -32,11 +32,11 @@ class TrueStage:
     """Occupied nodes of one stage, in tree order. PRIVATE.
 
     Attributes:
-        parent: (k,) index of each node's parent among the occupied nodes of the stage before.
-        child: (k,) which of its parent's children it is, 0 for the first.
-        origin: (k,) index of its origin region.
-        destination: (k,) index of its destination region.
-        count: (k,) trips.
+        parent: (k,) index of each node's parent among the occupied nodes of the stage above.
+        child: (k,) position of each node among all children of its parent, 0 for the first.
+        origin: (k,) index of each node's origin region.
+        destination: (k,) index of each node's destination region.
+        count: (k,) number of trips of each node.
     """
 
     parent: Integers
@@ -47,10 +47,10 @@ class TrueStage:
 
 
 def true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
-    """The occupied nodes of stages 0 to T, with one sort of the pairs in all.
+    """List the occupied nodes of stages 0 to T; the pairs are sorted only once.
 
-    Pairs are sorted in tree order, so that the nodes of every stage are runs of neighbours; each finer stage only adds
-    ends of runs.
+    In tree order, the pairs of each node follow each other, at every stage. So the nodes of a stage are runs in the sorted list, and
+    each finer stage cuts these runs into shorter ones.
     """
     steps = [_step(flows, tree, stage) for stage in range(1, tree.height + 1)]
     order = _tree_order([child for _, child in steps], len(flows.count))
@@ -79,7 +79,7 @@ def true_stages(flows: Flows, tree: PairTree) -> list[TrueStage]:
 
 
 def _step(flows: Flows, tree: PairTree, stage: int) -> tuple[Places, Places]:
-    """(k,) index of each leaf pair's region on the side that a stage refines, and which child of its parent that is."""
+    """Return, for each leaf pair, (k,) its region on the side that a stage refines, and (k,) this region's position among siblings."""
     side = tree.refined_side(stage)
     regions, leaf = (tree.origins, flows.origin) if side == "origin" else (tree.destinations, flows.destination)
     level = tree.levels(stage)[0 if side == "origin" else 1]
@@ -89,7 +89,7 @@ def _step(flows: Flows, tree: PairTree, stage: int) -> tuple[Places, Places]:
 
 
 def _tree_order(children: list[Places], size: int) -> Integers:
-    """(size,) order of the leaf pairs by their paths from the root: one packed sort, or a lexsort where 63 bits are too few."""
+    """Return (size,) the order of the leaf pairs by their paths from the root: by one packed key, or a lexsort if 63 bits are too few."""
     width = [int(child.max(initial=0)).bit_length() for child in children]
     spare = size.bit_length()
     if sum(width) + spare > _BITS:
@@ -121,21 +121,21 @@ class TopDown(FlowMechanism):
     """InfTDA: from the pair of roots down, noisy counts of every child, then the nearest consistent whole numbers.
 
     Protects: replacing one trip between the regions by another one (with a person column or a declared bound: one person's
-    m trips), or adding or removing them. Only children of released nodes are measured, whether or not any trip lies
-    there, so which numbers exist is a function of released ones; the stages compose adaptively, and what follows the
-    noise is post-processing. A person's m trips may share a node or lie in m: the squared sensitivity 2 m**2 or m**2 of a stage is
-    that of sharing one, the worst, since squares of a spread add up to less.
+    m trips), or adding or removing them. All children of released nodes are measured, with or without true trips, and no other nodes. So
+    which nodes are measured is a function of released numbers, the stages compose adaptively, and everything after the noise is
+    post-processing. A person's m trips may lie in one node or in up to m nodes. The squared sensitivity of a stage, 2 m**2 or m**2, is
+    that of m trips in one node. This is the worst case, since trips in several nodes have a smaller sum of squares.
 
     Source:
         Boninsegna, Silvestri, "Differentially Private Release of Hierarchical Origin/Destination Data with a TopDown
         Approach", 2025, Algorithms 1, 3 and 4; TDA-l2 and TDA-linf of its Section 5 are optimiser="euclidean" and "solver".
 
     Deviations:
-        Noise is exact. Variances are those of Algorithm 1, T / rho for one trip per person; published curves of the
-        authors carry 2 T / rho. For m trips per person the squared sensitivity is 2 m**2 (bounded) and m**2 (add/remove) on every
-        stage: the paper's 2 m and m for distinct trips hold on pairs of leaves only. Under add/remove the root is
-        measured too, and rho is cut into T + 1 parts; Appendix B keeps the variance T / rho and so spends rho (T + 1) / (2 T).
-        A negative noisy root becomes 0. The dial, and the stage budgets that minimise a loss, are our own.
+        Noise is exact. Variances are those of Algorithm 1, T / rho for one trip per person; the authors' published curves have 2 T / rho.
+        For m trips per person the squared sensitivity is 2 m**2 (bounded) and m**2 (add/remove) on every stage. The paper's 2 m and m
+        for distinct trips hold only for pairs of leaves. Under add/remove the root is measured too, and rho is divided into T + 1
+        parts; Appendix B keeps the variance T / rho and so spends rho (T + 1) / (2 T). A negative noisy root becomes 0. The dial and
+        the stage budgets that minimise a sum of error bounds are our own.
 
     >>> import dpviz as dv
     >>> flows = dv.load_flow_sample("us_flights")
@@ -230,7 +230,7 @@ class TopDown(FlowMechanism):
         )
 
     def _root(self, counter: NoisyFlows, parts: Sequence[Fraction]) -> StageCounts:
-        """The total: exact, or measured if it is protected."""
+        """Make stage 0, the total: exact, or measured with noise under add/remove."""
         total, variance, zero = np.array([counter.flows.total], np.int64), 0.0, np.zeros(1, np.int32)
         if self.neighbours == ADD_REMOVE:
             total, variance = counter.measure("total", total, parts[0], 0), gaussian_variance(counter.variance(parts[0]))
@@ -248,19 +248,19 @@ class TopDown(FlowMechanism):
         truth: TrueStage,
         released_at: Integers,
     ) -> tuple[StageCounts, Integers]:
-        """One stage: measure the children of released nodes, make them add up, drop zeros.
+        """Release one stage: measure the children of released nodes, make them add up to their parents, drop zeros.
 
         Args:
             counter: draws the noise.
-            tree: of pairs.
-            stage: which one, from 1.
-            rho: what it spends.
+            tree: the tree of pairs.
+            stage: number of the stage, from 1.
+            rho: budget of the stage.
             above: the released stage above.
-            truth: the true stage here. PRIVATE.
-            released_at: per true node of the stage above, its index in `above`, or -1 if it was not released. PRIVATE.
+            truth: the true counts of this stage. PRIVATE.
+            released_at: index in `above` of each true node of the stage above, or -1 if the node is not released. PRIVATE.
 
         Returns:
-            The released stage, and per true node here its index in it, or -1. The latter is PRIVATE.
+            The released stage, and the index in it of each true node of this stage, or -1. The indices are PRIVATE.
         """
         children = tree.children(stage, above.origin, above.destination)
         parent = released_at[truth.parent]
@@ -283,9 +283,10 @@ class TopDown(FlowMechanism):
         return made, released[slot]
 
     def _whole(self, noisy: Integers, children: Children, totals: Integers, variance: Fraction) -> Integers:
-        """(k,) whole non-negative counts that add up to their parents', nearest to the noisy ones that are believed.
+        """Compute (k,) whole non-negative counts that add up to their parents' counts and are nearest to the noisy counts.
 
-        Where no child is believed, the largest ones are: a parent's trips must go somewhere.
+        With the dial or a false discovery rate, children whose noisy count is under a threshold get 0. If all children of a parent are
+        under it, those with the largest noisy count share the parent's trips, since these must go to some child.
         """
         order = "ascending" if self.lowered == "smallest" else "descending"
         if self.false_discovery is not None and self.dial == 0:
@@ -305,12 +306,12 @@ class TopDown(FlowMechanism):
         return count
 
     def _weights(self, tree: PairTree) -> list[float]:
-        """Weights of the measured stages, in order; the root's first where it is measured."""
+        """Return the weights of the measured stages in order; the first one is the root's if the root is measured."""
         sizes = [tree.size(stage) for stage in range(0 if self.neighbours == ADD_REMOVE else 1, tree.height + 1)]
         return stage_weights(self.split, sizes, custom=self.weights)
 
     def _steps(self) -> tuple[str, ...]:
-        """Post-processing, in order."""
+        """Describe the steps of post-processing, in order."""
         zeroed: tuple[str, ...] = ()
         if self.false_discovery is not None and self.dial == 0:
             zeroed = (f"counts that noise could explain set to zero, for a false discovery rate of {self.false_discovery:g}",)
@@ -319,14 +320,14 @@ class TopDown(FlowMechanism):
         return (*zeroed, f"nearest whole consistent counts ({self.optimiser}, {self.lowered} lowered first)", "zeros dropped")
 
     def check(self, frame: Regions) -> None:
-        """Raise if custom weights do not fit the levels, or a region has too many children for the solver."""
+        """Raise an error if custom weights do not fit the levels, or a region has too many children for the solver."""
         self._weights(PairTree(origins=frame, destinations=frame))
         widest = max(int(np.diff(frame.first_child(level)).max()) for level in range(frame.depth))
         if self.optimiser == "solver" and widest > SOLVER_CHILDREN:
             raise SettingError(f"The solver takes regions of at most {SOLVER_CHILDREN} parts each; choose the Chebyshev optimiser.")
 
     def shares(self, frame: Regions) -> list[Share]:
-        """One part per measured stage."""
+        """List one part per measured stage."""
         tree = PairTree(origins=frame, destinations=frame, first=self.tree)
         weights = self._weights(tree)
         first = tree.height + 1 - len(weights)
@@ -334,7 +335,7 @@ class TopDown(FlowMechanism):
         return [Share(label=title, share=weight / sum(weights)) for title, weight in zip(titles, weights, strict=True)]
 
     def with_shares(self, shares: Sequence[float]) -> TopDown:
-        """Custom weights, one per measured stage; every stage keeps a thousandth at least, since it must be measured."""
+        """Return a copy with custom weights, one per measured stage, each at least a thousandth, since every stage must be measured."""
         if min(shares, default=1) < _SMALLEST_SHARE:
             raised = [max(share, _SMALLEST_SHARE) for share in shares]
             shares = [share / sum(raised) for share in raised]
