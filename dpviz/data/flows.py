@@ -283,8 +283,8 @@ class Flows:
         dropped: trips left out; for the curator only, never released.
         outside: dropped trips outside the regions.
         bad: dropped trips of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
-        over: dropped trips of people who have more than the bound, `beyond` included.
-        beyond: dropped trips of pairs that have more than `most_per_cell`.
+        over: dropped trips that the bound leaves out, and `beyond`.
+        beyond: dropped trips beyond the most that a pair holds, see `most_per_cell`; no `count` includes them.
         notes: what a reader left out on purpose, such as totals; for the curator only.
 
     Raises:

@@ -36,7 +36,7 @@ class PointCounts:
         dropped: records left out; for the curator only, never released.
         outside: dropped records outside the domain.
         bad: dropped records of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
-        over: dropped records of people who have more than the bound, or of cells that have more than `most_per_cell`.
+        over: dropped records that the bound leaves out, or that are beyond the most that a cell holds (`most_per_cell`).
 
     Raises:
         InputError: arrays that are not of one length, cells outside the lattice or out of order, counts under 1 or beyond

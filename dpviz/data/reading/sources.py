@@ -82,7 +82,7 @@ def find_files(source: Sources) -> FoundFiles:
 
     Args:
         source: an upload, a path, a glob (``*``, ``?``, ``[...]``, ``**`` for any folders), a folder of Parquet files, or a list
-            of these. Hidden files of a folder, and files whose name begins with an underscore, are left out. A file that is found several
+            of these. In a folder, files and folders whose name begins with a dot or underscore are left out. A file that is found several
             times, by any path or link, is taken once.
 
     Raises:
