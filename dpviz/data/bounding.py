@@ -32,7 +32,7 @@ class People:
     """Who each record belongs to. PRIVATE.
 
     Attributes:
-        codes: (n,) index into `distinct`, -1 where it is missing.
+        codes: (n,) index into `distinct`, -1 where the person is missing.
         distinct: (k,) a value per person, no value twice, as a list of objects.
     """
 
@@ -45,10 +45,10 @@ class Bound:
     """How many records of a person are kept, and which.
 
     Attributes:
-        most: m >= 1; may be beyond 64 bits.
+        most: m >= 1, the most records of a person; it may need more than 64 bits.
         distinct: whether a person counts once in each cell, so that m distinct cells are kept.
         fewer: what is done with people who have fewer than m records: "keep", "drop" or "refuse".
-        key: decides which records are kept. It is secret: with it one can tell which of a person's records were left out.
+        key: decides which records are kept. The key is secret: whoever knows it can tell which of a person's records were left out.
     """
 
     most: int
@@ -68,12 +68,12 @@ class Bound:
 
     @property
     def cap(self) -> int:
-        """The most records of one row that can count: m, or the most that a cell holds where that is less."""
+        """The most records of one row that can count: m, or `MOST_PER_CELL` where that is less."""
         return min(int(self.most), MOST_PER_CELL)
 
 
 def bound_of(most: int, key: bytes | None, *, distinct: bool = False, fewer: str = KEEP) -> Bound:
-    """A bound with the given key, or with a fresh one from the operating system if it is None or empty."""
+    """Make a bound with the given key, or with a fresh key from the operating system if `key` is None or empty."""
     return Bound(most=most, distinct=distinct, fewer=fewer, key=secrets.token_bytes(16) if key is None or key == b"" else key)
 
 
@@ -93,7 +93,7 @@ class Holdings:
         codes: (g,) index into `texts`.
         texts: (p,) canonical texts of people, no text twice.
         cells: (g,) cell numbers; no pair of person and cell twice.
-        records: (g,) how many, at least 1.
+        records: (g,) records of the person in the cell, at least 1.
     """
 
     codes: Integers = field(repr=False)
@@ -103,7 +103,7 @@ class Holdings:
 
 
 def people(values: ArrayLike | People) -> People:
-    """Distinct people of a column; None, NaN and masked entries are missing.
+    """Find the distinct people of a column; None, NaN and masked entries are missing.
 
     Raises:
         InputError: entries that cannot be compared, such as lists, or more than one dimension.
@@ -111,14 +111,14 @@ def people(values: ArrayLike | People) -> People:
     if isinstance(values, People):
         return values
     with suppress(Exception):  # whatever pandas and the objects themselves raise may quote a cell
-        as_texts = not hasattr(values, "dtype") or values.dtype.kind in "OU"  # as objects: Arrow's texts know no lone surrogates
+        as_texts = not hasattr(values, "dtype") or values.dtype.kind in "OU"  # as objects: Arrow's texts cannot hold lone surrogates
         codes, distinct = pd.factorize(pd.Series(values, dtype=object if as_texts else None), use_na_sentinel=True)
         return People(codes=codes.astype(np.int64), distinct=list(distinct.astype(object)))
     raise InputError("The person column must be one column of texts or numbers.")
 
 
 def check_people(values: ArrayLike | People, length: int, bad_rows: str) -> People:
-    """The people of a column of the caller's.
+    """Find the people of a column that the caller gives.
 
     Args:
         values: (n,) entries.
@@ -126,7 +126,7 @@ def check_people(values: ArrayLike | People, length: int, bad_rows: str) -> Peop
         bad_rows: "refuse" or "drop".
 
     Raises:
-        InputError: as `people`; another length; a missing entry under "refuse".
+        InputError: as `people`; the column has another length, or under "refuse" a missing entry.
     """
     found = people(values)
     if found.codes.shape != (length,):
@@ -137,7 +137,7 @@ def check_people(values: ArrayLike | People, length: int, bad_rows: str) -> Peop
 
 
 def canonical_text(value: Any) -> bytes:
-    """A person's text, the same for 7, 7.0, np.int64(7) and "7".
+    """Return a person's canonical text, the same for 7, 7.0, np.int64(7) and "7".
 
     A column's type can depend on the cells of other persons, so it must not decide who a person is.
     """
@@ -147,7 +147,7 @@ def canonical_text(value: Any) -> bytes:
 
 
 def person_hashes(texts: Texts, key: bytes) -> Words:
-    """(n,) SipHash of people's canonical texts (bytes, or texts in UTF-8) under a key."""
+    """Return (n,) SipHash values of people's canonical texts (bytes, or texts in UTF-8) under a key."""
     if isinstance(texts, pa.Array | pa.ChunkedArray):
         texts = texts.to_numpy(zero_copy_only=False)
     cells = np.empty(len(texts), object)
@@ -156,7 +156,7 @@ def person_hashes(texts: Texts, key: bytes) -> Words:
 
 
 def priorities_of_hashes(hashes: Words, cells: Integers, numbers: Integers, key: bytes) -> Words:
-    """(n,) priorities of records by rounds of splitmix64, from the person's hash, the cell and the record's number in the cell."""
+    """Return (n,) priorities of records by rounds of splitmix64, from the person's hash, the cell and the record's number in the cell."""
     before, between, after = np.frombuffer(_secret(key)[8:], np.uint64)
     words = _mix(hashes + (cells.astype(np.uint64) ^ before) * _GOLDEN)
     words = _mix(words + (numbers.astype(np.uint64) ^ between) * _SILVER)
@@ -164,15 +164,15 @@ def priorities_of_hashes(hashes: Words, cells: Integers, numbers: Integers, key:
 
 
 def priorities(texts: Texts, cells: Integers, numbers: Integers, key: bytes) -> Words:
-    """(n,) priorities of records: a function of a record's own person, cell and number, and of the key.
+    """Return (n,) priorities of records: each depends on the record's own person, cell and number, and on the key, alone.
 
     The records of a person that have the smallest (priority, cell, number) are kept.
 
     Args:
         texts: (n,) canonical texts of people.
         cells: (n,) the cell of each record.
-        numbers: (n,) 0, 1, 2, ... among the person's records in that cell.
-        key: decides the choice.
+        numbers: (n,) the number of each record, 0, 1, 2, ..., among the person's records in the cell.
+        key: bytes that decide which records are kept.
     """
     codes, distinct = pd.factorize(np.asarray(texts, object)) if not isinstance(texts, pa.Array | pa.ChunkedArray) else _encoded(texts)
     return priorities_of_hashes(person_hashes(distinct, key)[codes], cells, numbers, key)
@@ -185,13 +185,13 @@ def _encoded(texts: pa.Array | pa.ChunkedArray) -> tuple[Integers, pa.Array]:
 
 
 def bound_records(owners: People, cells: Integers, records: Integers, bound: Bound) -> Holdings:
-    """The records that are kept, at most m of each person.
+    """Choose the records that are kept, at most m of each person.
 
     Args:
         owners: who each of n rows belongs to; rows without a person are left out.
         cells: (n,) the cell of each row; rows with a negative number are left out.
-        records: (n,) how many each row stands for; at most m of them can count.
-        bound: how many are kept, and by which key.
+        records: (n,) records that each row stands for; at most m of them can count.
+        bound: how many records are kept, and by which key.
     """
     held = holdings(owners, cells, records, bound)
     kept = records_kept(held, bound)
@@ -200,7 +200,7 @@ def bound_records(owners: People, cells: Integers, records: Integers, bound: Bou
 
 
 def holdings(owners: People, cells: Integers, records: Integers, bound: Bound) -> Holdings:
-    """The records of each person in each cell before the bound; arguments as for `bound_records`."""
+    """Count the records of each person in each cell before the bound; arguments as for `bound_records`."""
     codes, texts = _by_text(owners)
     rows = np.flatnonzero((codes >= 0) & (cells >= 0) & (records > 0))
     distinct, cell = _narrow(cells[rows], len(texts))
@@ -220,10 +220,10 @@ def holdings(owners: People, cells: Integers, records: Integers, bound: Bound) -
 
 
 def _narrow(cells: Integers, people: int) -> tuple[Integers | None, Integers]:
-    """Cell numbers small enough that person * width + cell fits in 64 bits.
+    """Make cell numbers so small that person * width + cell fits in 64 bits.
 
     Returns:
-        None and the cells where they are small enough; else the distinct cells, and (n,) indexes into them.
+        None and the cells if their numbers are small enough; else the distinct cells, and (n,) indexes into these.
     """
     if (int(cells.max(initial=0)) + 1) * max(people, 1) < 2**63:
         return None, cells
@@ -232,12 +232,12 @@ def _narrow(cells: Integers, people: int) -> tuple[Integers | None, Integers]:
 
 
 def _starts(groups: Integers) -> Integers:
-    """Where each run of equal values begins."""
+    """Return the index at which each run of equal values begins."""
     return np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]][: len(groups)])
 
 
 def _by_text(owners: People) -> tuple[Integers, list[bytes]]:
-    """(n,) codes of people by their canonical texts, -1 where missing, and the texts."""
+    """Return (n,) codes of people by their canonical texts, -1 where missing, and the texts."""
     texts = [canonical_text(value) for value in owners.distinct]
     known: dict[bytes, int] = {}
     merged = np.array([known.setdefault(text, len(known)) for text in texts] + [-1], np.int64)
@@ -245,9 +245,9 @@ def _by_text(owners: People) -> tuple[Integers, list[bytes]]:
 
 
 def records_kept(held: Holdings, bound: Bound) -> Integers:
-    """(g,) records that are kept of each holding, at most m of each person.
+    """Return (g,) records that are kept of each holding: at most m of each person.
 
-    A person's records in a cell are numbered 0, 1, 2, ...; those with the smallest (priority, cell, number) are kept.
+    A person's records in a cell are numbered 0, 1, 2, ... The person's m records with the smallest (priority, cell, number) are kept.
     With one key, which records a person keeps is thus a function of that person's own records, whatever their order and files:
     adding or removing a person changes at most m of the kept records, all of them that person's. With a random key, each set of m
     records is equally likely.
@@ -270,9 +270,10 @@ def records_kept(held: Holdings, bound: Bound) -> Integers:
 
 
 def _by_priority(rows: Integers, held: Holdings, key: bytes) -> Integers:
-    """(n,) order of records by person, then by (priority, cell, number).
+    """Return (n,) order of records by person, then by (priority, cell, number).
 
-    Sorts by one word of the person and the priority's first bits. Where two such words are equal, it sorts by all of them.
+    Records are sorted by one word of the person and the priority's first bits.
+    If two such words are equal, records are sorted by person, priority, cell and number instead.
     """
     person, cell, number = held.codes[rows], held.cells[rows], _number_within(rows)
     priority = priorities_of_hashes(person_hashes(held.texts, key)[person], cell, number, key)
@@ -284,7 +285,7 @@ def _by_priority(rows: Integers, held: Holdings, key: bytes) -> Integers:
 
 
 def _number_within(groups: Integers) -> Integers:
-    """(n,) 0, 1, 2, ... within each run of equal values."""
+    """Return (n,) 0, 1, 2, ... within each run of equal values."""
     if not len(groups):
         return groups
     first = _starts(groups)
@@ -296,7 +297,7 @@ def _secret(key: bytes) -> bytes:
 
 
 def _mix(words: Words) -> Words:
-    """The finaliser of splitmix64, modulo 2**64."""
+    """Apply the finaliser of splitmix64, modulo 2**64."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))

@@ -1,4 +1,4 @@
-"""Records per cell, as every engine gives them, and the count of rows in memory, with which the other engines agree."""
+"""Records per cell, as every engine returns them, and the count of rows in memory, which gives the same result as the other engines."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class CellCounts:
     """Records per cell. PRIVATE.
 
     Attributes:
-        cells: (k,) those with records, ascending, none twice.
+        cells: (k,) cells with records, ascending, none twice.
         counts: (k,) records in each, at least 1, cut to `most_per_cell`.
         outside: records of good rows outside the domain or the regions.
         bad: records of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
         over: records of good rows inside that are not in `counts`: the bound left them out, or their cell holds too many.
-        beyond: those of them that were left out because their cell holds too many.
+        beyond: records among `over` that were left out because their cell holds too many.
     """
 
     cells: Integers = field(repr=False)
@@ -67,7 +67,7 @@ def count_rows(cells: Integers, weight: Integers | None, owners: People | None, 
 
 
 def _find_faulty(cells: Integers, weight: Integers | None, owners: People | None) -> NDArray[np.bool_]:
-    """(n,) whether a row has a missing or malformed entry."""
+    """Return (n,) whether a row has a missing or malformed entry."""
     bad: NDArray[np.bool_] = cells == BAD
     if weight is not None:
         bad |= weight < 0
@@ -77,7 +77,7 @@ def _find_faulty(cells: Integers, weight: Integers | None, owners: People | None
 
 
 def _sum_records(cells: Integers, weight: Integers | None, size: int) -> tuple[Integers, Integers]:
-    """Distinct cells with records, ascending, and the records of each, cut to what a cell holds; float64 holds every total up to 2**53."""
+    """Return cells with records, ascending, and the records of each, cut to `most_per_cell`. float64 is exact for totals up to 2**53."""
     most = most_per_cell(size)
     if size <= max(_DENSE_CELLS, 4 * len(cells)):
         total = np.minimum(np.bincount(cells, weights=weight, minlength=size), most).astype(np.int64, copy=False)

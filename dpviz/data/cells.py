@@ -1,7 +1,7 @@
 """Rows as numbers, by the same rules in every engine: checked counts and coordinates, and the cell of each row.
 
 A cell is a number: row * side + column of a lattice, or origin * leaves + destination for a pair of leaf regions. OUTSIDE marks a good row
-that lies outside the domain or the regions, BAD one with an entry that is missing, not finite or unreadable.
+that lies outside the domain or the regions, BAD a row with an entry that is missing, not finite or unreadable.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")
 
 
 def array_of(values: ArrayLike) -> NDArray[Any] | None:
-    """The values as an array, a masked one with its mask; None if they are ragged."""
+    """Return the values as an array, a masked array with its mask; None if they are ragged."""
     if isinstance(values, np.ma.MaskedArray):
         return values
     with suppress(Exception):  # the error of a foreign array may quote an entry
@@ -44,10 +44,10 @@ def check_bad_rows(bad_rows: str) -> None:
 
 
 def coordinates(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """(n,) coordinates; NaN where they are missing or masked.
+    """Return (n,) coordinates; NaN where they are missing or masked.
 
     Raises:
-        InputError: no numbers (texts, booleans, times, complex numbers), or not of one dimension.
+        InputError: the values are no numbers (texts, booleans, times, complex numbers), or have not one dimension.
     """
     array, found = array_of(values), None
     with suppress(TypeError, ValueError, OverflowError):
@@ -72,10 +72,10 @@ def _floats(array: NDArray[Any]) -> NDArray[np.float64] | None:
 
 
 def whole_counts(values: ArrayLike, length: int, bad_rows: str) -> Integers:
-    """(n,) counts, cut to 2**53; -1 marks a row to drop.
+    """Return (n,) counts, cut to 2**53; -1 marks a row to drop.
 
     Raises:
-        InputError: no numbers, another length, a bad or masked count under "refuse".
+        InputError: the values are no numbers, or not `length` of them; a count is bad or masked under "refuse".
     """
     array = array_of(values)
     if array is None or array.shape != (length,):
@@ -94,7 +94,7 @@ def whole_counts(values: ArrayLike, length: int, bad_rows: str) -> Integers:
 
 
 def clip_counts(values: NDArray[Any]) -> tuple[Integers, NDArray[np.bool_]]:
-    """(n,) numbers cut to 2**53, 0 where they are no finite whole number >= 0; and where they are one."""
+    """Return (n,) numbers cut to 2**53, 0 where not finite, whole and >= 0; and (n,) whether each is all three."""
     whole = values >= 0
     if values.dtype.kind == "f":
         whole &= np.isfinite(values) & (values == np.floor(values))
@@ -103,15 +103,15 @@ def clip_counts(values: NDArray[Any]) -> tuple[Integers, NDArray[np.bool_]]:
 
 
 def most_per_cell(size: int) -> int:
-    """The most records that a cell holds; more are cut to it.
+    """Return the most records that a cell holds; a larger count is cut to this number.
 
-    It depends on the public domain or regions alone. Cut counts add up to at most 2**53 (no machine holds 2**33 occupied cells), so that
-    every sum of them is exact, and no row decides whether a file can be used.
+    The number depends on the public domain or regions alone. Cut counts add up to at most 2**53 (no machine holds 2**33 occupied
+    cells), so that every sum of cut counts is exact, and no row decides whether a file can be used.
 
     A cell's count is min(s, c), where s is the sum of its rows' counts, each of them >= 0, and c is this number. One more record raises
-    s by 1 in one cell, its count by 0 or 1, and leaves all other cells as they are. The m records of a person raise counts by at most m
-    in all. Cutting rows and partial sums to 2**53 on the way changes nothing, because min(min(a, d) + b, c) = min(a + b, c) for
-    a, b >= 0 and d >= c.
+    s by 1 in one cell, the cell's count by 0 or 1, and leaves all other cells as they are. The m records of a person raise
+    counts by at most m in all. Cutting rows and partial sums to 2**53 on the way changes nothing, because
+    min(min(a, d) + b, c) = min(a + b, c) for a, b >= 0 and d >= c.
 
     Args:
         size: how many cells there are.
@@ -120,17 +120,17 @@ def most_per_cell(size: int) -> int:
 
 
 def total_of(counts: Integers) -> int:
-    """The sum of (n,) counts from 0 to 2**53, cut to 2**53. Floats are exact up to there, and do not wrap around as integers would."""
+    """Add up (n,) counts from 0 to 2**53, and cut the sum to 2**53. Floats are exact up to there, and do not wrap around."""
     return int(min(counts.sum(dtype=np.float64), MOST_RECORDS))
 
 
 def too_many(counts: Integers) -> bool:
-    """Whether (n,) counts >= 0 add up to more than 2**53. The sum of floats comes first, because one of integers could wrap around."""
+    """Return whether (n,) counts >= 0 add up to more than 2**53. Floats are added up first: a sum of integers could wrap around."""
     return bool(counts.sum(dtype=np.float64) > MOST_RECORDS or counts.sum() > MOST_RECORDS)
 
 
 def freeze(values: Any, dtype: type[np.signedinteger[Any]], name: str) -> NDArray[Any]:
-    """(k,) whole numbers as a read-only array: a copy, unless the array is read-only and owns its memory already.
+    """Return (k,) whole numbers as a read-only array: a copy, unless the array is read-only and owns its memory already.
 
     Raises:
         InputError: not an array of whole numbers in one dimension, or beyond the type.
@@ -151,7 +151,7 @@ _NO_ROWS = np.zeros(0, np.int64)
 
 
 def cells_of(x: Floats, y: Floats, domain: Domain) -> Integers:
-    """(n,) lattice cells, row * side + column, of coordinates in the domain's CRS; OUTSIDE of it, or BAD where not finite."""
+    """Return (n,) lattice cells, row * side + column, of coordinates in the domain's CRS; OUTSIDE of it, or BAD where not finite."""
     cells, inside = _cells(x, y, domain)
     if not inside:
         odd = np.flatnonzero(cells < 0)
@@ -160,23 +160,23 @@ def cells_of(x: Floats, y: Floats, domain: Domain) -> Integers:
 
 
 def xy_of(shapes: NDArray[np.object_]) -> tuple[Floats, Floats]:
-    """(n,) x and (n,) y of points; NaN where a geometry is missing, empty or no point."""
+    """Return (n,) x and (n,) y of points; NaN where a geometry is missing, empty or no point."""
     points = shapes.copy()
     points[shapely.is_empty(shapes)] = None
     return shapely.get_x(points), shapely.get_y(points)
 
 
 def pairs_of(origin: NDArray[np.signedinteger[Any]], destination: NDArray[np.signedinteger[Any]], width: int) -> Integers:
-    """(n,) cells of pairs of leaves, origin * width + destination; BAD where either is BAD, else OUTSIDE where either is OUTSIDE."""
+    """Return (n,) cells of pairs of leaves, origin * width + destination; BAD where either is BAD, else OUTSIDE where either is OUTSIDE."""
     pairs = origin.astype(np.int64) * width + destination
     odd = np.minimum(origin, destination)
     return np.where(odd < 0, odd, pairs)
 
 
 def _cells(x: Floats, y: Floats, domain: Domain) -> tuple[Integers, bool]:
-    """(n,) lattice cells, OUTSIDE where there is none; and whether all are inside.
+    """Return (n,) lattice cells, OUTSIDE where there is none; and whether all are inside.
 
-    Works in chunks that fit the processor's cache, on floats until the last step; they are exact, because cells are below 2**48.
+    Chunks fit the processor's cache. Cells are computed as floats, which are exact here because cells are below 2**48.
     """
     cells, buffers, inside = np.empty(len(x), np.int64), np.empty((2, _CHUNK)), True
     west, south, east, north = domain.bounds
@@ -195,7 +195,7 @@ def _cells(x: Floats, y: Floats, domain: Domain) -> tuple[Integers, bool]:
 
 
 def _lattice_lines(values: Floats, low: float, high: float, side: int, out: Floats) -> Integers:
-    """Write each value's lattice column or row to `out`, and return the indexes of those outside. The upper edge is in the last one."""
+    """Write each value's lattice column or row to `out`, and return the indexes of values outside. The upper edge is in the last."""
     with np.errstate(over="ignore", invalid="ignore"):
         np.subtract(values, low, out=out)
         np.multiply(out, side / (high - low), out=out)

@@ -40,7 +40,7 @@ NOT_POINTS = "The geometries are not points. Explode multipoints, or take centro
 
 @dataclass(frozen=True, kw_only=True)
 class PointColumns:
-    """Names of the columns of a file of points; None where there is none, or where it is to be found by its name.
+    """Names of the columns of a file of points. None stands for no column, or for a column that is still to be found by its name.
 
     Attributes:
         x: easting or longitude; None if the points are geometries.
@@ -60,11 +60,11 @@ class RawPoints:
     """Rows of a file before the bad ones are refused or dropped. PRIVATE.
 
     Attributes:
-        x: (n,) in the CRS of the file; NaN where an entry is no number or a geometry is no point.
+        x: (n,) coordinates in the CRS of the file; NaN where an entry is no number or a geometry is no point.
         y: (n,) likewise.
-        count: (n,) NaN where an entry is no number; None without a counts column.
+        count: (n,) records of each row, NaN where an entry is no number; None without a counts column.
         person: who each row belongs to; None without a person column.
-        ragged: further lines of a text table that are no rows; see `BadLines`.
+        ragged: number of further, bad lines of a text table; see `BadLines`.
         has_other_shapes: whether some geometries are not points.
     """
 
@@ -82,11 +82,11 @@ class OpenFile:
 
     Attributes:
         format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
-        names: of the columns, geometry left out.
+        names: names of the columns, geometry left out.
         has_geometry: whether points come from geometries, not from two columns.
-        crs: as the file declares it; None if it does not.
-        rows: how many, where the file says it; private.
-        take: reads columns, which are given by the file's own names; its second argument is `bad_rows`.
+        crs: the CRS that the file declares; None if it declares none.
+        rows: number of rows, where the file states it; private.
+        take: a function that reads columns, given by the file's own names; its second argument is `bad_rows`.
     """
 
     format: str
@@ -98,31 +98,31 @@ class OpenFile:
 
 
 def fold_name(name: str) -> str:
-    """A column's name in the form in which names are compared: without blanks around it and without upper case."""
+    """Return a column's name in the form in which names are compared: without blanks around it and without upper case."""
     return name.strip().casefold()
 
 
 def candidates(names: Iterable[str], aliases: Sequence[str]) -> list[str]:
-    """The column names that equal one of the aliases, in any case."""
+    """Return the column names that equal one of the aliases, in any case."""
     return [name for name in names if fold_name(name) in aliases]
 
 
 def is_number_text(name: str) -> bool:
-    """Whether a name is written as a number, so that it may be an entry of a file without a header."""
+    """Return whether a name is written as a number, so that it may be an entry of a file without a header."""
     return re.fullmatch(NUMBER, name.strip(), re.ASCII) is not None
 
 
 def only_candidate(names: Iterable[str], aliases: Sequence[str]) -> str | None:
-    """The one column whose name equals an alias; None if there is none, or several."""
+    """Return the one column whose name equals an alias; None if there is none, or several."""
     found = candidates(names, aliases)
     return found[0] if len(found) == 1 else None
 
 
 def resolve_columns(names: Sequence[str], wanted: PointColumns, *, has_geometry: bool) -> PointColumns:
-    """The wanted columns as the file spells them; x and y are found by their names if they are None.
+    """Return the wanted columns as the file spells them. x and y are found by their names if they are None.
 
     Raises:
-        InputError: there is no such column, or two fit; the counts column is called a weight.
+        InputError: no column fits, or several do; the column of counts has the name of a survey weight.
     """
     if has_geometry and (wanted.x is not None or wanted.y is not None):
         raise InputError("The file has point geometries of its own: leave x and y out.")
@@ -151,7 +151,7 @@ def _find_axis(names: Sequence[str], wanted: str | None, aliases: Sequence[str],
 
 
 def columns_called(names: Sequence[str], wanted: str) -> list[str]:
-    """The columns of exactly that name, or else those of that name in any case."""
+    """Return the columns of exactly the wanted name, or else the columns of this name in any case."""
     exact = [name for name in names if name == wanted]
     return exact or [name for name in names if fold_name(name) == fold_name(str(wanted))]
 
@@ -166,7 +166,7 @@ def _find_column(names: Sequence[str], wanted: str) -> str:
 
 
 def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> Floats:
-    """(n,) numbers of a column, NaN where an entry is none.
+    """Return (n,) numbers of a column, NaN where an entry is no number.
 
     Raises:
         InputError: the column has entries, and not one is a number.
@@ -185,7 +185,7 @@ def parse_numbers(values: NDArray[np.generic] | pa.ChunkedArray, name: str) -> F
 
 
 def no_number(*names: str) -> InputError:
-    """The error for a column that has entries, and not one is a number; or for one of several such columns."""
+    """Return the error for a column that has entries, and not one is a number; or for one of several such columns."""
     return InputError(
         f"Column {' or '.join(map(repr, names))} holds no number. A number is written in digits, with a point before decimals,"
         " without thousands separators, units or degree signs."
@@ -193,7 +193,7 @@ def no_number(*names: str) -> InputError:
 
 
 def _is_filled(column: pa.ChunkedArray) -> bool:
-    """Whether a column has entries that are not stored as numbers; a column of stored numbers is never refused as a whole."""
+    """Return whether a column has entries that are not stored as numbers; a column of stored numbers is never refused as a whole."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if is_number(kind):
         return False
@@ -203,24 +203,24 @@ def _is_filled(column: pa.ChunkedArray) -> bool:
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether an Arrow type is one of numbers."""
+    """Return whether an Arrow type is one of numbers."""
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether an Arrow type is one of texts."""
+    """Return whether an Arrow type is one of texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def decode_texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
-    """The texts of a column, missing where the bytes of one are not valid in that encoding."""
+    """Decode the texts of a column; a text whose bytes are not valid in the encoding is missing."""
     encoded = pa.concat_arrays(column.cast(pa.large_binary()).chunks or [pa.array([], pa.large_binary())]).dictionary_encode()
     texts = [attempt(lambda raw=raw: raw.decode(encoding)) for raw in encoded.dictionary.to_pylist()]  # type: ignore[misc]
     return pa.chunked_array([pa.array(texts, pa.large_string()).take(encoded.indices)])
 
 
 def readable_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of a Parquet file, whose texts are missing where they are not UTF-8: Parquet does not check them."""
+    """Return a column of a Parquet file in which texts that are not UTF-8 are missing. Parquet does not check texts."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not is_text(kind):
         return column
@@ -230,7 +230,7 @@ def readable_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def readable_numbers(column: pa.ChunkedArray) -> Floats:
-    """(n,) numbers of a column of numbers or texts, NaN where an entry is none; each is a function of its own entry alone."""
+    """Return (n,) numbers of a column of numbers or texts, NaN where an entry is none. Each number depends on its own entry alone."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if is_number(column.type):
@@ -243,7 +243,7 @@ def readable_numbers(column: pa.ChunkedArray) -> Floats:
 
 
 def people_of(values: NDArray[np.generic] | pa.ChunkedArray) -> People:
-    """Who each entry names, missing where it is missing or blank; text stays text ('007' is not '7')."""
+    """Find the people whom entries name; missing and blank entries name nobody. Text stays text ('007' is not '7')."""
     found = _arrow_people(values) if isinstance(values, pa.ChunkedArray) else people(values)
     blank = [isinstance(value, str) and not value.strip() for value in found.distinct]
     if not any(blank):
@@ -253,7 +253,7 @@ def people_of(values: NDArray[np.generic] | pa.ChunkedArray) -> People:
 
 def _arrow_people(column: pa.ChunkedArray) -> People:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    column = column.cast(pa.large_string() if pa.types.is_string(kind) else kind)  # large, because one chunk may pass 2 GiB
+    column = column.cast(pa.large_string() if pa.types.is_string(kind) else kind)  # large strings, because one chunk may pass 2 GiB
     encoded = pa.concat_arrays(column.chunks or [pa.array([], column.type)]).dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy().astype(np.int64)
     missing = np.asarray(encoded.dictionary.is_null(nan_is_null=True).to_numpy(zero_copy_only=False), bool)
@@ -261,7 +261,7 @@ def _arrow_people(column: pa.ChunkedArray) -> People:
 
 
 def raw_points(columns: PointColumns, get: Callable[[str], Any], **rest: Any) -> RawPoints:
-    """Rows from the columns that `get` reads by their names; `rest` gives x and y of geometries."""
+    """Make rows of the columns that `get` reads by their names; `rest` gives x and y of geometries."""
     if "x" not in rest:
         assert columns.x is not None  # noqa: S101  (for the type checker: resolved columns have x and y, or geometry)
         assert columns.y is not None  # noqa: S101

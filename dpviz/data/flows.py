@@ -52,7 +52,7 @@ class Trips:
         destination: (n,) likewise.
         count: (n,) trips of each row, -1 where a row is to be left out.
         person: (n,) who each row belongs to; None without a person column.
-        ragged: further rows that could not be cut into entries.
+        ragged: number of further lines that could not be cut into entries.
         notes: what was left out on purpose, as texts without a private number.
     """
 
@@ -70,7 +70,7 @@ class Ids:
 
     Attributes:
         codes: (n,) index into `texts`, -1 where the entry is missing, blank, or neither a text nor a whole number.
-        texts: distinct.
+        texts: the distinct ids.
         numeric: whether the column stores numbers, which cannot have leading zeros.
         source: the column's name in errors, such as "Column 'from'".
     """
@@ -82,12 +82,12 @@ class Ids:
 
 
 def ids_of(cells: pd.Series | pa.ChunkedArray, source: str) -> Ids:
-    """The ids in a column: texts as they are, whole numbers as digits, also where missing entries made them floats."""
+    """Return the ids in a column. A text stays as it is; a whole number becomes its digits, also if missing entries made it a float."""
     if isinstance(cells, pa.ChunkedArray):
         numeric = pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type) or pa.types.is_decimal(cells.type)
     else:
         numeric = pd.api.types.is_numeric_dtype(cells.dtype)
-        if cells.dtype == object:  # one by one: among objects, pandas takes True and 1 for equal
+        if cells.dtype == object:  # one by one, because pandas takes the objects True and 1 for equal
             cells = pd.Series([_id_text(value) for value in cells.to_numpy()], dtype=object)
     found = people_of(cells)
     texts = [_id_text(value) for value in found.distinct]
@@ -112,13 +112,13 @@ def refuse_missing(ids: Ids) -> None:
 
 
 def leaf_indexes(ids: Ids, side: Regions, bad_rows: str) -> Places:
-    """(n,) indexes of the leaf regions with these ids; OUTSIDE where no leaf has the id, BAD where it is missing.
+    """Return (n,) indexes of the leaf regions with these ids: OUTSIDE where no leaf has the id, BAD where the id is missing.
 
-    Each distinct id is looked up once: as it is, and without blanks around it if that finds nothing.
+    Each distinct id is looked up as it is written and, if no leaf has it, without the blanks around it.
 
     Raises:
-        InputError: under "refuse", an id that is missing or no leaf region; under "drop", a column of numbers where the
-            leaves' ids have leading zeros, whatever its entries.
+        InputError: under "refuse", an id is missing or no leaf region; under "drop", the column holds numbers, whatever they are, and the
+            leaves' ids have leading zeros.
     """
     if bad_rows == "refuse":
         refuse_missing(ids)
@@ -144,14 +144,14 @@ def refuse_lost_zeros(source: str, side: Regions) -> None:
 
 
 def any_lost_zeros(texts: list[str], side: Regions) -> bool:
-    """Whether a text would be the id of a leaf region, or a Census block code in one, if it had zeros in front."""
+    """Return whether any text would be the id of a leaf region, or a Census block code in one, if it had zeros in front."""
     length = len(side.ids_of(side.depth)[0])
     whole = [text.strip().zfill(BLOCK_CODE if len(text) == BLOCK_CODE - 1 else length)[:length] for text in texts if len(text) < BLOCK_CODE]
     return bool((side.find(whole, side.depth) >= 0).any())
 
 
 def _have_leading_zeros(side: Regions) -> bool:
-    """Whether the leaves' ids are numbers of one length, some with a leading zero."""
+    """Return whether the leaves' ids are numbers of one length, some with a leading zero."""
     ids = side.ids_of(side.depth)
     return len({len(text) for text in ids}) == 1 and all(text.isdecimal() for text in ids) and any(text[0] == "0" for text in ids)
 
@@ -165,8 +165,8 @@ class Counts:
     """Numbers of trips in a column. PRIVATE.
 
     Attributes:
-        trips: (n,) cut to 2**53; 0 where there is a fault.
-        fault: (n,) 0 where the entry is a whole number, at least 0, else the number of the rule that it breaks.
+        trips: (n,) number of trips in each entry, cut to 2**53; 0 where the entry has a fault.
+        fault: (n,) 0 where the entry is a whole number of at least 0; else the number of the broken rule, a key of `_FAULTS`.
         source: the column's name in errors.
     """
 
@@ -176,11 +176,11 @@ class Counts:
 
 
 def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = False, blanks: bool = False) -> Counts:
-    """The counts in a column, exactly: a number is turned into a float only if it is stored as one.
+    """Read the counts in a column without rounding: only numbers that are stored as floats are handled as floats.
 
     Args:
         cells: the column's entries.
-        source: its name in errors.
+        source: the column's name in errors.
         texts: whether texts are read as numbers, as in files; else a text is a fault.
         blanks: whether a missing entry is 0, as in a matrix.
     """
@@ -195,7 +195,7 @@ def counts_of(cells: pd.Series | pa.ChunkedArray, source: str, *, texts: bool = 
 
 
 def _stored_numbers(cells: pd.Series | pa.ChunkedArray) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
-    """(n,) integers or floats as they are stored, and which are missing; None for columns of another kind."""
+    """Return (n,) stored integers or floats, and (n,) whether each is missing; None for columns of another kind."""
     if isinstance(cells, pd.Series):
         values = cells.to_numpy()
         return None if values.dtype.kind == "O" else (values, np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool))
@@ -217,7 +217,7 @@ def _check_numbers(values: NDArray[Any], missing: NDArray[np.bool_]) -> tuple[In
 
 
 def _read_each(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integers, NDArray[np.int8]]:
-    """Counts and faults of a column of texts, decimals or mixed entries; each distinct entry of an Arrow column is read once."""
+    """Return (n,) counts and (n,) faults of texts, decimals or mixed entries. Each distinct entry of an Arrow column is read once."""
     if isinstance(cells, pd.Series):
         pairs = [(0, _BLANK) if blank else _whole(value) for value, blank in zip(cells.to_numpy(), cells.isna(), strict=True)]
         codes = np.arange(len(pairs))
@@ -230,7 +230,7 @@ def _read_each(cells: pd.Series | pa.ChunkedArray, texts: bool) -> tuple[Integer
 
 
 def _whole(value: object, texts: bool = False) -> tuple[int, int]:
-    """An entry as a whole number, cut to 2**53, 0 if there is a fault; and the fault."""
+    """Return an entry as a whole number, cut to 2**53 (0 if the entry has a fault), and the number of its fault."""
     if isinstance(value, str) and texts and _NUMBER.fullmatch(value.strip()):
         value = Decimal(value.strip())
     elif isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating | Decimal):
@@ -243,10 +243,10 @@ def _whole(value: object, texts: bool = False) -> tuple[int, int]:
 
 
 def check_counts(counts: Counts, bad_rows: str) -> Integers:
-    """(n,) trips per row; -1 where a row is to be left out.
+    """Return (n,) trips of each row, -1 where the row is to be left out.
 
     Raises:
-        InputError: a bad count under "refuse"; a column without one whole number.
+        InputError: a count is bad under "refuse"; the column has entries, and not one is a whole number of at least 0.
     """
     bad = counts.fault != _FINE
     if bad_rows == "refuse" and bad.any():
@@ -258,7 +258,7 @@ def check_counts(counts: Counts, bad_rows: str) -> Integers:
 
 
 def _fault_text(counts: Counts, fault: NDArray[np.int8]) -> str:
-    """The error text for the kind of fault with the smallest number among those that occur."""
+    """Return the error text for the kind of fault with the smallest number among those that occur."""
     kind = int(fault[fault != _FINE].min())
     return f"{counts.source} {_FAULTS[kind]}. {WEIGHTS_REFUSED if kind == _FRACTION else REMEDY}"
 
@@ -275,16 +275,16 @@ class Flows:
         origin: (k,) indexes of leaf regions of `regions`.
         destination: (k,) indexes of leaf regions of `destinations`; pairs are distinct, ordered by origin, then destination.
         count: (k,) trips of each pair, at least 1.
-        destinations: where trips end; None where that is `regions` too.
+        destinations: where trips end; `regions` if None.
         contributions: m, the most trips of one protected unit.
         unit: "trip", or "person" where m trips of one person are protected together.
-        exactly: declared: every person has exactly m trips, so that replacing a person leaves the total as it is.
+        exactly: declaration that every person has exactly m trips, so that replacing a person leaves the total as it is.
         enforced: whether the bound was enforced with a person column; else the curator vouches for it.
         dropped: trips left out; for the curator only, never released.
-        outside: those of them outside the regions.
-        bad: those of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
-        over: those over the bound, and `beyond`.
-        beyond: trips beyond the most that a pair holds, which are in no `count`; see `most_per_cell`.
+        outside: dropped trips outside the regions.
+        bad: dropped trips of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
+        over: dropped trips that the bound leaves out, and `beyond`.
+        beyond: dropped trips beyond the most that a pair holds, see `most_per_cell`; no `count` includes them.
         notes: what a reader left out on purpose, such as totals; for the curator only.
 
     Raises:
@@ -345,7 +345,7 @@ class Flows:
 
     @property
     def total(self) -> int:
-        """All trips that are counted, `beyond` included, cut to 2**53; it does not depend on how they are spread over the pairs."""
+        """The number of trips that are counted, `beyond` included, cut to 2**53. It does not depend on how trips are spread over pairs."""
         return int(self.count.sum()) + self.beyond
 
     def __repr__(self) -> str:
@@ -374,19 +374,19 @@ class Flows:
             regions: where trips begin.
             destinations: where they end, a hierarchy of the same depth; `regions` if None.
             person: a column of `table`, or (n,) entries, that say who a row belongs to; each person then keeps at most
-                `contributions` trips, chosen at random. Without it and with contributions = 1, the protected unit is one
-                trip; with contributions > 1, the curator vouches that no person has more.
+                `contributions` trips, chosen at random. Without `person`, the protected unit is one trip if
+                contributions = 1; if contributions > 1, the curator vouches that no person has more.
             contributions: m >= 1.
             distinct: whether each person counts once in each pair, and keeps at most m distinct pairs.
-            exactly: declare that every person has exactly m trips. With `person` it is enforced: people with fewer are refused
-                or dropped.
+            exactly: declare that every person has exactly m trips. With `person` the declaration is enforced: people with
+                fewer are refused or dropped, as `bad_rows` says.
             bad_rows: "refuse" raises on an unknown id, a missing cell or a bad count, "drop" leaves the row out.
             key: bytes that decide which trips a person keeps; fresh from the operating system if None.
 
         Raises:
-            InputError: a missing column, or a bad row under "refuse"; names the column and the rule, never an entry. Under
-                "drop" only what concerns a whole column raises: counts of which not one is a whole number, ids that are stored
-                as numbers where those of the regions have leading zeros.
+            InputError: a column is missing, or a row is bad under "refuse"; the text names the column and the rule, never an entry.
+                Under "drop" only faults of a whole column raise: not one count is a whole number, or ids are stored as
+                numbers where ids of the regions have leading zeros.
         """
         check_bad_rows(bad_rows)
         ends = destinations or regions
@@ -420,7 +420,7 @@ class Flows:
         bad_rows: str = "refuse",
         key: bytes | None = None,
     ) -> Flows:
-        """Bound each person's trips and add up those of each pair; as `from_table`, from indexes of leaf regions instead of ids."""
+        """Bound each person's trips, and add up the trips of each pair. Arguments as for `from_table`; rows have indexes, not ids."""
         most = _most(contributions)
         refuse_unenforced(trips.person, 1, distinct=distinct)
         pair = pairs_of(trips.origin, trips.destination, destinations.size(destinations.depth))
@@ -459,7 +459,7 @@ class Flows:
 
 
 def match_depths(regions: Regions, destinations: Regions) -> tuple[Regions, Regions]:
-    """Both hierarchies, if they are of one depth."""
+    """Return both hierarchies, or refuse them if their depths differ."""
     if regions.depth != destinations.depth:
         raise InputError("Origins and destinations need hierarchies of the same depth.")
     return regions, destinations

@@ -27,7 +27,7 @@ class Cells:
     count: Integers
 
     def at(self, some: Integers | Mask | slice) -> Cells:
-        """Some of the cells, by their indexes, a mask or a slice."""
+        """Return some of the cells, by their indexes, a mask or a slice."""
         return Cells(column=self.column[some], row=self.row[some], count=self.count[some])
 
 
@@ -53,19 +53,19 @@ class NodeCells:
 
     @classmethod
     def of(cls, points: PointCounts) -> Self:
-        """All cells as one node."""
+        """Take all cells as one node."""
         by_row = Cells(column=points.column, row=points.row, count=points.count)
         size = len(points.column)
         key = np.sort(points.column.astype(np.int64) << 39 | np.arange(size))
         return cls(by_column=by_row.at(key & (2**39 - 1)), by_row=by_row, start=np.array([0, size]))
 
     def records(self) -> Integers:
-        """(n,) records in each node."""
+        """Return (n,) records in each node."""
         sums = np.concatenate([[0], np.cumsum(self.by_row.count)])
         return np.diff(sums[self.start])
 
     def along(self, across: Mask) -> tuple[Places, Integers]:
-        """(k,) columns of nodes that are cut across and rows of the others, and (k,) counts, in order within each node."""
+        """Return (k,) columns of cells in nodes that are cut across, rows of other cells, and (k,) counts, in order in each node."""
         if across.all():
             return self.by_column.column, self.by_column.count
         if not across.any():
@@ -77,9 +77,9 @@ class NodeCells:
         """Cut nodes in two.
 
         Args:
-            across: (n,) columns are compared, else rows.
-            line: (n,) lattice lines; cells below them come first.
-            halved: (n,) nodes that are cut; the others stay whole.
+            across: (n,) whether the columns of a node's cells are compared with its line, else their rows.
+            line: (n,) lattice line of each node; cells below it come first.
+            halved: (n,) whether a node is cut; the others stay whole.
 
         Returns:
             The cells of the parts, in order: two for a node that is halved, one for each other.
@@ -98,7 +98,7 @@ class NodeCells:
         return type(self)(by_column=orders[0], by_row=orders[1], start=np.concatenate([[0], ends[wanted]]))
 
     def kept(self, keep: Mask) -> Self:
-        """The cells of some nodes only."""
+        """Return the cells of the nodes that a (n,) mask keeps."""
         if keep.all():
             return self
         sizes = np.diff(self.start)
@@ -107,7 +107,7 @@ class NodeCells:
         return type(self)(by_column=self.by_column.at(here), by_row=self.by_row.at(here), start=start)
 
     def _partitioned(self, cells: Cells, across: Mask, line: Places) -> tuple[Cells, Integers]:
-        """The cells with those below their node's line first, in the same order otherwise; and (n,) how many are below."""
+        """Return the cells of each node with those below its line first, else in the same order; and (n,) how many are below."""
         size = len(cells.column)
         new = Cells(column=np.empty(size, np.int32), row=np.empty(size, np.int32), count=np.empty(size, np.int64))
         below = np.empty(len(line), np.int64)
@@ -120,7 +120,7 @@ class NodeCells:
         return new, below
 
     def _batches(self) -> Iterator[tuple[slice, slice]]:
-        """Slices of nodes and of their cells, a bounded number of cells at a time unless one node has more."""
+        """Yield slices of nodes and of their cells, a bounded number of cells at a time unless one node has more."""
         first, nodes = 0, len(self.start) - 1
         while first < nodes:
             last = int(np.searchsorted(self.start, self.start[first] + _CELLS_AT_ONCE, side="right")) - 1
@@ -130,7 +130,7 @@ class NodeCells:
 
 
 def _targets(cells: Cells, sizes: Integers, across: Mask, line: Places) -> tuple[Integers, Integers]:
-    """(k,) new index of each cell in a stable partition of every node by its line, and (n,) how many cells are below the line."""
+    """Return (k,) new index of each cell in a stable partition of every node by its line, and (n,) how many cells are below the line."""
     if across.all():
         beyond = cells.column >= np.repeat(line, sizes)
     elif not across.any():
@@ -152,9 +152,9 @@ class CurveCells:
     """Positions of occupied cells on the Z-order curve, sorted once. PRIVATE.
 
     Attributes:
-        position: (k,) in ascending order.
-        below: (k + 1,) records before each, and all records.
-        order: of the lattice.
+        position: (k,) positions, ascending.
+        below: (k + 1,) records before each position, then the number of all records.
+        order: order of the lattice.
     """
 
     position: Integers
@@ -166,14 +166,14 @@ class CurveCells:
 
     @classmethod
     def of(cls, points: PointCounts) -> Self:
-        """All occupied cells of a lattice."""
+        """Take all occupied cells of a lattice."""
         position = morton(points.column.astype(np.int64), points.row.astype(np.int64))
         sort = np.argsort(position)
         below = np.concatenate([[0], np.cumsum(points.count[sort])])
         return cls(position=position[sort], below=below, order=points.domain.order)
 
     def records(self, node: Integers, depth: int) -> Integers:
-        """(n,) records in nodes of a quadtree, given by their positions on the curve of 2**depth columns; ascending ones are fastest."""
+        """Return (n,) records in nodes of a quadtree, given by positions on the curve of 2**depth columns. Ascending ones are fastest."""
         shift = 2 * (self.order - depth)
         begin, end = np.searchsorted(self.position, [node << shift, (node + 1) << shift])
         return np.asarray(self.below[end] - self.below[begin])
@@ -186,7 +186,7 @@ MOST_CELLS = 2**21
 class CornerCounts:
     """The number of records south-west of each crossing of lattice lines. PRIVATE.
 
-    They are kept as a table if it has at most `MOST_CELLS` entries. Otherwise crossings are counted when they are needed, in a
+    The numbers are kept as a table if the table has at most `MOST_CELLS` entries. Otherwise crossings are counted when they are needed, in
     time that grows like (occupied cells + crossings) x log(columns), and in memory that grows like occupied cells + crossings.
 
     Attributes:
@@ -200,7 +200,7 @@ class CornerCounts:
     rows: Lines
 
     def at(self, row: Integers, column: Integers) -> Integers:
-        """(...) exact number of records south of `rows[row]` and west of `columns[column]`, for indexes of lines in any shape."""
+        """Return (...) exact number of records south of `rows[row]` and west of `columns[column]`, for indexes of lines in any shape."""
         if (len(self.rows) + 1) * (len(self.columns) + 1) <= MOST_CELLS:
             return self.table[row, column]
         row, column = np.broadcast_arrays(row, column)
@@ -215,12 +215,12 @@ class CornerCounts:
         return cells.cumsum(0).cumsum(1)[:-1, :-1]
 
     def _counted(self, row: Integers, column: Integers) -> Integers:
-        """(m,) the same for (m,) crossings, by a wavelet matrix.
+        """Count the records south-west of (m,) crossings, by a wavelet matrix.
 
-        Occupied cells stand in the order of their rows, so that those south of a line are the first ones; then they are sorted by one
-        bit of their column after the other, the highest first, and cells of the same bit keep their order. So the cells that
-        agree with a line's index in all bits so far, and lie south of the other line, remain a range. Wherever the line's bit is 1,
-        those of the range with a 0 lie west of it.
+        Occupied cells begin in the order of their rows, so that the cells south of a line are the first ones. Then the cells are sorted by
+        one bit of their column after the other, the highest bit first; cells of the same bit keep their order. So the cells that agree
+        with a line's index in all bits so far, and lie south of the other line, remain a range. Wherever the line's bit is 1, the cells
+        of the range whose bit is 0 lie west of the line.
         """
         passed, weight = _passed(self.columns, self.points.column).astype(np.int32), self.points.count
         low, high = np.zeros(len(row), np.int64), np.searchsorted(self.points.row, self.rows)[row]
@@ -237,12 +237,12 @@ class CornerCounts:
 
 
 def _passed(lines: Lines, cells: NDArray[np.int32]) -> Integers:
-    """(k,) how many of the ascending lines each column (or row) of a cell is not west (or south) of."""
+    """Return (k,) how many of the ascending lines are at most each cell's column (or row)."""
     return np.minimum(intervals(lines, cells) + 1, len(lines))
 
 
 def _before(values: NDArray[np.bool_] | Integers) -> Integers:
-    """(n + 1,) sum of all values before each."""
+    """Return (n + 1,) sum of all values before each value, and before the end."""
     sums = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values, out=sums[1:])
     return sums

@@ -29,14 +29,14 @@ class PointCounts:
     Attributes:
         domain: the public frame.
         column: (k,) lattice columns of the occupied cells, ordered by row, then column.
-        row: (k,) their lattice rows, 0 in the south.
-        count: (k,) records in each, at least 1.
+        row: (k,) lattice rows of the occupied cells, 0 in the south.
+        count: (k,) records in each cell, at least 1.
         contributions: m, the most records that one protected unit has here; mechanisms scale every sensitivity by it.
         unit: "record", or "person" when a person column was given and the bound was enforced with it.
         dropped: records left out; for the curator only, never released.
-        outside: those of them outside the domain.
-        bad: those of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
-        over: those over the bound, or beyond the most that a cell holds (`most_per_cell`).
+        outside: dropped records outside the domain.
+        bad: dropped records of rows with a missing or malformed entry; one for a row whose count is bad or that cannot be cut into cells.
+        over: dropped records that the bound leaves out, or that are beyond the most that a cell holds (`most_per_cell`).
 
     Raises:
         InputError: arrays that are not of one length, cells outside the lattice or out of order, counts under 1 or beyond
@@ -107,11 +107,11 @@ class PointCounts:
                 the domain, chosen at random. Without it the protected unit is one record.
             contributions: m >= 1.
             distinct: whether each person counts once in each cell, and keeps at most m distinct cells.
-            bad_rows: "refuse" raises on a coordinate, count or person that is missing or not finite, "drop" leaves it out.
+            bad_rows: "refuse" raises on a coordinate, count or person that is missing or not finite, "drop" leaves the row out.
             key: bytes that decide which records a person keeps; fresh from the operating system if None.
 
         Raises:
-            InputError: shapes differ, columns that hold no numbers, a bad row under "refuse".
+            InputError: shapes differ, a column holds no numbers, or a row is bad under "refuse".
         """
         x, y = coordinates(x, "x"), coordinates(y, "y")
         if x.shape != y.shape:
@@ -136,7 +136,7 @@ class PointCounts:
 
     @classmethod
     def from_geodataframe(cls, frame: geopandas.GeoDataFrame, *, domain: Domain, **options: Any) -> PointCounts:
-        """Count a GeoDataFrame's points; reprojected to the domain's CRS. `options` as for `from_xy`.
+        """Count a GeoDataFrame's points, reprojected to the domain's CRS; `options` as for `from_xy`.
 
         Raises:
             InputError: no geometry column, no CRS on a frame whose domain has one, or geometries that are not points.
@@ -163,7 +163,7 @@ class PointCounts:
             domain: a domain of the same side; if None, bounds (0, 0, side, side) on a plain plane.
 
         Raises:
-            InputError: not square, side no power of two, counts that are negative or not whole.
+            InputError: the matrix is not square, its side is no power of two, or a count is negative or not whole.
             DomainError: `domain` has another side.
         """
         table = array_of(matrix)
@@ -186,14 +186,14 @@ class PointCounts:
         return cls(domain=domain, column=column, row=row, count=counts, **rest)
 
     def blocks(self, zoom: int) -> Integers:
-        """(2**zoom, 2**zoom) true counts of equal blocks of the domain, [row, column], row 0 in the south."""
+        """Return (2**zoom, 2**zoom) true counts of equal blocks of the domain, [row, column], row 0 in the south."""
         shift, side = self.domain.order - zoom, 1 << zoom
         block = (self.row >> shift).astype(np.int64) * side + (self.column >> shift)
         return _sums(block, self.count, side * side).reshape(side, side)
 
 
 def _sums(block: Integers, counts: Integers, size: int) -> Integers:
-    """(size,) exact integer sums of the counts in each block; float64 holds every total up to 2**53."""
+    """Return (size,) exact integer sums of the counts in each block; float64 holds every total up to 2**53."""
     return np.bincount(block, weights=counts, minlength=size).astype(np.int64)
 
 

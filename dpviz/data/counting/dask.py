@@ -1,8 +1,8 @@
 """The engine "dask": workers count parts of files, and their tables are added up, a few at a time.
 
 With a person column, Dask's shuffle brings all records of a person into one partition, by a keyed hash of the person, and the person's
-records are bounded there. What workers run does not raise, because Dask would log its arguments: a fault becomes a tally in the result,
-which the client raises. Results are sums and counters, never an entry of a file.
+records are bounded there. A function that workers run never raises, because Dask would log the function's arguments. Instead a fault
+becomes a tally in the result, and the client raises an error for it. Results are sums and counters, never an entry of a file.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ def count_with_dask(job: Job, watch: Progress | None = None, cluster: DaskCluste
     Args:
         job: what is counted; every worker must see the files at the same paths.
         watch: reports progress, and can cancel.
-        cluster: which workers; new ones on this machine if None, which end with the count.
+        cluster: the workers; if None, new ones on this machine, which end with the count.
 
     Returns:
         The private counts, the same as those of all engines, even if workers were lost on the way.
 
     Raises:
-        InputError: a file or the cluster cannot be used, a row is bad and refused; the scheduler or all workers are lost.
+        InputError: a file or the cluster cannot be used; a row is bad and refused; the scheduler or all workers are lost.
         DpvizError: the count was cancelled.
     """
     watch = watch or Progress()
@@ -123,7 +123,7 @@ def _plan_add_tables(tables: list[Any], size: int) -> Any:
 
 
 def _parts(job: Job, threads: int) -> tuple[list[Part], int]:
-    """Parts of all files, and about how many rows there are in all."""
+    """Split all files into parts; return the parts, and about how many rows there are in all."""
     if job.is_text:
         stretches = [part for path in job.files for part in text_parts(path, job)]
         return stretches, len(stretches) * _ROWS_PER_PARTITION
@@ -135,7 +135,7 @@ def _parts(job: Job, threads: int) -> tuple[list[Part], int]:
 
 
 def _result(found: pd.DataFrame, job: Job) -> CellCounts:
-    """The counts and counters in a table of sums.
+    """Turn a table of sums into counts and counters.
 
     Raises:
         InputError: a tally says that a part could not be counted, or that a row is bad and refused.
@@ -179,7 +179,7 @@ _SUMMED_AT_ONCE = 8
 
 
 def part_frame(part: Part) -> pd.DataFrame:
-    """One row that names a part."""
+    """Make a frame of one row, which names a part."""
     return pd.DataFrame([part], columns=Part._fields)
 
 
@@ -211,19 +211,19 @@ def bound_people(frame: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
 
 
 def add_up(tables: list[pd.DataFrame], size: int) -> pd.DataFrame:
-    """Add up several tables, in each of which a cell comes once."""
+    """Add up several tables, each with one row per cell."""
     return _try(lambda: _add_tables(tables, size))
 
 
 def _try(work: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-    """What the work returns, or the tally of why it failed."""
+    """Return the result of `work`, or a tally of why it failed."""
     try:
         return work()
     except Fault as fault:
         kind = fault.kind
     except MemoryError:
         kind = Tally.MEMORY
-    except Exception:  # noqa: BLE001  (its text could quote an entry)
+    except Exception:  # noqa: BLE001  (the error could quote an entry)
         kind = Tally.FAILED
     return tallies({kind: 1})
 
@@ -240,7 +240,7 @@ def _tables(frame: pd.DataFrame, job: Job) -> Iterator[pd.DataFrame | Integers]:
 
 
 def _add_tables(tables: Iterable[pd.DataFrame | Integers], size: int) -> pd.DataFrame:
-    """Add up tables and arrays of cells, one record each. They go into one array of all cells where that is small enough."""
+    """Add up tables and arrays of cells, one record each. The sums are kept in one array of all cells if that is small enough."""
     held: list[pd.DataFrame] = []
     dense = np.zeros(size if size <= DENSE_CELLS else 0, np.int64)
     for each in tables:

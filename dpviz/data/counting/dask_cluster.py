@@ -1,4 +1,4 @@
-"""The cluster of a Dask job: worker processes of this machine, which end with the job, or a cluster at an address; and the wait for it."""
+"""The cluster of a Dask job, and the wait for its results. Workers are processes of this machine, or those of a scheduler at an address."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ NOT_STARTED = (
 
 @dataclass(frozen=True, kw_only=True)
 class DaskCluster:
-    """Which workers count.
+    """The workers that count.
 
     Attributes:
-        scheduler: one that runs already; None for workers of this machine.
-        workers: processes of this machine, of one thread each; as many as it has processors if None.
+        scheduler: a scheduler that runs already; None for workers of this machine.
+        workers: number of processes of this machine, of one thread each; the number of its processors if None.
 
     Raises:
-        InputError: a number of workers under 1 or beside a scheduler.
+        InputError: the number of workers is under 1, or is given beside a scheduler.
     """
 
     scheduler: Scheduler | None = None
@@ -72,7 +72,7 @@ class DaskCluster:
 
 @contextmanager
 def connect(cluster: DaskCluster) -> Iterator[Client]:
-    """Open a client of the cluster, and end it and all that it started afterwards.
+    """Open a client of the cluster. Afterwards close the client, and end the workers of this machine that were started for it.
 
     Raises:
         InputError: the cluster does not start, or does not answer within CONNECT_SECONDS.
@@ -105,9 +105,9 @@ def _client(address: str, security: Security | None) -> Iterator[Client]:
 
 @contextmanager
 def _own_cluster(workers: int) -> Iterator[tuple[str, Security]]:
-    """Start workers in a process of their own; give their address and credentials. They end with this process, however it ends.
+    """Start a process that starts workers, and yield their address and credentials. The workers end with this process, however it ends.
 
-    The process in between keeps the caller's main module, log and signals away from the workers.
+    The process between this one and the workers keeps the caller's main module, log and signals away from the workers.
     """
     with private_folder() as folder:
         process = _start_process(folder, workers)
@@ -129,14 +129,14 @@ def _start_process(folder: Path, workers: int) -> subprocess.Popen[str]:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            start_new_session=True,  # a signal to our group does not reach it, so that it can clean up
+            start_new_session=True,  # signals to our process group do not reach the process, so that it can clean up
             env=os.environ | {"PYTHONPATH": paths},
         )
     raise InputError(NOT_STARTED)
 
 
 def _first_line(process: subprocess.Popen[str]) -> dict[str, Any] | None:
-    """What the process prints once the workers run; None if it ended, or took more than START_SECONDS."""
+    """Read the line that the process prints once its workers run; None if the process ended, or took more than START_SECONDS."""
     assert process.stdout is not None  # noqa: S101  (for the type checker: it is a pipe)
     late = threading.Timer(START_SECONDS, process.kill)
     late.start()
@@ -156,13 +156,13 @@ def _end(process: subprocess.Popen[str]) -> None:
     try:
         process.wait(_END_SECONDS)
     except subprocess.TimeoutExpired:
-        process.kill()  # the workers end when it does
+        process.kill()  # the workers end with the process
         process.wait()
     process.stdout.close()
 
 
 def _serve(folder: str, workers: int) -> None:
-    """Start workers, print their address, and end them when standard input ends."""
+    """Start workers, print their address and credentials, and end them when standard input ends."""
     quiet: dict[str, Any] = {
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
@@ -190,7 +190,7 @@ def _serve(folder: str, workers: int) -> None:
 
 
 def _credentials() -> Security:
-    """Fresh certificates: workers run what they are sent, so no other process of this machine may connect to them."""
+    """Make fresh certificates. Workers run any code that they are sent, so no other process of this machine may connect to them."""
     return Security.temporary()  # type: ignore[no-untyped-call,no-any-return]
 
 
@@ -215,7 +215,7 @@ def check_workers(client: Client, watch: Progress) -> int:
     """Wait for a worker, check that all have the same code as this process, and return how many threads they have.
 
     Raises:
-        InputError: no worker came within SILENT_SECONDS, or one has another dpviz or none.
+        InputError: no worker came within SILENT_SECONDS, or a worker has no dpviz or another version of it.
         DpvizError: the count was cancelled.
     """
     end = time.monotonic() + SILENT_SECONDS
@@ -234,7 +234,7 @@ def check_workers(client: Client, watch: Progress) -> int:
 
 
 def code_digest() -> str:
-    """A digest of the code that decides what is counted."""
+    """Return a digest of the code that decides what is counted."""
     rooms = Path(__file__).parents[2]
     texts = [path.read_bytes() for room in ("data", "space") for path in sorted((rooms / room).rglob("*.py"))]
     return hashlib.blake2b(b"\0".join(texts), digest_size=16).hexdigest()
@@ -244,10 +244,10 @@ _own_digest = code_digest  # workers look up `code_digest` by its name; a test c
 
 
 def _answer_of(client: Client, question: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
-    """The result of a coroutine on the client's loop.
+    """Return the result of a coroutine on the client's loop.
 
     Raises:
-        InputError: there is none within SILENT_SECONDS.
+        InputError: the coroutine fails, or has no result within SILENT_SECONDS.
     """
     answer = _start(client, question)
     with suppress(Exception):
@@ -264,12 +264,12 @@ def _start(client: Client, question: Coroutine[Any, Any, Any]) -> ThreadFuture[A
 
 
 def _scheduler(client: Client) -> Any:
-    """The scheduler, on which coroutines can be called."""
+    """Return the client's proxy of the scheduler, whose methods are coroutines."""
     return client.scheduler
 
 
 async def _everywhere(client: Client, question: Callable[..., Any], *given: Any) -> dict[str, Any]:
-    """The results of a function on all workers; None where it failed."""
+    """Return the result of a function on each worker, None where the function failed."""
     found = await client.run(question, *given, on_error="return")
     return {worker: None if isinstance(answer, BaseException) else answer for worker, answer in found.items()}
 
@@ -278,14 +278,14 @@ def result_of(client: Client, work: Future[Any], watch: Progress, share: float =
     """Wait for the result of a future.
 
     Args:
-        client: of the cluster.
+        client: a client of the cluster.
         work: the future.
         watch: reports progress, and can cancel.
         share: the part of the whole job that this work is.
 
     Raises:
-        InputError: the work failed; the scheduler is lost, at once where the connection broke, after SILENT_SECONDS where it is
-            silent; there was no worker for SILENT_SECONDS.
+        InputError: the work failed; the connection to the scheduler broke; the scheduler was silent, or had no worker, for
+            SILENT_SECONDS.
         DpvizError: the count was cancelled.
     """
     pulse = _Pulse(client)
@@ -323,7 +323,7 @@ def _reason(client: Client, error: BaseException | None) -> str:
 
 
 class _Bar(ProgressBar):
-    """Dask's progress bar, which keeps the part of all tasks that is done instead of drawing it."""
+    """Dask's progress bar, which draws nothing and keeps in `done` the share of all tasks that are done, from 0 to 1."""
 
     done = 0.0
 
@@ -351,7 +351,7 @@ async def _quiet(bar: _Bar) -> None:
 
 
 class _Pulse:
-    """Asks the scheduler every few seconds how many threads its workers have."""
+    """A question to the scheduler every few seconds: how many threads its workers have."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -362,7 +362,7 @@ class _Pulse:
         """Read the last answer, and ask again if it is time.
 
         Raises:
-            InputError: no answer or no worker for too long, or the connection is lost.
+            InputError: there was no answer or no worker for SILENT_SECONDS, or the connection is lost.
         """
         now = time.monotonic()
         if self._client.status != "running":
@@ -381,7 +381,7 @@ class _Pulse:
             raise InputError(NO_WORKERS)
 
     def stop(self) -> None:
-        """Ask no more."""
+        """Cancel a question that has no answer yet."""
         if self._request is not None:
             self._request.cancel()
 

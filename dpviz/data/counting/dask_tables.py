@@ -31,26 +31,26 @@ _AT_ONCE = 2**22
 
 
 class Tally(IntEnum):
-    """Counters and faults in the column of cells of a table; all are below 0, and cells are not.
+    """Keys of counters and faults in the column `cell` of a table. The keys are negative, unlike numbers of cells.
 
     Counters are for the curator. Faults are raised by the client.
     """
 
     OUTSIDE = -1  # records
     BAD = -2
-    INSIDE = -3  # before the bound
-    KEPT = -4  # after it
-    ROWS = -10  # read; bad lines left out
+    INSIDE = -3  # records before the bound
+    KEPT = -4  # after the bound
+    ROWS = -10  # rows that were read, without bad lines
     CELL_ROWS = -12
     COUNT_ROWS = -13
     PERSON_ROWS = -14
     OUTSIDE_ROWS = -15
-    LONG_LINES = -16  # bad ones, by what is wrong with them
+    LONG_LINES = -16  # bad lines, by the rule that they break
     NOT_UTF8_LINES = -17
     MARKED_LINES = -18
     RAGGED_LINES = -19
     FEWER = -21  # people with fewer records than was declared for every person
-    ABSENT = -31  # parts of files
+    ABSENT = -31  # from here on: parts of files, by why they were not counted
     DAMAGED = -32
     DIFFERENT = -33
     MEMORY = -35
@@ -61,7 +61,7 @@ _TEXT = pd.ArrowDtype(pa.large_string())
 
 
 def table(cells: Integers, counts: Integers) -> pd.DataFrame:
-    """Places and the records of each, as Dask's frames hold them. PRIVATE."""
+    """Make a table of cells and the records of each, with the columns of Dask's frames. PRIVATE."""
     return pd.DataFrame({"cell": cells.astype(np.int64, copy=False), "count": counts.astype(np.int64, copy=False)})
 
 
@@ -69,16 +69,16 @@ EMPTY = table(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def tallies(numbers: Mapping[Tally, int]) -> pd.DataFrame:
-    """A table of counters alone; those that are 0 are left out."""
+    """Make a table of counters alone, without counters that are 0."""
     some = {int(kind): number for kind, number in sorted(numbers.items()) if number}
     return table(np.fromiter(some.keys(), np.int64, len(some)), np.fromiter(some.values(), np.int64, len(some)))
 
 
 def count_cells(cells: Integers, weight: Integers | None, size: int) -> pd.DataFrame:
-    """A table of (n,) cells, ascending, and of the records in each.
+    """Count records per cell: a table of distinct cells, ascending, and of the records in each.
 
     Args:
-        cells: (n,) at least 0.
+        cells: (n,) the cell of each row, at least 0.
         weight: (n,) records of each row; 1 each if None.
         size: how many cells there are.
     """
@@ -92,12 +92,12 @@ def count_cells(cells: Integers, weight: Integers | None, size: int) -> pd.DataF
 
 
 def join_tables(tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """The rows of several tables, one after the other."""
+    """Join the rows of several tables, one after the other."""
     return pd.concat([EMPTY, *tables], ignore_index=True)
 
 
 def sum_tables(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table with each cell once, ascending; sums are cut to 2**53, in floats, because integers could wrap around."""
+    """Add up the rows of each cell, ascending by cell. Sums are cut to 2**53, as floats, because integers could wrap around."""
     cells, counts = frame["cell"].to_numpy(), frame["count"].to_numpy()
     if not len(cells):
         return EMPTY
@@ -113,7 +113,7 @@ def sum_tables(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sum_densely(cells: Integers, counts: Integers) -> pd.DataFrame:
-    """As `sum_tables`, by one array of all cells where they are few."""
+    """Add up as `sum_tables` does, in one array of all cells; for few cells."""
     good = cells >= 0
     total = np.minimum(np.bincount(cells[good], weights=counts[good]), MOST_RECORDS).astype(np.int64)
     some = np.flatnonzero(total)
@@ -121,13 +121,13 @@ def _sum_densely(cells: Integers, counts: Integers) -> pd.DataFrame:
 
 
 def by_person(owners: pa.Array, cells: Integers, records: Integers, bound: Bound) -> pd.DataFrame:
-    """Records of each person in each cell, with the keyed hash by which Dask brings people together. PRIVATE.
+    """Count records of each person in each cell, with the keyed hash of the person by which Dask groups the rows. PRIVATE.
 
     Args:
         owners: (n,) canonical texts, none missing.
         cells: (n,) at least 0.
-        records: (n,) how many each row stands for; at most m of them can count.
-        bound: whether several records in one cell count once, and the key of the hash.
+        records: (n,) records that each row stands for; at most m of them can count.
+        bound: says whether several records in one cell count once; its key is that of the hash.
     """
     encoded = owners.dictionary_encode()
     few = np.minimum(records, bound.cap)
@@ -139,7 +139,7 @@ def by_person(owners: pa.Array, cells: Integers, records: Integers, bound: Bound
 
 
 def without_person(numbers: pd.DataFrame) -> pd.DataFrame:
-    """Counters as rows without a person, in the columns of `by_person`."""
+    """Turn counters into rows without a person, in the columns of `by_person`."""
     blank = pd.Series([""] * len(numbers), dtype=_TEXT)
     return pd.DataFrame({"person": blank, "hash": np.zeros(len(numbers), np.uint64), "cell": numbers["cell"], "count": numbers["count"]})
 
@@ -148,7 +148,7 @@ NO_PEOPLE = without_person(EMPTY)
 
 
 def bound_table(frame: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
-    """The records per cell that people keep, and the counters in the frame; all records of its people are in it."""
+    """Bound the people in a frame, all of whose records are in it: return the records per cell that they keep, and the counters."""
     good = frame["cell"].to_numpy() >= 0
     codes, texts = pd.factorize(frame["person"][good].to_numpy(dtype=object))
     people, cells, records = _group(codes.astype(np.int64), frame["cell"].to_numpy()[good], frame["count"].to_numpy()[good], bound)
@@ -167,7 +167,7 @@ def bound_table(frame: pd.DataFrame, bound: Bound, size: int) -> pd.DataFrame:
 
 
 def _group(codes: Integers, cells: Integers, records: Integers, bound: Bound) -> tuple[Integers, Integers, Integers]:
-    """Distinct pairs of person and cell, ordered by person, then cell, and the records of each."""
+    """Return distinct pairs of person and cell, ordered by person, then cell, and the records of each pair."""
     if not len(codes):
         return codes, cells, records
     order = np.lexsort((cells, codes))
@@ -178,7 +178,7 @@ def _group(codes: Integers, cells: Integers, records: Integers, bound: Bound) ->
 
 
 def _slice_people(people: Integers, weight: Integers) -> Iterable[slice]:
-    """Slices of whole people, who are in order, with about `_AT_ONCE` records each."""
+    """Return slices of whole people, about `_AT_ONCE` records each. `people` is ascending."""
     ends = np.r_[np.flatnonzero(people[1:] != people[:-1]) + 1, len(people)][: len(people) and None]
     share = np.cumsum(weight)[ends - 1] // _AT_ONCE if len(people) else ends
     last = ends[np.r_[share[1:] != share[:-1], True]] if len(people) else ends[:0]
@@ -226,10 +226,10 @@ class Fault(Exception):  # noqa: N818  (it never leaves a worker)
 
 
 def batches(part: Part, job: Job) -> Iterator[Batch]:
-    """The rows of a part.
+    """Yield the rows of a part.
 
     Raises:
-        Fault: the file does not exist, is damaged, or has other columns than the others.
+        Fault: the file does not exist, is damaged, or has other columns than the other files.
     """
     read = _text_batches(part, job) if job.is_text else _parquet_batches(part, job)
     while batch := _read(part, read):
@@ -237,7 +237,7 @@ def batches(part: Part, job: Job) -> Iterator[Batch]:
 
 
 def _read(part: Part, read: Iterator[Batch]) -> Batch | None:
-    """The next rows; None after the last."""
+    """Return the next rows; None after the last."""
     try:
         return next(read, None)
     except (Fault, MemoryError):
@@ -259,7 +259,7 @@ def _parquet_batches(part: Part, job: Job) -> Iterator[Batch]:
 
 
 def row_groups(path: Path) -> list[int]:
-    """Rows of each row group of a Parquet file.
+    """Return rows of each row group of a Parquet file.
 
     Raises:
         InputError: the file is damaged.
@@ -270,7 +270,7 @@ def row_groups(path: Path) -> list[int]:
 
 
 def parquet_parts(path: Path, groups: list[int], rows: int) -> Iterator[Part]:
-    """Parts of a file of whole row groups: several with at most `rows` rows together, or one."""
+    """Yield parts of a Parquet file: adjacent row groups with at most `rows` rows together, or a single larger row group."""
     first, held = 0, 0
     for group, more in enumerate(groups):
         if held and held + more > rows:
@@ -282,7 +282,7 @@ def parquet_parts(path: Path, groups: list[int], rows: int) -> Iterator[Part]:
 
 
 def text_parts(path: Path, job: Job) -> list[Part]:
-    """Parts of a text table: the rows that begin in each stretch of `TEXT_BYTES`.
+    """Return the parts of a text table: for each stretch of `TEXT_BYTES` bytes, the rows that begin in it.
 
     Raises:
         InputError: the file cannot be read, or has other columns than the job.

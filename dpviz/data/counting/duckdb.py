@@ -32,11 +32,11 @@ SATURATED = f"CAST(least(sum({{}}), {MOST_RECORDS}) AS BIGINT)"
 
 
 def held_table(rows: str, bound: Bound, *, weighted: bool) -> str:
-    """SQL that creates `held`: records per person and cell. Faulty rows keep their fault as cell and have no person.
+    """Return SQL that creates `held`: records per person and cell. Faulty rows keep their fault as cell and have no person.
 
     Args:
         rows: a query of cell (or fault), person, and amount if `weighted`.
-        bound: of each person's records.
+        bound: the bound of each person's records.
         weighted: whether a row can stand for several records.
     """
     share = f"least(amount, {bound.cap})"
@@ -50,7 +50,7 @@ def held_table(rows: str, bound: Bound, *, weighted: bool) -> str:
 
 
 def bound_held(session: Session, bound: Bound) -> dict[str, Any]:
-    """Columns cell and records: the records that are kept of the table `held`, at most m of each person.
+    """Return the columns cell and records: the kept records of the table `held`, at most m of each person.
 
     Raises:
         InputError: a person has fewer than m, and such people are refused.
@@ -71,7 +71,7 @@ def _priority(key: bytes) -> Any:
 
 
 def _totals_table(most: int) -> str:
-    """SQL that creates `totals`: the people who do not have exactly m records, and how many they have."""
+    """Return SQL that creates `totals`: the people who do not have exactly m records, and how many they have."""
     return (
         "CREATE TEMP TABLE totals AS SELECT person, sum(records) AS total FROM held"  # noqa: S608
         f" WHERE cell >= 0 AND amount > 0 GROUP BY person HAVING sum(records) <> {most}"
@@ -79,7 +79,7 @@ def _totals_table(most: int) -> str:
 
 
 def _kept_query(most: int, *, drop: bool) -> str:
-    """A query of the kept records per cell: all records of people with at most m, and the chosen ones of the others."""
+    """Return a query of the kept records per cell: all records of people with at most m, and the chosen ones of the others."""
     others = "totals" if drop else f"(SELECT person FROM totals WHERE total > {most})"  # noqa: S608
     whole = f"SELECT cell, records FROM held ANTI JOIN {others} USING (person) WHERE cell >= 0 AND amount > 0"  # noqa: S608
     chosen = f"SELECT cell, 1 AS records FROM ({_ranks_query(most)}) WHERE rank <= {most}"  # noqa: S608
@@ -87,7 +87,7 @@ def _kept_query(most: int, *, drop: bool) -> str:
 
 
 def _ranks_query(most: int) -> str:
-    """A query of the records of people who have more than m, each with its rank among those of its person."""
+    """Return a query of the records of people who have more than m, each with its rank among those of its person."""
     crowded = (
         f"SELECT person, cell, records FROM held SEMI JOIN (SELECT person FROM totals WHERE total > {most}) USING (person)"  # noqa: S608
         " WHERE cell >= 0 AND amount > 0"
@@ -107,7 +107,7 @@ _DENSE_CELLS, _SPARSE = 2**22, 4
 
 
 def count_with_duckdb(job: Job, watch: Progress, settings: DuckDBSettings = DEFAULT_SETTINGS) -> CellCounts:
-    """Count all rows of some files; what is spilled to disk on the way is removed, however it ends.
+    """Count all rows of some files. Data that are spilled to disk are removed, however the count ends.
 
     Args:
         job: what to count: Parquet, CSV or TSV.
@@ -117,7 +117,7 @@ def count_with_duckdb(job: Job, watch: Progress, settings: DuckDBSettings = DEFA
     Raises:
         InputError: the files cannot be read, a row is bad and bad rows are refused, there is no room to
             spill. The text is never one of DuckDB, which may quote entries.
-        DpvizError: cancelled.
+        DpvizError: the count was cancelled.
     """
     watch.at(0.0)
     found = _count(job, watch, settings, TextRows(job=job)) if job.is_text else _count_parquet(job, watch, settings)
@@ -126,7 +126,7 @@ def count_with_duckdb(job: Job, watch: Progress, settings: DuckDBSettings = DEFA
 
 
 def _count_parquet(job: Job, watch: Progress, settings: DuckDBSettings) -> CellCounts:
-    """Count by DuckDB's own reader. It refuses a file with a text that is not UTF-8; then by Arrow, which takes that entry for missing."""
+    """Count with DuckDB's own reader; if that fails, as for a text that is not UTF-8, with Arrow's, where such an entry is missing."""
     if any(is_text(plain_type(job.schema.field(name).type)) for name in job.columns):
         with suppress(UnreadableError):
             return _count(job, watch, settings, None)
@@ -157,7 +157,7 @@ def _count_rows(job: Job, session: Session, stream: Stream | None) -> CellCounts
 
 
 class _Rows(NamedTuple):
-    """Cells (or faults), the records of each, and the rows of each. PRIVATE."""
+    """(k,) cells or faults, the records of each, and the rows of each. PRIVATE."""
 
     cell: Integers
     records: Integers
@@ -173,7 +173,7 @@ class _Rows(NamedTuple):
         return _Rows(*(column[some] for column in self))
 
     def at(self, fault: int) -> tuple[int, int]:
-        """Records and rows of a fault."""
+        """Return how many records and how many rows have a fault."""
         here = self.cell == fault
         return total_of(self.records[here]), int(self.rows[here].sum())
 
@@ -191,7 +191,7 @@ _FAULTS = {"cell": BAD, "count": BAD_COUNT, "person": NO_PERSON, "outside": OUTS
 
 
 def _result(job: Job, found: _Rows, kept: _Rows, lines: BadLines) -> CellCounts:
-    """The kept records, and the counters of all rows.
+    """Put together the kept records and the counters of all rows.
 
     Raises:
         InputError: a row is bad, and bad rows are refused.
@@ -205,7 +205,7 @@ def _result(job: Job, found: _Rows, kept: _Rows, lines: BadLines) -> CellCounts:
 
 
 def _ordered(kept: _Rows, size: int) -> tuple[Integers, Integers]:
-    """Cells with records, ascending, and the records of each, cut to the most that a cell holds."""
+    """Return the cells with records, ascending, and the records of each, cut to `most_per_cell`."""
     kept = kept._replace(records=np.minimum(kept.records, most_per_cell(size)))
     if size <= max(_DENSE_CELLS, _SPARSE * len(kept.cell)):
         total = np.zeros(size, np.int64)
@@ -218,7 +218,7 @@ def _ordered(kept: _Rows, size: int) -> tuple[Integers, Integers]:
 
 
 def _rows(job: Job, session: Session, stream: Stream | None) -> str:
-    """A query of all rows; the functions and tables that it needs are registered in the session."""
+    """Return a query of all rows, and register the functions and tables that it needs in the session."""
     cells = Expressions(job=job)
     connection = session.connection
     if stream is None:
@@ -236,7 +236,7 @@ def _rows(job: Job, session: Session, stream: Stream | None) -> str:
 
 
 def _parquet(job: Job) -> str:
-    """The job's columns as c0, c1, ...; by their positions, because SQL takes names for equal that differ in case only."""
+    """Return SQL for the job's columns as c0, c1, ... They are chosen by position, because SQL ignores the case of names."""
     names = job.schema.names
     renamed = ", ".join(f"f{index}" for index in range(len(names)))
     columns = ", ".join(f"f{names.index(name)} AS c{number}" for number, name in enumerate(job.columns))
@@ -245,7 +245,7 @@ def _parquet(job: Job) -> str:
 
 
 def _types(job: Job, session: Session) -> dict[str, str]:
-    """DuckDB's types of the job's columns."""
+    """Return DuckDB's types of the job's columns."""
     if job.is_text:
         return dict.fromkeys(job.columns, "VARCHAR")
     found = session.columns(f"DESCRIBE SELECT * FROM {_parquet(job)}", (0.0, 0.0))["column_type"]  # noqa: S608

@@ -1,4 +1,4 @@
-"""A DuckDB for one counting job: without network and other files, cancellable, and removed afterwards with all that it spilled."""
+"""A DuckDB session for one counting job: it opens no network and no other files, and can be cancelled."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class DuckDBSettings:
     """What DuckDB may use of the machine.
 
     Attributes:
-        memory: bytes, before it spills to disk; 2 GiB if None, or a quarter of the machine's memory where that is less.
-        threads: as many as there are processors if None.
-        folder: where its private folder for spilling is made, and removed; the system's own for temporary files if None.
+        memory: bytes that DuckDB uses before it spills to disk; 2 GiB if None, or a quarter of the machine's memory where that is less.
+        threads: number of threads; the number of processors if None.
+        folder: the folder in which the private folder for spilling is made, and removed; the system's for temporary files if None.
     """
 
     memory: int | None = None
@@ -61,8 +61,8 @@ class Session:
     """An open DuckDB.
 
     Attributes:
-        connection: may open the job's files and the folder, and nothing else.
-        folder: where it spills; private data.
+        connection: a connection that may open the job's files and the folder, and nothing else.
+        folder: the folder to which DuckDB spills private data.
         watch: reports progress, and can cancel.
         damaged: the error text for files that cannot be read.
         errors: our own errors, raised in functions that DuckDB calls; DuckDB itself would pass on only their texts.
@@ -81,21 +81,21 @@ class Session:
 
         Args:
             query: SQL.
-            part: where the progress of the whole job is before and after it, from 0 to 1.
+            part: the progress of the whole job before and after the statement, from 0 to 1.
         """
         self._follow(lambda: self.connection.execute(query) and None, part)
 
     def columns(self, query: str, part: tuple[float, float]) -> dict[str, Any]:
-        """The result of a query: column -> (n,) NumPy array; arguments as for `run`."""
+        """Return the result of a query: column -> (n,) NumPy array; arguments as for `run`."""
         return self._follow(lambda: self.connection.execute(query).fetchnumpy(), part)
 
     def row(self, query: str, part: tuple[float, float]) -> tuple[Any, ...]:
-        """The first row of a query's result, () where there is none; arguments as for `run`."""
+        """Return the first row of a query's result, () where there is none; arguments as for `run`."""
         found = self._follow(lambda: self.connection.execute(query).fetchone(), part)
         return () if found is None else tuple(found)
 
     def caught(self, work: Callable[..., T]) -> Callable[..., T]:
-        """The same function; errors of ours that it raises are kept in `errors`."""
+        """Wrap a function so that errors of dpviz that it raises are kept in `errors`."""
 
         def run(*columns: Any) -> T:
             try:
@@ -107,13 +107,13 @@ class Session:
         return run
 
     def define(self, name: str, work: Callable[..., Any], inputs: Sequence[str], output: str) -> None:
-        """Define a function of SQL by one of whole Arrow columns, which gets missing entries, too.
+        """Define a function of SQL by a Python function of whole Arrow columns, missing entries included.
 
         Args:
-            name: in SQL.
-            work: takes columns of (n,) entries and returns one of (n,).
-            inputs: the types of its arguments in SQL.
-            output: the type of its result.
+            name: the function's name in SQL.
+            work: takes (n,) Arrow columns and returns a (n,) Arrow array.
+            inputs: the types of the arguments in SQL.
+            output: the type of the result in SQL.
         """
         run: Any = self.caught(work)
         run.__signature__ = inspect.Signature(
@@ -156,7 +156,7 @@ class Session:
             self.connection.interrupt()
 
     def _error_of(self, failed: BaseException) -> DpvizError:
-        """Our error for one of DuckDB's."""
+        """Return the error of dpviz for an error of DuckDB."""
         if self.errors:
             return type(self.errors[0])(*self.errors[0].args)
         if isinstance(failed, duckdb.InterruptException):
@@ -196,17 +196,17 @@ def _options(folder: Path, settings: DuckDBSettings) -> dict[str, Any]:
 
 
 def allowed_paths(job: Job) -> list[str]:
-    """Paths that DuckDB may open: the job's files, also as the patterns that match each of them alone."""
+    """Return the paths that DuckDB may open: each of the job's files, and the pattern that matches this file alone."""
     if job.is_text:
         return []
     return [text for path in job.files for text in (str(path), glob.escape(str(path)))]
 
 
 def quote(text: str) -> str:
-    """A text as SQL writes it."""
+    """Return a text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def quote_list(texts: list[str]) -> str:
-    """A list of texts as SQL writes it."""
+    """Return a list of texts as SQL writes it."""
     return f"[{', '.join(map(quote, texts))}]"

@@ -50,8 +50,8 @@ class Function:
     """A function of Arrow columns that SQL calls by its name.
 
     Attributes:
-        work: takes arrays of (n,) entries, missing ones among them, and returns one of (n,).
-        inputs: names of the files' columns, or types of SQL.
+        work: takes (n,) Arrow columns, with missing entries, and returns a (n,) Arrow array.
+        inputs: names of the columns that are its arguments, or types of these in SQL.
         output: the type of the result in SQL.
         of_columns: whether `inputs` are names of columns.
     """
@@ -68,8 +68,8 @@ class Expressions:
 
     Attributes:
         job: what is counted.
-        functions: those that the expressions call, by name; filled on the way.
-        tables: Arrow tables that they join, by name; likewise.
+        functions: functions that the expressions call, by name; filled while expressions are made.
+        tables: Arrow tables that the expressions join, by name; filled likewise.
     """
 
     job: Job
@@ -77,7 +77,7 @@ class Expressions:
     tables: dict[str, pa.Table] = field(default_factory=dict)
 
     def rows(self, scan: str) -> str:
-        """A query of the cell (or fault), amount and person of every row; amount and person only if the job has such a column."""
+        """Return a query of the cell (or fault), amount and person of every row; amount and person only if the job has such a column."""
         names = [self._row_cell(), self._weight(), self._person()]
         listed = ", ".join(f"{text} AS {name}" for name, text in zip(("cell", "weight", "person"), names, strict=True) if text)
         joins = " ".join(f"LEFT JOIN {name} ON {name}.id = {self._id(name)}" for name in self.tables)
@@ -85,7 +85,7 @@ class Expressions:
         return f"SELECT {self._coded()} FROM ({inner})"  # noqa: S608
 
     def _coded(self) -> str:
-        """The selected columns: the cell or the first fault of a row, its records, and its person."""
+        """Return the selected columns: the cell or the first fault of a row, its records, and its person."""
         faults = [f"WHEN cell = {BAD} THEN {BAD}"]
         if self.job.count is not None:
             faults.append(f"WHEN weight < 0 THEN {BAD_COUNT}")
@@ -97,7 +97,7 @@ class Expressions:
         return ", ".join([cell, *amount, *person])
 
     def _read(self, scan: str) -> str:
-        """The scan with the coordinates as the columns x and y, so that each is computed once."""
+        """Return the scan with the coordinates as the columns x and y, so that each coordinate is computed once."""
         finder = self.job.finder
         if not isinstance(finder, XyCells | GeometryCells) or _is_wkb(finder):
             return f"SELECT * FROM {scan}"  # noqa: S608
@@ -111,7 +111,7 @@ class Expressions:
         return self.number(finder.x), self.number(finder.y)
 
     def number(self, name: str) -> str:
-        """SQL for a column's entries as numbers, as `readable_numbers` reads them."""
+        """Return SQL for a column's entries as numbers, by the rules of `readable_numbers`."""
         column, kind = self._column(name), self._kind(name)
         if _is_plain(kind):
             return f"CAST({column} AS DOUBLE)"
@@ -139,7 +139,7 @@ class Expressions:
         return pa.array(self.job.finder.cells(dict(zip(self.job.finder.columns, columns, strict=True))))
 
     def _xy_pairs(self, finder: XyPairs) -> str:
-        """SQL reads the coordinates as numbers; the look-up of regions is called with them."""
+        """Return SQL that reads the coordinates as numbers, and calls the look-up of regions in Python with them."""
 
         def work(*columns: pa.ChunkedArray) -> pa.Array:
             return pa.array(finder.cells(dict(zip(finder.columns, columns, strict=True))))
@@ -154,7 +154,7 @@ class Expressions:
         return f"CASE WHEN least({start}, {end}) < 0 THEN least({start}, {end}) ELSE {pair} END"
 
     def _leaf(self, table: str, name: str, ids: LeafIds) -> str:
-        """The leaf of an id: by a join where it is written as the regions write it, else by a call of Python."""
+        """Return SQL for the leaf of an id: a join where the id is written as the regions write it, else a call of Python."""
         kind = self._kind(name)
         called = self._call(f"{table}_of", lambda entries: pa.array(ids.leaves(entries)), (name,), "BIGINT")
         if not (is_text(kind) or pa.types.is_integer(kind)):
@@ -163,7 +163,7 @@ class Expressions:
         return f"CASE WHEN {table}.leaf IS NULL THEN {called} ELSE {table}.leaf END"
 
     def _id(self, table: str) -> str:
-        """The text of an id that is joined."""
+        """Return SQL for the text by which an id is joined."""
         finder = self.job.finder
         assert isinstance(finder, IdPairs)  # noqa: S101  (for the type checker: only this one has tables)
         name, ids = (finder.origin, finder.starts) if table == "starts" else (finder.destination, finder.ends)
@@ -187,7 +187,7 @@ class Expressions:
         )
 
     def _person(self) -> str | None:
-        """The person of a row: whole numbers as they are stored, which stand for their texts; else canonical texts."""
+        """Return SQL for the person of a row: a whole number as it is stored, which stands for its digits; else a canonical text."""
         name = self.job.person
         if name is None:
             return None
@@ -213,7 +213,7 @@ class Expressions:
 
 
 def plain_points(cells: pa.ChunkedArray) -> tuple[Floats, Floats] | None:
-    """(n,) x and y of geometries in WKB; None unless all are little-endian points in two dimensions, as in most files."""
+    """Return (n,) x and y of geometries in WKB; None unless all are little-endian points in two dimensions, as in most files."""
     whole = pa.concat_arrays(cells.chunks or [pa.array([], cells.type)])
     if not pa.types.is_binary(whole.type) or whole.null_count or not len(whole):
         return None
@@ -229,10 +229,10 @@ def plain_points(cells: pa.ChunkedArray) -> tuple[Floats, Floats] | None:
 
 
 def cell_sql(domain: Domain, size: int) -> str:
-    """SQL for the lattice cell of doubles x and y, with the arithmetic of `cells.cells_of`.
+    """Return SQL for the lattice cell of doubles x and y, with the arithmetic of `cells.cells_of`.
 
-    NaN is checked first: the smallest and largest values that a Parquet file states do not include it, and DuckDB skips comparisons that
-    follow from them.
+    NaN is checked first. The smallest and largest values that a Parquet file states leave NaN out, and DuckDB skips comparisons whose
+    result follows from these values.
     """
     west, south, east, north = domain.bounds
     kind = "INTEGER" if size < _INT32 else "BIGINT"
@@ -247,12 +247,12 @@ def cell_sql(domain: Domain, size: int) -> str:
 
 
 def _short_of(low: float, high: float) -> float:
-    """A bound slightly below the upper one: the column of a coordinate below it cannot round up to one beyond the last."""
+    """Return a bound slightly below `high`: no coordinate below this bound has a column that rounds up to one beyond the last."""
     return high - (high - low) * _MARGIN
 
 
 def _on_edge(domain: Domain, kind: str) -> str:
-    """The cell of a point on the east or north edge, or next to it; a point on it is in the last column or row."""
+    """Return SQL for the cell of a point on or next to the east or north edge. A point on an edge is in the last column or row."""
     west, south, east, north = domain.bounds
     column, row = (
         f"CASE WHEN {axis} = {_double(high)} THEN {_double(domain.side - 1)} ELSE {_axis(axis, low, high, domain.side)} END"
@@ -270,12 +270,12 @@ def _floor(axis: str, low: float, high: float, side: int) -> str:
 
 
 def _double(value: float) -> str:
-    """A number as a double: without the cast, SQL would read a decimal."""
+    """Return SQL for a number as a double: without the cast, SQL would read a decimal."""
     return f"CAST({quote(repr(float(value)))} AS DOUBLE)"
 
 
 def _whole(number: str) -> str:
-    """A whole count, cut to 2**53, else -1. NaN is checked first, as in `cell_sql`."""
+    """Return SQL for a whole count, cut to 2**53, else -1. NaN is checked first, as in `cell_sql`."""
     whole = f"CASE WHEN {number} >= 0 AND {number} = floor({number}) THEN CAST(least({number}, {MOST_RECORDS}) AS BIGINT) ELSE -1 END"
     return f"CASE WHEN isfinite(CAST({number} AS DOUBLE)) THEN {whole} ELSE -1 END"
 
@@ -294,8 +294,8 @@ class TextRows:
 
     Attributes:
         job: what is counted.
-        bad: lines left out so far, because they are no rows; private.
-        read: bytes so far.
+        bad: bad lines that were left out so far; private.
+        read: bytes that were read so far.
     """
 
     job: Job
@@ -304,11 +304,11 @@ class TextRows:
 
     @property
     def share(self) -> float:
-        """The part of all bytes that was read."""
+        """The share of all bytes that was read, from 0 to 1."""
         return self.read / self.job.size if self.job.size else 0.0
 
     def reader(self, caught: Callable[[Callable[[], pa.RecordBatch | None]], Callable[[], pa.RecordBatch | None]]) -> pa.RecordBatchReader:
-        """Batches of texts, with the job's columns called c0, c1, ...; `caught` keeps our errors, which DuckDB would hide."""
+        """Return batches of texts, with the job's columns called c0, c1, ...; `caught` keeps our errors, which DuckDB would hide."""
         schema = pa.schema([(f"c{index}", pa.string()) for index in range(len(self.job.columns))])
         batches = self._batches(schema)
         return pa.RecordBatchReader.from_batches(schema, iter(caught(lambda: next(batches, None)), None))
@@ -325,7 +325,7 @@ class TextRows:
                 yield from table.rename_columns(schema.names).to_batches()
 
     def _lines(self, path: Path) -> Iterator[bytes]:
-        """The lines after the header, several at once."""
+        """Yield the lines after the header, several at once."""
         with path.open("rb") as file:
             header = open_header(self.job.format, file.read(HEAD_BYTES))
             if header.names != tuple(self.job.schema.names):
@@ -342,8 +342,8 @@ class ParquetRows:
 
     Attributes:
         job: what is counted.
-        bad: none: a Parquet file has no lines.
-        read: bytes so far, about.
+        bad: always none, because a Parquet file has no lines.
+        read: about how many bytes were read so far.
     """
 
     job: Job
@@ -352,11 +352,11 @@ class ParquetRows:
 
     @property
     def share(self) -> float:
-        """About which part of all rows was read."""
+        """About the share of all bytes that was read, from 0 to 1."""
         return self.read / self.job.size if self.job.size else 0.0
 
     def reader(self, caught: Callable[[Callable[[], pa.RecordBatch | None]], Callable[[], pa.RecordBatch | None]]) -> pa.RecordBatchReader:
-        """Batches of the job's columns, called c0, c1, ...; `caught` keeps our errors, which DuckDB would hide."""
+        """Return batches of the job's columns, called c0, c1, ...; `caught` keeps our errors, which DuckDB would hide."""
         kinds = [_as_duckdb_reads(self.job.schema.field(name).type) for name in self.job.columns]
         schema = pa.schema([(f"c{index}", kind) for index, kind in enumerate(kinds)])
         batches = self._batches(schema)
@@ -375,7 +375,7 @@ class ParquetRows:
 
 
 def _as_duckdb_reads(kind: pa.DataType) -> pa.DataType:
-    """The type that DuckDB gives a column of Parquet, among the types that a job reads."""
+    """Return the type that DuckDB gives a Parquet column of this type, for all types that a job reads."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if is_text(kind):
         return pa.large_string()

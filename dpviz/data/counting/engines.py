@@ -1,4 +1,4 @@
-"""The engines: which one counts some files, and the job that it gets, or why it cannot count them."""
+"""Choose the engine that counts some files, and make its job, or say why it cannot count them."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def choose_engine(found: FoundFiles, engine: str, scheduler: Scheduler | None, l
 
     Args:
         found: the files.
-        engine: one of ENGINES, or "auto". That is "dask" where there is a scheduler; else "duckdb" for tables that are larger than an
+        engine: one of ENGINES, or "auto". "auto" is "dask" where there is a scheduler; else "duckdb" for tables that are larger than an
             eighth of the machine's memory or than the limits, if it is installed; else "numpy".
         scheduler: a Dask scheduler that runs already.
         limits: the most that a file may hold that is read into memory.
 
     Raises:
-        InputError: no such engine, one that is not installed, or one that does not read such files.
+        InputError: the engine does not exist, is not installed, or does not read such files.
     """
     if engine not in (*ENGINES, AUTO):
         raise InputError(f"engine must be 'auto' or one of {', '.join(map(repr, ENGINES))}.")
@@ -72,16 +72,16 @@ def _by_size(found: FoundFiles, limits: Limits, tables: bool) -> str:
 
 
 def is_installed(engine: str) -> bool:
-    """Whether the packages that an engine needs are installed."""
+    """Return whether the packages that an engine needs are installed."""
     return all(find_spec(name) is not None for name in _NEEDS[engine])
 
 
 class OnlyNumpyError(InputError):
-    """Files that the engine "numpy" can read, and no other."""
+    """The error for files that only the engine "numpy" can read."""
 
 
 class Plan(NamedTuple):
-    """The engine that counts, and what it counts; no job where "numpy" reads the files itself."""
+    """The engine that counts, and its job. The job is None where "numpy" reads the files itself."""
 
     engine: str
     job: Job | None

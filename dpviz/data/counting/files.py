@@ -87,7 +87,7 @@ def read_points(
             the whole file: it is one text of JSON.
         quoted_newlines: declares that cells of a text table may hold line ends between quotation marks; engine "numpy" only. Without
             it a row is one line; with it one malformed row can take all that follow with it, so that releases do not read such files.
-        limits: the most that a file may hold that is read into memory.
+        limits: the most that a file may hold, for files that are read into memory.
         key: bytes that decide which records a person keeps; fresh from the operating system if None.
         engine: "numpy" reads whole files into memory, all formats and any CRS. "duckdb" reads Parquet (GeoParquet too), CSV and TSV in
             parts, by their paths and in the domain's CRS, and spills to disk; "dask" does so on a cluster. "auto" is "dask" where there is
@@ -96,15 +96,15 @@ def read_points(
         address: of a Dask scheduler, such as tls://10.0.0.5:8786; workers of this machine if None. The scheduler and its workers see the
             private files, and the operator of the scheduler can run code on this computer.
         insecure_address: whether an address of another computer may be called without TLS.
-        progress: is called with the part that is done, from 0 to 1.
-        cancel: ends the count once it is set.
+        progress: a function that is called with the part that is done, from 0 to 1.
+        cancel: an event that ends the count once it is set.
 
     Returns:
         The private counts, with the curator's counters `outside`, `bad` and `over`. No number, name or cell of the file is in their repr.
 
     Raises:
-        InputError: no file, files that differ, a file, a column or a row that cannot be used, an engine that is not installed or
-            does not read such files; says the file, the column and the rule, never a cell's value.
+        InputError: no file is found, or files differ; a file, a column or a row cannot be used; the engine is not installed or does
+            not read such files. The text says the file, the column and the rule, never a cell's value.
         DomainError: the domain's bounds are in degrees and its CRS is not.
         DpvizError: the count was cancelled; nothing of it is left.
 
@@ -243,7 +243,7 @@ def read_flows(
 
 
 def _find_files(source: Sources, bad_rows: str) -> FoundFiles:
-    """Find the files of a source; copies are refused unless bad rows are dropped."""
+    """Find the files of a source. Files of equal content are refused unless bad rows are dropped."""
     found = find_files(source)
     if bad_rows == "refuse":
         refuse_copies(found)
@@ -251,7 +251,7 @@ def _find_files(source: Sources, bad_rows: str) -> FoundFiles:
 
 
 def _line_engine(engine: str, quoted_newlines: bool) -> str:
-    """The engine, or "numpy" where cells may hold line ends, which only that one reads.
+    """Return the engine, or "numpy" where cells may hold line ends, which only "numpy" reads.
 
     Raises:
         InputError: another engine was named.
@@ -264,7 +264,7 @@ def _line_engine(engine: str, quoted_newlines: bool) -> str:
 
 
 class _Reader(NamedTuple):
-    """Reads trips into memory, or makes the job of an engine that does not."""
+    """Two functions: one reads trips into memory, the other makes the job of an engine that does not."""
 
     read: Callable[[FoundFiles, Progress], Trips]
     job: Callable[[FoundFiles, Bound | None], Job]

@@ -1,4 +1,4 @@
-"""The engine "numpy": it reads whole files into memory, of every format, and joins their rows."""
+"""The engine "numpy": it reads whole files of every format into memory, and joins their rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_coordinate_trips(sources: Sequence[Source], finder: XyPairs, request: P
 
     Args:
         sources: tables.
-        finder: the columns, and the look-up of leaf regions.
+        finder: names the columns of coordinates, and looks up leaf regions.
         request: names the columns of counts and people; those of x and y are in `finder`.
         watch: reports progress, and can cancel.
     """
@@ -69,7 +69,7 @@ def _read_each(sources: Sequence[Source], read: Callable[[Source], T], watch: Pr
 
 
 def join_points(parts: Sequence[RawPoints]) -> RawPoints:
-    """The rows of several files, one after the other."""
+    """Return the rows of several files, one after the other."""
     if len(parts) == 1:
         return parts[0]
     return RawPoints(
@@ -82,7 +82,7 @@ def join_points(parts: Sequence[RawPoints]) -> RawPoints:
 
 
 def join_trips(parts: Sequence[Trips]) -> Trips:
-    """The rows of several files, one after the other."""
+    """Return the rows of several files, one after the other."""
     if len(parts) == 1:
         return parts[0]
     return Trips(
@@ -101,7 +101,7 @@ def _join_columns(columns: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None
 
 
 def join_people(parts: Sequence[People | None]) -> People | None:
-    """Who the rows of all parts belong to; the same person may have a value in each part, which has the same text."""
+    """Join the people of several parts. A person may have one value in each part; values of one person have the same canonical text."""
     some = [part for part in parts if part is not None]
     if not some:
         return None

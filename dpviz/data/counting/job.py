@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One reading of all rows of some files that have one schema.
+    """What an engine counts in one pass: all rows of some files that have one schema.
 
     Attributes:
         files: real paths, in any order; the counts do not depend on the order.
@@ -45,8 +45,8 @@ class Job:
         person: column that says who a row belongs to; None where the unit is one record.
         bound: of each person's records; None without `person`.
         drop: whether bad rows are left out; else the first kind of them is refused.
-        refuse_outside: whether rows outside are refused like bad ones, as ids that are no region are, unless bad rows are dropped.
-        size: bytes of all files.
+        refuse_outside: whether a row outside is refused like a bad one, unless bad rows are dropped; so for rows with an id of no region.
+        size: bytes of all files together.
     """
 
     files: tuple[Path, ...] = field(repr=False)
@@ -71,7 +71,7 @@ class Job:
         return self.format in SEPARATORS
 
     def weights(self, column: pa.ChunkedArray) -> Integers:
-        """(n,) records that each row stands for, cut to 2**53; -1 where the entry is no whole number, at least 0."""
+        """Return (n,) records that each row stands for, cut to 2**53; -1 where the entry is no whole number of at least 0."""
         if isinstance(self.finder, IdPairs):
             counts = counts_of(column, "", texts=True)
             return np.where(counts.fault != 0, -1, counts.trips)
@@ -79,12 +79,12 @@ class Job:
         return np.where(whole, records, -1)
 
     def persons(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """(n,) canonical texts of the persons of rows, as large strings; null where the entry is missing or blank."""
+        """Return (n,) canonical texts of the rows' persons, as large strings; null where the entry is missing or blank."""
         return person_texts(column, words=self.is_text)
 
 
 def person_texts(column: pa.ChunkedArray, *, words: bool) -> pa.ChunkedArray:
-    """(n,) canonical texts of persons, as large strings; null where missing.
+    """Return (n,) canonical texts of persons, as large strings; null where missing.
 
     Args:
         column: entries of a person column.
@@ -109,11 +109,11 @@ def person_texts(column: pa.ChunkedArray, *, words: bool) -> pa.ChunkedArray:
 
 @dataclass(frozen=True, kw_only=True)
 class Faults:
-    """How many rows break which rule; a row with several faults is counted by the first of them. PRIVATE.
+    """Numbers of rows by the rule that they break. A row that breaks several rules counts for the first of them. PRIVATE.
 
     Attributes:
-        rows: all that were read, without bad lines; 0 where that is not known.
-        lines: lines of a text table that are no rows.
+        rows: all rows that were read, without bad lines; 0 where the number is not known.
+        lines: bad lines of a text table.
         cell: rows without readable coordinates or ids.
         count: rows without a readable count.
         person: rows without a person.
@@ -128,10 +128,10 @@ class Faults:
     outside: int = field(default=0, repr=False)
 
     def refuse(self, job: Job) -> None:
-        """Raise the first rule that a row breaks; where bad rows are dropped, only that a column has not one good entry.
+        """Refuse the first kind of fault that occurs. Where bad rows are dropped, refuse only a column without a single good entry.
 
         Raises:
-            InputError: names the columns and the rule, never an entry or a number of rows.
+            InputError: there is such a fault or column; the text names the columns and the rule, never an entry or a number of rows.
         """
         if job.drop:
             self._refuse_unreadable_columns(job)
@@ -148,7 +148,7 @@ class Faults:
             raise InputError(f"Column {listed} has an id that is no leaf region; ids are compared letter by letter. {REMEDY}")
 
     def _refuse_unreadable_columns(self, job: Job) -> None:
-        """Refuse coordinates as texts of which not one is a number, and counts of which not one is a whole number."""
+        """Refuse coordinates that are texts if not one is a number, and counts if not one is a whole number."""
         texts = [name for name in job.finder.columns if is_text(plain_type(job.schema.field(name).type))]
         if self.rows and self.cell == self.rows and texts and not isinstance(job.finder, IdPairs):
             raise no_number(*texts)
@@ -157,7 +157,7 @@ class Faults:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type of a column's entries; of a dictionary, that of its values."""
+    """Return the type of a column's entries; for a dictionary-encoded column, the type of the dictionary's values."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
@@ -175,8 +175,8 @@ class Progress:
     """The progress of a pass, and the way to cancel it. It stays in the process that started the pass.
 
     Attributes:
-        progress: is called with the part that is done, from 0 to 1; None if that is not wanted.
-        cancel: ends the pass once it is set.
+        progress: a function that is called with the part that is done, from 0 to 1; None for no reports.
+        cancel: an event that ends the pass once it is set.
     """
 
     progress: Callable[[float], object] | None = None
@@ -200,7 +200,7 @@ class Progress:
 
 
 def cancellation() -> DpvizError:
-    """The error of a pass that was cancelled."""
+    """Return the error of a pass that was cancelled."""
     return DpvizError("The counting was cancelled; nothing of it was kept.")
 
 
@@ -208,7 +208,7 @@ Columns = Mapping[str, pa.ChunkedArray]
 
 
 class CellFinder(Protocol):
-    """Finds the cell of each row from some of its columns."""
+    """A rule that finds the cell of each row from some of its columns."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -221,7 +221,7 @@ class CellFinder(Protocol):
         ...
 
     def cells(self, columns: Columns) -> Integers:
-        """(n,) the cell of each row, OUTSIDE or BAD; a function of the row alone. `columns` maps names to Arrow columns."""
+        """Return (n,) the cell of each row, or OUTSIDE or BAD, which depends on that row alone. `columns` maps names to Arrow columns."""
         ...
 
 
@@ -246,11 +246,11 @@ class XyCells:
 
     @property
     def size(self) -> int:
-        """Cells of the lattice."""
+        """The number of cells of the lattice."""
         return self.domain.side**2
 
     def cells(self, columns: Columns) -> Integers:
-        """(n,) the cell of each row."""
+        """Return (n,) the cell of each row."""
         return cells_of(readable_numbers(columns[self.x]), readable_numbers(columns[self.y]), self.domain)
 
 
@@ -275,11 +275,11 @@ class GeometryCells:
 
     @property
     def size(self) -> int:
-        """Cells of the lattice."""
+        """The number of cells of the lattice."""
         return self.domain.side**2
 
     def cells(self, columns: Columns) -> Integers:
-        """(n,) the cell of each row; BAD where there is no point."""
+        """Return (n,) the cell of each row; BAD where there is no point."""
         shapes = columns[self.geometry]
         if self.encoding == "point":
             x, y = (readable_numbers(pc.struct_field(shapes, axis)) for axis in "xy")
@@ -290,7 +290,7 @@ class GeometryCells:
 
 @dataclass(frozen=True, kw_only=True)
 class LeafIds:
-    """Ids of leaf regions. An id is found letter by letter, or else without the blanks around it.
+    """Ids of leaf regions. An id equals a leaf's letter by letter, as it is written or without the blanks around it.
 
     Attributes:
         texts: (leaves,) the ids, in the order of the leaf regions.
@@ -302,11 +302,11 @@ class LeafIds:
 
     @classmethod
     def of(cls, regions: Regions, cut: int | None = None) -> LeafIds:
-        """The ids of a hierarchy's finest level."""
+        """Take the ids of a hierarchy's finest level."""
         return cls(texts=tuple(regions.ids_of(regions.depth).tolist()), cut=cut)
 
     def leaves(self, column: pa.ChunkedArray) -> Integers:
-        """(n,) indexes of the leaves, OUTSIDE where no leaf has the id, BAD where it is missing or no id."""
+        """Return (n,) indexes of the leaves: OUTSIDE where no leaf has the id, BAD where the entry is missing or cannot be an id."""
         ids = ids_of(column, "")
         texts = [text[: self.cut] if self.cut and len(text) == BLOCK_CODE else text for text in ids.texts]
         known = self._index.get_indexer(pd.Index(texts, dtype=object))
@@ -342,11 +342,11 @@ class IdPairs:
 
     @property
     def size(self) -> int:
-        """Pairs there can be."""
+        """The number of possible pairs."""
         return len(self.starts.texts) * len(self.ends.texts)
 
     def cells(self, columns: Columns) -> Integers:
-        """(n,) the pair of each row."""
+        """Return (n,) the pair of each row."""
         return pairs_of(self.starts.leaves(columns[self.origin]), self.ends.leaves(columns[self.destination]), len(self.ends.texts))
 
 
@@ -358,9 +358,9 @@ class XyPairs:
         origin: columns of x and y.
         destination: columns of x and y.
         starts: finds the leaf regions of origins, from coordinates in the files' CRS.
-        ends: finds those of destinations.
-        leaves: how many origins and destinations there are.
-        crs: of the polygons of the leaves.
+        ends: finds the leaf regions of destinations, likewise.
+        leaves: number of leaf regions of origins, and of destinations.
+        crs: CRS of the polygons of the leaves.
     """
 
     origin: tuple[str, str]
@@ -377,10 +377,10 @@ class XyPairs:
 
     @property
     def size(self) -> int:
-        """Pairs there can be."""
+        """The number of possible pairs."""
         return self.leaves[0] * self.leaves[1]
 
     def cells(self, columns: Columns) -> Integers:
-        """(n,) the pair of each row."""
+        """Return (n,) the pair of each row."""
         x, y, x_end, y_end = (readable_numbers(columns[name]) for name in self.columns)
         return pairs_of(self.starts.places(x, y), self.ends.places(x_end, y_end), self.leaves[1])

@@ -54,7 +54,7 @@ class Scheduler:
 
 
 def _is_this_computer(host: str) -> bool:
-    """Whether a host is the loopback interface; other spellings of it, such as 0.0.0.0 and 127.1, are not accepted."""
+    """Return whether a host is the loopback interface; other spellings of it, such as 0.0.0.0 and 127.1, are not accepted."""
     if host.lower() == "localhost":
         return True
     try:
@@ -64,7 +64,7 @@ def _is_this_computer(host: str) -> bool:
 
 
 def scheduler_at(address: str | None, *, insecure: bool) -> Scheduler | None:
-    """The scheduler at an address; None without one.
+    """Return the scheduler at an address; None without one.
 
     Raises:
         InputError: as `Scheduler`.
@@ -73,7 +73,7 @@ def scheduler_at(address: str | None, *, insecure: bool) -> Scheduler | None:
 
 
 def scheduler_of_app(environment: Mapping[str, str] = os.environ) -> Scheduler | None:
-    """The scheduler in the environment variables with which the app was started; None without one.
+    """Return the scheduler in the environment variables with which the app was started; None without one.
 
     Raises:
         InputError: as `Scheduler`, or INSECURE_VARIABLE is neither 0 nor 1.

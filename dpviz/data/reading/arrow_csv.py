@@ -15,7 +15,7 @@ _PATIENCE = 10.0  # seconds; threads need milliseconds, unless the machine is ov
 
 
 class _Skip:
-    """Leaves out rows that have another number of cells than the header, and counts them."""
+    """A handler that leaves out rows with another number of cells than the header, and counts them."""
 
     def __init__(self, rows: list[int]) -> None:
         self._rows = rows
@@ -26,10 +26,10 @@ class _Skip:
 
 
 def read_csv(content: bytes, read: pyarrow.csv.ReadOptions, convert: pyarrow.csv.ConvertOptions, **parse: Any) -> tuple[pa.Table, int]:
-    """Columns of a text table without its ragged rows, and how many ragged rows there are.
+    """Read columns of a text table without its ragged rows, and return how many ragged rows there are.
 
     Arrow's threads end their tasks after the reader has returned, and release the function that skips rows only then. Releasing it needs
-    Python's lock, and crashes a process that is about to end (see `arrow_memory`). So this waits until the function is released.
+    Python's lock, and crashes a process that is about to end (see `arrow_memory`). So `read_csv` waits until the function is released.
 
     Args:
         content: the rows.

@@ -1,6 +1,7 @@
-"""Files of trips: what they say about themselves, and their rows, checked, between leaf regions.
+"""Read files of trips: what their headers say, and their rows as checked trips between leaf regions.
 
-A file has a row per pair of regions or per trip, or is a matrix. Rows and columns whose id is a word for a total are checked and left out.
+A file has one row per pair of regions or per trip, or is a matrix. Rows and columns whose id is a word for a total, such as "all", are left
+out. Unless bad rows are dropped, these totals are compared with the sums of the other rows first.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ NO_HEADER = "The first line must hold the names of the columns (of a matrix, the
 
 @dataclass(frozen=True, kw_only=True)
 class FlowColumns:
-    """Names of the columns of trips; None where there is none, or where it is to be found by its name.
+    """Names of the columns of trips. None stands for no column, or for a column that is still to be found by its name.
 
     Attributes:
         origin: ids of the regions where trips begin.
@@ -92,7 +93,7 @@ class FlowsRequest:
 
 
 def propose_columns(names: Sequence[str]) -> FlowColumns:
-    """The columns with a name of an origin, a destination or a count; None where there is none, or several."""
+    """Find the columns of origin, destination and count by their names; None where no column fits, or several do."""
     return FlowColumns(
         origin=only_candidate(names, ORIGIN_NAMES),
         destination=only_candidate(names, DESTINATION_NAMES),
@@ -101,10 +102,10 @@ def propose_columns(names: Sequence[str]) -> FlowColumns:
 
 
 def resolve_flow_columns(names: Sequence[str], wanted: FlowColumns) -> FlowColumns:
-    """The wanted columns as the file spells them; origin, destination and count are found by their names if they are None.
+    """Return the wanted columns as the file spells them. Origin, destination and count are found by their names if they are None.
 
     Raises:
-        InputError: there is no such column, or two fit; one column has two roles; the counts are called a weight.
+        InputError: no column fits, or several do; one column has two roles; the column of counts has the name of a survey weight.
     """
     origin = _find_side(names, wanted.origin, ORIGIN_NAMES, "origin")
     destination = _find_side(names, wanted.destination, DESTINATION_NAMES, "destination")
@@ -141,16 +142,18 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def may_be_matrix(names: Sequence[str]) -> bool:
-    """Whether a header may be that of a matrix: it has no columns called origin and destination."""
+    """Return whether a header may be that of a matrix: several names, but not both one for an origin and one for a destination."""
     return len(names) > 1 and not (candidates(names, ORIGIN_NAMES) and candidates(names, DESTINATION_NAMES))
 
 
 def is_matrix(names: Sequence[str], wanted: FlowColumns, sides: tuple[Regions, Regions]) -> bool:
-    """Whether a file is a matrix of trips: no columns are called origin and destination, and the header has ids of destinations.
+    """Return whether a file is a matrix of trips.
+
+    It is one if its header passes `may_be_matrix` and has the id of a destination, and the caller names neither origin nor destination.
 
     Raises:
-        InputError: ids in the header have lost their leading zeros; the header is a row of data, or holds an id twice; columns of counts
-            or people are named for a matrix.
+        InputError: ids in the header have lost their leading zeros; the header is a row of data, or holds an id twice; the caller
+            names a column of counts or people, which a matrix lacks.
     """
     if not may_be_matrix(names) or wanted.origin is not None or wanted.destination is not None:
         return False
@@ -169,12 +172,12 @@ def is_matrix(names: Sequence[str], wanted: FlowColumns, sides: tuple[Regions, R
 
 
 def starts_with_data(names: Sequence[str]) -> bool:
-    """Whether a header starts with a number, so that it is a row of data; the header of a matrix starts with a word or a blank."""
+    """Return whether a header starts with a number and so is a row of data. The header of a matrix starts with a word or a blank."""
     return bool(names) and is_number_text(names[0])
 
 
 def cut_length(name: str, side: Regions) -> int | None:
-    """The length to which a column's block codes are cut, that of the leaves' ids; None for columns without a name of LODES."""
+    """Return the length to which a column's block codes are cut: that of the leaves' ids. None for a column without a name of LODES."""
     lengths = {len(text) for text in side.ids_of(side.depth)}
     return lengths.pop() if fold_name(name) in LODES_NAMES and len(lengths) == 1 else None
 
@@ -190,12 +193,12 @@ TOTALS_UNCHECKED = "rows or columns of totals, unchecked"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pairs:
-    """Rows of trips by their ids. PRIVATE.
+    """Rows of trips between regions that are given by ids. PRIVATE.
 
     Attributes:
         origin: (n,) ids.
         destination: (n,) ids.
-        trips: (n,) of each row, -1 where a row is to be left out.
+        trips: (n,) number of trips of each row, -1 where a row is to be left out.
     """
 
     origin: Ids
@@ -203,13 +206,13 @@ class Pairs:
     trips: Integers = field(repr=False)
 
     def at(self, rows: Mask) -> Pairs:
-        """Some of the rows."""
+        """Return the rows that a (n,) mask selects."""
         origin, destination = (replace(ids, codes=ids.codes[rows]) for ids in (self.origin, self.destination))
         return Pairs(origin=origin, destination=destination, trips=self.trips[rows])
 
 
 def are_totals(pairs: Pairs, sides: tuple[Regions, Regions]) -> tuple[Mask, Mask]:
-    """(n,) whether each row's origin, and its destination, is a word for a total and no region."""
+    """Return two (n,) masks: whether each row's origin is a word for a total and no region, and whether its destination is."""
     origin, destination = pairs.origin, pairs.destination
     return _are_words(origin, sides[0])[origin.codes], _are_words(destination, sides[1])[destination.codes]
 
@@ -221,7 +224,7 @@ def _are_words(ids: Ids, side: Regions) -> Mask:
 
 
 def total_words(texts: list[str]) -> Mask:
-    """(k + 1,) whether each text is a word for a total; the last one, False, is for missing ids (code -1)."""
+    """Return (k + 1,) whether each of k texts is a word for a total. The last entry, False, stands for missing ids, whose code is -1."""
     return np.array([*(fold_name(text) in TOTAL_WORDS for text in texts), False])
 
 
@@ -229,7 +232,7 @@ def check_totals(pairs: Pairs, from_total: Mask, to_total: Mask) -> None:
     """Refuse totals that are not the sums of the other rows.
 
     Raises:
-        InputError: the total of an origin, of a destination or of all trips is not the sum.
+        InputError: the stated total of an origin, of a destination or of all trips is not the sum of its rows.
     """
     single = ~(from_total | to_total)
     both = from_total & to_total
@@ -244,13 +247,13 @@ def check_totals(pairs: Pairs, from_total: Mask, to_total: Mask) -> None:
 
 
 def _agree(key: Integers, word: Integers, count: Integers, parts: tuple[Mask, Mask]) -> bool:
-    """Whether totals are the sums of single rows.
+    """Return whether stated totals are the sums of single rows.
 
     Args:
-        key: (n,) codes of the region that a row belongs to.
-        word: (n,) codes of the other id of a row; of a total, it is a word such as "all". Each word is checked by itself.
-        count: (n,) trips.
-        parts: (n,) which rows are single ones, and which are totals.
+        key: (n,) codes of the region whose trips are added up.
+        word: (n,) codes of the other id of each row. In a row with a total, it is a word such as "all"; each word is checked by itself.
+        count: (n,) trips of each row.
+        parts: two (n,) masks: which rows are single pairs, and which are totals.
     """
     single, total = parts
     size = int(key.max(initial=-1)) + 2
@@ -262,17 +265,17 @@ def _agree(key: Integers, word: Integers, count: Integers, parts: tuple[Mask, Ma
 
 @dataclass(frozen=True, kw_only=True)
 class FlowsFile:
-    """What a file of trips says about itself, for the curator, who has to add what is missing. Not for release.
+    """What the content of a file of trips says about its columns, for the curator, who adds what is missing. Not for release.
 
     Attributes:
         format: CSV, TSV or Parquet.
-        columns: names as the file spells them; of a matrix, the ids of the destinations are among them.
+        columns: names as the file spells them; for a matrix, they include the ids of the destinations.
         matrix: whether it looks like a matrix: origins in the first column, destinations in the header, counts in the cells.
         origin: the one column with a name of an origin; None if there is none, or several.
-        destination: likewise.
-        count: likewise for the number of trips per row; `read_flows` takes it if no other is named.
-        person: likewise for who a row belongs to; a proposal, which `read_flows` does not use by itself.
-        rows: how many, where the file says it; private.
+        destination: the one column with a name of a destination, likewise.
+        count: the one column with a name of a number of trips, likewise; `read_flows` uses it if the caller names no other.
+        person: the one column with a name of a person, likewise; a proposal, which `read_flows` does not use by itself.
+        rows: number of rows, where the file states it; private.
     """
 
     format: str
@@ -286,12 +289,12 @@ class FlowsFile:
 
 
 def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> FlowsFile:
-    """Read what a file of trips says about itself, without a single entry of it.
+    """Read what a file of trips says about itself. The result holds no entry of a row.
 
     Args:
         source: a path, or an open binary file with a `name`.
-        through: whether to read every row, too, if it is clear which columns are meant, and to refuse what `read_flows`
-            refuses under bad_rows="refuse" with any regions.
+        through: whether to read every row as well, where it is clear which columns are meant, and to refuse rows that `read_flows`
+            refuses under bad_rows="refuse" whatever the regions are.
         limits: the most that the file may hold.
 
     Raises:
@@ -317,7 +320,7 @@ def inspect_flows(source: Source, *, through: bool = False, limits: Limits = DEF
 
 
 def _read_through(opened: OpenTable, found: FlowColumns, matrix: bool) -> None:
-    """Refuse rows that are bad with any regions."""
+    """Refuse rows that are bad whatever the regions are."""
     if matrix:
         _from_matrix(opened, "refuse")
     else:
@@ -330,7 +333,7 @@ def _read_through(opened: OpenTable, found: FlowColumns, matrix: bool) -> None:
 
 
 def _looks_like_matrix(opened: OpenTable) -> bool:
-    """Whether most names after the first have a digit, as ids have, or are entries of the first column, too."""
+    """Return whether most names after the first contain a digit, as ids do, or occur in the first column as well."""
     ids = ids_of(_read(opened, [0], "drop").columns[0], "")
     known = {text.strip() for text in ids.texts}
     alike = sum(name.strip() in known or any(sign.isdigit() for sign in name) for name in opened.names[1:])
@@ -359,7 +362,7 @@ def _open(source: Source, limits: Limits, *, quoted_newlines: bool = False) -> O
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Rows:
-    """Rows of a file with their ids. PRIVATE."""
+    """Rows of a file before their ids are looked up. `ragged` is the number of further, bad lines. PRIVATE."""
 
     pairs: Pairs
     person: People | None = None
@@ -367,7 +370,7 @@ class _Rows:
 
 
 def _read(opened: OpenTable, positions: Sequence[int], bad_rows: str) -> Cells:
-    """The columns at some positions, of texts or numbers; bad lines are refused, or left out."""
+    """Read the columns at some positions, and refuse nested ones. Bad lines are refused, or under "drop" left out."""
     read = opened.take(positions)
     if bad_rows == "refuse":
         read.bad.refuse(REMEDY)
@@ -392,18 +395,18 @@ def _from_table(opened: OpenTable, columns: FlowColumns, sides: tuple[Regions, R
 
 
 def _block_ids(cells: pa.ChunkedArray, name: str, side: Regions) -> Ids:
-    """The ids in a column; Census block codes in a column with a name of LODES are cut to the length of the leaves' ids."""
+    """Return the ids in a column. In a column with a name of LODES, Census block codes are cut to the length of the leaves' ids."""
     ids, length = ids_of(cells, f"Column {name!r}"), cut_length(name, side)
     return ids if length is None else replace(ids, texts=[text[:length] if len(text) == BLOCK_CODE else text for text in ids.texts])
 
 
 def _without_words(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A person column with NA, null, NaN and the like as missing entries."""
+    """Return a person column in which words such as NA, null and NaN are missing entries."""
     return pc.if_else(pc.is_in(cells, value_set=pa.array(MISSING_WORDS)), pa.scalar(None, cells.type), cells)
 
 
 def _from_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
-    """A row per entry that is not 0, and per entry of a total."""
+    """Turn a matrix into rows: one for each entry that is not 0, and one for each entry of a total."""
     read = _read(opened, range(len(opened.names)), bad_rows)
     origin = ids_of(read.columns[0], "The first column")
     texts = [name.strip() for name in opened.names[1:]]
@@ -421,7 +424,7 @@ def _from_matrix(opened: OpenTable, bad_rows: str) -> _Rows:
 
 
 def _find_leaves(rows: _Rows, sides: tuple[Regions, Regions], bad_rows: str) -> Trips:
-    """Look up the ids, and leave totals out; files with a person column have no totals."""
+    """Look up the ids, and leave totals out. In files with a person column no row is taken for a total."""
     pairs, notes = rows.pairs, list[str]()
     if bad_rows == "refuse":
         refuse_missing(pairs.origin)

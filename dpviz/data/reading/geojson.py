@@ -1,4 +1,4 @@
-"""GeoJSON: a file of points as rows, and the checks that files of regions share."""
+"""Read GeoJSON files of points as rows; and the checks that GeoJSON files of regions share."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _whole(digits: str) -> int | str:
 
 
 def flatten_json(data: bytes) -> bytes:
-    """The same JSON with 0 in place of values that are nested deeper than 100, which the parser would not accept.
+    """Replace values of JSON that are nested deeper than 100, which the parser would not accept, by 0.
 
     Each value is replaced or kept by its own depth alone, so that no other feature is affected.
     """
@@ -101,7 +101,7 @@ def flatten_json(data: bytes) -> bytes:
 
 
 def once(pairs: list[tuple[str, Any]]) -> Any:
-    """The object of a JSON parser's hook, or TWICE if it has a name twice."""
+    """Return the object of the pairs that a JSON parser passes to its hook, or TWICE if a name comes twice."""
     thing = dict(pairs)
     return thing if len(thing) == len(pairs) else TWICE
 
@@ -118,7 +118,7 @@ def _feature(geometry: Any, kept: dict[str, Any]) -> _Feature:
 
 
 def _geojson_crs(top: dict[str, Any]) -> CRS:
-    """CRS84, unless the file has the member `crs` of GeoJSON before RFC 7946."""
+    """Return CRS84, unless the file has the member `crs` of GeoJSON before RFC 7946."""
     declared = top.get("crs")
     if declared is None:
         return CRS("OGC:CRS84")
@@ -143,7 +143,7 @@ def _from_features(features: list[_Feature], columns: PointColumns) -> RawPoints
 
 
 def _cell(value: Any, as_text: bool) -> Any:
-    """A property as a text (None stays None), or as it is if it may be a number."""
+    """Return a property as a text (None stays None), or as it is if it may be a number."""
     if as_text:
         return None if value is None else str(value)
     return value if type(value) in (int, float, str) else None

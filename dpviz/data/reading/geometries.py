@@ -1,6 +1,6 @@
-"""Open files of points and of regions: first what the header or metadata says, then only the columns that are needed; and their CRS.
+"""Open files of points and of regions, and find their CRS. The header or metadata is read first, then only the columns that are needed.
 
-GDAL opens GeoPackages and Shapefiles only, and only after a check of their bytes: it would also open files that describe network
+GDAL opens only GeoPackages and Shapefiles, after a check of their bytes. Unchecked, GDAL would also open files that describe network
 services.
 """
 
@@ -48,7 +48,7 @@ def open_format(kind: str, data: bytes, limits: Limits, wanted: PointColumns, *,
         kind: the format.
         data: the content.
         limits: the most that it may hold.
-        wanted: the columns that were named; x and y choose columns where a Parquet file has geometries, too.
+        wanted: the columns that the caller named. Where x or y is named, a Parquet file with geometries is read by columns, too.
         quoted_newlines: whether entries of a text table may hold line ends.
 
     Raises:
@@ -70,7 +70,7 @@ def open_format(kind: str, data: bytes, limits: Limits, wanted: PointColumns, *,
 
 
 def _open_points_table(opened: OpenTable, wanted: PointColumns) -> OpenFile:
-    """A table with columns of coordinates, or with geometries unless x or y is named."""
+    """Open a table of points. Their coordinates are its geometries if it has some and neither x nor y is named, else columns."""
     geo = opened.geo if wanted.x is None and wanted.y is None else None
 
     def take(columns: PointColumns, bad_rows: str) -> RawPoints:
@@ -118,7 +118,7 @@ def _only_layer(data: bytes) -> _Layer:
     """Describe the layer.
 
     Raises:
-        InputError: there is none, or there are several; the content is of another format.
+        InputError: there is no layer with geometries, or there are several; the content is of another format.
     """
     layers = [name for name, geometry in pyogrio.list_layers(io.BytesIO(data)) if geometry is not None]
     if not layers:
@@ -135,7 +135,7 @@ def _only_layer(data: bytes) -> _Layer:
 
 
 def _open_points_layer(kind: str, data: bytes) -> OpenFile:
-    """Points of a GeoPackage or Shapefile, by GDAL."""
+    """Open the points of a GeoPackage or Shapefile with GDAL."""
     layer = _only_layer(data)
     if layer.geometry_type.removeprefix("2.5D ").split()[0] not in ("Point", "Unknown"):
         raise InputError(NOT_POINTS)
@@ -158,7 +158,7 @@ def _texts(column: pa.ChunkedArray, encoding: str) -> pa.ChunkedArray:
 
 
 def _points(geometries: NDArray[np.object_]) -> dict[str, Any]:
-    """x, y and has_other_shapes of (n,) shapely geometries.
+    """Return the fields x, y and has_other_shapes of `RawPoints`, of (n,) shapely geometries.
 
     Raises:
         InputError: there are geometries, and not one is a point.
@@ -180,7 +180,7 @@ class OpenShapes:
         names: of the columns, geometry left out.
         crs: as the file declares it; None if it does not.
         has_geometry: whether the file has shapes of its own.
-        take: the columns of the given names, as objects, and (n,) shapes, None where one is missing; no shapes without geometry.
+        take: reads the named columns, as objects, and (n,) shapes, None where one is missing. Without geometry it returns no shapes.
     """
 
     format: str
@@ -244,7 +244,7 @@ def _is_feature(thing: object) -> bool:
 
 
 def _open_shapes_table(opened: OpenTable) -> OpenShapes:
-    """A text table, Parquet or GeoParquet."""
+    """Open regions in a text table, Parquet or GeoParquet."""
     geo = opened.geo
     if geo is None:
         return OpenShapes(
@@ -260,7 +260,7 @@ def _open_shapes_table(opened: OpenTable) -> OpenShapes:
 
 
 def _decode_shapes(cells: pa.ChunkedArray, encoding: str) -> Shapes:
-    """Shapes of a GeoParquet column, from WKB or from one of the native encodings."""
+    """Decode the shapes of a GeoParquet column, from WKB or from one of the native encodings."""
     if encoding == "WKB":
         return np.asarray(shapely.from_wkb(cells.to_numpy(zero_copy_only=False), on_invalid="raise"), object)
     kind = pa.field("geometry", cells.type, metadata={"ARROW:extension:name": f"geoarrow.{encoding}", "ARROW:extension:metadata": "{}"})
@@ -269,7 +269,7 @@ def _decode_shapes(cells: pa.ChunkedArray, encoding: str) -> Shapes:
 
 
 def _frame(opened: OpenTable, wanted: Sequence[str]) -> pd.DataFrame:
-    """Columns as objects; entries of text tables without spaces around them."""
+    """Read columns as objects. Entries of text tables lose the blanks around them."""
     read = opened.take([opened.names.index(name) for name in wanted])
     read.bad.refuse("Correct the file.")
     cells = [column.to_pylist() for column in read.columns]
@@ -279,7 +279,7 @@ def _frame(opened: OpenTable, wanted: Sequence[str]) -> pd.DataFrame:
 
 
 def _open_shapes_layer(kind: str, data: bytes, limits: Limits) -> OpenShapes:
-    """Shapes of a GeoPackage or Shapefile, by GDAL."""
+    """Open the shapes of a GeoPackage or Shapefile with GDAL."""
     layer = _only_layer(data)
     if layer.rows > limits.rows:
         raise too_many_rows(limits)
@@ -297,16 +297,16 @@ _FAR = np.finfo(np.float64).max
 
 
 def crs_of_file(kind: str, declared: CRS | None, crs: object, target: object) -> CRS | None:
-    """The CRS of the file's coordinates; None on a plain plane, where they are taken as they are.
+    """Return the CRS of the file's coordinates; None on a plain plane, where coordinates are taken as they are.
 
     Args:
         kind: the format, for errors.
-        declared: by the file.
-        crs: of the caller.
+        declared: the CRS that the file declares.
+        crs: the CRS that the caller gives.
         target: the domain's CRS; None for a plain plane.
 
     Raises:
-        InputError: neither the file nor the caller states it, they differ, or it is not known.
+        InputError: neither the file nor the caller states a CRS, the two differ, the CRS is not known, or it does not fit the domain.
     """
     if target is None:
         if crs is not None:
@@ -323,10 +323,10 @@ def crs_of_file(kind: str, declared: CRS | None, crs: object, target: object) ->
 
 
 def check_on_map(crs: CRS) -> CRS:
-    """The same CRS, if its coordinates are positions on a map.
+    """Check that the coordinates of a CRS are positions on a map, and return it.
 
     Raises:
-        InputError: they are not.
+        InputError: the coordinates are not positions on a map.
     """
     if not is_horizontal(crs):
         raise InputError(
@@ -336,12 +336,12 @@ def check_on_map(crs: CRS) -> CRS:
 
 
 def same_crs(one: CRS, other: CRS) -> bool:
-    """Whether two CRS give every point the same x and y (longitude first in both)."""
+    """Return whether two CRS give every point the same x and y (longitude first in both)."""
     return one.equals(other, ignore_axis_order=True) or (one.to_epsg() is not None and one.to_epsg() == other.to_epsg())
 
 
 def reproject(raw: RawPoints, source: CRS | None, crs: object) -> tuple[Floats, Floats]:
-    """(n,) x and y in another CRS; so far away that they lie outside any domain where that CRS has no such point."""
+    """Return (n,) x and (n,) y in another CRS. A point that this CRS lacks gets coordinates so large that they lie outside any domain."""
     target = None if crs is None else CRS.from_user_input(crs)
     if source is None or target is None or same_crs(source, target):
         return raw.x, raw.y

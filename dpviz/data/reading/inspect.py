@@ -38,7 +38,7 @@ Pair = tuple[str, str]
 
 
 def describe_points(found: FoundFiles) -> PointsFile:
-    """What files of points say about themselves; no row of tables is read, because tables may be large.
+    """Describe files of points by what they say about themselves. No row of a table is read, because tables may be large.
 
     Raises:
         InputError: as `inspect_points`.
@@ -65,7 +65,7 @@ def describe_points(found: FoundFiles) -> PointsFile:
 
 
 def describe_flows(found: FoundFiles) -> FlowsFile:
-    """What files of trips say about themselves; rows are read only of small files, to tell a matrix from a table.
+    """Describe files of trips by what they say about themselves. Rows are read only of small files, to tell a matrix from a table.
 
     Raises:
         InputError: as `inspect_flows`.
@@ -91,7 +91,7 @@ def describe_flows(found: FoundFiles) -> FlowsFile:
 
 
 def coordinate_columns(names: Sequence[str]) -> tuple[Pair, Pair] | None:
-    """Columns of x and y of origins and of destinations: the first two names with a word for x and for y; None if there are fewer.
+    """Find the columns of x and y of origins, and of destinations: the first two names with a word for x, and for y. None if fewer.
 
     >>> coordinate_columns(["pickup_lng", "pickup_lat", "dropoff_lng", "dropoff_lat", "fare"])
     (('pickup_lng', 'pickup_lat'), ('dropoff_lng', 'dropoff_lat'))
@@ -121,11 +121,11 @@ class RepeatedColumn:
     """A column whose values repeat. PRIVATE: its numbers are for the curator only.
 
     Attributes:
-        name: of the column.
-        values: how many distinct ones.
-        rows: how many have a value.
-        once: how many values occur in a single row.
-        all_rows: whether every row was looked at, or the first ones only.
+        name: name of the column.
+        values: number of distinct values.
+        rows: number of rows with a value.
+        once: number of values that occur in a single row.
+        all_rows: whether every row was looked at, else the first rows only.
     """
 
     name: str
@@ -153,10 +153,10 @@ class RepeatedColumn:
 def find_repeated_columns(
     found: FoundFiles, *, but: Collection[str] = (), limits: Limits = DEFAULT_LIMITS
 ) -> tuple[RepeatedColumn, ...] | None:
-    """Columns of texts or whole numbers whose values repeat, likely ids first.
+    """Find columns of texts or whole numbers whose values repeat, likely ids first.
 
-    The content decides: dates, times and fractions are no ids, and values that hardly repeat are no persons with several records.
-    A name only decides the order. At most the first million rows are looked at, and of text the first 64 MiB.
+    The content decides whether a column is found: dates, times and fractions are no ids, and values that hardly repeat are no persons with
+    several records. A column's name only decides its rank. At most the first million rows are looked at, and of text the first 64 MiB.
 
     Args:
         found: the files.
@@ -164,8 +164,8 @@ def find_repeated_columns(
         limits: the most that a file may hold that is read as a whole.
 
     Returns:
-        None if no entry was looked at: there is no column of texts or numbers, or no file can be read. Otherwise whether it is None depends
-        on names and declared types alone, because a manifest says whether private values were looked at.
+        None if no entry was looked at: there is no column of texts or numbers, or no file can be read. Otherwise whether the result is None
+        depends on names and declared types alone, because a manifest says whether private values were looked at.
     """
     skipped = {*map(fold_name, but), *X_NAMES, *Y_NAMES, *COUNT_NAMES}
     counts: dict[str, list[pa.Table]] = {}
@@ -198,7 +198,7 @@ def find_repeated_columns(
 
 
 def _columns(source: Source, found: FoundFiles, limits: Limits) -> Iterator[_Columns]:
-    """The first rows of a file, in parts."""
+    """Yield the first rows of a file, in parts."""
     if found.format == "Parquet":
         yield from _of_parquet(source, found)
     elif found.format in SEPARATORS:
@@ -209,7 +209,7 @@ def _columns(source: Source, found: FoundFiles, limits: Limits) -> Iterator[_Col
 
 
 def _of_parquet(source: Source, found: FoundFiles) -> Iterator[_Columns]:
-    """Texts stay dictionary-encoded: one long text can stand for millions of entries."""
+    """Yield the first rows of a Parquet file. Texts stay dictionary-encoded: one long text can stand for millions of entries."""
     schema, geometries = cast("pa.Schema", found.schema), () if found.geo is None else found.geo.columns
     names = [each.name for each in schema if _may_be_ids(each.type) and each.name not in geometries]
     texts = [name for name in names if pa.types.is_string(schema.field(name).type)]
@@ -247,7 +247,7 @@ def _of_layer(kind: str, data: bytes, limits: Limits) -> _Columns:
 
 
 def _may_be_ids(kind: pa.DataType) -> bool:
-    """Whether a column's type is one of ids: texts, whole numbers, or numbers that may all be whole."""
+    """Return whether a column's type is one of ids: texts, whole numbers, or numbers that may all be whole."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     types = pa.types
     kinds = (types.is_string, types.is_large_string, types.is_integer, types.is_floating, types.is_fixed_size_binary)
@@ -255,7 +255,7 @@ def _may_be_ids(kind: pa.DataType) -> bool:
 
 
 def _value_counts(cells: pa.Array | pa.ChunkedArray) -> pa.Table:
-    """The distinct values of some entries, and the rows of each."""
+    """Count the rows of each distinct value."""
     found = pc.value_counts(cells)
     values = found.field("values")
     values = values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
@@ -263,7 +263,7 @@ def _value_counts(cells: pa.Array | pa.ChunkedArray) -> pa.Table:
 
 
 def _are_ids(values: pa.Array) -> bool:
-    """Whether distinct values may be ids: they are no fractions, dates or times."""
+    """Return whether distinct values may be ids: they are no fractions, dates or times."""
     if pa.types.is_floating(values.type):
         numbers = values.to_numpy(zero_copy_only=False)
         return bool(np.all(np.isfinite(numbers) & (np.floor(numbers) == numbers)))
@@ -276,7 +276,7 @@ def _are_ids(values: pa.Array) -> bool:
 
 
 def _are_codes(values: pa.Array) -> bool:
-    """Whether distinct values look like codes: texts with digits, or large numbers that are no times."""
+    """Return whether distinct values look like codes: texts with digits, or large numbers that are no times."""
     numbers = attempt(lambda: pc.cast(values, pa.float64()))
     if numbers is not None:
         middle = float(np.median(numbers.to_numpy(zero_copy_only=False)))

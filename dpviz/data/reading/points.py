@@ -1,4 +1,4 @@
-"""Files of points: what they say about themselves, and their rows, checked and in the domain's CRS."""
+"""Read files of points: what their headers say, and their rows, checked and in the domain's CRS."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ _LONGITUDES = ("lon", "lng", "long", "longitude")
 
 @dataclass(frozen=True, kw_only=True)
 class PointsFile:
-    """What a file of points says about itself, for the curator, who has to add what is missing. Not for release.
+    """What a file of points says about itself, for the curator, who adds what is missing. Not for release.
 
     Attributes:
         format: CSV, TSV, GeoJSON, GeoPackage, GeoParquet, Parquet or Shapefile.
         columns: names as the file spells them, geometry left out.
         has_geometry: whether points come from geometries; x and y are None then.
         x: the one column with a name of an easting or longitude; None if there is none, or several.
-        y: likewise.
-        count: likewise for a number of records per row; a proposal, which `read_points` does not use by itself.
-        person: likewise for who a row belongs to; a proposal, which `read_points` does not use by itself.
-        crs: as the file declares it; None if it does not.
-        rows: how many, where the file says it; private.
+        y: the one column with a name of a northing or latitude, likewise.
+        count: the one column with a name of a number of records, likewise; a proposal, which `read_points` does not use by itself.
+        person: the one column with a name of a person, likewise; a proposal, which `read_points` does not use by itself.
+        crs: the CRS that the file declares; None if it declares none.
+        rows: number of rows, where the file states it; private.
     """
 
     format: str
@@ -72,11 +72,11 @@ class PointsFile:
 
 
 def inspect_points(source: Source, *, through: bool = False, limits: Limits = DEFAULT_LIMITS) -> PointsFile:
-    """Read what a file of points says about itself, without a single entry of it.
+    """Read what a file of points says about itself. The result holds no entry of the file.
 
     Args:
         source: a path, or an open binary file with a `name`.
-        through: whether to read every row, too, if it is clear which columns hold the coordinates, and to refuse what
+        through: whether to read every row as well, where it is clear which columns hold the coordinates, and to refuse rows that
             `read_points` refuses under bad_rows="refuse".
         limits: the most that the file may hold.
 
@@ -132,7 +132,7 @@ class PointsRequest:
 
 
 def read_rows(source: Source, request: PointsRequest) -> RawPoints:
-    """Read a file's rows in the target CRS; bad ones are refused, or have entries by which they are dropped later.
+    """Read a file's rows in the target CRS. Bad rows are refused, or keep the entries by which they are dropped later.
 
     Raises:
         InputError: as `read_points`.
@@ -149,7 +149,7 @@ def read_rows(source: Source, request: PointsRequest) -> RawPoints:
 
 
 def points_of(raw: RawPoints, domain: Domain, bound: Bound | None) -> PointCounts:
-    """Count rows in the domain's CRS without the bad ones; without a bound the unit is one record."""
+    """Count rows in the domain's CRS, and drop bad ones. Without a bound the unit is one record."""
     weight = None if raw.count is None else whole_counts(raw.count, len(raw.x), "drop")
     counted = count_rows(cells_of(raw.x, raw.y, domain), weight, raw.person, bound, domain.side**2)
     return PointCounts.from_cell_counts(replace(counted, bad=counted.bad + raw.ragged), domain, bound)
@@ -206,7 +206,7 @@ def _refuse_bad_counts(counts: Floats, name: str | None) -> None:
 
 
 def _refuse_no_degrees(raw: RawPoints, columns: PointColumns, crs: CRS | None) -> None:
-    """Refuse coordinates that are degrees by their CRS or by their columns' names, if not one of them can be."""
+    """Refuse coordinates that are degrees by their CRS or by their columns' names, if not one pair of coordinates can be in degrees."""
     in_degrees = crs.is_geographic if crs is not None else fold_name(columns.x or "") in _LONGITUDES
     if in_degrees and len(raw.x) and not ((np.abs(raw.x) <= 180) & (np.abs(raw.y) <= 90)).any():
         raise InputError(

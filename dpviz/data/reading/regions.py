@@ -44,7 +44,7 @@ class RegionsFile:
         columns: names as the file spells them, geometry left out.
         has_geometry: whether it holds shapes.
         nested: whether it names parents, so that `read_regions` needs no levels.
-        levels: the one column that is called like an id, a proposal for a single level; else none.
+        levels: the one column with the name of an id, a proposal for a single level; empty if there is none, or several.
     """
 
     format: str
@@ -59,7 +59,7 @@ def inspect_regions(source: Source, *, through: bool = False, limits: Limits = D
 
     Args:
         source: a path, or an open binary file with a `name`.
-        through: whether to read every row, too: to make regions of them where the file says enough for that, else to find damage.
+        through: whether to read every row as well: to make regions where the file says enough for that, else to find damage.
         limits: the most that the file may hold.
 
     Raises:
@@ -144,7 +144,7 @@ def _regions(opened: OpenShapes, levels: Sequence[str] | None, names: Mapping[st
 
 
 def _are_locations(names: Sequence[str]) -> bool:
-    """Whether a table is one of locations, as flow maps use: it has the columns id, lat and lon, perhaps name, and no others."""
+    """Return whether a table is one of locations, as flow maps use: it has the columns id, lat and lon, perhaps name, and no others."""
     return {"id", "lat", "lon"} <= {fold_name(name) for name in names} <= {"id", "lat", "lon", "name"}
 
 
@@ -158,7 +158,7 @@ def _find_column(names: Sequence[str], wanted: str) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """The first of the names, in quotes. Names that do not look like one may be a line of data: they are only counted."""
+    """Return the first names, in quotes. Texts that do not look like a name may be a line of data, and are only counted."""
     shown = [name for name in names if _LIKE_A_NAME.fullmatch(name)][:_MOST_NAMED]
     more = len(names) - len(shown)
     return (
@@ -171,7 +171,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _labels(names: Sequence[str], levels: Sequence[str], named: Mapping[str, str] | None) -> dict[str, str]:
-    """Level -> column of readable names: the named ones, or those that are called like it."""
+    """Map levels to columns of readable names: the columns that the caller named, or those with a name like the level's."""
     if named is not None:
         return {level: _find_column(names, column) for level, column in named.items()}
     found = {level: candidates(names, [f"{fold_name(level)}_name"]) for level in levels}
@@ -181,10 +181,10 @@ def _labels(names: Sequence[str], levels: Sequence[str], named: Mapping[str, str
 
 
 def _parent_columns(names: Sequence[str]) -> dict[str, str]:
-    """The file's own name -> region_id, parent_id, level or name.
+    """Map the file's own names of columns to region_id, parent_id, level and name.
 
     Raises:
-        DomainError: one of the first three is not there, or several columns could be one.
+        DomainError: region_id, parent_id or level is not there, or several columns could be one of the four.
     """
     found = {ID: ID_NAMES, PARENT: PARENT_NAMES, LEVEL: LEVEL_NAMES, NAME: LABEL_NAMES}
     columns = {meant: candidates(names, aliases) for meant, aliases in found.items()}
@@ -201,7 +201,7 @@ def _parent_columns(names: Sequence[str]) -> dict[str, str]:
 
 
 def _table(opened: OpenShapes, wanted: Sequence[str], crs: object) -> pd.DataFrame:
-    """The wanted columns, with the file's shapes, or with points from its longitudes and latitudes, if it has any."""
+    """Return the wanted columns, with the file's shapes, or else with points from its columns of coordinates, if it has any."""
     axes = () if opened.has_geometry else _axes(opened.names)
     known = _crs_of(opened, crs) if opened.has_geometry else _crs_of_axes(axes, crs)
     table, shapes = _rows(opened, (*wanted, *axes))
@@ -211,13 +211,13 @@ def _table(opened: OpenShapes, wanted: Sequence[str], crs: object) -> pd.DataFra
 
 
 def _rows(opened: OpenShapes, wanted: Sequence[str]) -> tuple[pd.DataFrame, Shapes | None]:
-    """The wanted columns, once each, and the shapes if there are any."""
+    """Read the wanted columns, once each, and the shapes if there are any."""
     rule = f"The rows cannot be read as {opened.format}: the file is damaged."
     return guard(rule, lambda: opened.take(list(dict.fromkeys(wanted))))
 
 
 def _axes(names: Sequence[str]) -> tuple[str, ...]:
-    """The columns of longitude and latitude, or of easting and northing; none unless there are both."""
+    """Return the columns of longitude and latitude, or of easting and northing; none unless there are both."""
     found = [candidates(names, aliases) for aliases in (X_NAMES, Y_NAMES)]
     if not all(found):
         return ()
@@ -256,7 +256,7 @@ def _parse_crs(crs: object) -> CRS:
 
 
 def _numbers(cells: pd.Series, name: str) -> NDArray[np.float64]:
-    """(n,) coordinates of a column, NaN where an entry is missing or blank."""
+    """Return (n,) coordinates of a column, NaN where an entry is missing or blank."""
     filled = cells.notna() & (cells != "")
     numbers = np.asarray(pd.to_numeric(cells.where(filled, None), errors="coerce"), np.float64)
     if not np.isfinite(numbers[filled.to_numpy(np.bool_)]).all():
@@ -265,7 +265,7 @@ def _numbers(cells: pd.Series, name: str) -> NDArray[np.float64]:
 
 
 def _points(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.object_]:
-    """(n,) points, None where both coordinates are missing."""
+    """Return (n,) points, None where both coordinates are missing."""
     if (np.isnan(x) != np.isnan(y)).any():
         raise DomainError("A region has one coordinate without the other.")
     points = np.full(len(x), None, object)

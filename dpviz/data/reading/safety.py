@@ -51,15 +51,15 @@ _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The most that a file may hold. More is refused, and before it is read if the file declares it.
+    """The most that a file may hold. A file beyond a limit is refused, before its content is read if the file declares its size.
 
     Attributes:
-        file_bytes: of the file itself.
-        unpacked_bytes: of all members of an archive, or of all columns that are read from a Parquet file.
-        members: files in an archive.
+        file_bytes: bytes of the file itself.
+        unpacked_bytes: bytes of all members of an archive, or of all columns that are read from a Parquet file.
+        members: number of files in an archive.
         expansion: unpacked bytes per packed byte of an archive.
-        rows: records of the file, or lines of a text table.
-        columns: names in the header; a GeoJSON has none.
+        rows: number of records of the file, or of lines of a text table.
+        columns: number of names in the header; a GeoJSON file has no header.
 
     Raises:
         SettingError: a limit is no whole number, or under 1.
@@ -101,7 +101,7 @@ def guard(rule: str, read: Callable[[], T]) -> T:
 
 
 def attempt(read: Callable[[], T]) -> T | None:
-    """Call `read`; None if it raises any error."""
+    """Call `read` and return its result, or None if it raises an error."""
     try:
         return guard("", read)
     except InputError:
@@ -132,12 +132,12 @@ def read_checked(source: Source, limits: Limits) -> tuple[str, bytes]:
 
 
 def is_path(source: Source) -> TypeGuard[str | os.PathLike[str]]:
-    """Whether a source is a path, not an upload."""
+    """Return whether a source is a path, not an upload."""
     return isinstance(source, str | os.PathLike)
 
 
 def name_of(source: Source) -> str:
-    """A path as a text, or the name that an upload has.
+    """Return a path as a text, or the name that an upload has.
 
     Raises:
         InputError: it is neither a path nor an open file with a name.
@@ -152,7 +152,7 @@ def name_of(source: Source) -> str:
 
 
 def format_of(name: str) -> str:
-    """The format that the ending of a file's name declares.
+    """Return the format that the ending of a file's name declares.
 
     Raises:
         InputError: a URL, or an ending that is not known.
@@ -192,7 +192,7 @@ def _from_path(path: Path, limits: Limits) -> bytes:
 
 
 def first_bytes(source: Source, most: int) -> bytes:
-    """The first bytes of a file, at most so many; an upload stands at its beginning afterwards.
+    """Return the first bytes of a file, at most `most` of them. An upload is left at its beginning.
 
     Raises:
         InputError: an upload that is not opened in binary mode.
@@ -210,10 +210,11 @@ def first_bytes(source: Source, most: int) -> bytes:
 
 
 def check_geopackage(data: bytes) -> bytes:
-    """The same bytes, if they are a GeoPackage whose layers are plain tables.
+    """Check that bytes are a GeoPackage whose layers are plain tables, and return them.
 
-    GDAL would open any of its formats under this name, network services included, and run the functions that a view calls.
-    The whole file is checked for damage: GDAL would return the rows before it, and leave out the others without an error.
+    Unchecked, GDAL would open any of its formats under the ending .gpkg, network services included, and run the functions that a view
+    calls. The whole file is checked for damage, because GDAL would return the rows before the damage, and leave out the rows after it
+    without an error.
     """
     if not data.startswith(b"SQLite format 3\0") or data[68:72] not in (b"GPKG", b"GP10", b"GP11"):
         raise InputError("The file is not a GeoPackage, whatever its ending says.")
@@ -223,14 +224,14 @@ def check_geopackage(data: bytes) -> bytes:
         _limit(database, _MOST_STEPS)
         _check_schema(database)
         _limit(database, _MOST_STEPS + len(data) // _PER_STEP)  # one step per byte, far more than the pages need
-        database.execute("PRAGMA ignore_check_constraints = ON")  # they could call functions
+        database.execute("PRAGMA ignore_check_constraints = ON")  # check constraints could call functions
         if database.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
             raise InputError("The content cannot be read as GeoPackage: the file is damaged.")
     return data
 
 
 def _limit(database: sqlite3.Connection, most: int) -> None:
-    """Interrupt SQLite after `most` times a thousand steps from now on."""
+    """Interrupt SQLite once it has run `most` times a thousand instructions from now on."""
     steps = itertools.count()
     database.set_progress_handler(lambda: next(steps) >= most, _PER_STEP)
 
@@ -238,7 +239,7 @@ def _limit(database: sqlite3.Connection, most: int) -> None:
 def _check_schema(database: sqlite3.Connection) -> None:
     """Refuse views in place of the format's own tables or of a layer, and virtual tables other than indices."""
     views = {name.lower() for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'view'")}
-    if any(name.startswith("gpkg_") for name in views):  # before a query could run it
+    if any(name.startswith("gpkg_") for name in views):  # refused before a query could run the view
         raise InputError(_VIEW_REFUSED)
     made = [sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND rootpage = 0")]
     if not all(isinstance(sql, str) and _OWN_MODULES.match(sql.lstrip()) for sql in made):
@@ -289,12 +290,12 @@ def _check_member(member: zipfile.ZipInfo) -> None:
 
 
 def _is_litter(member: zipfile.ZipInfo) -> bool:
-    """Whether a member is a folder, or one of the shadow files that macOS adds."""
+    """Return whether a member is a folder, or one of the shadow files that macOS adds."""
     return member.is_dir() or member.filename.startswith("__MACOSX/") or PurePosixPath(member.filename).name.startswith("._")
 
 
 def _one_shapefile(members: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]:
-    """The members of the only Shapefile, by their endings."""
+    """Return the members of the only Shapefile, by their endings; refuse an archive with none, several or an incomplete one."""
     stems = {member.filename[:-4] for member in members if member.filename.lower().endswith(".shp")}
     if not stems:
         raise InputError("The archive holds no Shapefile: no member ends in .shp.")
@@ -311,7 +312,7 @@ def _one_shapefile(members: list[zipfile.ZipInfo]) -> dict[str, zipfile.ZipInfo]
 
 
 def _check_table(content: bytes) -> None:
-    """Refuse a .dbf that is none, or is shorter than it declares: GDAL would read the shapes without their columns."""
+    """Refuse a .dbf file that is invalid, or shorter than it declares: GDAL would read the shapes without their columns."""
     rows, head, width = struct.unpack_from("<IHH", content.ljust(12, b"\0"), 4)
     if head < _DBF_HEAD or head + rows * width > len(content):
         raise InputError("The Shapefile's table (.dbf) is damaged.")
@@ -344,14 +345,14 @@ _LOCK = "in use"
 def private_folder(parent: Path | None = None) -> Iterator[Path]:
     """Make a temporary folder that no other user can read, and remove it with its content afterwards.
 
-    A process that is killed leaves its folder behind. The next call removes such folders; a folder in use has a lock that prevents it
-    (not on Windows, where none is removed).
+    A process that is killed leaves its folder behind. The next call removes such folders. A lock protects a folder in use. On Windows
+    there is no lock, and abandoned folders are not removed.
 
     Args:
-        parent: where it is made; the system's folder for temporary files if None.
+        parent: the folder in which it is made; the system's folder for temporary files if None.
 
     Raises:
-        InputError: none can be made.
+        InputError: no folder can be made.
     """
     folder = lock = None
     with suppress(OSError):
@@ -370,7 +371,7 @@ def private_folder(parent: Path | None = None) -> Iterator[Path]:
 
 
 def _lock(folder: Path) -> int:
-    """Lock the folder until this process ends. The lock file gets its name only when the lock is taken."""
+    """Lock the folder until the returned descriptor is closed. The lock file gets its final name only after it is locked."""
     unnamed = folder / "new"
     lock = os.open(unnamed, os.O_CREAT | os.O_RDWR, 0o600)
     if sys.platform != "win32":
@@ -393,5 +394,5 @@ def _remove_abandoned(parent: Path) -> None:
 
 
 def too_many_rows(limits: Limits) -> InputError:
-    """The error for a file that is too long."""
+    """Return the error for a file with more rows than the limit."""
     return InputError(f"The file has more rows than the limit of {limits.rows:,}.")

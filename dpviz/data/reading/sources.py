@@ -33,16 +33,16 @@ _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 @dataclass(frozen=True, kw_only=True)
 class FoundFiles:
-    """Files of one format and one schema, without a single entry of them.
+    """Files of one format and one schema. Nothing here holds an entry of a file.
 
     Attributes:
         sources: real paths, in order, and uploads.
         format: CSV, TSV, Parquet, GeoJSON, GeoPackage or Shapefile.
         schema: of tables, all columns of text tables as texts; None for other formats.
         geo: GeoParquet's description of its geometries; None without any.
-        sizes: (n,) bytes of each; private.
-        rows: of the file with most rows, where files say it; private.
-        rowless: (n,) whether it is a table without a single row; private.
+        sizes: (n,) bytes of each file; private.
+        rows: number of rows of the longest file, where files state it; private.
+        rowless: (n,) whether each file is a table without a single row; private.
     """
 
     sources: tuple[Source, ...] = field(repr=False)
@@ -69,11 +69,11 @@ class FoundFiles:
         return sum(self.sizes)
 
     def within(self, limits: Limits) -> bool:
-        """Whether every file is within the limits of files that are read into memory."""
+        """Return whether every file is within the limits of files that are read into memory."""
         return max(self.sizes) <= limits.file_bytes and (self.rows or 0) <= limits.rows
 
     def fits(self, limits: Limits) -> bool:
-        """Whether the files are small enough for memory: within the limits, and all together at most an eighth of the memory."""
+        """Return whether the files are small enough for memory: within the limits, and all together at most an eighth of the memory."""
         return self.within(limits) and self.size <= LARGE_SHARE * memory_bytes()
 
 
@@ -82,7 +82,7 @@ def find_files(source: Sources) -> FoundFiles:
 
     Args:
         source: an upload, a path, a glob (``*``, ``?``, ``[...]``, ``**`` for any folders), a folder of Parquet files, or a list
-            of those. Hidden files of a folder and those that begin with an underscore are left out. A file that is found several
+            of these. In a folder, files and folders whose name begins with a dot or underscore are left out. A file that is found several
             times, by any path or link, is taken once.
 
     Raises:
@@ -111,7 +111,7 @@ def find_files(source: Sources) -> FoundFiles:
 
 
 def _expand(source: Source, *, alone: bool) -> list[Source]:
-    """The real paths that a source names, in the order of their names; or the upload that it is."""
+    """Return the real paths that a source names, in the order of their names; an upload stays as it is."""
     if not is_path(source):
         return [source]
     text = os.fspath(source)
@@ -123,7 +123,7 @@ def _expand(source: Source, *, alone: bool) -> list[Source]:
         return list(_in_folder(path))
     if attempt(path.exists) or not glob.has_magic(text):
         format_of(text)
-        if attempt(path.exists) and not path.is_file():  # a pipe would be waited for
+        if attempt(path.exists) and not path.is_file():  # reading a pipe could wait forever
             raise InputError(f"{_called(path, alone)} is not a file.")
         return [guard(f"{_called(path, alone)} cannot be read: does it exist, and may you read it?", lambda: _real(path))]
     found = guard("The pattern cannot be read.", lambda: glob.glob(text, recursive=True))  # noqa: PTH207  (patterns may be absolute)
@@ -142,7 +142,7 @@ def _in_folder(folder: Path) -> list[Path]:
 
 
 def _real(path: Path) -> Path:
-    """The file that a path leads to; a link whose target has another ending stays, because its own ending tells the format.
+    """Return the file that a path leads to. A link whose target has another ending stays: its own ending tells the format.
 
     Raises:
         OSError: the file does not exist.
@@ -152,7 +152,7 @@ def _real(path: Path) -> Path:
 
 
 def _once_each(sources: Sequence[Source]) -> list[Source]:
-    """The same sources, each file once, even if several paths or links lead to it."""
+    """Return the same sources, each file once, even if several paths or links lead to it."""
     first: dict[object, Source] = {}
     for source in sources:
         first.setdefault(_identity(source), source)
@@ -160,7 +160,7 @@ def _once_each(sources: Sequence[Source]) -> list[Source]:
 
 
 def _identity(source: Source) -> object:
-    """A value that is the same for all paths of one file: its number on the disk, or the path where the system has no numbers."""
+    """Return a value that is the same for all paths of one file: its number on the disk, or the path where the system has no numbers."""
     if not is_path(source):
         return id(source)
     path = Path(os.fspath(source))
@@ -187,7 +187,7 @@ class _Facts:
 
 
 def _called(path: Path, alone: bool) -> str:
-    """How an error calls a file: by its name only if there are several, because a name may be private."""
+    """Return the words for a file in an error: its name only if there are several files, because a name may be private."""
     return "The file" if alone else f"The file {path.name!r}"
 
 
@@ -230,7 +230,7 @@ def _upload_size(upload: BinaryIO) -> int:
 
 
 def memory_bytes() -> int:
-    """Bytes of the machine's memory, or the limit of a container; 8 GiB where the system states neither."""
+    """Return bytes of the machine's memory, or the limit of a container; 8 GiB where the system states neither."""
     whole = attempt(lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     allowed = attempt(lambda: int(_CGROUP_LIMIT.read_text()))
     return min(filter(None, (whole, allowed)), default=_UNKNOWN_MEMORY)
@@ -240,7 +240,7 @@ _PIECE = 2**22
 
 
 def find_copies(found: FoundFiles) -> list[tuple[str, ...]]:
-    """Names of files that have the same content, a tuple per content; files without rows are left out.
+    """Return names of files that have the same content, a tuple per content; files without rows are left out.
 
     Only files of equal size are read, piece by piece until they differ. That reads far less than digests of all files would.
 
@@ -259,7 +259,7 @@ def refuse_copies(found: FoundFiles) -> None:
     """Refuse files of equal content.
 
     Raises:
-        InputError: there are two; says their names.
+        InputError: two files have the same content; the text says their names.
     """
     for one, two, *_others in find_copies(found):
         raise InputError(
@@ -268,7 +268,7 @@ def refuse_copies(found: FoundFiles) -> None:
 
 
 def describe_copies(found: FoundFiles) -> list[str]:
-    """A sentence for each group of files of equal content, for the curator only."""
+    """Return a sentence for each group of files of equal content, for the curator only."""
     return [
         f"the files {' and '.join(map(repr, names))} have the same content, and all of them were counted: is one a copy?"
         for names in find_copies(found)
@@ -276,7 +276,7 @@ def describe_copies(found: FoundFiles) -> list[str]:
 
 
 def _groups_of_copies(sources: Sequence[Source], size: int) -> Iterator[list[Source]]:
-    """Groups of several files of equal content among files of one size."""
+    """Yield groups of several files of equal content among files of one size."""
     groups = [list(sources)]
     for begin in range(0, size, _PIECE):
         groups = [part for group in groups if len(group) > 1 for part in _group_by_piece(group, begin)]
@@ -284,7 +284,7 @@ def _groups_of_copies(sources: Sequence[Source], size: int) -> Iterator[list[Sou
 
 
 def _group_by_piece(sources: Iterable[Source], begin: int) -> list[list[Source]]:
-    """Groups of the files that are equal in one piece."""
+    """Return groups of the files that are equal in one piece."""
     parts: dict[bytes, list[Source]] = {}
     for source in sources:
         rule = f"The file {Path(name_of(source)).name!r} cannot be read any more."

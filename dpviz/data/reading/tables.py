@@ -1,4 +1,4 @@
-"""Tables, CSV, TSV and Parquet, read as they stand: an id such as 06037 stays text, and nothing unpacks beyond the limits."""
+"""Read tables (CSV, TSV and Parquet) as they stand: an id such as 06037 stays text. Nothing unpacks beyond the limits."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from dpviz.errors import InputError
 
 
 def open_header(kind: str, head: bytes) -> Header:
-    """The header of a CSV or TSV file.
+    """Return the header of a CSV or TSV file.
 
     Raises:
-        InputError: as `header_of`, or names between other separators.
+        InputError: as `header_of`; or other characters than commas separate the names of a CSV file.
     """
     header = header_of(head, SEPARATORS[kind])
     if kind == "CSV" and len(header.names) == 1 and (";" in header.names[0] or "\t" in header.names[0]):
@@ -52,10 +52,10 @@ _SMALL_FILE = 8 * 2**20
 
 
 def _parquet_file(memory: pa.Buffer, limits: Limits) -> pq.ParquetFile:
-    """A Parquet file's metadata; its content comes in Arrow's own memory.
+    """Open a Parquet file whose content is in Arrow's own memory. Only its metadata is read.
 
     Raises:
-        InputError: it declares more bytes than the limit.
+        InputError: the file declares more bytes than the limit.
     """
     file = pq.ParquetFile(pa.BufferReader(memory), page_checksum_verification=True)
     if sum(file.metadata.row_group(number).total_byte_size for number in range(file.metadata.num_row_groups)) > limits.unpacked_bytes:
@@ -64,13 +64,13 @@ def _parquet_file(memory: pa.Buffer, limits: Limits) -> pq.ParquetFile:
 
 
 def _read_columns(memory: pa.Buffer, names: Sequence[str], limits: Limits) -> pa.Table:
-    """The columns of some names, as they are stored; texts that are not UTF-8 are missing.
+    """Read the columns of some names, as they are stored; texts that are not UTF-8 are missing.
 
-    Texts are small while they are dictionary-encoded. In small files, and where dictionaries are large, they are measured before they are
-    decoded; otherwise they are read in batches that cannot pass the limit.
+    Dictionary-encoded texts are small. In small files, and where dictionaries are large, texts stay encoded until they are measured.
+    They are decoded afterwards. In other files texts are read in batches that cannot pass the limit.
 
     Raises:
-        InputError: they unpack to more than the limit, or one holds lists of texts.
+        InputError: the columns unpack to more than the limit, or one holds lists of texts.
     """
     file = _parquet_file(memory, limits)
     schema = pa.schema([file.schema_arrow.field(name) for name in names])
@@ -119,7 +119,7 @@ def _read(file: pq.ParquetFile, schema: pa.Schema, rows: int, limits: Limits) ->
 
 
 def _bytes_of(column: pa.Array) -> int:
-    """Bytes of a column when it is decoded."""
+    """Return the number of bytes that a column takes when it is decoded."""
     if not (pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)):
         return int(column.nbytes)
     lengths = pc.cast(pc.binary_length(column.dictionary), pa.int64())
@@ -148,7 +148,7 @@ class Cells(NamedTuple):
 
     Attributes:
         columns: the entries of each column that was read: of text tables as text or as numbers, of Parquet as they are stored.
-        bad: further lines of a text table that are no rows.
+        bad: further, bad lines of a text table.
     """
 
     columns: list[pa.ChunkedArray]
@@ -156,14 +156,14 @@ class Cells(NamedTuple):
 
 
 class Take(Protocol):
-    """Reads columns of an open table."""
+    """A function that reads columns of an open table."""
 
     def __call__(self, positions: Sequence[int], *, numbers: Collection[int] = (), missing_words: bool = False) -> Cells:
         """Read columns by their positions.
 
         Args:
-            positions: of the columns.
-            numbers: those of text tables that are wanted as numbers; they are numbers if all their entries are, else texts.
+            positions: positions of the columns.
+            numbers: positions of columns of text tables that are wanted as numbers. They are texts unless all their entries are numbers.
             missing_words: whether NA, null, NaN and the like are missing entries of text tables, as empty ones are.
         """
         ...
@@ -177,7 +177,7 @@ class GeoColumns:
         primary: the column of geometries that is read.
         encoding: WKB, point, or another one of GeoArrow.
         columns: all columns of geometries, in the order of their names.
-        declared_crs: as the file has it; None if it is unknown.
+        declared_crs: the CRS as the file writes it; None if it is unknown.
         may_be_points: whether the declared types do not exclude points.
     """
 
@@ -192,7 +192,7 @@ class GeoColumns:
         """The CRS of the geometries; None if it is unknown.
 
         Raises:
-            InputError: the file declares none that is known.
+            InputError: the declared CRS is not known.
         """
         if self.declared_crs is None:
             return None
@@ -200,7 +200,7 @@ class GeoColumns:
 
 
 def geo_columns(schema: pa.Schema) -> GeoColumns | None:
-    """What a Parquet file's metadata say about geometries; None if there are none. By specification a missing CRS is CRS84."""
+    """Return what a Parquet file's metadata say about geometries; None without any. By specification a missing CRS means CRS84."""
     geo = json.loads((schema.metadata or {}).get(b"geo", b"null"))
     if geo is None:
         return None
@@ -221,8 +221,8 @@ class OpenTable:
 
     Attributes:
         format: CSV, TSV or Parquet.
-        names: of the columns, in the file's order; two may be the same.
-        rows: how many, where the file says it; private.
+        names: names of the columns, in the file's order; two may be the same.
+        rows: number of rows, where the file states it; private.
         take: reads columns by their positions.
         geo: GeoParquet's description of geometries, None without any.
         index: positions of the columns that pandas stored as the index of a data frame.
@@ -236,7 +236,7 @@ class OpenTable:
     index: tuple[int, ...] = ()
 
     def index_first(self) -> OpenTable:
-        """The same table with the stored index, which pandas puts last, as its first columns."""
+        """Return the same table with the stored index, which pandas puts last, as its first columns."""
         order = (*self.index, *(position for position in range(len(self.names)) if position not in self.index))
 
         def take(positions: Sequence[int], *, numbers: Collection[int] = (), missing_words: bool = False) -> Cells:
@@ -250,7 +250,7 @@ def open_table(kind: str, data: bytes, limits: Limits, *, quoted_newlines: bool 
     """Open checked bytes of a table; `quoted_newlines` says that entries of a text table may hold line ends.
 
     Raises:
-        InputError: not CSV, TSV or Parquet, the content is not of that format, or passes a limit.
+        InputError: the format is not CSV, TSV or Parquet; the content is not of that format, or passes a limit.
     """
     if kind not in ("Parquet", *SEPARATORS):
         raise InputError(f"A table must be CSV, TSV or Parquet, not {kind}.")

@@ -1,9 +1,9 @@
 r"""Rows of text tables (CSV, TSV): a row is one line, and whether it is good depends on no other line.
 
-A line ends at ``\n``, with one ``\r`` right before it left out, and nowhere else; an empty line is no row. A line is bad if it is longer
-than `LINE_BYTES`, is not UTF-8, has another number of cells than the header, or breaks the rules for quotation marks of RFC 4180: a cell
-of a CSV file begins and ends with a mark or holds none, and marks within are doubled. In a TSV file a mark is a letter like any other.
-So one malformed line is one bad row, and spoils no other row, in whichever engine and parts a file is read.
+A line ends at ``\n`` and nowhere else; one ``\r`` right before the ``\n`` belongs to its end. An empty line is no row. A line is bad if it
+is longer than `LINE_BYTES`, is not UTF-8, has another number of cells than the header, or breaks the rules for quotation marks of RFC
+4180: a cell of a CSV file begins and ends with a mark or holds none, and marks within are doubled. In a TSV file a mark is a letter like
+any other. So one malformed line is one bad row and spoils no other row, whichever engine reads the file, and in whichever parts.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ NO_END = re.compile(rb"[^\r\n]")
 
 @dataclass(frozen=True, kw_only=True)
 class BadLines:
-    """How many lines are bad, by the first rule that each of them breaks. PRIVATE.
+    """Numbers of bad lines, by the first rule that each line breaks. PRIVATE.
 
     Attributes:
-        long: longer than `LINE_BYTES`, its end left out.
-        not_utf8: with bytes that are not UTF-8.
-        marks: with quotation marks that do not fit.
-        cells: with more or fewer cells than the header.
+        long: lines of more than `LINE_BYTES` bytes, the line end not counted.
+        not_utf8: lines with bytes that are not UTF-8.
+        marks: lines that break the rules for quotation marks.
+        cells: lines with more or fewer cells than the header.
     """
 
     long: int = field(default=0, repr=False)
@@ -84,17 +84,17 @@ class BadLines:
 
     @property
     def total(self) -> int:
-        """How many lines in all."""
+        """The number of all bad lines."""
         return sum(astuple(self))
 
     def refuse(self, remedy: str) -> None:
         """Refuse bad lines.
 
         Args:
-            remedy: ends the error's text.
+            remedy: what to do, at the end of the error's text.
 
         Raises:
-            InputError: there is a bad line; says the rule, never an entry.
+            InputError: there is a bad line; the text says the rule, never an entry.
         """
         broken = next((rule for name, rule in _RULES.items() if getattr(self, name)), None)
         if broken is not None:
@@ -116,8 +116,8 @@ class TextLayout:
     """How the lines of a text table are cut, and which cells are read.
 
     Attributes:
-        separator: of cells; between commas a cell may stand in quotation marks.
-        width: how many cells a row has.
+        separator: the character between cells; if it is a comma, a cell may stand in quotation marks.
+        width: number of cells in a row.
         types: position of a column -> the Arrow type in which it is read.
         missing: texts that stand for a missing entry.
         quoted_newlines: whether a cell in quotation marks may hold line ends; then one malformed row can spoil others.
@@ -138,7 +138,7 @@ def header_of(head: bytes, separator: str) -> Header:
         separator: of cells.
 
     Raises:
-        InputError: there is no such line or no end of it, or it is not in UTF-8.
+        InputError: every line is empty; the header has no end, is not in UTF-8, or has wrong line ends or quotation marks.
     """
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(NOT_UTF8)
@@ -168,11 +168,11 @@ def cut_text(data: bytes, begin: int, layout: TextLayout) -> tuple[pa.Table, Bad
 
     Args:
         data: the whole file.
-        begin: where its rows begin.
-        layout: how they are cut.
+        begin: the byte at which the rows begin.
+        layout: how rows are cut.
 
     Returns:
-        The columns of `layout.types` of the good lines, with their positions as names; and how many lines are bad.
+        The columns in `layout.types`, named by their positions, with a row for each good line; and the numbers of bad lines.
     """
     if layout.quoted_newlines:
         return _cut_across_lines(data[begin:], layout)
@@ -183,9 +183,9 @@ def cut_text(data: bytes, begin: int, layout: TextLayout) -> tuple[pa.Table, Bad
 
 
 def cut_lines(lines: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
-    r"""Cut whole lines, the last of which ends with ``\n``, into rows and cells; as `cut_text`."""
+    r"""Cut whole lines into rows and cells, as `cut_text` does. The last line ends with ``\n``."""
     text, bad = good_lines(lines, layout.separator)
-    if _CARRIAGE in text:  # Arrow does not call its handler for such rows
+    if _CARRIAGE in text:  # Arrow does not call its handler for rows with this byte
         text, ragged = _without(text, lambda signs, ends: _have_other_widths(signs, ends, layout))
         bad += BadLines(cells=ragged)
     if NO_END.search(text) is None:
@@ -195,9 +195,9 @@ def cut_lines(lines: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
 
 
 def read_lines(file: BinaryIO, begin: int, end: int) -> Iterator[bytes]:
-    r"""Read the lines of a file from one byte to another, several at once, each with ``\n`` at its end.
+    r"""Yield the lines of a file from one byte to another, several at once, each with ``\n`` at its end.
 
-    Of a line that is too long only the beginning is kept, which is too long as well.
+    Of a line that is too long only the beginning is kept. The beginning is longer than `LINE_BYTES`, too, so the line remains bad.
     """
     file.seek(begin)
     begun = b""
@@ -215,7 +215,7 @@ def read_lines(file: BinaryIO, begin: int, end: int) -> Iterator[bytes]:
 
 
 def line_begins(file: BinaryIO, position: int) -> int:
-    """The byte where the first line at or after a byte begins."""
+    """Return the byte at which the first line begins that begins at or after `position`."""
     if position == 0:
         return 0
     file.seek(position - 1)
@@ -229,14 +229,14 @@ def line_begins(file: BinaryIO, position: int) -> int:
 
 
 def good_lines(lines: bytes, separator: str) -> tuple[bytes, BadLines]:
-    r"""The lines that break no rule, where the number of their cells is not checked yet; and how many are bad.
+    r"""Return the lines that break no rule, and how many are bad. The number of cells in a line is not checked here.
 
     Args:
         lines: whole lines; the last one ends with ``\n``.
         separator: of cells.
 
     Returns:
-        The lines with a byte 0xFF for each carriage return within one; and the number of bad lines.
+        The good lines, with a byte 0xFF in place of each carriage return within a line; and the numbers of bad lines.
     """
     long = not_utf8 = marks = 0
     if _any_long(lines):
@@ -252,7 +252,7 @@ def good_lines(lines: bytes, separator: str) -> tuple[bytes, BadLines]:
 
 
 def _parts(data: bytes, begin: int) -> Iterator[slice]:
-    """Stretches of some whole lines."""
+    """Yield slices of whole lines, of about `TEXT_BLOCK` bytes each."""
     while begin < len(data):
         end = data.rfind(b"\n", begin, begin + TEXT_BLOCK) + 1 or data.find(b"\n", begin) + 1 or len(data)
         yield slice(begin, end)
@@ -265,7 +265,7 @@ def _lines(data: bytes, part: slice) -> bytes:
 
 
 def _is_utf8(lines: bytes) -> bool:
-    """Whether all lines are UTF-8."""
+    """Return whether all lines are UTF-8."""
     try:
         return lines.isascii() or bool(lines.decode("utf-8"))
     except UnicodeDecodeError:
@@ -273,7 +273,7 @@ def _is_utf8(lines: bytes) -> bool:
 
 
 def _any_long(lines: bytes) -> bool:
-    """Whether a line may be too long. It is quick, because it does not look at every line."""
+    """Return whether a line may be too long. The check is quick, because it does not look at every line."""
     begin = 0
     while begin + LINE_BYTES < len(lines):
         begin, before = lines.rfind(b"\n", begin, begin + LINE_BYTES + 1) + 1, begin
@@ -283,7 +283,7 @@ def _any_long(lines: bytes) -> bool:
 
 
 def _without(lines: bytes, are_bad: Callable[[Bytes, Integers], Mask]) -> tuple[bytes, int]:
-    """The lines that are not bad by a rule, and how many are."""
+    """Return the lines that are not bad by the rule `are_bad`, and how many lines are."""
     signs = np.frombuffer(lines, np.uint8)
     ends = np.flatnonzero(signs == _END)
     bad = are_bad(signs, ends)
@@ -300,7 +300,7 @@ def _are_long(signs: Bytes, ends: Integers) -> Mask:
 
 
 def _are_not_utf8(signs: Bytes, ends: Integers) -> Mask:
-    """(n,) whether a line is not UTF-8: its invalid bytes are decoded to surrogates, which valid UTF-8 cannot encode."""
+    """Return (n,) whether each line is not UTF-8. Invalid bytes decode to surrogates, which valid UTF-8 cannot encode."""
     marked = np.frombuffer(signs.tobytes().decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass"), np.uint8)
     odd = np.flatnonzero((marked[:-1] == _SURROGATE) & (marked[1:] >= _FIRST_SURROGATE))
     number = np.diff(np.searchsorted(odd, np.flatnonzero(marked == _END)), prepend=0)
@@ -308,10 +308,10 @@ def _are_not_utf8(signs: Bytes, ends: Integers) -> Mask:
 
 
 def _have_odd_marks(signs: Bytes, ends: Integers) -> Mask:
-    r"""(n,) whether a line breaks the rules for quotation marks; the lines hold commas, and no ``\r``.
+    r"""Return (n,) whether each line breaks the rules for quotation marks. Cells are separated by commas; no line has a ``\r``.
 
     The marks of a good line alternate: one opens a cell, the next one closes it. An opening mark is at the beginning of a cell, or right
-    after a closing one; these two are a doubled mark. A closing mark is at the end of a cell, or right before an opening one.
+    after a closing mark, with which it is a doubled mark. A closing mark is at the end of a cell, or right before an opening one.
     """
     marks = np.flatnonzero(signs == _MARK)
     if len(marks) < len(ends):
@@ -330,7 +330,7 @@ def _have_odd_marks(signs: Bytes, ends: Integers) -> Mask:
 
 
 def _have_other_widths(signs: Bytes, ends: Integers, layout: TextLayout) -> Mask:
-    """(n,) whether a line has more or fewer cells than the header; empty lines have not, and quotation marks fit."""
+    """Return (n,) whether each line has more or fewer cells than the header. Empty lines count as good. Quotation marks must fit."""
     between = signs == ord(layout.separator)
     if layout.separator == ",":
         between &= ~np.logical_xor.accumulate(signs == _MARK)
@@ -343,7 +343,7 @@ def _no_rows(layout: TextLayout) -> pa.Table:
 
 
 def _cut_across_lines(data: bytes, layout: TextLayout) -> tuple[pa.Table, BadLines]:
-    """Rows whose cells may hold line ends between quotation marks."""
+    """Cut a text table whose cells may hold line ends between quotation marks."""
     if not _is_utf8(data):
         raise InputError(NOT_UTF8)
     if NO_END.search(data) is None:
@@ -354,7 +354,7 @@ def _cut_across_lines(data: bytes, layout: TextLayout) -> tuple[pa.Table, BadLin
 
 
 def _parse(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PARSED_AT_ONCE) -> tuple[pa.Table, int]:
-    """Columns of the rows that have as many cells as the header, and how many rows have another number."""
+    """Return columns of the rows that have as many cells as the header, and the number of other rows."""
     escaped = not newlines and _CARRIAGE in text
     types = {str(column): pa.binary() if escaped else kind for column, kind in layout.types.items()}
     table, ragged = read_csv(
@@ -371,7 +371,7 @@ def _parse(text: bytes, layout: TextLayout, *, newlines: bool, block: int = _PAR
 
 
 def _with_carriages(table: pa.Table, layout: TextLayout) -> pa.Table:
-    """The columns in their types, with the carriage returns that were replaced."""
+    """Return the columns in the types of `layout`, with carriage returns in place of the bytes 0xFF."""
     cells = [pc.replace_substring(column, _CARRIAGE, b"\r").cast(pa.string()) for column in table.columns]
     kinds = list(layout.types.values())
     return pa.table([column.cast(kind) for column, kind in zip(cells, kinds, strict=True)], names=table.column_names)
