@@ -10,8 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dpviz.app.counting_job import SessionCounts
-from dpviz.app.study_job import Keeper
+from dpviz.app.jobs import Keeper, SessionCounts
 from dpviz.data.counting.files import read_flows, read_points
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts

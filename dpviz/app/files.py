@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from dpviz.app import cached
-from dpviz.app.counting_job import FAILED, RUNNING, STOPPED, CountingJob, SessionCounts
+from dpviz.app.jobs import FAILED, RUNNING, STOPPED, CountingJob, SessionCounts
 from dpviz.app.session import show_error
 from dpviz.data.counting.engines import AUTO, DASK, DUCKDB, ENGINES, NUMPY, choose_engine
 from dpviz.data.counting.scheduler import ADDRESS_VARIABLE, Scheduler, scheduler_of_app

@@ -1,36 +1,40 @@
-"""The Points page: data, mechanism and budget on the left; on the right, what would be released."""
+"""The Points page: data, mechanism and budget on the left; on the right, what would be released, with the tabs under the map."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
+import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dpviz.app.controls import mechanism_controls, privacy_controls, without_settings
 from dpviz.app.dataset_block import dataset_block, describe_spent
-from dpviz.app.fields import show_lock, start_checks
+from dpviz.app.fields import Field, in_range, show_lock, start_checks
 from dpviz.app.first_row import NO_EXPORT, NOT_PRIVATE, WATERMARK, mode_row, show_forgotten, truth_switch
-from dpviz.app.ledger import Funding, record_public_look
+from dpviz.app.ledger import Funding, describe_look, record_public_look
 from dpviz.app.points_data import points_controls
-from dpviz.app.points_state import (
-    CURATE,
-    POINTS,
-    Data,
-    Drawn,
-    config,
-    draw,
-    drawn,
-    truth_of,
-)
-from dpviz.app.points_tabs import tabs
+from dpviz.app.points_state import CURATE, POINTS, Data, Drawn, config, draw, drawn, truth_of
 from dpviz.app.saved_config import save_button
 from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
-from dpviz.app.words import budget_text, verdict_row
+from dpviz.app.words import AT_ONCE, CHOSEN_BEFOREHAND, budget_text, receipt_table, small_print, verdict_row
 from dpviz.errors import BudgetError, DpvizError, SettingError
-from dpviz.evaluation.metrics import Evaluation
+from dpviz.evaluation.metrics import FINEST_ZOOM, Evaluation, error_by_size, expected_error, true_answers
+from dpviz.evaluation.split_objective import objective_curve
+from dpviz.mechanisms import POINT_FAMILY
+from dpviz.privacy.budget import PureBudget
 from dpviz.privacy.receipt import Receipt
+from dpviz.release.at_once import count_of_numbers, point_intervals
+from dpviz.release.point_release import Release
+from dpviz.space.coverage import TOLERANCE, percent_outside
+from dpviz.view import charts
 from dpviz.view.deck import MOST_FEATURES
 from dpviz.view.escape import html
 from dpviz.view.points_map import INTERPOLATED, PRESENT, SHOWN, can_show_interpolation, points_map, truth_map
+from dpviz.view.study_charts import objective_chart
 
 MAP_HEIGHT = 620
 FIRST_ZOOM = 6  # zoom level of the map before the first draw: few blocks, so that the map is there at once
@@ -231,3 +235,194 @@ def _clicked(chosen: object) -> int | None:
     objects = selection.get("objects", {}).get("partitions", [])
     node = objects[0].get("i") if objects else None
     return node if isinstance(node, int) else None
+
+
+NAMES = ("Accuracy by zoom", "By size", "Range query", "Receipt", "Table")
+MOST_ROWS = 5000
+_FILLED = {"uniform": "count by the share of their area", "interpolated": "lean towards fuller neighbours"}
+SIDES = ("West", "South", "East", "North")
+FARTHEST = 1e12  # larger than any coordinate on Earth; a box within it has a finite area
+
+
+def tabs(what: Drawn, evaluation: Evaluation | None, level: int, clicked: int | None) -> None:
+    """Draw the tabs; only the open one is computed."""
+    _keep_box(what.release, clicked)
+    extra = POINT_FAMILY.choices[what.release.mechanism].extra_tab
+    draw_extra = EXTRA_TABS.get(extra) if evaluation is not None else None
+    accuracy, size, query, receipt, table, *more = st.tabs([*NAMES, extra] if draw_extra else NAMES, key="tab", on_change="rerun")
+    if accuracy.open:
+        with accuracy:
+            _accuracy(what, evaluation)
+    if size.open:
+        with size:
+            _by_size(what, evaluation, level)
+    if query.open:
+        with query:
+            _range_query(what, evaluation)
+    if receipt.open:
+        with receipt:
+            _receipt(what)
+    if table.open:
+        with table:
+            _table(what, level)
+    if draw_extra and more[0].open:
+        with more[0]:
+            draw_extra(what)
+
+
+def _accuracy(what: Drawn, evaluation: Evaluation | None) -> None:
+    if evaluation is None:
+        zooms = range(min(what.release.domain.order, what.release.tree.height, FINEST_ZOOM) + 1)
+        noise = [expected_error(what.release, zoom) for zoom in zooms]
+        expected = pd.DataFrame({"zoom": zooms, "blocks": [4**zoom for zoom in zooms], "expected": noise})
+        st.altair_chart(charts.expected_by_zoom(expected, what.data.unit), width="stretch")
+        st.caption(f"Expected from the mechanism alone. The error of assuming how {what.data.unit} lie in a partition is not in it.")
+        return
+    finest = what.release.tree.height
+    table = evaluation.by_zoom[evaluation.by_zoom["zoom"] <= max(finest, 1)]
+    left, right = st.columns(2)
+    left.altair_chart(charts.accuracy_by_zoom(table, what.data.unit), width="stretch")
+    right.altair_chart(charts.false_positives_by_zoom(table, what.data.unit), width="stretch")
+    st.caption(
+        f"Zoom z cuts the domain into 2^z x 2^z equal blocks. Errors above the band come from assuming how {what.data.unit} lie in a"
+        f" partition: partitions that a block cuts {_FILLED[what.release.inside]}."
+    )
+
+
+def _by_size(what: Drawn, evaluation: Evaluation | None, level: int) -> None:
+    if evaluation is None:
+        st.info("Error by true size needs the truth: in Curate, turn on *Show curator-only truth* above the map.")
+        return
+    nodes = what.release.nodes(level)
+    table = error_by_size(evaluation.truth[nodes], what.release.count[nodes])
+    st.altair_chart(charts.error_by_size(table, what.data.unit), width="stretch")
+    st.caption("The same noise weighs little on large partitions and buries small ones.")
+
+
+def _range_query(what: Drawn, evaluation: Evaluation | None) -> None:
+    box: list[float] = st.session_state["query box"]
+    fits = [_side(what.release, box, place, column) for place, column in enumerate(st.columns(4))]
+    if not all(fits):
+        return
+    if not (box[0] < box[2] and box[1] < box[3]):
+        st.error("A box needs an area: West below East, and South below North.")
+        return
+    share = float(what.release.coverage([box])[0])
+    if share == 0:
+        st.error("The box lies outside the domain, where nothing was counted.")
+        return
+    if share < 1 - TOLERANCE:
+        outside = f"{percent_outside(share)} of the box lies outside the domain, where nothing was counted"
+        st.warning(f"{outside}: the numbers are of the part inside.")
+    _answered(what, evaluation, _part_inside(what.release, box))
+
+
+def _part_inside(release: Release, box: list[float]) -> list[float]:
+    west, south, east, north = release.domain.bounds
+    return [max(box[0], west), max(box[1], south), min(box[2], east), min(box[3], north)]
+
+
+def _answered(what: Drawn, evaluation: Evaluation | None, box: list[float]) -> None:
+    """Show the answer for a box inside the domain, with its interval and, if `evaluation` is given, the truth."""
+    estimate, (low, high) = float(what.release.answer([box])[0]), (float(end[0]) for end in what.release.answer_interval([box]))
+    left, middle, right = st.columns(3)
+    left.metric("Released answer", f"{estimate:,.0f} {what.data.unit}")
+    middle.metric("95 % interval, noise only", f"{low:,.0f} to {high:,.0f}", help=_around(what.release))
+    if evaluation is None:
+        st.caption(f"Two partitions clicked on the map set the box. Partitions that the box cuts {_FILLED[what.release.inside]}.")
+        return
+    truth = float(true_answers(what.data.points, [box])[0])
+    uniform = float(replace(what.release, count=evaluation.truth.astype(float)).answer([box])[0])
+    right.metric("True answer", f"{truth:,.0f}", delta=f"{estimate - truth:+,.0f} error", delta_color="off")
+    st.altair_chart(charts.parts_of_error(estimate - uniform, uniform - truth, what.data.unit), width="stretch")
+
+
+def _around(release: Release) -> str:
+    """Return the help text of the interval of an answer: what the interval covers, and what it does not."""
+    what = f"It covers the noise, not what is assumed inside partitions that the box cuts. {CHOSEN_BEFOREHAND}"
+    return f"{what} It is approximate: {release.approximate}." if release.approximate else what
+
+
+def _side(release: Release, box: list[float], place: int, column: DeltaGenerator) -> bool:
+    """Show the field of one side of the box, which may reach outside the domain; return whether the field holds a number that fits."""
+    field = Field(
+        key=f"query {SIDES[place]}",
+        label=SIDES[place],
+        value=box[place],
+        problem=in_range(SIDES[place], -FARTHEST, FARTHEST),
+        use=lambda typed: box.__setitem__(place, typed),
+    )
+    return field.show(column.number_input, value=None, format="%.12g", step=_step(release, place % 2))
+
+
+def _keep_box(release: Release, clicked: int | None) -> None:
+    """Update the box of the query: it starts as the middle of each new domain, and spans the last two partitions that were clicked."""
+    west, south, east, north = release.domain.bounds
+    box = st.session_state.setdefault("query box", [0.0] * 4)
+    seen = st.session_state.setdefault("clicked", [])
+    if st.session_state.get("query domain") != (release.domain.bounds, release.domain.crs):
+        st.session_state["query domain"] = (release.domain.bounds, release.domain.crs)
+        width, height = (east - west) / 4, (north - south) / 4
+        box[:] = [west + width, south + height, east - width, north - height]
+    if clicked is not None and clicked < len(release.tree) and [clicked] != seen[-1:]:
+        seen[:] = [*(node for node in seen[-1:] if node < len(release.tree)), clicked]
+        spans = release.domain.coordinates(release.tree.rectangles(np.array(seen)))
+        box[:] = [*spans[:, :2].min(axis=0).tolist(), *spans[:, 2:].max(axis=0).tolist()]
+
+
+def _step(release: Release, axis: int) -> float:
+    return float(f"{4 * release.domain.cell_size[axis]:.1g}")
+
+
+def _receipt(what: Drawn) -> None:
+    release, receipt = what.release, what.release.receipt
+    right = st.container()
+    if receipt.steps:
+        left, right = st.columns([1, 2])
+        left.altair_chart(charts.receipt_by_level(receipt), width="stretch")
+    with right:
+        receipt_table(receipt, "zoom", lambda level: level)
+    extra = [] if what.config.mode == CURATE else [f"**Time**: {what.seconds:.2f} s on the server."]
+    if what.account is not None:
+        extra.append(f"**Truth looked at while tuning**: {describe_look(what.account)}.")
+    small_print(receipt, release.steps, release.approximate, extra)
+
+
+def _table(what: Drawn, level: int) -> None:
+    nodes = what.release.nodes(level)
+    order = nodes[np.argsort(-what.release.count[nodes], kind="stable")][:MOST_ROWS]
+    low, high = point_intervals(what.release, order)
+    boxes = what.release.domain.coordinates(what.release.tree.rectangles(order))
+    table = pd.DataFrame(boxes, columns=list(SIDES))
+    table.insert(0, "partition", order)
+    table["count"], table["stddev"] = what.release.count[order].round(1), what.release.stddev[order].round(2)
+    table["all at once, 95 % from"], table["to"], table["first measured"] = low, high, what.release.noisy[order]
+    table["status"] = what.release.status
+    if not what.release.receipt.private:
+        table = table.rename(columns={"count": "count (NOT PRIVATE)"})
+        st.caption(":orange[**NOT PRIVATE**: this table must never be published.]")
+    st.dataframe(table, hide_index=True, width="stretch")
+    st.caption(AT_ONCE.format(numbers=count_of_numbers(what.release)))
+    if len(nodes) > MOST_ROWS:
+        st.caption(f"The {MOST_ROWS:,} largest of {len(nodes):,} partitions, by released count.")
+    if what.release.simulation:
+        st.caption("Simulation: seeded noise, not private.")
+
+
+def split_objective(what: Drawn) -> None:
+    """Show the split objective of the first split, over all lines of an axis. It uses the truth: call it only where that is allowed."""
+    axis = st.segmented_control("Split", ("columns", "rows"), default="columns", required=True, key="objective axis")
+    steps = what.release.receipt.steps
+    spent = max((step.amount for step in steps if step.purpose.startswith("splits")), default=Fraction(1, 1000))
+    curve = objective_curve(what.data.points, PureBudget(spent), across=axis != "rows")
+    st.altair_chart(objective_chart(curve, what.data.unit), width="stretch")
+    st.caption(
+        "HTF splits where both parts are most homogeneous: it adds up how far every cell is from the mean of its part, and looks for"
+        " the line that makes this sum small, because a part that is evenly filled needs no further cuts. The band is the noise"
+        f" that one look costs at ε {float(spent):.3g}, what one level of splits may spend: where it is wider than the curve is deep,"
+        " the search finds hardly more than chance."
+    )
+
+
+EXTRA_TABS: dict[str, Callable[[Drawn], None]] = {"Split objective": split_objective}
+"""Functions that draw the extra tab of a mechanism, by its title (`Mechanism.extra_tab`); called only where the truth may be seen."""

@@ -11,7 +11,7 @@ from tests.app.browse import colours, until, visit
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
-LONG = 'compare?sample=gaussian_cluster&order=7&mechanisms=["htf","kdtree"]&steps=3&repeats=40'
+LONG = 'compare?sample=gaussian_cluster&order=7&mechanisms=["htf","kdtree"]&steps=3&repeats=120'
 MARKS = '[data-testid="stVegaLiteChart"] path[aria-roledescription="point"]'
 
 
@@ -49,7 +49,7 @@ def test_a_study_is_started_stopped_resumed_and_a_point_of_it_clicked(chromium, 
         page.get_by_test_id("stMain").get_by_role("button", name="Stop", exact=True).click()
         page.get_by_text("Stopped:").wait_for()
         stopped, total = made(page)
-        assert 0 < stopped < total == 240
+        assert 0 < stopped < total == 720
         page.wait_for_timeout(1500)
         assert made(page) == (stopped, total)
 
@@ -63,7 +63,7 @@ def test_a_study_is_started_stopped_resumed_and_a_point_of_it_clicked(chromium, 
         page.get_by_role("button", name="Draw a release").wait_for()
         page.get_by_role("link", name="Compare").click()
         page.get_by_text("Done:").wait_for(timeout=150_000)
-        assert made(page) == (240, 240)
+        assert made(page) == (720, 720)
 
         page.locator(MARKS).nth(1).click(force=True)
         page.get_by_text("drawn again").last.wait_for()

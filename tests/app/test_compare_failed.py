@@ -4,9 +4,9 @@ from contextlib import suppress
 
 import pytest
 
-from dpviz.app import study_job
+from dpviz.app import jobs
 from dpviz.app.compare.state import JOB, pickable, replace
-from dpviz.app.study_job import FAILED
+from dpviz.app.jobs import FAILED
 from dpviz.errors import DpvizError
 from dpviz.evaluation import compare as real
 from dpviz.mechanisms import Identity
@@ -24,7 +24,7 @@ def failing_after(rows, monkeypatch):
                 yield next(source)
         raise DpvizError("Every cell, ε 2: no good")
 
-    monkeypatch.setattr(study_job, "compare", failing)
+    monkeypatch.setattr(jobs, "compare", failing)
 
 
 def failed(rows, monkeypatch):

@@ -5,8 +5,8 @@ from streamlit.testing.v1 import AppTest
 
 from dpviz.app.compare.page import FOUND
 from dpviz.app.compare.state import JOB, CompareConfig
+from dpviz.app.jobs import STOPPED
 from dpviz.app.points_state import Config
-from dpviz.app.study_job import STOPPED
 from dpviz.app.trips_state import TripsConfig
 from tests.app.test_compare_page import answered, charts, finished, started
 from tests.app.walk import account, by_record, errors, fine, go, good, infos, labelled, press_draw

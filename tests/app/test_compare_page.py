@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 from dpviz.app.compare import state as compare_state
 from dpviz.app.compare.page import FOUND, TABS, pick
 from dpviz.app.compare.state import COMPARE, JOB, CompareConfig, pickable
+from dpviz.app.jobs import DONE, RUNNING, STOPPED, StudyJob
 from dpviz.app.points_state import Config
 from dpviz.app.session import read_link, to_query
-from dpviz.app.study_job import DONE, RUNNING, STOPPED, StudyJob
 from dpviz.errors import SettingError
 from dpviz.mechanisms import Identity, Quadtree
 from dpviz.privacy.ledger import Ledger

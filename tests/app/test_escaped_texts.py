@@ -68,7 +68,7 @@ OURS = {
     "column.consequence": "numbers in fixed words",
     "trips_data.py: text": "fixed words of the caller",
     "trips_data.py: title": "fixed words of the caller",
-    "trips_tabs.py: title": "fixed words of the caller",
+    "trips_page.py: title": "fixed words of the caller",
     "release_page.py: ready": "names of pages",
     "release_page.py: st.segmented_control('Data', list(ready), default=next(iter(ready)), key='release data', required=True,"
     " persist_state='session')": "a name of a page",

@@ -8,8 +8,8 @@ import pytest
 from dpviz.app.compare.page import TABS as COMPARE_TABS
 from dpviz.app.compare.state import JOB, CompareConfig
 from dpviz.app.points_state import Config
+from dpviz.app.trips_page import NAMES as TABS
 from dpviz.app.trips_state import TripsConfig
-from dpviz.app.trips_tabs import NAMES as TABS
 from dpviz.view.escape import markdown
 from tests.app.release_walk import publish, published, write_texts
 from tests.app.test_compare_own import at

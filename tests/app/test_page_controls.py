@@ -3,7 +3,7 @@
 import pytest
 
 from dpviz.app.controls import fits_buttons
-from dpviz.app.points_tabs import NAMES
+from dpviz.app.points_page import NAMES
 from dpviz.mechanisms import POINT_MECHANISMS
 from dpviz.privacy.allocation import PUBLISHED
 from dpviz.samples.points import SAMPLES

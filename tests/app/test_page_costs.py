@@ -9,10 +9,10 @@ from streamlit.testing.v1 import AppTest, element_tree
 
 from dpviz.app.compare.page import TABS as COMPARE_TABS
 from dpviz.app.compare.state import JOB, CompareConfig
+from dpviz.app.jobs import DONE
+from dpviz.app.points_page import NAMES as POINTS_TABS
 from dpviz.app.points_state import CURATE, Config
-from dpviz.app.points_tabs import NAMES as POINTS_TABS
-from dpviz.app.study_job import DONE
-from dpviz.app.trips_tabs import NAMES as TRIPS_TABS
+from dpviz.app.trips_page import NAMES as TRIPS_TABS
 from dpviz.lessons import LESSONS
 from dpviz.privacy.entropy import Entropy
 from tests.app.browse import LARGEST_MESSAGE, canvas, colours, until, visit

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dpviz.app.points_tabs import NAMES
+from dpviz.app.points_page import NAMES
 from dpviz.mechanisms import POINT_MECHANISMS, REFERENCES
 from dpviz.mechanisms.points.kdtree import VARIANTS
 from dpviz.privacy.allocation import PUBLISHED

@@ -1,13 +1,13 @@
 """The start page and the Points page: what is shown, what is drawn, what is spent."""
 
 from fractions import Fraction
+from importlib import import_module
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.app import points_state as state
-from dpviz.app import points_tabs
-from dpviz.app.points_tabs import NAMES
+from dpviz.app.points_page import NAMES
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import noisy_counts as measure
 from dpviz.privacy.ledger import Ledger
@@ -226,7 +226,8 @@ class TestCurate:
         def forbidden(*_):
             raise AssertionError("the truth was looked at")
 
-        for module, name in ((state, "evaluate"), (points_tabs, "true_answers"), (points_tabs, "error_by_size")):
+        page = import_module("dpviz.app.points_page")
+        for module, name in ((state, "evaluate"), (page, "true_answers"), (page, "error_by_size")):
             monkeypatch.setattr(module, name, forbidden)
         app = press_draw(points_app(CURATE | {"shown": "True"}))
         assert app.segmented_control(key="shown").options == ["Released"]

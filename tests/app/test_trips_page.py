@@ -7,7 +7,7 @@ import pytest
 
 from dpviz.app import cached, trips_state
 from dpviz.app.session import read_link
-from dpviz.app.trips_tabs import NAMES
+from dpviz.app.trips_page import NAMES
 from dpviz.errors import BudgetError
 from dpviz.mechanisms import FLOW_MECHANISMS
 from dpviz.mechanisms import noisy_flows as flow_measure

@@ -10,8 +10,8 @@ import numpy as np
 import streamlit as st
 
 from dpviz.app.compare.state import COMPARE, MOST_PICKED, CompareData, Pick, of_points, pick_words, pickable, picks
+from dpviz.app.jobs import StudyJob
 from dpviz.app.session import show_error
-from dpviz.app.study_job import StudyJob
 from dpviz.data.flows import Flows
 from dpviz.errors import DpvizError
 from dpviz.evaluation.flow_metrics import evaluate_flows

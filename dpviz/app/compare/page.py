@@ -33,10 +33,9 @@ from dpviz.app.compare.state import (
 )
 from dpviz.app.fields import in_range, show_lock, show_problem, start_checks
 from dpviz.app.first_row import forget_button, show_forgotten
-from dpviz.app.inverse_job import InverseJob
+from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, InverseJob, StudyJob
 from dpviz.app.ledger import record_public_look
 from dpviz.app.session import accept_presses, serve_press, show_error, show_refusal
-from dpviz.app.study_job import DONE, FAILED, RUNNING, STOPPED, StudyJob
 from dpviz.cli.compare import csv_text
 from dpviz.data.flows import Flows
 from dpviz.errors import DpvizError

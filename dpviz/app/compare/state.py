@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from dpviz.app.jobs import StudyJob
 from dpviz.app.points_state import LARGEST_DELTA, LARGEST_EPSILON, POINTS, SMALLEST_DELTA, SMALLEST_EPSILON, PageState
 from dpviz.app.session import Reader, choice_reader, number_reader, read_settings
-from dpviz.app.study_job import StudyJob
 from dpviz.app.trips_state import TRIPS
 from dpviz.data.flows import Flows
 from dpviz.data.points import PointCounts

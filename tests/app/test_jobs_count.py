@@ -4,7 +4,7 @@ from threading import Event
 
 import pytest
 
-from dpviz.app.counting_job import DONE, FAILED, RUNNING, STOPPED, CountingJob, SessionCounts
+from dpviz.app.jobs import DONE, FAILED, RUNNING, STOPPED, CountingJob, SessionCounts
 from dpviz.data.counting.job import cancellation
 from dpviz.errors import InputError
 

@@ -2,8 +2,8 @@
 
 import time
 
-from dpviz.app import study_job
-from dpviz.app.study_job import DONE, RUNNING, STOPPED, Keeper, StudyJob
+from dpviz.app import jobs
+from dpviz.app.jobs import DONE, RUNNING, STOPPED, Keeper, StudyJob
 from dpviz.errors import SettingError
 from tests.evaluation.test_compare import study
 
@@ -35,7 +35,7 @@ def test_a_failed_run_is_told(monkeypatch):
         raise SettingError("no good")
         yield
 
-    monkeypatch.setattr(study_job, "compare", failing)
+    monkeypatch.setattr(jobs, "compare", failing)
     job = StudyJob(study(), None, [])
     job.start()
     job._thread.join(PATIENCE)

@@ -5,9 +5,8 @@ from threading import Event
 
 import pytest
 
-from dpviz.app import inverse_job
-from dpviz.app.inverse_job import InverseJob
-from dpviz.app.study_job import Keeper
+from dpviz.app import jobs
+from dpviz.app.jobs import InverseJob, Keeper
 from dpviz.errors import SettingError
 from dpviz.mechanisms import Identity, Quadtree
 from dpviz.publishing.dry_run import FoundEpsilon, WantedError
@@ -29,7 +28,7 @@ def gate(monkeypatch):
             raise SettingError("no good")
         return FoundEpsilon(epsilon=0.5, error=1.0, note="found")
 
-    monkeypatch.setattr(inverse_job, "wanted_epsilon", search)
+    monkeypatch.setattr(jobs, "wanted_epsilon", search)
     yield opened
     opened.set()
 

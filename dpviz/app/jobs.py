@@ -1,0 +1,290 @@
+"""Long work in the background of a page: studies, counts of files, and searches for an epsilon.
+
+Each runs in a thread that collects what comes. Stopping a study ends its workers, and stopping a count removes its temporary files.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from dpviz.data.counting.job import Progress
+from dpviz.errors import DpvizError
+from dpviz.evaluation.compare import compare
+from dpviz.evaluation.study import Run, Study
+from dpviz.evaluation.tables import tidy
+from dpviz.mechanisms.base import AnyMechanism
+from dpviz.publishing.dry_run import MOST_LOOKS, WantedError, wanted_epsilon
+from dpviz.publishing.private_data import OpenedData
+
+RUNNING, STOPPED, DONE, FAILED = "running", "stopped", "done", "failed"
+PATIENCE = 10.0  # seconds in which a stopped study or search ends
+COUNT_PATIENCE = 30.0  # seconds to wait at most until a stopped count has removed its temporary files
+_FEWEST, _MOST = 2, 8
+_MOST_DRAWN = 8
+_MOMENT = 0.02
+
+
+class StudyJob:
+    """One study and the rows that it has so far. It does not know the page; the page reads its state.
+
+    Args:
+        study: the study.
+        config: what the page keeps with the study; the job itself does not use it.
+        rows: rows of an earlier part of the same study, or of a study with other mechanisms on the same data; they are not made again.
+    """
+
+    def __init__(self, study: Study, config: Any, rows: list[dict[str, Any]]) -> None:
+        self.study, self.config, self.error = study, config, ""
+        self.made, self.total = 0, len(study)
+        self._rows = rows
+        self._stop = Event()
+        self._drawn: dict[str, Any] = {}
+        self._table: tuple[int, pd.DataFrame] = (-1, pd.DataFrame())
+        self._thread = Thread(target=self._work, args=(pd.DataFrame(list(rows)),), name="study", daemon=True)
+
+    def start(self, patience: float = 0.0) -> None:
+        """Start the thread; call it once. Wait up to `patience` seconds for the first rows."""
+        self._thread.start()
+        until = time.monotonic() + patience
+        while self._thread.is_alive() and not self._rows and time.monotonic() < until:
+            time.sleep(_MOMENT)
+
+    def stop(self, *, wait: bool = True) -> None:
+        """End the study and its workers; rows stay. With `wait`, return when the thread has ended, at most `PATIENCE` seconds later."""
+        self._stop.set()
+        if wait and self._thread.is_alive():
+            self._thread.join(PATIENCE)
+
+    @property
+    def state(self) -> str:
+        """The state: running, stopped, done or failed."""
+        if self._thread.is_alive():
+            return RUNNING
+        return FAILED if self.error else DONE if self.made >= self.total else STOPPED
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A copy of all rows so far, those of earlier parts too."""
+        return list(self._rows)
+
+    def table(self) -> pd.DataFrame:
+        """Return the rows so far that belong to this study, in its order."""
+        count = len(self._rows)
+        if self._table[0] != count:
+            self._table = (count, tidy(self.study, self._rows[:count]))
+        return self._table[1]
+
+    def release(self, run: Run) -> Any:
+        """Repeat the release that a run measured, from its seed: a simulation, which spends nothing. The last few are kept."""
+        if run.id not in self._drawn:
+            while len(self._drawn) >= _MOST_DRAWN:
+                del self._drawn[next(iter(self._drawn))]
+            self._drawn[run.id] = self.study.release(run)
+        return self._drawn[run.id]
+
+    def _work(self, done: pd.DataFrame) -> None:
+        workers = max(_FEWEST, min(os.cpu_count() or 1, _MOST))
+        try:
+            for row in compare(self.study, workers=workers, done=done, stop=self._stop, progress=self._count):
+                self._rows.append(row)
+        except DpvizError as error:
+            self.error = str(error)
+        except Exception as error:  # noqa: BLE001  (a thread has no caller that could catch it; data of studies are public)
+            self.error = f"The study failed that should not ({type(error).__name__})."
+
+    def _count(self, made: int, total: int) -> None:
+        self.made, self.total = made, total
+
+
+class Job(Protocol):
+    """Work in the background that can be stopped."""
+
+    def stop(self, *, wait: bool = True) -> None:
+        """End the work; with `wait`, return only once it has ended."""
+
+
+class Keeper:
+    """Holds a session's work in the background, one job of each kind, and stops it when the session ends."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[type, Job] = {}
+
+    def take(self, job: Job) -> None:
+        """Hold another job, and stop an earlier one of the same kind."""
+        before = self._jobs.pop(type(job), None)
+        if before is not None:
+            before.stop(wait=False)
+        self._jobs[type(job)] = job
+
+    def let_go(self) -> None:
+        """Stop all jobs without waiting for them: Streamlit calls this where nothing may take long."""
+        for job in self._jobs.values():
+            job.stop(wait=False)
+
+
+_MOST_KEPT = 2
+_NO_MEMORY = "There is not enough memory to count this: choose engine duckdb or dask, or a lower order of the lattice."
+
+Work = Callable[[Progress], OpenedData]
+
+
+class CountingJob:
+    """One count in a thread. It does not know the page; the page reads its state.
+
+    Args:
+        key: identifies the files and how they are counted.
+        work: function that counts; its argument takes reports of progress and says when to end.
+    """
+
+    def __init__(self, key: object, work: Work) -> None:
+        self.key, self.done, self.error = key, 0.0, ""
+        self.found: OpenedData | None = None
+        self._work, self._cancel, self._ended = work, Event(), Event()
+        self._thread = Thread(target=self._run, name="counting", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread; call it once."""
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the count has ended."""
+        self._ended.wait()
+
+    def stop(self, *, wait: bool = True) -> None:
+        """Cancel the count; with `wait`, wait until it has removed its files, at most `COUNT_PATIENCE` seconds."""
+        self._cancel.set()
+        if wait and self._thread.is_alive():
+            self._ended.wait(COUNT_PATIENCE)
+
+    @property
+    def state(self) -> str:
+        """The state: running, stopped, done or failed."""
+        if self.found is not None:
+            return DONE
+        if self._cancel.is_set():
+            return STOPPED
+        return FAILED if self.error else RUNNING
+
+    def _run(self) -> None:
+        try:
+            self.found = self._work(Progress(progress=self._report, cancel=self._cancel))
+        except DpvizError as error:
+            self.error = str(error)
+        except MemoryError:
+            self.error = _NO_MEMORY
+        except Exception as error:  # noqa: BLE001  (a library's text could quote a cell)
+            self.error = f"The counting failed that should not ({type(error).__name__})."
+        finally:
+            self._ended.set()
+
+    def _report(self, done: float) -> None:
+        self.done = done
+
+
+class SessionCounts:
+    """The counts of a session, by page: the running one, and the last few that are done.
+
+    A count that runs is cancelled by `let_go`.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, list[CountingJob]] = {}
+
+    def of(self, page: str, key: object) -> CountingJob | None:
+        """Return the page's count with that key, running or ended; None if there is none.
+
+        A running count with another key is cancelled, because no page needs it.
+        """
+        jobs = self._jobs.get(page, [])
+        for job in jobs:
+            if job.key != key and job.state == RUNNING:
+                job.stop(wait=False)
+        return next((job for job in jobs if job.key == key), None)
+
+    def take(self, page: str, job: CountingJob) -> CountingJob:
+        """Keep a count and start it."""
+        others = [each for each in self._jobs.get(page, []) if each.key != job.key and each.state == DONE]
+        self._jobs[page] = [*others, job][-_MOST_KEPT:]
+        job.start()
+        return job
+
+    def let_go(self) -> None:
+        """Cancel the running counts. Streamlit calls this, and waits for it, so it must be quick."""
+        for job in [job for jobs in self._jobs.values() for job in jobs]:
+            job.stop(wait=False)
+        self._jobs.clear()
+
+
+class _StoppedError(Exception):
+    """Ends the search from within."""
+
+
+class InverseJob:
+    """The search for the epsilon of each of several mechanisms. It does not know the page; the page reads its state.
+
+    Args:
+        asked: the question that the answers belong to; the job itself does not use it.
+        data: points or trips; only their frame, unit and bound per person are used.
+        mechanisms: mechanisms by their name on screen.
+        wanted: the wanted error, and the level at which it is wanted.
+    """
+
+    def __init__(self, asked: object, data: Any, mechanisms: dict[str, AnyMechanism], wanted: WantedError) -> None:
+        self.asked, self.rows = asked, list[dict[str, Any]]()
+        self._data, self._mechanisms, self._wanted = data, mechanisms, wanted
+        self._looks, self._stop = 0, Event()
+        self._thread = Thread(target=self._work, name="inverse", daemon=True)
+
+    def start(self, patience: float = 0.0) -> None:
+        """Start the search, and wait up to `patience` seconds, in which most searches end."""
+        self._thread.start()
+        self._thread.join(patience)
+
+    def stop(self, *, wait: bool = False) -> None:
+        """End the search after the release that it is making; answers stay. With `wait`, return only once it has ended."""
+        self._stop.set()
+        if wait:
+            self._thread.join()
+
+    @property
+    def running(self) -> bool:
+        """Whether the search goes on."""
+        return self._thread.is_alive() and not self._stop.is_set()
+
+    @property
+    def share(self) -> float:
+        """The part of the search that is done, 0 to 1; the search may end earlier."""
+        total = max(len(self._mechanisms), 1)
+        return min((len(self.rows) + min(self._looks / MOST_LOOKS, 1.0)) / total, 1.0)
+
+    @property
+    def at(self) -> str:
+        """The name of the mechanism whose epsilon is being searched; empty at the end."""
+        return [*self._mechanisms, ""][len(self.rows)]
+
+    def _work(self) -> None:
+        for label in self._mechanisms:
+            try:
+                self.rows.append(self._answer(label))
+            except _StoppedError:
+                return
+            self._looks = 0
+
+    def _answer(self, label: str) -> dict[str, Any]:
+        try:
+            found = wanted_epsilon(self._mechanisms[label], self._data, self._wanted, look=self._look)
+        except DpvizError as refused:
+            return {"Configuration": label, "ε": None, "error": np.nan, "note": str(refused)}
+        return {"Configuration": label, "ε": found.epsilon, "error": found.error, "note": found.note}
+
+    def _look(self) -> None:
+        if self._stop.is_set():
+            raise _StoppedError
+        self._looks += 1
