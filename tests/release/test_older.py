@@ -101,5 +101,5 @@ def test_an_unknown_version_is_refused_with_a_sentence(version, tmp_path):
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
     manifest["identity"]["schema_version"] = version
     (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-    with pytest.raises(InputError, match=r"another version of dpviz: this one reads manifests of versions 1\.0 and 2\.0"):
+    with pytest.raises(InputError, match=r"another version of dpviz: the installed one reads manifests of versions 1\.0 and 2\.0"):
         read_release(tmp_path / "out")
