@@ -20,14 +20,14 @@ _CODES = "exit codes: 0 done, 1 refused, 2 wrong usage or bad input, 130 interru
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose complaints are ours: one line, one exit code."""
+    """A parser that raises `SettingError` on wrong usage, so that every error is one line with one exit code."""
 
     def error(self, message: str) -> NoReturn:
         raise SettingError(f"{message[:1].upper()}{message[1:]}. See: {self.prog} --help")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The words that the command line understands."""
+    """Return the parser of the command line, with all commands and options."""
     top = _Parser(prog="dpviz", description="Differentially private releases of locations and trips.", epilog=_CODES, allow_abbrev=False)
     top.add_argument("--version", action="version", version=_version())
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)

@@ -87,7 +87,7 @@ def format_budget(parts: Mapping[str, float | Fraction], *, zero_delta: bool = F
 
     Args:
         parts: what it consists of: "epsilon", "epsilon" and "delta", or "rho".
-        zero_delta: whether a delta of 0 is written; it is where an exhausted delta is the point.
+        zero_delta: whether a delta of 0 is written, as in messages about a delta that is used up.
 
     Returns:
         Decimals cut after nine digits, never rounded up: a remaining budget that is shown can be spent.

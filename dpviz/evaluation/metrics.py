@@ -176,7 +176,7 @@ def true_answers(points: PointCounts, boxes: ArrayLike) -> Integers:
 
 
 def _true_answers(points: PointCounts, boxes: Floats) -> Integers:
-    """Count (q,) records in boxes on the lattice.
+    """Count the records in each of q boxes on the lattice: (q,) counts.
 
     The counts come from cumulative sums over a raster whose lines are the edges of the boxes, so memory does not grow with the lattice.
     """

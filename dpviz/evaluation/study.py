@@ -99,7 +99,7 @@ class PointQuestions(Questions):
         boxes: (q, 4) the boxes of all lists, one list after the other: west, south, east, north in the domain's CRS.
         lists: the slice of `boxes` that each list takes, by name.
         blocks: a zoom level and a mask of its blocks (None for all blocks), by name.
-        truth: (k,) true counts of the k boxes of each list and the k blocks of each group, by name.
+        truth: the true counts of each entry of `lists` and of `blocks`, by name: one count per box, or per block.
     """
 
     arrays: ClassVar[tuple[str, ...]] = ("column", "row", "count")

@@ -111,7 +111,10 @@ class Lesson(Settings):
         return {rule.name: _reader(rule) for rule in cls.rules()}
 
     def built(self) -> Self:
-        """Return the lesson itself, whose settings were checked on creation. Readers of links call this on whatever they read."""
+        """Return the lesson itself, whose settings were checked on creation.
+
+        The reader of links calls this method on every object that it makes from a link.
+        """
         return self
 
     def to_query(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The facts that an attacker reads in any release besides its counts, for audits: texts, receipt, contents, probability of the noise."""
+"""What any release shows besides its counts, as numbers for audits: texts, receipt, contents, and how probable its noise was."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Numbers = dict[Hashable, float]
 
 
 def manifest_numbers(release: Release | FlowRelease) -> Numbers:
-    """Collect the facts of a manifest besides its tables: each text once, the cost and noise of each step, and the contents."""
+    """Collect the facts of a manifest besides its tables: the value 1 for each text, the cost and noise of each step, and the contents."""
     receipt = release.receipt
     facts = (receipt.unit, receipt.neighbours, receipt.total, receipt.contributions, receipt.converted)
     texts = (*map(str, facts), *receipt.notes, *receipt.unprotected, *release.steps)

@@ -20,7 +20,7 @@ _RULE = "#e69f00"
 
 
 def figure_5(table: pd.DataFrame, *, height: int = 280) -> alt.LayerChart:
-    """Draw error of uniform grids by their size, with a mark at the size nearest to that of UG's rule.
+    """Draw error of uniform grids by their size, with a mark at the size nearest to that of the rule of the uniform grid (UG).
 
     Args:
         table: of `dpviz.papers.e2epriv.figure_5`. CURATOR ONLY: errors are measured against the truth.
@@ -81,7 +81,7 @@ def figure_11b(table: pd.DataFrame, method: str = "E2EPriv", *, height: int = 30
 
 
 def figure_11c(table: pd.DataFrame, *, height: int = 300) -> alt.LayerChart:
-    """Draw sensitivity of the tuning error by the sanity bound, a line per bound on the sensitivity.
+    """Draw the sensitivity of the tuning error against the sanity bound, with one line per method of bounding the sensitivity.
 
     Args:
         table: of `dpviz.papers.e2epriv.figure_11c`.

@@ -196,7 +196,7 @@ def _distinct(values: Integers) -> Integers:
 
 
 def _runs(lengths: Integers) -> tuple[Integers, Integers]:
-    """Number the entries of consecutive runs of the given lengths: the run of each entry, and the entry's number in its run, from 0."""
+    """Return the run of each entry and its position in that run, from 0, for consecutive runs of the given lengths."""
     run = np.repeat(np.arange(len(lengths)), lengths)
     return run, np.arange(len(run)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 

@@ -91,7 +91,7 @@ def describe_flows(found: FoundFiles) -> FlowsFile:
 
 
 def coordinate_columns(names: Sequence[str]) -> tuple[Pair, Pair] | None:
-    """Find the columns of x and y of origins, and of destinations: the first two names with a word for x, and for y. None if fewer.
+    """Find the x and y columns of origins and of destinations: the first and the second name for x, and those for y; else None.
 
     >>> coordinate_columns(["pickup_lng", "pickup_lat", "dropoff_lng", "dropoff_lat", "fare"])
     (('pickup_lng', 'pickup_lat'), ('dropoff_lng', 'dropoff_lat'))
@@ -102,7 +102,7 @@ def coordinate_columns(names: Sequence[str]) -> tuple[Pair, Pair] | None:
     return ((x[0], y[0]), (x[1], y[1])) if len(x) > 1 and len(y) > 1 else None
 
 
-MOST_ROWS, MOST_BYTES = 1_000_000, 64 * 2**20  # of the beginning of the files that is looked at
+MOST_ROWS, MOST_BYTES = 1_000_000, 64 * 2**20  # the most that is read from the beginning of the files
 MOST_SHOWN = 3
 _MOST_DISTINCT = 0.9  # share of the rows; with more distinct values they hardly repeat
 _BATCH = 65_536
@@ -136,7 +136,7 @@ class RepeatedColumn:
 
     @property
     def consequence(self) -> str:
-        """What a release by record means if the column says who a row belongs to, as a text.
+        """A sentence on what a release that protects single records hides, if this column names the person of each row.
 
         >>> RepeatedColumn(name="Fahrzeug-ID", values=3, rows=50_000).consequence
         '3 values, 50,000 rows: publishing by record would not hide any of them'
@@ -164,8 +164,8 @@ def find_repeated_columns(
         limits: the most that a file may hold that is read as a whole.
 
     Returns:
-        None if no entry was looked at: there is no column of texts or numbers, or no file can be read. Otherwise whether the result is None
-        depends on names and declared types alone, because a manifest says whether private values were looked at.
+        None if no entry was read: there is no column of texts or numbers, or no file can be opened. Names and declared types alone
+        decide that, never an entry, because a manifest says whether private values were looked at.
     """
     skipped = {*map(fold_name, but), *X_NAMES, *Y_NAMES, *COUNT_NAMES}
     counts: dict[str, list[pa.Table]] = {}

@@ -51,7 +51,7 @@ _RULES = {
     "cells": "A row has more or fewer cells than the header has names (a decimal comma makes two cells).",
 }
 _BOM = b"\xef\xbb\xbf"
-_PARSED_AT_ONCE = 2**23  # must be more than a line has
+_PARSED_AT_ONCE = 2**23  # bytes; larger than `LINE_BYTES`, so that a block holds at least one whole line
 _ONE_BLOCK = 2**31 - 1
 _CARRIAGE = b"\xff"  # a byte that UTF-8 never has; replaces a carriage return within a line, where Arrow would end the row
 _END, _MARK, _SURROGATE, _FIRST_SURROGATE = ord("\n"), ord('"'), 0xED, 0xA0
@@ -60,7 +60,7 @@ NO_END = re.compile(rb"[^\r\n]")
 
 @dataclass(frozen=True, kw_only=True)
 class BadLines:
-    """Numbers of bad lines, by the first rule that each line breaks. PRIVATE.
+    """How many lines are bad, by the first rule that each line breaks. PRIVATE.
 
     Attributes:
         long: lines of more than `LINE_BYTES` bytes, the line end not counted.
@@ -283,7 +283,7 @@ def _any_long(lines: bytes) -> bool:
 
 
 def _without(lines: bytes, are_bad: Callable[[Bytes, Integers], Mask]) -> tuple[bytes, int]:
-    """Return the lines that are not bad by the rule `are_bad`, and how many lines are."""
+    """Return the lines that pass the rule `are_bad`, and the number of lines that break it."""
     signs = np.frombuffer(lines, np.uint8)
     ends = np.flatnonzero(signs == _END)
     bad = are_bad(signs, ends)
@@ -311,7 +311,8 @@ def _have_odd_marks(signs: Bytes, ends: Integers) -> Mask:
     r"""Return (n,) whether each line breaks the rules for quotation marks. Cells are separated by commas; no line has a ``\r``.
 
     The marks of a good line alternate: one opens a cell, the next one closes it. An opening mark is at the beginning of a cell, or right
-    after a closing mark, with which it is a doubled mark. A closing mark is at the end of a cell, or right before an opening one.
+    after a closing mark; these two then stand for one mark in the text. A closing mark is at the end of a cell, or right before an
+    opening one.
     """
     marks = np.flatnonzero(signs == _MARK)
     if len(marks) < len(ends):

@@ -37,7 +37,8 @@ class Spending:
     """The parts of the budget that a tree spends on its splits and on its counts.
 
     Attributes:
-        medians: epsilon of each binary level of private splits, from the top; the "cell" variant has one number, for its noisy grid.
+        medians: epsilon of each binary level of private splits, from the top; a single number for the
+            noisy grid of the variant "cell" of `Kdtree`.
         counts: epsilon of the counts of each depth, root first.
         deltas: delta of each binary level of private splits; empty for a pure budget.
     """
