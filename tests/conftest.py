@@ -5,6 +5,7 @@ import os
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 from dpviz.__main__ import main
 
@@ -17,6 +18,18 @@ def pytest_xdist_auto_num_workers(config):
     """Workers for `-n auto`: none with `-m benchmark` or `-s`."""
     alone = config.option.markexpr == "benchmark" or config.option.capture == "no"
     return 0 if alone else min(3, 1 + (os.cpu_count() or 1))
+
+
+class OneBrowser(LoadFileScheduling):
+    """A file runs in one process, and so do all tests that drive a browser: two at once lose clicks on a small computer."""
+
+    def _split_scope(self, nodeid):
+        file = super()._split_scope(nodeid)
+        return "browser" if "/test_browser" in file else file
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return OneBrowser(config, log)
 
 
 def pytest_collection_modifyitems(items):

@@ -151,7 +151,12 @@ class Crew:
 
 
 def serve() -> None:
-    """Do the work of a worker process: read a study from standard input, then numbers of runs; write the rows of each run."""
+    """Do the work of a worker process: read a study from standard input, then numbers of runs; write the rows of each run.
+
+    A worker runs at a lower priority than the program that started it, so that a page stays responsive while its study runs.
+    """
+    if hasattr(os, "nice"):
+        os.nice(10)
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # a mechanism that prints must not write between the rows
     try:

@@ -42,9 +42,19 @@ def workers(address):
     return found
 
 
-def test_a_study_goes_on_while_another_page_is_open_and_a_point_of_it_is_clicked(chromium, address, tmp_path):
+def test_a_study_is_stopped_and_resumed_goes_on_while_another_page_is_open_and_a_point_of_it_is_clicked(chromium, address, tmp_path):
     with visit(chromium, address, LONG, scheme="light", tmp_path=tmp_path) as (page, _):
         page.get_by_role("button", name="Start the study").click()
+        until(lambda: page.locator(MARKS).count(), "points of the chart while the study runs")
+        page.get_by_test_id("stMain").get_by_role("button", name="Stop", exact=True).click()
+        page.get_by_text("Stopped:").wait_for()
+        stopped, total = made(page)
+        assert 0 < stopped < total == 240
+        page.wait_for_timeout(1500)
+        assert made(page) == (stopped, total)
+
+        page.get_by_role("button", name="Resume the study").click()
+        until(lambda: made(page)[0] > stopped, "more releases than before")
         page.get_by_role("link", name="Points").click()
         page.get_by_role("button", name="Draw a release").wait_for()
         page.get_by_role("link", name="Compare").click()
